@@ -1,0 +1,358 @@
+//! The one error of the crate: what kind, which section of the specification, where in the file.
+//!
+//! Every stage of the corridor adds its place once ([`Error::at_row_group`], [`Error::at_column`], [`Error::at_page`],
+//! [`Error::at_offset`]); callees do not know it. Programs match on [`Error::kind`], people read the text.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and which rule was broken.
+///
+/// One word wide, so that `Result<usize>` stays in registers.
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    at: At,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The kind of an [`Error`]: what a program decides by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system, or another source of bytes, failed.
+    Io,
+    /// The bytes break a rule of the format.
+    Malformed(Spec),
+    /// Legal, but something that this crate does not do; names what.
+    Unsupported(&'static str),
+    /// A limit of [`Limits`](crate::Limits) was reached; names which.
+    Limit(LimitKind),
+    /// The file needs a cargo feature that this build does not have; names it.
+    FeatureDisabled(&'static str),
+    /// A key is missing, or authentication failed.
+    Crypto,
+    /// Arrow refused what was built.
+    Arrow,
+    /// The caller asked for something that does not exist or does not fit.
+    Usage,
+}
+
+/// Where in the specification the broken rule stands. The text names the section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Spec {
+    /// File layout: magic numbers, footer, offsets (README.md of parquet-format).
+    Container,
+    /// The thrift compact protocol.
+    Thrift,
+    /// A metadata structure; names it (`parquet.thrift`).
+    Metadata(&'static str),
+    /// The schema tree.
+    Schema,
+    /// Page layout, levels, checksums (README.md, "Data Pages").
+    Pages,
+    /// Definition and repetition levels.
+    Levels,
+    /// An encoding; names it (Encodings.md).
+    Encodings(&'static str),
+    /// A codec; names it (Compression.md).
+    Compression(&'static str),
+    /// A logical type; names it (LogicalTypes.md).
+    LogicalTypes(&'static str),
+    /// Page index (PageIndex.md).
+    PageIndex,
+    /// Bloom filters (BloomFilter.md).
+    BloomFilter,
+    /// Modular encryption (Encryption.md).
+    Encryption,
+    /// Variant values (VariantEncoding.md, VariantShredding.md).
+    Variant,
+}
+
+/// Which limit of [`Limits`](crate::Limits) was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// Bytes of the footer.
+    Footer,
+    /// Bytes of a page, uncompressed.
+    Page,
+    /// Depth of the schema or of a thrift value.
+    Nesting,
+    /// Memory budget of the read.
+    Memory,
+    /// Bytes or items of one Arrow array (32-bit offsets, dictionary keys).
+    ArrayLength,
+}
+
+/// A place in a file. Parts that are not known are `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct At {
+    /// Name of the file.
+    pub file: Option<Arc<str>>,
+    /// Index of the row group.
+    pub row_group: Option<usize>,
+    /// Dotted path of the column.
+    pub column: Option<Arc<str>>,
+    /// Index of the page in its column chunk, the dictionary page not counted.
+    pub page: Option<usize>,
+    /// Byte offset in the file.
+    pub offset: Option<u64>,
+}
+
+impl Error {
+    #[cold]
+    #[inline(never)]
+    fn new(kind: ErrorKind, message: String) -> Self {
+        Self(Box::new(Inner { kind, at: At::default(), message, source: None }))
+    }
+
+    /// The bytes break a rule of the section `spec`.
+    #[cold]
+    pub fn malformed(spec: Spec, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Malformed(spec), message.to_string())
+    }
+
+    /// As [`Error::malformed`], with both numbers: "`what`: expected …, found …".
+    #[cold]
+    pub fn mismatch(
+        spec: Spec,
+        what: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(
+            ErrorKind::Malformed(spec),
+            format!("{what}: expected {expected}, found {found}"),
+        )
+    }
+
+    /// Legal, but not done by this crate. `what` is the name of the thing, `message` the detail.
+    #[cold]
+    pub fn unsupported(what: &'static str, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Unsupported(what), message.to_string())
+    }
+
+    /// A limit was reached. The text should say how to raise it.
+    #[cold]
+    pub fn limit(which: LimitKind, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Limit(which), message.to_string())
+    }
+
+    /// This build lacks the cargo feature `feature`, which is needed for `what`.
+    #[cold]
+    pub fn feature_disabled(feature: &'static str, what: impl fmt::Display) -> Self {
+        Self::new(
+            ErrorKind::FeatureDisabled(feature),
+            format!("{what} needs the cargo feature `{feature}`"),
+        )
+    }
+
+    /// A key is missing or authentication failed.
+    #[cold]
+    pub fn crypto(message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Crypto, message.to_string())
+    }
+
+    /// The caller asked for something that does not exist or does not fit.
+    #[cold]
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Usage, message.to_string())
+    }
+
+    /// An I/O failure, with what was being done.
+    #[cold]
+    pub fn io(what: impl fmt::Display, source: std::io::Error) -> Self {
+        let mut error = Self::new(ErrorKind::Io, what.to_string());
+        error.0.source = Some(Box::new(source));
+        error
+    }
+
+    /// What kind of error this is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Where in the file it happened, as far as known.
+    pub fn at(&self) -> &At {
+        &self.0.at
+    }
+
+    /// The message without kind and place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Adds the name of the file, unless one is there.
+    #[must_use]
+    pub fn at_file(mut self, file: impl Into<Arc<str>>) -> Self {
+        self.0.at.file.get_or_insert_with(|| file.into());
+        self
+    }
+
+    /// Adds the row group, unless one is there.
+    #[must_use]
+    pub fn at_row_group(mut self, row_group: usize) -> Self {
+        self.0.at.row_group.get_or_insert(row_group);
+        self
+    }
+
+    /// Adds the path of the column, unless one is there.
+    #[must_use]
+    pub fn at_column(mut self, column: impl Into<Arc<str>>) -> Self {
+        self.0.at.column.get_or_insert_with(|| column.into());
+        self
+    }
+
+    /// Adds the index of the page, unless one is there.
+    #[must_use]
+    pub fn at_page(mut self, page: usize) -> Self {
+        self.0.at.page.get_or_insert(page);
+        self
+    }
+
+    /// Adds the byte offset in the file, unless one is there.
+    #[must_use]
+    pub fn at_offset(mut self, offset: u64) -> Self {
+        self.0.at.offset.get_or_insert(offset);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, at, message, source } = &*self.0;
+        write!(f, "{at}{message}")?;
+        if let Some(source) = source {
+            write!(f, ": {source}")?;
+        }
+        match kind {
+            ErrorKind::Malformed(spec) => write!(f, " ({spec})"),
+            ErrorKind::Unsupported(what) => write!(f, " (unsupported: {what})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("at", &self.0.at)
+            .field("message", &self.0.message)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl fmt::Display for At {
+    /// `file: row group 3, column a.b, page 7, byte 41288: `, or nothing if no part is known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
+        let mut separator = "";
+        let mut part = |f: &mut fmt::Formatter<'_>, name: &str, value: &dyn fmt::Display| {
+            write!(f, "{separator}{name} {value}")?;
+            separator = ", ";
+            Ok::<(), fmt::Error>(())
+        };
+        if let Some(row_group) = &self.row_group {
+            part(f, "row group", row_group)?;
+        }
+        if let Some(column) = &self.column {
+            part(f, "column", column)?;
+        }
+        if let Some(page) = &self.page {
+            part(f, "page", page)?;
+        }
+        if let Some(offset) = &self.offset {
+            part(f, "byte", offset)?;
+        }
+        if !separator.is_empty() {
+            f.write_str(": ")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Container => f.write_str("README.md, File format"),
+            Self::Thrift => f.write_str("Thrift compact protocol"),
+            Self::Metadata(name) => write!(f, "parquet.thrift, {name}"),
+            Self::Schema => f.write_str("parquet.thrift, SchemaElement"),
+            Self::Pages => f.write_str("README.md, Data Pages"),
+            Self::Levels => f.write_str("README.md, Nested Encoding"),
+            Self::Encodings(name) => write!(f, "Encodings.md, {name}"),
+            Self::Compression(name) => write!(f, "Compression.md, {name}"),
+            Self::LogicalTypes(name) => write!(f, "LogicalTypes.md, {name}"),
+            Self::PageIndex => f.write_str("PageIndex.md"),
+            Self::BloomFilter => f.write_str("BloomFilter.md"),
+            Self::Encryption => f.write_str("Encryption.md"),
+            Self::Variant => f.write_str("VariantEncoding.md"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|e| e as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<std::io::Error> for Error {
+    #[cold]
+    fn from(source: std::io::Error) -> Self {
+        Self::io("I/O failed", source)
+    }
+}
+
+impl From<arrow_schema::ArrowError> for Error {
+    #[cold]
+    fn from(source: arrow_schema::ArrowError) -> Self {
+        let mut error = Self::new(ErrorKind::Arrow, "Arrow refused the data".to_owned());
+        error.0.source = Some(Box::new(source));
+        error
+    }
+}
+
+impl From<Error> for arrow_schema::ArrowError {
+    fn from(error: Error) -> Self {
+        Self::ExternalError(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_says_place_rule_and_both_numbers() {
+        let error = Error::mismatch(Spec::Encodings("RLE"), "values in the run", 10, 12)
+            .at_page(7)
+            .at_column("a.b.list.element")
+            .at_row_group(3)
+            .at_offset(41_288)
+            .at_page(9);
+        assert_eq!(
+            error.to_string(),
+            "row group 3, column a.b.list.element, page 7, byte 41288: values in the run: expected 10, found 12 (Encodings.md, RLE)"
+        );
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Encodings("RLE")));
+    }
+
+    #[test]
+    fn error_is_one_word() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+}

@@ -1,0 +1,22 @@
+//! Marquetry is an Arrow-native Apache Parquet reader.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
+pub mod bytes;
+pub mod compress;
+pub mod encoding;
+pub mod error;
+pub mod format;
+pub mod io;
+pub mod levels;
+pub mod limits;
+pub mod page;
+pub mod read;
+pub mod schema;
+mod simd;
+pub mod thrift;
+mod trusted;
+
+pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
+pub use limits::{Budget, Limits, Reservation};

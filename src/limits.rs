@@ -1,0 +1,156 @@
+//! How much a file may ask for: [`Limits`] are the caps, a [`Budget`] spends them.
+//!
+//! Every allocation whose size a file states goes through [`Budget::take`] first; what is given back when the memory is
+//! dropped is a [`Reservation`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, LimitKind, Result};
+
+/// Caps on what a file may make the reader do.
+///
+/// The defaults read every sane file and stop the insane ones; raise them for files that you trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Largest footer, in bytes. Default 1 GiB.
+    pub footer_bytes: u64,
+    /// Largest page, uncompressed, in bytes. Default 2 GiB − 1, the most that the format can say.
+    pub page_bytes: u64,
+    /// Deepest nesting of the schema. Default 512.
+    pub nesting: usize,
+    /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed pages, arrays being built.
+    /// Default 4 GiB.
+    pub memory_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { footer_bytes: 1 << 30, page_bytes: (1 << 31) - 1, nesting: 512, memory_bytes: 4 << 30 }
+    }
+}
+
+/// Counts the bytes that a read holds, and refuses to go over the cap.
+///
+/// Cheap to clone: clones share the count.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    cap: u64,
+    used: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `cap` bytes, none of them used.
+    pub fn new(cap: u64) -> Self {
+        Self { shared: Arc::new(Shared { cap, used: AtomicU64::new(0) }) }
+    }
+
+    /// Takes `bytes` from the budget until the reservation is dropped.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if fewer are left.
+    pub fn take(&self, bytes: usize) -> Result<Reservation> {
+        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
+        reservation.grow(bytes)?;
+        Ok(reservation)
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.shared.used.load(Ordering::Relaxed)
+    }
+
+    /// The cap, in bytes.
+    pub fn cap(&self) -> u64 {
+        self.shared.cap
+    }
+
+    #[cold]
+    fn refused(&self, bytes: u64) -> Error {
+        Error::limit(
+            LimitKind::Memory,
+            format_args!(
+                "{bytes} bytes wanted, {} of {} in use; raise Limits::memory_bytes to read on",
+                self.used(),
+                self.shared.cap
+            ),
+        )
+    }
+}
+
+/// Bytes taken from a [`Budget`]; given back on drop.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Budget,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Takes `bytes` more.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if fewer are left; what was taken before stays taken.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        let bytes = bytes as u64;
+        let Shared { cap, used } = &*self.budget.shared;
+        used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|used| used <= cap)
+        })
+        .map_err(|_| self.budget.refused(bytes))?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Changes the size to `bytes`, giving back or taking the difference.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the difference is more than what is left.
+    pub fn resize(&mut self, bytes: usize) -> Result<()> {
+        match (bytes as u64).checked_sub(self.bytes) {
+            Some(more) => self.grow(usize::try_from(more).unwrap_or(usize::MAX)),
+            None => {
+                let less = self.bytes - bytes as u64;
+                self.budget.shared.used.fetch_sub(less, Ordering::Relaxed);
+                self.bytes = bytes as u64;
+                Ok(())
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.shared.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn takes_refuses_and_gives_back() {
+        let budget = Budget::new(100);
+        let mut first = budget.take(60).unwrap();
+        assert_eq!(budget.take(41).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+        assert_eq!(budget.take(usize::MAX).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+        assert_eq!(budget.used(), 60, "a refused request takes nothing");
+        first.resize(10).unwrap();
+        let second = budget.take(90).unwrap();
+        assert_eq!(budget.used(), 100);
+        drop((first, second));
+        assert_eq!(budget.used(), 0);
+    }
+}

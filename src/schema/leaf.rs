@@ -1,0 +1,131 @@
+//! A leaf: a primitive node of the schema, which is a column of the file.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::format::{ConvertedType, LogicalType, Type};
+
+/// A primitive node of the schema: one column chunk in every row group belongs to it.
+///
+/// Checked once when the schema is parsed: `type_length` is there and positive where the type needs it, the levels count the
+/// ancestors, and the annotation fits the physical type (one that does not is gone, and `ordered` is false).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leaf {
+    /// Position among the leaves, depth-first: the index into `RowGroup.columns`.
+    pub index: usize,
+    /// Names from below the root to the leaf.
+    pub path: LeafPath,
+    /// The physical type.
+    pub physical: Physical,
+    /// The logical type in force: `logicalType`, else the one that `converted_type` stands for, else none. Annotations that
+    /// are unknown, or not allowed on the physical type, are none.
+    pub logical: Option<LogicalType>,
+    /// The converted type as written; the only place where INTERVAL stands.
+    pub converted: Option<ConvertedType>,
+    /// False if the annotation was unknown or misplaced: bounds in statistics must not be believed then.
+    pub ordered: bool,
+    /// Highest definition level: OPTIONAL and REPEATED nodes from below the root down to the leaf.
+    pub max_def: u16,
+    /// Highest repetition level: REPEATED nodes from below the root down to the leaf.
+    pub max_rep: u16,
+    /// Whether the leaf itself is OPTIONAL or REPEATED.
+    pub nullable: bool,
+    /// User id of the leaf.
+    pub field_id: Option<i32>,
+}
+
+/// The physical type of a leaf, its length included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Physical {
+    /// One bit.
+    Boolean,
+    /// 4 bytes, signed or not by annotation.
+    Int32,
+    /// 8 bytes, signed or not by annotation.
+    Int64,
+    /// 12 bytes: nanoseconds of the day, Julian day.
+    Int96,
+    /// IEEE 754 binary32.
+    Float,
+    /// IEEE 754 binary64.
+    Double,
+    /// Bytes with a length.
+    ByteArray,
+    /// This many bytes; may be 0.
+    FixedLenByteArray(usize),
+}
+
+impl Physical {
+    /// The type of the format, without the length.
+    pub fn format_type(self) -> Type {
+        match self {
+            Self::Boolean => Type::Boolean,
+            Self::Int32 => Type::Int32,
+            Self::Int64 => Type::Int64,
+            Self::Int96 => Type::Int96,
+            Self::Float => Type::Float,
+            Self::Double => Type::Double,
+            Self::ByteArray => Type::ByteArray,
+            Self::FixedLenByteArray(_) => Type::FixedLenByteArray,
+        }
+    }
+
+    /// Bytes of one PLAIN value, where all have the same.
+    pub fn byte_width(self) -> Option<usize> {
+        match self {
+            Self::Boolean | Self::ByteArray => None,
+            Self::Int32 | Self::Float => Some(4),
+            Self::Int64 | Self::Double => Some(8),
+            Self::Int96 => Some(12),
+            Self::FixedLenByteArray(n) => Some(n),
+        }
+    }
+}
+
+impl fmt::Display for Physical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Boolean => f.write_str("BOOLEAN"),
+            Self::Int32 => f.write_str("INT32"),
+            Self::Int64 => f.write_str("INT64"),
+            Self::Int96 => f.write_str("INT96"),
+            Self::Float => f.write_str("FLOAT"),
+            Self::Double => f.write_str("DOUBLE"),
+            Self::ByteArray => f.write_str("BYTE_ARRAY"),
+            Self::FixedLenByteArray(n) => write!(f, "FIXED_LEN_BYTE_ARRAY({n})"),
+        }
+    }
+}
+
+/// The names from below the root to a leaf. Names may hold dots, and may be empty.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LeafPath(Arc<[Arc<str>]>);
+
+impl LeafPath {
+    /// A path of these names.
+    pub fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
+        Self(names.into_iter().collect())
+    }
+
+    /// The names, outermost first.
+    pub fn names(&self) -> &[Arc<str>] {
+        &self.0
+    }
+
+    /// The dotted form, as an error or a person says it.
+    pub fn dotted(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for LeafPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(".")?;
+            }
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! The shape of an Arrow field: how its nodes follow from the levels of its leaves. The one input of shred and assemble.
+
+use arrow_schema::FieldRef;
+
+/// One node of the Arrow schema, with the levels that decide where it is null, empty or there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// The Arrow field that this node becomes.
+    pub field: FieldRef,
+    /// The levels that decide.
+    pub levels: Levels,
+    /// What the node is.
+    pub kind: Kind,
+}
+
+/// The definition and repetition levels of a node.
+///
+/// A level entry (def, rep) of any leaf below the node *is a slot of the node* iff `def >= slot` (and, for nodes inside
+/// lists, every list above starts or continues an element there); the slot is *present* (not null) iff `def >= present`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Levels {
+    /// Definition level at which the node has a slot: the `element` of the innermost list around it, 0 outside lists.
+    pub slot: u16,
+    /// Definition level at which the node is not null. Equal to that of its parent (or `slot`) if the node is required.
+    pub present: u16,
+    /// Repetition level of the innermost list around the node, 0 outside lists.
+    pub rep: u16,
+}
+
+/// What a [`Shape`] is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A leaf of the file, read as the data type of the field.
+    Leaf {
+        /// Index of the leaf, depth-first.
+        leaf: usize,
+    },
+    /// Child nodes side by side. At least one of them reads a leaf, or the struct is empty in the file too.
+    Struct(Vec<Shape>),
+    /// `List`, `LargeList`, `ListView`, `LargeListView` or `FixedSizeList`, by the data type of the field.
+    List {
+        /// The element.
+        item: Box<Shape>,
+        /// Definition level at which the list has an element: `present` + 1. The `slot` of the item.
+        element: u16,
+        /// Repetition level of the repeated node: an entry with a smaller one begins another list. The `rep` of the item.
+        rep: u16,
+    },
+    /// As `List`; the item is the struct of key and value.
+    Map {
+        /// The struct of key and value, never null.
+        entries: Box<Shape>,
+        /// As for lists.
+        element: u16,
+        /// As for lists.
+        rep: u16,
+    },
+    /// A field of the wanted schema that the file does not have: all null.
+    Missing,
+}
+
+impl Shape {
+    /// Calls `visit` with every leaf of the shape, depth-first, with its field.
+    pub fn for_each_leaf(&self, visit: &mut impl FnMut(usize, &Self)) {
+        match &self.kind {
+            Kind::Leaf { leaf } => visit(*leaf, self),
+            Kind::Struct(children) => children.iter().for_each(|c| c.for_each_leaf(visit)),
+            Kind::List { item: child, .. } | Kind::Map { entries: child, .. } => {
+                child.for_each_leaf(visit);
+            }
+            Kind::Missing => {}
+        }
+    }
+}
