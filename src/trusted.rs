@@ -1,1 +1,150 @@
-//! trusted
+//! Arrow arrays built without a second validation, and the few other calls that need a promise. Every function states the invariant and
+//! who established it.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryViewArray, GenericBinaryArray, GenericStringArray, OffsetSizeTrait,
+    StringViewArray,
+};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+
+use crate::encoding::Span;
+use crate::error::{Error, Result};
+use crate::simd::spans as kernels;
+
+/// The promise that the strings of a file are UTF-8, so that nobody looks.
+///
+/// There is one way to get one, and it is unsafe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustedUtf8(());
+
+impl TrustedUtf8 {
+    /// Promises that every value of every string column that is read is UTF-8.
+    ///
+    /// # Safety
+    /// They must be: a `str` with other bytes is undefined behaviour wherever it is used.
+    #[must_use]
+    pub unsafe fn promise() -> Self {
+        Self(())
+    }
+}
+
+/// An offset of the byte arrays.
+pub(crate) trait Offset: OffsetSizeTrait + Default {
+    /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, on overflow.
+    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
+}
+
+impl Offset for i32 {
+    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
+        kernels::append_offsets_i32(spans, offsets)
+    }
+}
+
+impl Offset for i64 {
+    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
+        kernels::append_offsets_i64(spans, offsets)
+    }
+}
+
+/// An array of strings or bytes from offsets and values.
+///
+/// Established by `read::leaf::bytes::Offsets`: offsets begin with 0, never fall (they are sums of lengths), and end at the length of `values`;
+/// for text, `checked_text` has seen every value to be UTF-8 (or the caller has promised it).
+pub(crate) fn byte_array<O: Offset>(
+    data_type: &DataType,
+    offsets: Vec<O>,
+    values: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    debug_assert_eq!(offsets.last().map(|end| end.as_usize()), Some(values.len()), "offsets end with the values");
+    debug_assert!(offsets.is_sorted(), "offsets never fall");
+    // SAFETY: the offsets begin with 0 and never fall, by the invariant above.
+    let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) };
+    let values = Buffer::from_vec(values);
+    Ok(match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 => {
+            // SAFETY: the offsets lie within the values, and every value between two of them is UTF-8, by the invariant above.
+            Arc::new(unsafe { GenericStringArray::<O>::new_unchecked(offsets, values, nulls) })
+        }
+        DataType::Binary | DataType::LargeBinary => {
+            // SAFETY: the offsets lie within the values, by the invariant above.
+            Arc::new(unsafe { GenericBinaryArray::<O>::new_unchecked(offsets, values, nulls) })
+        }
+        other => return Err(wrong_type(other)),
+    })
+}
+
+/// An array of views.
+///
+/// Established by `read::leaf::bytes::Views`: every view was made by `simd::spans::make_views` from spans within the buffer that it names; for text,
+/// `checked_text` has seen every value to be UTF-8 (or the caller has promised it). Slots of nulls are 0: the empty string.
+pub(crate) fn view_array(
+    data_type: &DataType,
+    views: Vec<u128>,
+    buffers: Vec<Buffer>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let views = ScalarBuffer::from(views);
+    let buffers: Arc<[Buffer]> = buffers.into();
+    Ok(match data_type {
+        DataType::Utf8View => {
+            // SAFETY: every view lies within its buffer and is UTF-8, by the invariant above.
+            Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
+        }
+        DataType::BinaryView => {
+            // SAFETY: every view lies within its buffer, by the invariant above.
+            Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) })
+        }
+        other => return Err(wrong_type(other)),
+    })
+}
+
+#[cold]
+fn wrong_type(data_type: &DataType) -> Error {
+    Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
+}
+
+/// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten anyway is not zeroed.
+///
+/// # Errors
+/// What the operating system says; `UnexpectedEof` if the file is shorter.
+pub(crate) fn read_at(file: &std::fs::File, offset: u64, len: usize, out: &mut Vec<u8>) -> std::io::Result<()> {
+    out.clear();
+    out.try_reserve_exact(len).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+    platform::read_at(file, offset, len, out)
+}
+
+#[cfg(unix)]
+mod platform {
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::fs::FileExt;
+
+    pub(super) fn read_at(file: &File, offset: u64, len: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let spare = &mut out.spare_capacity_mut()[..len];
+        // SAFETY: `pread` only writes to the buffer; it never reads from it, and the kernel writes nothing but initialised bytes. The slice
+        // has the length and the life of `spare`, which nobody else refers to.
+        let buffer = unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<u8>(), len) };
+        file.read_exact_at(buffer, offset)?;
+        // SAFETY: `read_exact_at` has succeeded, so that all `len` bytes are written; the capacity is at least `len`.
+        unsafe { out.set_len(len) };
+        Ok(())
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use std::fs::File;
+    use std::io::{self, Read, Seek, SeekFrom};
+
+    pub(super) fn read_at(file: &File, offset: u64, len: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        // A handle of its own, because the position is shared between handles of one open file.
+        let mut file = file.try_clone()?;
+        file.seek(SeekFrom::Start(offset))?;
+        let read = file.take(len as u64).read_to_end(out)?;
+        if read == len { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}

@@ -1,1 +1,177 @@
-//! compress
+//! Codecs: from the compressed body of a page to its bytes.
+//!
+//! Spec: Compression.md. Used by `page::open`. One file for each codec; a codec whose cargo feature is off is [`disabled`], here and nowhere else.
+//! Trap: the header of a page states the size that comes out, and may lie: memory is taken as data arrive, or within what the codec can
+//! expand to.
+
+use crate::error::{Error, Result, Spec};
+use crate::format::CompressionCodec;
+
+mod disabled;
+
+#[cfg(feature = "brotli")]
+mod brotli;
+#[cfg(not(feature = "brotli"))]
+use disabled::brotli;
+
+#[cfg(feature = "gzip")]
+mod gzip;
+#[cfg(not(feature = "gzip"))]
+use disabled::gzip;
+
+#[cfg(all(feature = "gzip", feature = "libdeflate"))]
+#[path = "gzip_libdeflate.rs"]
+mod gzip_fast;
+#[cfg(all(feature = "gzip", not(feature = "libdeflate")))]
+use gzip as gzip_fast;
+#[cfg(not(feature = "gzip"))]
+use disabled::gzip as gzip_fast;
+
+#[cfg(feature = "lz4")]
+mod lz4_raw;
+#[cfg(not(feature = "lz4"))]
+use disabled::lz4_raw;
+
+#[cfg(feature = "lz4")]
+mod lz4_hadoop;
+#[cfg(not(feature = "lz4"))]
+use disabled::lz4_hadoop;
+
+#[cfg(feature = "lzo")]
+mod lzo;
+#[cfg(not(feature = "lzo"))]
+use disabled::lzo;
+
+#[cfg(feature = "snappy")]
+mod snappy;
+#[cfg(not(feature = "snappy"))]
+use disabled::snappy;
+
+#[cfg(feature = "zstd")]
+mod zstd;
+#[cfg(not(feature = "zstd"))]
+use disabled::zstd;
+
+/// Hadoop's framing, which LZ4 and LZO share.
+#[cfg(any(feature = "lz4", feature = "lzo"))]
+mod hadoop;
+
+/// Decompresses the pages of one codec; keeps its tables from page to page.
+pub struct Decompressor(Codec);
+
+enum Codec {
+    Uncompressed,
+    Snappy(snappy::Decoder),
+    Gzip(gzip_fast::Decoder),
+    Lzo(lzo::Decoder),
+    Brotli(brotli::Decoder),
+    Lz4Hadoop(lz4_hadoop::Decoder),
+    Zstd(zstd::Decoder),
+    Lz4Raw(lz4_raw::Decoder),
+}
+
+impl Decompressor {
+    /// A decompressor of `codec`.
+    ///
+    /// # Errors
+    /// `FeatureDisabled` if this build lacks it, `Unsupported` if nobody knows it.
+    pub fn new(codec: CompressionCodec) -> Result<Self> {
+        Ok(Self(match codec {
+            CompressionCodec::Uncompressed => Codec::Uncompressed,
+            CompressionCodec::Snappy => Codec::Snappy(snappy::Decoder::new()?),
+            CompressionCodec::Gzip => Codec::Gzip(gzip_fast::Decoder::new()?),
+            CompressionCodec::Lzo => Codec::Lzo(lzo::Decoder::new()?),
+            CompressionCodec::Brotli => Codec::Brotli(brotli::Decoder::new()?),
+            CompressionCodec::Lz4 => Codec::Lz4Hadoop(lz4_hadoop::Decoder::new()?),
+            CompressionCodec::Zstd => Codec::Zstd(zstd::Decoder::new()?),
+            CompressionCodec::Lz4Raw => Codec::Lz4Raw(lz4_raw::Decoder::new()?),
+            CompressionCodec::Unknown(number) => {
+                return Err(Error::unsupported("compression codec", format_args!("codec {number}")));
+            }
+        }))
+    }
+
+    /// Decompresses `input` to exactly `len` bytes, which replace those of `out`.
+    ///
+    /// What `out` held before only saves the work of making room.
+    ///
+    /// # Errors
+    /// `Malformed` if the input is broken, or becomes more or fewer bytes.
+    pub fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.0 {
+            Codec::Uncompressed => {
+                out.clear();
+                out.extend_from_slice(input);
+            }
+            Codec::Snappy(codec) => codec.decompress(input, len, out)?,
+            Codec::Gzip(codec) => codec.decompress(input, len, out)?,
+            Codec::Lzo(codec) => codec.decompress(input, len, out)?,
+            Codec::Brotli(codec) => codec.decompress(input, len, out)?,
+            Codec::Lz4Hadoop(codec) => codec.decompress(input, len, out)?,
+            Codec::Zstd(codec) => codec.decompress(input, len, out)?,
+            Codec::Lz4Raw(codec) => codec.decompress(input, len, out)?,
+        }
+        if out.len() == len {
+            return Ok(());
+        }
+        Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
+    }
+}
+
+/// Room to give at first for `len` bytes from an input of `input_len`, where the codec can expand without bound: what usual data need; the rest
+/// as they arrive.
+#[cfg(any(feature = "gzip", feature = "brotli", feature = "zstd"))]
+fn first_room(input_len: usize, len: usize) -> usize {
+    len.min(input_len.saturating_mul(32).max(1 << 20))
+}
+
+/// Makes `out` exactly `len` bytes long to be written over, if the codec can expand `input` to so many.
+///
+/// `ratio` is the most bytes that a byte of input can become.
+#[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
+fn exact_room(input: &[u8], len: usize, ratio: usize, name: &'static str, out: &mut Vec<u8>) -> Result<()> {
+    let most = input.len().saturating_mul(ratio).saturating_add(64);
+    if len > most {
+        return Err(Error::mismatch(
+            Spec::Compression(name),
+            "uncompressed size",
+            format_args!("at most {most}, which {} bytes can become", input.len()),
+            len,
+        ));
+    }
+    if out.capacity() < len {
+        out.clear();
+        out.reserve_exact(len);
+    }
+    out.resize(len, 0);
+    Ok(())
+}
+
+/// Reads a stream to its end, or to one byte more than is wanted.
+#[cfg(any(feature = "gzip", feature = "brotli"))]
+fn read_stream(
+    stream: impl std::io::Read,
+    input_len: usize,
+    len: usize,
+    name: &'static str,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    use std::io::Read;
+    out.clear();
+    out.reserve(first_room(input_len, len));
+    stream
+        .take(len as u64 + 1)
+        .read_to_end(out)
+        .map(drop)
+        .map_err(|e| Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}")))
+}
+
+#[cfg(all(
+    test,
+    feature = "snappy",
+    feature = "gzip",
+    feature = "zstd",
+    feature = "brotli",
+    feature = "lz4"
+))]
+mod tests;

@@ -1,1 +1,18 @@
-//! encoding
+//! Encodings: from the bytes of a page to values. One file each: grammar, decoder, tests.
+//!
+//! Spec: Encodings.md. Used by `levels` and `read::leaf`. Every decoder is born ready (`new` checks its header), owns its [`Bytes`](bytes::Bytes),
+//! and has three verbs: `new(bytes, n)`, `read(n, out)`, `skip(n)`. `read` gives `n` values or an error; it never gives fewer.
+//! Trap: a legal page may be one run of a hundred million values: nothing here is allocated by a count of the file, only by what is asked for.
+
+pub mod alp;
+pub mod delta_binary;
+pub mod delta_bytes;
+pub mod delta_length;
+pub mod dictionary;
+pub mod legacy;
+pub mod plain;
+pub mod rle;
+mod span;
+pub mod split;
+
+pub use span::Span;

@@ -1,1 +1,22 @@
-//! io
+//! Drivers: the loops that fetch what the stages want, and run them on one thread or on many.
+//!
+//! The only part of the crate that knows where bytes come from.
+
+mod blocking;
+mod coalesce;
+mod progress;
+mod source;
+
+#[cfg(feature = "parallel")]
+#[path = "parallel.rs"]
+mod parallel;
+
+#[cfg(not(feature = "parallel"))]
+#[path = "parallel_disabled.rs"]
+mod parallel;
+
+pub use blocking::{Serial, open_footer};
+pub use coalesce::{Fetch, coalesce};
+pub use parallel::{Parallel, Pool};
+pub use progress::Progress;
+pub use source::Source;

@@ -1,1 +1,10 @@
-//! page
+//! Pages: from the header and the body on disk to levels and values that are cut apart and checked.
+//!
+//! Spec: README.md, "Data Pages"; `parquet.thrift`, PageHeader. Used by `read::chunk`. Version 1 and version 2 meet in [`open`] and nowhere
+//! later.
+//! Trap: version 2 names the length of the definition levels first but stores the repetition levels first, and compresses neither.
+
+mod open;
+
+pub(crate) use open::count;
+pub use open::{DataPage, DictionaryPage, Opener, Page, PageContext};

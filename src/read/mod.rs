@@ -1,1 +1,23 @@
-//! read
+//! The read corridor, in reading order: tail, footer, plan, row group, chunk, page, leaf, assemble, batch.
+//!
+//! Stages are values. A stage that wants bytes says which ([`needs`](Tail::needs)) and is given them ([`supply`](Tail::supply)); what comes back is
+//! the next stage. Nothing here reads a file: the loops that do are in [`crate::io`].
+
+mod assemble;
+mod batch;
+mod chunk;
+mod footer;
+pub mod leaf;
+mod options;
+mod plan;
+mod row_group;
+mod tail;
+
+pub use assemble::assemble;
+pub use chunk::Pages;
+pub use footer::Footer;
+pub use leaf::{LeafBatch, LeafReader};
+pub use options::{ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+pub use plan::{LeafPlan, Plan, RowGroupPlan, RowRange};
+pub use row_group::{RowGroup, Unit, Window};
+pub use tail::{FooterTail, Tail};

@@ -1,21 +1,306 @@
-//! Leaf pairs: from a leaf's physical and logical type to an Arrow data type. One table, used by `schema` and by `read::leaf`.
+//! Leaf pairs: the way from a leaf's physical and logical type to an Arrow data type.
+//!
+//! One table, asked by the schema mapping (is a hinted or wanted type reachable without loss?) and by `read::leaf` (which kernel
+//! is to be fused with the copy?).
+//!
+//! | leaf | Arrow types |
+//! |---|---|
+//! | BOOLEAN | Boolean |
+//! | INT32, INT64 with or without INTEGER | integers that hold the range, Float32/64 that hold it exactly |
+//! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): what Arrow writers leave to the hint |
+//! | INT32 bare | also Time32(s) |
+//! | DATE | Date32, Date64 |
+//! | TIME, TIMESTAMP | the unit and finer ones (checked), seconds from milliseconds (exact) |
+//! | DECIMAL of any physical type | Decimal32 to 256 with as many integer and fractional digits or more |
+//! | INT96 | Timestamp of any unit (checked) |
+//! | FLOAT, DOUBLE, FLOAT16 | the same and wider |
+//! | BYTE_ARRAY | Utf8 and Binary with 32-bit offsets, 64-bit offsets, views |
+//! | FIXED_LEN_BYTE_ARRAY(n) | FixedSizeBinary(n), Binary |
+//! | INTERVAL | Interval of any unit (checked) |
+//! | any, UNKNOWN | Null |
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, IntervalUnit, TimeUnit as ArrowUnit};
 
-use super::Leaf;
+use super::{Leaf, Physical};
+use crate::format::{ConvertedType, LogicalType, TimeUnit};
 
-/// The way from the values of a leaf to an Arrow type.
+/// The way from the values of a leaf to the values of an Arrow array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conversion {
-    /// Placeholder.
-    Same,
+    /// All values are null.
+    Null,
+    /// Bits to bits.
+    Boolean,
+    /// INT32 or INT64: extend by sign or zero, scale, store.
+    Integer {
+        /// Whether the stored bits are an unsigned number.
+        unsigned: bool,
+        /// What happens to the number on its way.
+        scale: Scale,
+        /// How it is stored.
+        to: Storage,
+    },
+    /// FLOAT, DOUBLE or FLOAT16: the same or wider.
+    Float {
+        /// How it is stored.
+        to: Storage,
+    },
+    /// INT96 to a timestamp of this unit.
+    Int96(ArrowUnit),
+    /// Big-endian two's complement bytes, times a power of ten.
+    Decimal {
+        /// The power of ten.
+        exponent: u8,
+        /// How it is stored.
+        to: Storage,
+    },
+    /// The 12 bytes of INTERVAL.
+    Interval(IntervalUnit),
+    /// Byte strings.
+    Bytes {
+        /// How an array of them is laid out.
+        layout: BytesLayout,
+        /// Whether they must be UTF-8.
+        utf8: bool,
+    },
+    /// Bytes of one length, as they are.
+    FixedBytes(usize),
+}
+
+/// What happens to an integer on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing: it fits, or the annotation promises that it does (then high bits are dropped).
+    Keep,
+    /// Checked: a value that does not fit is an error.
+    Narrow,
+    /// Times this; overflow is an error.
+    Multiply(i64),
+    /// Divided by this; a remainder is an error.
+    Divide(i64),
+}
+
+/// How a fixed-width value is stored in an Arrow buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// 1 byte.
+    I8,
+    /// 2 bytes.
+    I16,
+    /// 4 bytes.
+    I32,
+    /// 8 bytes.
+    I64,
+    /// 16 bytes.
+    I128,
+    /// 32 bytes.
+    I256,
+    /// binary16.
+    F16,
+    /// binary32.
+    F32,
+    /// binary64.
+    F64,
+}
+
+/// How an array of byte strings is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BytesLayout {
+    /// 32-bit offsets.
+    Offsets32,
+    /// 64-bit offsets.
+    Offsets64,
+    /// Views.
+    Views,
 }
 
 /// The way from `leaf` to the Arrow type `to`, or `None` if there is none without loss.
 ///
 /// `Dictionary` and `RunEndEncoded` are looked through: their value type decides.
 pub fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
-    let _ = (leaf, to);
-    Some(Conversion::Same)
+    match to {
+        DataType::Dictionary(_, value) => return conversion(leaf, value),
+        DataType::RunEndEncoded(_, values) => return conversion(leaf, values.data_type()),
+        _ => {}
+    }
+    if matches!(leaf.logical, Some(LogicalType::Unknown)) {
+        return matches!(to, DataType::Null).then_some(Conversion::Null);
+    }
+    match leaf.physical {
+        Physical::Boolean => matches!(to, DataType::Boolean).then_some(Conversion::Boolean),
+        Physical::Int32 | Physical::Int64 => integer(leaf, to),
+        Physical::Int96 => match to {
+            DataType::Timestamp(unit, None) => Some(Conversion::Int96(*unit)),
+            _ => None,
+        },
+        Physical::Float => match to {
+            DataType::Float32 => Some(Conversion::Float { to: Storage::F32 }),
+            DataType::Float64 => Some(Conversion::Float { to: Storage::F64 }),
+            _ => None,
+        },
+        Physical::Double => {
+            matches!(to, DataType::Float64).then_some(Conversion::Float { to: Storage::F64 })
+        }
+        Physical::ByteArray => match leaf.logical {
+            Some(LogicalType::Decimal(_)) => decimal_bytes(leaf, to),
+            _ => bytes(to),
+        },
+        Physical::FixedLenByteArray(n) => fixed(leaf, n, to),
+    }
+}
+
+fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<Conversion> {
+    match (&leaf.logical, to) {
+        (Some(LogicalType::Decimal(_)), _) => decimal_bytes(leaf, to),
+        (Some(LogicalType::Float16), DataType::Float16) => {
+            Some(Conversion::Float { to: Storage::F16 })
+        }
+        (Some(LogicalType::Float16), DataType::Float32) => {
+            Some(Conversion::Float { to: Storage::F32 })
+        }
+        (Some(LogicalType::Float16), DataType::Float64) => {
+            Some(Conversion::Float { to: Storage::F64 })
+        }
+        (None, DataType::Interval(unit)) if n == 12 && is_interval(leaf) => {
+            Some(Conversion::Interval(*unit))
+        }
+        (_, DataType::FixedSizeBinary(width)) => {
+            (usize::try_from(*width) == Ok(n)).then_some(Conversion::FixedBytes(n))
+        }
+        // Bytes of one length are bytes; whether they are text nobody says.
+        (_, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => bytes(to),
+        _ => None,
+    }
+}
+
+/// Whether the leaf is an INTERVAL, which only the converted type can say.
+pub fn is_interval(leaf: &Leaf) -> bool {
+    leaf.physical == Physical::FixedLenByteArray(12)
+        && leaf.logical.is_none()
+        && leaf.converted == Some(ConvertedType::Interval)
+}
+
+fn bytes(to: &DataType) -> Option<Conversion> {
+    let (layout, utf8) = match to {
+        DataType::Utf8 => (BytesLayout::Offsets32, true),
+        DataType::LargeUtf8 => (BytesLayout::Offsets64, true),
+        DataType::Utf8View => (BytesLayout::Views, true),
+        DataType::Binary => (BytesLayout::Offsets32, false),
+        DataType::LargeBinary => (BytesLayout::Offsets64, false),
+        DataType::BinaryView => (BytesLayout::Views, false),
+        _ => return None,
+    };
+    Some(Conversion::Bytes { layout, utf8 })
+}
+
+fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+    let (exponent, to) = decimal(leaf, to)?;
+    Some(Conversion::Decimal { exponent, to })
+}
+
+/// The power of ten and the storage of a decimal target that has room for the leaf's digits on both sides of the point.
+fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
+    let Some(LogicalType::Decimal(from)) = &leaf.logical else { return None };
+    let (precision, scale, storage) = match *to {
+        DataType::Decimal32(p, s) => (p, s, Storage::I32),
+        DataType::Decimal64(p, s) => (p, s, Storage::I64),
+        DataType::Decimal128(p, s) => (p, s, Storage::I128),
+        DataType::Decimal256(p, s) => (p, s, Storage::I256),
+        _ => return None,
+    };
+    let exponent = u8::try_from(i32::from(scale) - from.scale).ok()?;
+    let integer_digits = from.precision - from.scale;
+    (i32::from(precision) - i32::from(scale) >= integer_digits).then_some((exponent, storage))
+}
+
+fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+    let wide = leaf.physical == Physical::Int64;
+    let signed = |scale, to| Some(Conversion::Integer { unsigned: false, scale, to });
+    match (&leaf.logical, to) {
+        (Some(LogicalType::Decimal(_)), _) => {
+            let (exponent, to) = decimal(leaf, to)?;
+            let scale = match exponent {
+                0 => Scale::Keep,
+                // Beyond 18 the factor leaves 64 bits; such a leaf has few digits and the target many.
+                e => Scale::Multiply(10i64.checked_pow(u32::from(e))?),
+            };
+            signed(scale, to)
+        }
+        (Some(LogicalType::Date), DataType::Date32) => signed(Scale::Keep, Storage::I32),
+        (Some(LogicalType::Date), DataType::Date64) => {
+            signed(Scale::Multiply(86_400_000), Storage::I64)
+        }
+        (Some(LogicalType::Time(time)), DataType::Time32(unit)) => {
+            signed(rescale(&time.unit, *unit)?, Storage::I32)
+        }
+        (Some(LogicalType::Time(time)), DataType::Time64(unit)) => {
+            signed(rescale(&time.unit, *unit)?, Storage::I64)
+        }
+        (Some(LogicalType::Timestamp(timestamp)), DataType::Timestamp(unit, zone)) => {
+            if timestamp.is_adjusted_to_utc != zone.is_some() {
+                return None;
+            }
+            signed(rescale(&timestamp.unit, *unit)?, Storage::I64)
+        }
+        (None, DataType::Duration(_) | DataType::Timestamp(ArrowUnit::Second, _)) if wide => {
+            signed(Scale::Keep, Storage::I64)
+        }
+        (None, DataType::Date64) if wide => signed(Scale::Keep, Storage::I64),
+        (None, DataType::Time32(ArrowUnit::Second)) if !wide => signed(Scale::Keep, Storage::I32),
+        // parquet-cpp's "1.0" writer stored UINT_32 as a bare INT64 and left the rest to the hint.
+        (None, DataType::UInt32) if wide => signed(Scale::Narrow, Storage::I32),
+        (None | Some(LogicalType::Integer(_)), _) => plain_integer(leaf, to),
+        _ => None,
+    }
+}
+
+fn rescale(from: &TimeUnit, to: ArrowUnit) -> Option<Scale> {
+    let per_second = |unit| match unit {
+        ArrowUnit::Second => 1i64,
+        ArrowUnit::Millisecond => 1_000,
+        ArrowUnit::Microsecond => 1_000_000,
+        ArrowUnit::Nanosecond => 1_000_000_000,
+    };
+    let from = match from {
+        TimeUnit::Millis => ArrowUnit::Millisecond,
+        TimeUnit::Micros => ArrowUnit::Microsecond,
+        TimeUnit::Nanos => ArrowUnit::Nanosecond,
+        TimeUnit::Unrecognized(..) => return None,
+    };
+    match (per_second(from), per_second(to)) {
+        (a, b) if a == b => Some(Scale::Keep),
+        (a, b) if b > a => Some(Scale::Multiply(b / a)),
+        // Writers have no unit of seconds in the format: they store milliseconds and leave the rest to the hint.
+        (a, 1) if a == 1_000 => Some(Scale::Divide(a)),
+        _ => None,
+    }
+}
+
+/// Integers to integers and floats that hold the whole range.
+fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+    let (bits, unsigned) = match &leaf.logical {
+        Some(LogicalType::Integer(int)) => (u32::try_from(int.bit_width).ok()?, !int.is_signed),
+        _ if leaf.physical == Physical::Int64 => (64, false),
+        _ => (32, false),
+    };
+    let keep = |storage| Some(Conversion::Integer { unsigned, scale: Scale::Keep, to: storage });
+    let fits = |to_bits: u32, to_unsigned: bool| match (unsigned, to_unsigned) {
+        (false, false) | (true, true) => to_bits >= bits,
+        (true, false) => to_bits > bits,
+        (false, true) => false,
+    };
+    match to {
+        DataType::Int8 if fits(8, false) => keep(Storage::I8),
+        DataType::UInt8 if fits(8, true) => keep(Storage::I8),
+        DataType::Int16 if fits(16, false) => keep(Storage::I16),
+        DataType::UInt16 if fits(16, true) => keep(Storage::I16),
+        DataType::Int32 if fits(32, false) => keep(Storage::I32),
+        DataType::UInt32 if fits(32, true) => keep(Storage::I32),
+        DataType::Int64 if fits(64, false) => keep(Storage::I64),
+        DataType::UInt64 if fits(64, true) => keep(Storage::I64),
+        DataType::Float32 if bits <= 16 => keep(Storage::F32),
+        DataType::Float64 if bits <= 32 => keep(Storage::F64),
+        _ => None,
+    }
 }

@@ -1,0 +1,33 @@
+//! The twins of codecs whose cargo feature is off: making one is an error that names the feature.
+
+macro_rules! disabled {
+    ($($module:ident, $feature:literal, $name:literal;)*) => {$(
+        #[allow(dead_code, reason = "used where the feature is off")]
+        pub(super) mod $module {
+            use crate::error::{Error, Result};
+
+            /// Cannot be made.
+            pub(in crate::compress) enum Decoder {}
+
+            impl Decoder {
+                pub(in crate::compress) fn new() -> Result<Self> {
+                    Err(Error::feature_disabled($feature, concat!("the codec ", $name)))
+                }
+
+                pub(in crate::compress) fn decompress(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> Result<()> {
+                    match *self {}
+                }
+            }
+        }
+    )*};
+}
+
+disabled! {
+    brotli, "brotli", "BROTLI";
+    gzip, "gzip", "GZIP";
+    lz4_hadoop, "lz4", "LZ4";
+    lz4_raw, "lz4", "LZ4_RAW";
+    lzo, "lzo", "LZO";
+    snappy, "snappy", "SNAPPY";
+    zstd, "zstd", "ZSTD";
+}

@@ -1,0 +1,46 @@
+//! LZ4: the deprecated codec, which nobody described. Three framings are out there, and are told apart by trying.
+//!
+//! 1. LZ4 frames, by their magic number: old parquet-rs.
+//! 2. Hadoop's sections: parquet-java.
+//! 3. One raw block: old parquet-cpp.
+
+use std::io::Read;
+
+use super::{exact_room, hadoop, lz4_raw};
+use crate::error::{Error, Result, Spec};
+
+pub(super) struct Decoder;
+
+const FRAME_MAGIC: [u8; 4] = [0x04, 0x22, 0x4D, 0x18];
+
+impl Decoder {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
+        exact_room(input, len, lz4_raw::RATIO, "LZ4", out)?;
+        if input.starts_with(&FRAME_MAGIC) && frames(input, out).is_some() {
+            return Ok(());
+        }
+        let block = |bytes: &[u8], target: &mut [u8]| lz4_flex::block::decompress_into(bytes, target).ok();
+        if hadoop::sections(input, out, block).is_some() {
+            return Ok(());
+        }
+        let written = lz4_flex::block::decompress_into(input, out).map_err(|e| {
+            Error::malformed(
+                Spec::Compression("LZ4"),
+                format_args!("neither a frame, nor Hadoop blocks, nor a raw block: {e}"),
+            )
+        })?;
+        out.truncate(written);
+        Ok(())
+    }
+}
+
+/// Reads frames to exactly the length of `out`.
+fn frames(input: &[u8], out: &mut [u8]) -> Option<()> {
+    let mut decoder = lz4_flex::frame::FrameDecoder::new(input);
+    decoder.read_exact(out).ok()?;
+    (decoder.read(&mut [0]).ok()? == 0).then_some(())
+}

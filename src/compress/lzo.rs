@@ -1,0 +1,36 @@
+//! LZO: no framing is specified. Hadoop's sections around LZO1X blocks are what parquet-java writes; fastparquet writes those of python-lzo, a
+//! byte `F0` or `F1` and the size before one block.
+
+use super::{exact_room, hadoop};
+use crate::error::{Error, Result, Spec};
+
+/// A match of any length takes a byte for 255.
+const RATIO: usize = 255;
+
+pub(super) struct Decoder;
+
+impl Decoder {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
+        exact_room(input, len, RATIO, "LZO", out)?;
+        let block = |bytes: &[u8], target: &mut [u8]| lzokay::decompress::decompress(bytes, target).ok();
+        if hadoop::sections(input, out, block).is_some() {
+            return Ok(());
+        }
+        if let Some(([0xF0 | 0xF1, size @ ..], bytes)) = input.split_first_chunk::<5>() {
+            if usize::try_from(u32::from_be_bytes(*size)) == Ok(len) && block(bytes, out) == Some(len) {
+                return Ok(());
+            }
+        }
+        if block(input, out) == Some(len) {
+            return Ok(());
+        }
+        Err(Error::malformed(
+            Spec::Compression("LZO"),
+            "neither Hadoop blocks, nor a block of python-lzo, nor a raw block",
+        ))
+    }
+}

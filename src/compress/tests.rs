@@ -1,0 +1,166 @@
+//! Every codec: round trip, wrong sizes, cut and mutated input.
+
+use std::io::Write;
+
+use super::*;
+use crate::error::ErrorKind;
+
+/// Data of some redundancy.
+fn data(rng: &mut fastrand::Rng, len: usize) -> Vec<u8> {
+    (0..len).map(|i| if i % 3 == 0 { rng.u8(0..8) } else { (i / 7) as u8 }).collect()
+}
+
+fn hadoop_framed(sections: &[&[u8]], block: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for section in sections {
+        out.extend((section.len() as u32).to_be_bytes());
+        for part in section.chunks(700) {
+            let bytes = block(part);
+            out.extend((bytes.len() as u32).to_be_bytes());
+            out.extend(bytes);
+        }
+    }
+    out
+}
+
+/// LZO1X of literals alone: runs of at most 238 - 17 + ... are told by the first byte.
+#[cfg(feature = "lzo")]
+fn lzo_literals(bytes: &[u8]) -> Vec<u8> {
+    assert!((4..=238).contains(&bytes.len()), "one first run");
+    let mut out = vec![bytes.len() as u8 + 17];
+    out.extend(bytes);
+    // The end of the stream: a match of distance 16384.
+    out.extend([0x11, 0, 0]);
+    out
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
+    zstd_safe::compress(&mut out, bytes, 3).unwrap();
+    out
+}
+
+fn brotli_stream(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    brotli::CompressorWriter::new(&mut out, 4096, 4, 20).write_all(bytes).unwrap();
+    out
+}
+
+fn lz4_frame(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Each codec, and each of its framings, over the same data.
+fn samples(bytes: &[u8]) -> Vec<(CompressionCodec, &'static str, Vec<u8>)> {
+    use CompressionCodec as C;
+    let half = bytes.len() / 2;
+    let (a, b) = bytes.split_at(half);
+    let skippable = [&[0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(a), &zstd(b)].concat();
+    let lz4 = |bytes: &[u8]| lz4_flex::block::compress(bytes);
+    vec![
+        (C::Uncompressed, "as it is", bytes.to_vec()),
+        (C::Snappy, "block", snap::raw::Encoder::new().compress_vec(bytes).unwrap()),
+        (C::Gzip, "one member", gzip(bytes)),
+        (C::Gzip, "two members", [gzip(a), gzip(b)].concat()),
+        (C::Brotli, "stream", brotli_stream(bytes)),
+        (C::Zstd, "one frame", zstd(bytes)),
+        (C::Zstd, "skippable frame and two frames", skippable),
+        (C::Lz4Raw, "block", lz4(bytes)),
+        (C::Lz4, "frame", lz4_frame(bytes)),
+        (C::Lz4, "one section", hadoop_framed(&[bytes], lz4)),
+        (C::Lz4, "two sections", hadoop_framed(&[a, b], lz4)),
+        (C::Lz4, "raw block", lz4(bytes)),
+    ]
+}
+
+#[test]
+fn every_codec_and_framing_gives_back_the_data() {
+    let seed = 21;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for len in [1, 2, 100, 5_000, 200_000] {
+        let bytes = data(&mut rng, len);
+        for (codec, framing, compressed) in samples(&bytes) {
+            let mut decompressor = Decompressor::new(codec).unwrap();
+            let mut out = vec![7; 50];
+            for _ in 0..2 {
+                decompressor.decompress(&compressed, len, &mut out).unwrap();
+                assert!(out == bytes, "{codec} {framing} of {len}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[cfg(feature = "lzo")]
+#[test]
+fn lzo_in_each_of_its_framings() {
+    let bytes: Vec<u8> = (0..200).map(|i| (i * 7) as u8).collect();
+    let (a, b) = bytes.split_at(100);
+    let block = lzo_literals(&bytes);
+    let python = [&[0xF0], &200u32.to_be_bytes()[..], &block].concat();
+    let hadoop = hadoop_framed(&[a, b], lzo_literals);
+    for compressed in [block, python, hadoop] {
+        let mut out = Vec::new();
+        let mut decompressor = Decompressor::new(CompressionCodec::Lzo).unwrap();
+        decompressor.decompress(&compressed, 200, &mut out).unwrap();
+        assert_eq!(out, bytes);
+        assert!(decompressor.decompress(&compressed, 199, &mut out).is_err());
+        assert!(decompressor.decompress(&compressed[..100], 200, &mut out).is_err());
+    }
+}
+
+#[test]
+fn another_size_than_stated_is_malformed() {
+    let mut rng = fastrand::Rng::with_seed(22);
+    let bytes = data(&mut rng, 3_000);
+    for (codec, framing, compressed) in samples(&bytes) {
+        for len in [0, 2_999, 3_001, 40_000_000] {
+            let mut decompressor = Decompressor::new(codec).unwrap();
+            let error = decompressor.decompress(&compressed, len, &mut Vec::new()).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Malformed(Spec::Compression(_))), "{codec} {framing} {len}");
+        }
+    }
+}
+
+#[test]
+fn broken_input_is_an_error_and_takes_no_memory_that_was_not_filled() {
+    let seed = 23;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let bytes = data(&mut rng, 3_000);
+    for (codec, framing, compressed) in samples(&bytes) {
+        if codec == CompressionCodec::Uncompressed {
+            continue;
+        }
+        let mut decompressor = Decompressor::new(codec).unwrap();
+        for _ in 0..300 {
+            let mut broken = compressed.clone();
+            broken.truncate(rng.usize(0..=broken.len()));
+            for _ in 0..rng.usize(0..4) {
+                if !broken.is_empty() {
+                    let at = rng.usize(0..broken.len());
+                    broken[at] = rng.u8(..);
+                }
+            }
+            let len = if rng.bool() { 3_000 } else { 1 << 31 };
+            let mut out = Vec::new();
+            match decompressor.decompress(&broken, len, &mut out) {
+                Ok(()) => assert_eq!(out.len(), len, "{codec} {framing} seed {seed}"),
+                Err(error) => assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{codec} {framing}"),
+            }
+            assert!(out.capacity() <= 4 << 20, "{codec} {framing} took {} bytes", out.capacity());
+        }
+    }
+}
+
+#[test]
+fn a_codec_that_nobody_knows_is_unsupported() {
+    let error = Decompressor::new(CompressionCodec::Unknown(42)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported("compression codec"));
+}

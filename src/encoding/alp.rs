@@ -1,0 +1,370 @@
+//! ALP: floats as integers, where they are decimal numbers at heart.
+//!
+//! Spec: AlpEncoding.md. Used by `read::leaf` for FLOAT and DOUBLE.
+//!
+//! ```text
+//! page     = mode u8 (0), integer encoding u8 (0), log2 of the vector size u8, values i32
+//!            offset of each vector u32, counted from the first offset
+//!            vector*
+//! vector   = exponent u8, factor u8, exceptions u16
+//!            frame of reference i32 | i64, bit width u8
+//!            packed differences to the frame, ceil(n * width / 8) bytes
+//!            position of each exception u16
+//!            value of each exception, as it is
+//! ```
+//!
+//! Trap: a value is `(integer * 10^factor) * 10^-exponent`, two multiplications one after the other; anything else is another number in the last bit.
+
+use bytes::Bytes;
+
+use crate::bytes::Cursor;
+use crate::error::{Error, Result, Spec};
+use crate::simd::native::Native;
+use crate::simd::unpack::{unpack_u32, unpack_u64};
+
+const SPEC: Spec = Spec::Encodings("ALP");
+
+/// `f32` or `f64`.
+pub trait Float: Copy + Send + sealed::Sealed {
+    /// The integer of the same width, which also holds the bits.
+    type Int: Native;
+    /// The highest exponent.
+    const MOST_EXPONENT: u8;
+    /// Bits of the type.
+    const BITS: u32;
+
+    /// Reads the frame of reference.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes end early.
+    fn frame(cursor: &mut Cursor<'_>) -> Result<Self::Int>;
+
+    /// Appends the bits of `n` values: packed differences to the frame, decoded with exponent and factor.
+    fn decode(packed: &[u8], width: u32, n: usize, frame: Self::Int, exponent: u8, factor: u8, out: &mut Vec<Self::Int>);
+
+    /// The bits of an exception.
+    fn exception(bytes: &[u8]) -> Option<Self::Int>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+macro_rules! float {
+    ($float:ty, $int:ty, $most:literal, $unpack:ident, $positive:ident, $negative:ident) => {
+        impl Float for $float {
+            type Int = $int;
+            const MOST_EXPONENT: u8 = $most;
+            const BITS: u32 = <$int>::BITS;
+
+            fn frame(cursor: &mut Cursor<'_>) -> Result<$int> {
+                Ok(<$int>::from_le_bytes(cursor.array()?))
+            }
+
+            fn decode(
+                packed: &[u8],
+                width: u32,
+                n: usize,
+                frame: $int,
+                exponent: u8,
+                factor: u8,
+                out: &mut Vec<$int>,
+            ) {
+                // The door has checked both against the tables.
+                let up = $positive.get(usize::from(factor)).copied().unwrap_or(1.0);
+                let down = $negative.get(usize::from(exponent)).copied().unwrap_or(1.0);
+                let mut deltas = Vec::with_capacity(n.next_multiple_of(32));
+                $unpack(packed, width, n, &mut deltas);
+                out.extend(deltas.iter().map(|delta| {
+                    let integer = delta.cast_signed().wrapping_add(frame);
+                    #[expect(clippy::cast_precision_loss, reason = "the format says so")]
+                    let value = integer as $float * up * down;
+                    value.to_bits().cast_signed()
+                }));
+            }
+
+            fn exception(bytes: &[u8]) -> Option<$int> {
+                bytes.first_chunk().map(|bytes| <$int>::from_le_bytes(*bytes))
+            }
+        }
+    };
+}
+float!(f32, i32, 10, unpack_u32, POSITIVE_32, NEGATIVE_32);
+float!(f64, i64, 18, unpack_u64, POSITIVE_64, NEGATIVE_64);
+
+const POSITIVE_32: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
+const NEGATIVE_32: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
+const POSITIVE_64: [f64; 19] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+];
+const NEGATIVE_64: [f64; 19] = [
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16,
+    1e-17, 1e-18,
+];
+
+/// Bytes of the header; offsets are counted from its end.
+const HEADER: usize = 7;
+
+/// The number of values that a page says it has.
+///
+/// # Errors
+/// `Malformed` if the header is cut or the number negative.
+pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+    let mut cursor = Cursor::new(bytes, SPEC);
+    cursor.skip(3)?;
+    let n = cursor.i32()?;
+    usize::try_from(n).map_err(|_| Error::mismatch(SPEC, "num_elements", "not negative", n))
+}
+
+/// Decodes the values of a page; as bits, which is what an Arrow buffer wants.
+#[derive(Debug)]
+pub struct Decoder<F: Float> {
+    bytes: Bytes,
+    log_vector: u8,
+    /// Values in all.
+    n: usize,
+    /// The next value.
+    next: usize,
+    /// The vector that `next` lies in, if some of it was read.
+    vector: Vec<F::Int>,
+    vector_index: Option<usize>,
+}
+
+impl<F: Float> Decoder<F> {
+    /// A decoder of `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the header breaks a rule, or says another number; `Unsupported` if it names a mode of the future.
+    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+        let mut cursor = Cursor::new(&bytes, SPEC);
+        let (mode, integer_encoding, log_vector) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);
+        if mode != 0 || integer_encoding != 0 {
+            return Err(Error::unsupported(
+                "ALP mode",
+                format_args!("compression mode {mode} with integer encoding {integer_encoding}"),
+            ));
+        }
+        if !(3..=15).contains(&log_vector) {
+            return Err(Error::mismatch(SPEC, "log_vector_size", "3 to 15", log_vector));
+        }
+        let stated = stated_len(&bytes)?;
+        if stated != n {
+            return Err(Error::mismatch(SPEC, "num_elements", n, stated));
+        }
+        let vectors = n.div_ceil(1 << log_vector);
+        let offsets_len = vectors.saturating_mul(size_of::<u32>());
+        if bytes.len() - HEADER < offsets_len {
+            return Err(Error::mismatch(SPEC, "bytes of the offsets", offsets_len, bytes.len() - HEADER));
+        }
+        let decoder = Self { bytes, log_vector, n, next: 0, vector: Vec::new(), vector_index: None };
+        if n > 0 && decoder.offset(0)? != offsets_len {
+            return Err(Error::mismatch(SPEC, "first offset", offsets_len, decoder.offset(0)?));
+        }
+        Ok(decoder)
+    }
+
+    /// Appends the bits of the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer, or a vector breaks a rule; `out` is as it was then.
+    pub fn read_bits(&mut self, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
+        let before = out.len();
+        let result = self.read_all(n, out);
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
+    fn read_all(&mut self, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
+        let end = self.end(n)?;
+        while self.next < end {
+            let index = self.next >> self.log_vector;
+            let start = index << self.log_vector;
+            let len = (self.n - start).min(1 << self.log_vector);
+            let until = end.min(start + len);
+            if self.next == start && until == start + len {
+                self.decode_vector(index, len, out)?;
+            } else {
+                if self.vector_index != Some(index) {
+                    let mut vector = std::mem::take(&mut self.vector);
+                    vector.clear();
+                    self.decode_vector(index, len, &mut vector)?;
+                    self.vector = vector;
+                    self.vector_index = Some(index);
+                }
+                out.extend_from_slice(self.vector.get(self.next - start..until - start).unwrap_or_default());
+            }
+            self.next = until;
+        }
+        Ok(())
+    }
+
+    /// Skips the next `n` values: whole vectors are not looked at.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.next = self.end(n)?;
+        Ok(())
+    }
+
+    fn end(&self, n: usize) -> Result<usize> {
+        let left = self.n - self.next;
+        if n > left {
+            return Err(Error::mismatch(SPEC, "values left in the page", format_args!("at least {n}"), left));
+        }
+        Ok(self.next + n)
+    }
+
+    /// The offset of a vector, counted from the end of the header.
+    fn offset(&self, index: usize) -> Result<usize> {
+        let mut cursor = Cursor::new(&self.bytes, SPEC);
+        cursor.skip(HEADER + index * size_of::<u32>())?;
+        Ok(cursor.u32()? as usize)
+    }
+
+    fn decode_vector(&self, index: usize, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
+        let body = self.bytes.get(HEADER..).unwrap_or_default();
+        let start = self.offset(index)?;
+        let end = if (index + 1) << self.log_vector < self.n { self.offset(index + 1)? } else { body.len() };
+        let Some(vector) = body.get(start..end) else {
+            return Err(Error::mismatch(
+                SPEC,
+                "offsets of a vector",
+                format_args!("ascending, up to {}", body.len()),
+                format_args!("{start} to {end}"),
+            ));
+        };
+        let mut cursor = Cursor::new(vector, SPEC);
+        let (exponent, factor) = (cursor.u8()?, cursor.u8()?);
+        if exponent > F::MOST_EXPONENT {
+            return Err(Error::mismatch(SPEC, "exponent", format_args!("at most {}", F::MOST_EXPONENT), exponent));
+        }
+        if factor > exponent {
+            return Err(Error::mismatch(SPEC, "factor", format_args!("at most the exponent {exponent}"), factor));
+        }
+        let exceptions = usize::from(cursor.u16()?);
+        let frame = F::frame(&mut cursor)?;
+        let width = u32::from(cursor.u8()?);
+        if width > F::BITS {
+            return Err(Error::mismatch(SPEC, "bit width", format_args!("at most {}", F::BITS), width));
+        }
+        let packed = cursor.take((n * width as usize).div_ceil(8))?;
+        let positions = cursor.take(exceptions * 2)?;
+        let values = cursor.take(exceptions * (F::BITS / 8) as usize)?;
+        if !cursor.is_empty() {
+            return Err(Error::mismatch(SPEC, "bytes of a vector", cursor.position(), vector.len()));
+        }
+        let first = out.len();
+        F::decode(packed, width, n, frame, exponent, factor, out);
+        let (positions, _) = positions.as_chunks::<2>();
+        for (position, value) in positions.iter().zip(values.chunks_exact((F::BITS / 8) as usize)) {
+            let position = usize::from(u16::from_le_bytes(*position));
+            let slot = if position < n { out.get_mut(first + position) } else { None };
+            let (Some(slot), Some(value)) = (slot, F::exception(value)) else {
+                return Err(Error::mismatch(SPEC, "position of an exception", format_args!("below {n}"), position));
+            };
+            *slot = value;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// The doubles 1.5, 2.5, NaN, −0.0 in one vector of 8, exponent 1, factor 0.
+    const EXAMPLE: [u8; 46] = [
+        0, 0, 3, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, 4, 0xA0, 0, 2, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+        0xF8, 0x7F, 0, 0, 0, 0, 0, 0, 0, 0x80,
+    ];
+
+    #[test]
+    fn example_of_the_format_notes() {
+        let mut decoder = Decoder::<f64>::new(Bytes::from_static(&EXAMPLE), 4).unwrap();
+        let mut out = Vec::new();
+        decoder.read_bits(4, &mut out).unwrap();
+        let expected = [1.5f64, 2.5, f64::from_bits(0x7FF8_0000_0000_0000), -0.0].map(|v| v.to_bits() as i64);
+        assert_eq!(out, expected);
+        assert_eq!(stated_len(&EXAMPLE).unwrap(), 4);
+    }
+
+    /// A page of vectors of 8 doubles at `exponent`, `factor`, all of them integers of 64 bits.
+    fn page(integers: &[i64], exponent: u8, factor: u8) -> Vec<u8> {
+        let mut vectors = Vec::new();
+        for vector in integers.chunks(8) {
+            let mut bytes = vec![exponent, factor, 0, 0];
+            bytes.extend(0i64.to_le_bytes());
+            bytes.push(64);
+            vector.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+            vectors.push(bytes);
+        }
+        let mut out = vec![0, 0, 3];
+        out.extend((integers.len() as i32).to_le_bytes());
+        let mut offset = vectors.len() * 4;
+        for vector in &vectors {
+            out.extend((offset as u32).to_le_bytes());
+            offset += vector.len();
+        }
+        vectors.iter().for_each(|vector| out.extend(vector));
+        out
+    }
+
+    #[test]
+    fn two_multiplications_one_after_the_other() {
+        let seed = 19;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut one_step_differs = false;
+        for exponent in 0..=18u8 {
+            for factor in 0..=exponent {
+                let integers: Vec<i64> = (0..20).map(|_| rng.i64(-1_000_000..1_000_000)).collect();
+                let mut decoder = Decoder::<f64>::new(page(&integers, exponent, factor).into(), 20).unwrap();
+                let mut out = Vec::new();
+                decoder.read_bits(5, &mut out).unwrap();
+                decoder.skip(2).unwrap();
+                decoder.read_bits(13, &mut out).unwrap();
+                for (i, bits) in (0..5).chain(7..20).zip(out) {
+                    let up: f64 = format!("1e{factor}").parse().unwrap();
+                    let down: f64 = format!("1e-{exponent}").parse().unwrap();
+                    let scaled = integers[i] as f64 * up;
+                    assert_eq!(bits as u64, (scaled * down).to_bits(), "seed {seed}");
+                    one_step_differs |= (scaled * down) != integers[i] as f64 * (up * down);
+                }
+            }
+        }
+        assert!(one_step_differs, "the test would not tell the two apart");
+    }
+
+    #[test]
+    fn broken_pages_are_malformed() {
+        let broken = |at: usize, byte: u8| {
+            let mut bytes = EXAMPLE;
+            bytes[at] = byte;
+            Decoder::<f64>::new(Bytes::copy_from_slice(&bytes), 4)
+                .and_then(|mut decoder| decoder.read_bits(4, &mut Vec::new()))
+                .unwrap_err()
+                .kind()
+        };
+        assert_eq!(broken(0, 1), ErrorKind::Unsupported("ALP mode"));
+        for (at, byte) in [(2, 2), (2, 16), (3, 5), (7, 5), (11, 19), (12, 2), (13, 3), (23, 65), (23, 5), (26, 4)] {
+            assert_eq!(broken(at, byte), ErrorKind::Malformed(SPEC), "byte {at} = {byte}");
+        }
+        for cut in 0..EXAMPLE.len() {
+            let bytes = Bytes::copy_from_slice(&EXAMPLE[..cut]);
+            let read = Decoder::<f64>::new(bytes, 4).and_then(|mut d| d.read_bits(4, &mut Vec::new()));
+            assert!(read.is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn page_without_values_is_a_header() {
+        let mut decoder = Decoder::<f32>::new(Bytes::from_static(&[0, 0, 10, 0, 0, 0, 0]), 0).unwrap();
+        decoder.read_bits(0, &mut Vec::new()).unwrap();
+        assert!(decoder.skip(1).is_err());
+    }
+}

@@ -1,0 +1,494 @@
+//! DELTA_BINARY_PACKED: integers as bit-packed differences.
+//!
+//! Spec: Encodings.md, "Delta Encoding". Used by `read::leaf`, and by the two delta encodings of strings for their lengths.
+//!
+//! ```text
+//! stream  = block size, miniblocks in a block, total count    uleb
+//!           first value                                       zigzag
+//!           block*
+//! block   = min delta                                         zigzag
+//!           bit width of each miniblock                       1 byte each
+//!           miniblocks                                        width * values / 8 bytes each
+//! ```
+//!
+//! Trap: the last block may carry fewer miniblocks than its header says, and the widths of the absent ones are junk.
+
+use bytes::Bytes;
+
+use crate::bytes::Cursor;
+use crate::error::{Error, Result, Spec};
+use crate::simd::native::Native;
+use crate::simd::prefix_sum::{prefix_sum_i32, prefix_sum_i64};
+use crate::simd::unpack::{unpack_u32, unpack_u64};
+
+const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
+
+/// INT32 or INT64.
+pub trait Int: Native + TryFrom<i64> {
+    /// Bits of the type: no difference takes more.
+    const BITS: u32;
+
+    /// From a number of the header, wrapping to the width.
+    fn wrap(value: i64) -> Self;
+
+    /// The difference, wrapping.
+    fn minus(self, other: Self) -> Self;
+
+    /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up behind `last`. Gives the last value.
+    fn sum_packed(packed: &[u8], width: u32, n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self;
+
+    /// Appends `n` values at equal distances. Gives the last value.
+    fn progression(n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self;
+}
+
+macro_rules! int {
+    ($int:ty, $unpack:ident, $sum:ident) => {
+        impl Int for $int {
+            const BITS: u32 = <$int>::BITS;
+
+            #[expect(clippy::cast_possible_truncation, clippy::allow_attributes, clippy::cast_lossless, reason = "the format wraps")]
+            fn wrap(value: i64) -> Self {
+                value as Self
+            }
+
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+
+            fn sum_packed(packed: &[u8], width: u32, n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self {
+                let mut deltas = Vec::with_capacity(n.next_multiple_of(32));
+                $unpack(packed, width, n, &mut deltas);
+                $sum(&deltas, step, last, out)
+            }
+
+            fn progression(n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self {
+                let mut value = last;
+                if step == 0 {
+                    out.resize(out.len() + n, value);
+                    return value;
+                }
+                out.extend((0..n).map(|_| {
+                    value = value.wrapping_add(step);
+                    value
+                }));
+                value
+            }
+        }
+    };
+}
+int!(i32, unpack_u32, prefix_sum_i32);
+int!(i64, unpack_u64, prefix_sum_i64);
+
+/// The number of values that a stream says it has.
+///
+/// # Errors
+/// `Malformed` if the header is broken.
+pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+    Ok(Header::read(&mut Cursor::new(bytes, SPEC))?.count)
+}
+
+/// Where a stream ends in `bytes`: walks from block to block, and reads no value.
+///
+/// # Errors
+/// `Malformed` if a block ends early.
+pub fn end_offset(bytes: &[u8]) -> Result<usize> {
+    let mut cursor = Cursor::new(bytes, SPEC);
+    let header = Header::read(&mut cursor)?;
+    let mut left = header.count.saturating_sub(1);
+    while left > 0 {
+        cursor.zigzag()?;
+        let widths = cursor.take(header.miniblocks)?;
+        for &width in widths {
+            if left == 0 {
+                break;
+            }
+            cursor.skip(header.miniblock_len(u32::from(width)))?;
+            left = left.saturating_sub(header.miniblock_values);
+        }
+    }
+    Ok(cursor.position())
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Header {
+    /// Miniblocks of a block.
+    miniblocks: usize,
+    /// Values of a miniblock.
+    miniblock_values: usize,
+    /// Values in all.
+    count: usize,
+    first: i64,
+}
+
+/// No writer packs more values into a block; the next largest known are 2^15.
+const MOST_BLOCK_VALUES: u64 = 1 << 28;
+
+impl Header {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let block_values = cursor.uleb128()?;
+        let miniblocks = cursor.uleb128()?;
+        let count = cursor.uleb128()?;
+        let first = cursor.zigzag()?;
+        if block_values == 0 || !block_values.is_multiple_of(128) || block_values > MOST_BLOCK_VALUES {
+            return Err(Error::mismatch(SPEC, "block size", "a multiple of 128", block_values));
+        }
+        let miniblock_values = block_values.checked_div(miniblocks).filter(|values| {
+            values * miniblocks == block_values && values.is_multiple_of(32) && *values > 0
+        });
+        let Some(miniblock_values) = miniblock_values else {
+            return Err(Error::mismatch(
+                SPEC,
+                "miniblocks of a block",
+                format_args!("a divisor of {block_values} that leaves a multiple of 32"),
+                miniblocks,
+            ));
+        };
+        let fits = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        Ok(Self {
+            miniblocks: fits(miniblocks),
+            miniblock_values: fits(miniblock_values),
+            count: fits(count),
+            first,
+        })
+    }
+
+    /// Bytes of a miniblock.
+    fn miniblock_len(&self, width: u32) -> usize {
+        self.miniblock_values / 8 * width as usize
+    }
+}
+
+/// Decodes a stream.
+#[derive(Debug)]
+pub struct Decoder<T> {
+    /// From the next byte that is not read yet.
+    rest: Bytes,
+    header: Header,
+    /// Values that are still to come.
+    left: usize,
+    /// The last value that was given; before that, the first.
+    last: T,
+    /// Whether the first value is given: it stands in the header.
+    begun: bool,
+    step: T,
+    /// Widths of the miniblocks of this block that are not begun.
+    widths: Bytes,
+    miniblock: Miniblock,
+}
+
+/// What is left of a miniblock.
+#[derive(Debug, Default)]
+struct Miniblock {
+    packed: Bytes,
+    width: u32,
+    /// Values given, of `values`.
+    next: usize,
+    values: usize,
+}
+
+impl<T: Int> Decoder<T> {
+    /// A decoder of `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the header is broken, or says another number.
+    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+        let mut cursor = Cursor::new(&bytes, SPEC);
+        let header = Header::read(&mut cursor)?;
+        if header.count != n {
+            return Err(Error::mismatch(SPEC, "values in the page", n, header.count));
+        }
+        Ok(Self {
+            rest: bytes.slice(cursor.position()..),
+            header,
+            left: n,
+            last: T::wrap(header.first),
+            begun: false,
+            step: T::default(),
+            widths: Bytes::new(),
+            miniblock: Miniblock::default(),
+        })
+    }
+
+    /// Values that are still to come.
+    pub fn remaining(&self) -> usize {
+        self.left
+    }
+
+    /// Appends the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer, or a block is broken; `out` is as it was then.
+    pub fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+        let before = out.len();
+        // Every value is at most a byte of the page away, or in a miniblock of no bits; `n` was asked for by levels that are there.
+        out.reserve(n.min(self.left));
+        let result = self.read_all(n, out);
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
+    fn read_all(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+        let mut wanted = n;
+        self.left = self.left.checked_sub(n).ok_or_else(|| {
+            Error::mismatch(SPEC, "values left in the page", format_args!("at least {n}"), self.left)
+        })?;
+        if wanted > 0 && !self.begun {
+            self.begun = true;
+            out.push(self.last);
+            wanted -= 1;
+        }
+        while wanted > 0 {
+            if self.miniblock.next == self.miniblock.values {
+                self.next_miniblock()?;
+            }
+            let Miniblock { packed, width, next, values } = &mut self.miniblock;
+            let n = (*values - *next).min(wanted);
+            self.last = if *width == 0 {
+                T::progression(n, self.step, self.last, out)
+            } else if *next % 8 == 0 {
+                let start = *next / 8 * *width as usize;
+                T::sum_packed(packed.get(start..).unwrap_or_default(), *width, n, self.step, self.last, out)
+            } else {
+                // A read stopped inside a group of 8: unpack from its start, and leave out what was given.
+                let (group, skip) = (*next / 8, *next % 8);
+                let start = group * *width as usize;
+                let mut sums = Vec::with_capacity(skip + n);
+                let packed = packed.get(start..).unwrap_or_default();
+                // Without the differences that were given, the sums lack exactly those.
+                let zero = T::default();
+                let mut given = Vec::with_capacity(skip);
+                let before = T::sum_packed(packed, *width, skip, self.step, zero, &mut given);
+                let first = self.last.minus(before);
+                let last = T::sum_packed(packed, *width, skip + n, self.step, first, &mut sums);
+                out.extend_from_slice(sums.get(skip..).unwrap_or_default());
+                last
+            };
+            *next += n;
+            wanted -= n;
+        }
+        Ok(())
+    }
+
+    /// Skips the next `n` values: they must be summed up all the same.
+    ///
+    /// # Errors
+    /// As [`Decoder::read`].
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        let mut scratch = Vec::new();
+        let mut left = n;
+        while left > 0 {
+            scratch.clear();
+            let block = left.min(1024);
+            self.read(block, &mut scratch)?;
+            left -= block;
+        }
+        Ok(())
+    }
+
+    fn next_miniblock(&mut self) -> Result<()> {
+        let mut cursor = Cursor::new(&self.rest, SPEC);
+        if self.widths.is_empty() {
+            self.step = T::wrap(cursor.zigzag()?);
+            self.widths = self.rest.slice_ref(cursor.take(self.header.miniblocks)?);
+        }
+        let width = u32::from(self.widths.split_to(1).first().copied().unwrap_or(0));
+        if width > T::BITS {
+            return Err(Error::mismatch(
+                SPEC,
+                "bit width of a miniblock",
+                format_args!("at most {}", T::BITS),
+                width,
+            ));
+        }
+        let len = self.header.miniblock_len(width);
+        // The last miniblock of a stream is stored whole; peers read one that is cut behind its last value.
+        let packed = cursor.take(len.min(cursor.remaining()))?;
+        let values = match (packed.len() * 8).checked_div(width as usize) {
+            None => self.header.miniblock_values,
+            Some(values) => values.min(self.header.miniblock_values),
+        };
+        if values == 0 {
+            return Err(Error::malformed(SPEC, "a miniblock ends before its first value"));
+        }
+        let packed = self.rest.slice_ref(packed);
+        let used = cursor.position();
+        drop(self.rest.split_to(used));
+        self.miniblock = Miniblock { packed, width, next: 0, values };
+        Ok(())
+    }
+}
+
+/// Encodes values, in blocks of 128 and miniblocks of 32.
+pub fn encode<T: Int + Into<i64>>(values: &[T]) -> Vec<u8> {
+    const BLOCK: usize = 128;
+    const MINIBLOCK: usize = 32;
+    let values: Vec<i64> = values.iter().map(|&value| value.into()).collect();
+    let mut out = Vec::new();
+    put_uleb(BLOCK as u64, &mut out);
+    put_uleb((BLOCK / MINIBLOCK) as u64, &mut out);
+    put_uleb(values.len() as u64, &mut out);
+    put_zigzag(values.first().copied().unwrap_or(0), &mut out);
+    let deltas: Vec<i64> = values
+        .windows(2)
+        .map(|pair| {
+            let delta = pair[1].wrapping_sub(pair[0]);
+            // A difference of 32 bits wraps in 32 bits.
+            let unused = 64 - T::BITS;
+            delta << unused >> unused
+        })
+        .collect();
+    let mask = u64::MAX >> (64 - T::BITS);
+    for block in deltas.chunks(BLOCK) {
+        let least = block.iter().copied().min().unwrap_or(0);
+        put_zigzag(least, &mut out);
+        let packed: Vec<u64> = block.iter().map(|d| d.wrapping_sub(least).cast_unsigned() & mask).collect();
+        let width = |miniblock: &[u64]| {
+            let highest = miniblock.iter().copied().max().unwrap_or(0);
+            (u64::BITS - highest.leading_zeros()) as u8
+        };
+        let mut widths = packed.chunks(MINIBLOCK).map(width).collect::<Vec<_>>();
+        widths.resize(BLOCK / MINIBLOCK, 0);
+        out.extend_from_slice(&widths);
+        for (miniblock, &width) in packed.chunks(MINIBLOCK).zip(&widths) {
+            let (mut bits, mut count) = (0u128, 0u32);
+            for i in 0..MINIBLOCK {
+                bits |= u128::from(miniblock.get(i).copied().unwrap_or(0)) << count;
+                count += u32::from(width);
+                while count >= 8 {
+                    out.push(bits.to_le_bytes()[0]);
+                    bits >>= 8;
+                    count -= 8;
+                }
+            }
+        }
+    }
+    out
+}
+
+fn put_uleb(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+fn put_zigzag(value: i64, out: &mut Vec<u8>) {
+    put_uleb((value << 1 ^ value >> 63).cast_unsigned(), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn example_of_datapage_v2_snappy() {
+        let bytes = [0x80, 0x01, 0x04, 0x05, 0x02, 0x02, 0, 0, 0, 0];
+        let mut out = Vec::new();
+        Decoder::<i32>::new(Bytes::copy_from_slice(&bytes), 5).unwrap().read(5, &mut out).unwrap();
+        assert_eq!(out, [1, 2, 3, 4, 5]);
+        assert_eq!(encode(&out), bytes);
+        assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
+    }
+
+    fn random(rng: &mut fastrand::Rng, width: u32, n: usize) -> Vec<i64> {
+        let mut value = rng.i64(..);
+        (0..n)
+            .map(|_| {
+                let delta = if width == 0 { 3 } else { rng.u64(..) >> (64 - width) };
+                value = value.wrapping_add(delta as i64);
+                value
+            })
+            .collect()
+    }
+
+    #[test]
+    fn round_trip_of_every_width_read_in_pieces() {
+        let seed = 15;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for width in 0..=64 {
+            for n in [0, 1, 2, 32, 33, 128, 129, 130, 500] {
+                let values = random(&mut rng, width, n);
+                let mut bytes = encode(&values);
+                assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
+                assert_eq!(stated_len(&bytes).unwrap(), n);
+                bytes.extend([0xAB; 9]);
+                assert_eq!(end_offset(&bytes).unwrap(), bytes.len() - 9);
+                let mut decoder = Decoder::<i64>::new(bytes.into(), n).unwrap();
+                let mut at = 0;
+                while at < n {
+                    let k = rng.usize(0..=(n - at).min(90));
+                    let mut out = Vec::new();
+                    if rng.bool() {
+                        decoder.read(k, &mut out).unwrap();
+                        assert_eq!(out, values[at..at + k], "width {width} n {n} seed {seed}");
+                    } else {
+                        decoder.skip(k).unwrap();
+                    }
+                    at += k;
+                }
+                assert!(decoder.skip(1).is_err());
+
+                let narrow: Vec<i32> = values.iter().map(|v| *v as i32).collect();
+                let mut out = Vec::new();
+                Decoder::<i32>::new(encode(&narrow).into(), n).unwrap().read(n, &mut out).unwrap();
+                assert_eq!(out, narrow, "width {width} n {n} seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn differences_wrap_around() {
+        let values = [i64::MIN, i64::MAX, i64::MIN, 0, i64::MAX];
+        let mut out = Vec::new();
+        Decoder::<i64>::new(encode(&values).into(), 5).unwrap().read(5, &mut out).unwrap();
+        assert_eq!(out, values);
+        let values = [i32::MIN, i32::MAX, i32::MIN, 0, i32::MAX];
+        let mut out = Vec::new();
+        Decoder::<i32>::new(encode(&values).into(), 5).unwrap().read(5, &mut out).unwrap();
+        assert_eq!(out, values);
+    }
+
+    #[test]
+    fn junk_widths_of_absent_miniblocks_are_tolerated_and_wide_ones_in_use_are_not() {
+        let mut bytes = vec![0x80, 0x01, 0x04, 0x05, 0x02, 0x02, 0, 0xFF, 0xFE, 0xFD];
+        let mut out = Vec::new();
+        Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap();
+        assert_eq!(out, [1, 2, 3, 4, 5]);
+        bytes[6] = 33;
+        bytes.extend([0; 200]);
+        let error = Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+        Decoder::<i64>::new(bytes.into(), 5).unwrap().read(5, &mut Vec::new()).unwrap();
+    }
+
+    #[test]
+    fn broken_streams_are_errors_and_append_nothing() {
+        let seed = 16;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let values = random(&mut rng, 20, 300);
+        let bytes = encode(&values);
+        for cut in 0..bytes.len() - 80 {
+            let bytes = Bytes::copy_from_slice(&bytes[..cut]);
+            let Ok(mut decoder) = Decoder::<i64>::new(bytes, 300) else { continue };
+            let mut out = vec![1];
+            assert!(decoder.read(300, &mut out).is_err(), "cut at {cut}");
+            assert_eq!(out, [1]);
+        }
+        for _ in 0..5_000 {
+            let mut bytes = bytes.clone();
+            for _ in 0..rng.usize(1..4) {
+                let at = rng.usize(0..bytes.len().min(40));
+                bytes[at] = rng.u8(..);
+            }
+            let bytes = Bytes::from(bytes);
+            let _ = end_offset(&bytes);
+            if let Ok(mut decoder) = Decoder::<i32>::new(bytes, 300) {
+                let _ = decoder.read(300, &mut Vec::new());
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! DELTA_LENGTH_BYTE_ARRAY: all lengths first, then all bytes.
+//!
+//! Spec: Encodings.md, "Delta-length byte array". Used by `read::leaf`, and by DELTA_BYTE_ARRAY for its suffixes.
+//!
+//! ```text
+//! | lengths, DELTA_BINARY_PACKED of INT32 | the bytes of all values, end to end |
+//! ```
+//!
+//! Trap: where the bytes begin, only a walk over the lengths tells.
+
+use bytes::Bytes;
+
+use super::{Span, delta_binary};
+use crate::error::{Error, Result, Spec};
+
+const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
+
+/// The number of values that a page says it has.
+///
+/// # Errors
+/// `Malformed` if the header is broken.
+pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+    delta_binary::stated_len(bytes)
+}
+
+/// Finds the values of a page.
+#[derive(Debug)]
+pub struct Decoder {
+    lengths: delta_binary::Decoder<i32>,
+    payload: Bytes,
+    /// Where the next value begins in the payload.
+    next: usize,
+    scratch: Vec<i32>,
+}
+
+/// Lengths decoded at a time.
+const BLOCK: usize = 1024;
+
+impl Decoder {
+    /// A decoder of `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the lengths are broken, or are not so many.
+    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+        let payload = bytes.slice(delta_binary::end_offset(&bytes)?..);
+        if u32::try_from(payload.len()).is_err() {
+            return Err(Error::mismatch(SPEC, "bytes of the page", "at most 32 bits", payload.len()));
+        }
+        let lengths = delta_binary::Decoder::new(bytes, n)?;
+        Ok(Self { lengths, payload, next: 0, scratch: Vec::new() })
+    }
+
+    /// What the spans lie in.
+    pub fn buffer(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// Appends where the next `n` values lie.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer, or one reaches beyond the page; `out` is as it was then.
+    pub fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
+        let before = out.len();
+        let walked = self.walk(n, |span| out.push(span));
+        if walked.is_err() {
+            out.truncate(before);
+        }
+        walked
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// As [`Decoder::read_spans`].
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.walk(n, |_| {})
+    }
+
+    fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
+        let mut left = n;
+        while left > 0 {
+            self.scratch.clear();
+            self.lengths.read(left.min(BLOCK), &mut self.scratch)?;
+            left -= self.scratch.len();
+            for &len in &self.scratch {
+                let end = usize::try_from(len).ok().and_then(|len| self.next.checked_add(len));
+                let Some(end) = end.filter(|end| *end <= self.payload.len()) else {
+                    return Err(Error::mismatch(
+                        SPEC,
+                        "length of a value",
+                        format_args!("0 to {}", self.payload.len() - self.next),
+                        len,
+                    ));
+                };
+                #[expect(clippy::cast_possible_truncation, reason = "below the length of the payload, which 32 bits can count")]
+                visit(Span { start: self.next as u32, len: len.cast_unsigned() });
+                self.next = end;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Encodes values.
+///
+/// # Panics
+/// If a value is longer than `i32::MAX`.
+pub fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
+    let length = |value: &V| i32::try_from(value.as_ref().len()).expect("a value of at most 2 GiB");
+    let lengths: Vec<i32> = values.iter().map(length).collect();
+    let mut out = delta_binary::encode(&lengths);
+    values.iter().for_each(|value| out.extend_from_slice(value.as_ref()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn example_of_the_specification() {
+        // "Hello", "World", "Foobar", "ABCDEF": lengths 5, 5, 6, 6 and then the bytes.
+        let values = ["Hello", "World", "Foobar", "ABCDEF"];
+        let bytes = encode(&values);
+        assert!(bytes.ends_with(b"HelloWorldFoobarABCDEF"));
+        let mut decoder = Decoder::new(bytes.into(), 4).unwrap();
+        let mut spans = Vec::new();
+        decoder.read_spans(4, &mut spans).unwrap();
+        let got: Vec<&[u8]> = spans.iter().map(|span| span.slice(decoder.buffer())).collect();
+        assert_eq!(got, values.map(str::as_bytes));
+    }
+
+    #[test]
+    fn round_trip_with_skips() {
+        let seed = 17;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let values: Vec<Vec<u8>> =
+            (0..3000).map(|_| (0..rng.usize(0..20)).map(|_| rng.u8(..)).collect()).collect();
+        let mut decoder = Decoder::new(encode(&values).into(), values.len()).unwrap();
+        let mut at = 0;
+        while at < values.len() {
+            let n = rng.usize(0..=(values.len() - at).min(1500));
+            if rng.bool() {
+                decoder.skip(n).unwrap();
+            } else {
+                let mut spans = Vec::new();
+                decoder.read_spans(n, &mut spans).unwrap();
+                for (span, value) in spans.iter().zip(&values[at..]) {
+                    assert_eq!(span.slice(decoder.buffer()), value, "seed {seed}");
+                }
+            }
+            at += n;
+        }
+        assert!(decoder.skip(1).is_err());
+    }
+
+    #[test]
+    fn lengths_that_are_negative_or_too_long_are_malformed() {
+        for lengths in [[3, -1, 1], [1, 1, 2]] {
+            let mut bytes = delta_binary::encode(&lengths);
+            bytes.extend(b"abc");
+            let mut decoder = Decoder::new(bytes.into(), 3).unwrap();
+            let mut spans = Vec::new();
+            let error = decoder.read_spans(3, &mut spans).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+            assert!(spans.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_count_that_lies_is_found_when_read_and_allocates_nothing() {
+        // 2^31 - 1 lengths, of which no block is there.
+        let bytes = [0x80, 0x01, 0x04, 0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0x02];
+        assert!(Decoder::new(Bytes::copy_from_slice(&bytes), i32::MAX as usize).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! RLE_DICTIONARY (and PLAIN_DICTIONARY, its old name): indices into the dictionary page.
+//!
+//! Spec: Encodings.md, "Dictionary Encoding". Used by `read::leaf`.
+//!
+//! ```text
+//! | bit width, 1 byte | hybrid runs of indices, without a length |
+//! ```
+//!
+//! Trap: a page of nulls may have just the width, or nothing; and the width may be 0, when all indices are.
+
+use bytes::{Buf, Bytes};
+
+use super::rle::{BitWidth, Hybrid, Run};
+use crate::error::{Error, Result, Spec};
+use crate::simd::gather::gather;
+
+const SPEC: Spec = Spec::Encodings("RLE_DICTIONARY");
+
+/// Decodes the indices of a page.
+#[derive(Debug)]
+pub struct Indices {
+    hybrid: Hybrid,
+    scratch: Vec<u32>,
+}
+
+/// Indices unpacked at a time: they stay in the first-level cache until they are looked up.
+const BLOCK: usize = 1024;
+
+impl Indices {
+    /// A decoder of at most `n` indices.
+    ///
+    /// # Errors
+    /// `Malformed` if the width is over 32.
+    pub fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
+        if bytes.is_empty() {
+            let hybrid = Hybrid::new(bytes, BitWidth::for_max(1), 0)?;
+            return Ok(Self { hybrid, scratch: Vec::new() });
+        }
+        let width = bytes.get_u8();
+        let width = BitWidth::new(width)
+            .map_err(|_| Error::mismatch(SPEC, "bit width of the indices", "at most 32", width))?;
+        Ok(Self { hybrid: Hybrid::new(bytes, width, n)?, scratch: Vec::new() })
+    }
+
+    /// The next run of indices, of at most `max`.
+    ///
+    /// # Errors
+    /// `Malformed` if the data end early.
+    pub fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
+        self.hybrid.next_run(max)
+    }
+
+    /// Appends the next `n` indices, whatever they are.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+        self.hybrid.read(n, out)
+    }
+
+    /// Skips the next `n` indices.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.hybrid.skip(n)
+    }
+
+    /// Appends the entries that the next `n` indices stand for: run by run, so that no index is stored twice.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer, or one is beyond the dictionary; `out` is as it was then.
+    pub fn gather<T: Copy>(&mut self, n: usize, dictionary: &[T], out: &mut Vec<T>) -> Result<()> {
+        let before = out.len();
+        out.reserve(n);
+        let result = self.gather_runs(n, dictionary, out);
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
+    fn gather_runs<T: Copy>(&mut self, n: usize, dictionary: &[T], out: &mut Vec<T>) -> Result<()> {
+        let mut left = n;
+        while left > 0 {
+            match self.hybrid.next_run(left.min(BLOCK))? {
+                Run::Rle { value, n } => {
+                    let entry = dictionary
+                        .get(value as usize)
+                        .ok_or_else(|| out_of_range(value, dictionary.len()))?;
+                    out.resize(out.len() + n, *entry);
+                    left -= n;
+                }
+                Run::Packed(packed) => {
+                    self.scratch.clear();
+                    packed.unpack(&mut self.scratch);
+                    left -= packed.len();
+                    if !gather(&self.scratch, dictionary, out) {
+                        let highest = self.scratch.iter().copied().max().unwrap_or(0);
+                        return Err(out_of_range(highest, dictionary.len()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn out_of_range(index: u32, entries: usize) -> Error {
+    Error::mismatch(SPEC, "index", format_args!("less than the {entries} entries of the dictionary"), index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::rle;
+    use crate::error::ErrorKind;
+
+    fn page(indices: &[u32], width: u8) -> Bytes {
+        let mut bytes = vec![width];
+        bytes.extend(rle::encode(indices, BitWidth::new(width).unwrap()));
+        bytes.into()
+    }
+
+    #[test]
+    fn looks_up_what_the_naive_twin_looks_up() {
+        let seed = 13;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for width in 0..=12u8 {
+            let dictionary: Vec<u64> = (0..1u64 << width).map(|i| i * 1_000_003).collect();
+            let mut indices = Vec::new();
+            for _ in 0..40 {
+                let index = rng.u32(0..1 << width);
+                let n = rng.usize(1..200);
+                let same = rng.bool();
+                indices.extend((0..n).map(|_| if same { index } else { rng.u32(0..1 << width) }));
+            }
+            let mut decoder = Indices::new(page(&indices, width), indices.len()).unwrap();
+            let skip = rng.usize(0..indices.len());
+            decoder.skip(skip).unwrap();
+            let mut out = Vec::new();
+            decoder.gather(indices.len() - skip, &dictionary, &mut out).unwrap();
+            let expected: Vec<u64> = indices[skip..].iter().map(|&i| dictionary[i as usize]).collect();
+            assert_eq!(out, expected, "width {width} seed {seed}");
+        }
+    }
+
+    #[test]
+    fn index_beyond_the_dictionary_is_malformed() {
+        for indices in [&[0, 1, 2, 3][..], &[3; 20]] {
+            let mut out = vec![1u8];
+            let mut decoder = Indices::new(page(indices, 2), indices.len()).unwrap();
+            let error = decoder.gather(indices.len(), &[7u8, 8, 9], &mut out).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+            assert_eq!(out, [1]);
+        }
+    }
+
+    #[test]
+    fn page_of_nulls_may_be_empty_and_a_width_over_32_is_malformed() {
+        Indices::new(Bytes::new(), 0).unwrap().skip(0).unwrap();
+        Indices::new(Bytes::from_static(&[5]), 0).unwrap().skip(0).unwrap();
+        assert!(Indices::new(Bytes::new(), 3).unwrap().skip(1).is_err());
+        let error = Indices::new(Bytes::from_static(&[33, 0]), 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+    }
+}

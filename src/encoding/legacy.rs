@@ -1,0 +1,91 @@
+//! BIT_PACKED: the deprecated encoding of levels, from the most significant bit on.
+//!
+//! Spec: Encodings.md, "Bit-packed (Deprecated)". Used by `levels`, in pages of version 1 only.
+//! Trap: it runs the other way around than the packed runs of the hybrid, and has neither header nor padding.
+
+use bytes::Bytes;
+
+use super::rle::BitWidth;
+use crate::error::{Error, Result, Spec};
+
+const SPEC: Spec = Spec::Encodings("BIT_PACKED");
+
+/// Decodes BIT_PACKED levels.
+#[derive(Debug)]
+pub struct BitPacked {
+    bytes: Bytes,
+    width: BitWidth,
+    /// Index of the next value.
+    next: usize,
+    n: usize,
+}
+
+impl BitPacked {
+    /// A decoder of `n` values of `width` bits.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes are too few for them.
+    pub fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
+        let wanted = (n as u64 * u64::from(width.bits())).div_ceil(8);
+        if wanted > bytes.len() as u64 {
+            return Err(Error::mismatch(SPEC, "bytes of the levels", wanted, bytes.len()));
+        }
+        Ok(Self { bytes, width, next: 0, n })
+    }
+
+    /// Appends the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+        let end = self.advance(n)?;
+        let width = self.width.bits() as usize;
+        out.extend((end - n..end).map(|i| {
+            (i * width..(i + 1) * width).fold(0, |value, at| {
+                let byte = self.bytes.get(at / 8).copied().unwrap_or(0);
+                value << 1 | u32::from(byte >> (7 - at % 8) & 1)
+            })
+        }));
+        Ok(())
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.advance(n).map(drop)
+    }
+
+    fn advance(&mut self, n: usize) -> Result<usize> {
+        let end = self.next.checked_add(n).filter(|end| *end <= self.n).ok_or_else(|| {
+            Error::mismatch(SPEC, "levels left in the page", format_args!("at least {n}"), self.n - self.next)
+        })?;
+        self.next = end;
+        Ok(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn example_of_the_specification() {
+        let bytes = Bytes::from_static(&[0x05, 0x39, 0x77]);
+        let mut decoder = BitPacked::new(bytes, BitWidth::new(3).unwrap(), 8).unwrap();
+        let mut out = Vec::new();
+        decoder.skip(2).unwrap();
+        decoder.read(6, &mut out).unwrap();
+        assert_eq!(out, [2, 3, 4, 5, 6, 7]);
+        assert_eq!(decoder.read(1, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
+    }
+
+    #[test]
+    fn too_few_bytes_are_malformed() {
+        let bytes = Bytes::from_static(&[0x05, 0x39]);
+        let error = BitPacked::new(bytes, BitWidth::new(3).unwrap(), 8).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+    }
+}

@@ -1,0 +1,319 @@
+//! PLAIN: values one after the other.
+//!
+//! Spec: Encodings.md, "Plain". Used by `read::leaf` for data pages and for every dictionary page.
+//!
+//! ```text
+//! BOOLEAN                        1 bit each, the first in the lowest
+//! INT32, INT64, FLOAT, DOUBLE    4 or 8 bytes, little-endian
+//! INT96, FIXED_LEN_BYTE_ARRAY    12 bytes, or the length of the type
+//! BYTE_ARRAY                     u32le length, then as many bytes
+//! ```
+//!
+//! Trap: nothing says how many values there are; the levels do, or the bytes run out.
+
+use bytes::Bytes;
+
+use super::Span;
+use crate::bytes::Cursor;
+use crate::error::{Error, Result, Spec};
+use crate::simd::bitmap::Bitmap;
+use crate::simd::native;
+pub use crate::simd::native::Native;
+
+const SPEC: Spec = Spec::Encodings("PLAIN");
+
+#[cold]
+fn too_few(wanted: usize, left: usize) -> Error {
+    Error::mismatch(SPEC, "values left in the page", format_args!("at least {wanted}"), left)
+}
+
+/// Checks that `bytes` has `n` values of `width` bytes; says how many bytes that is.
+fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
+    n.checked_mul(width).filter(|len| *len <= bytes.len()).ok_or_else(|| {
+        Error::mismatch(SPEC, "bytes of the values", format_args!("{n} times {width}"), bytes.len())
+    })
+}
+
+/// Decodes words: INT32, INT64, FLOAT and DOUBLE as their bits.
+#[derive(Debug)]
+pub struct Fixed<T> {
+    bytes: Bytes,
+    native: std::marker::PhantomData<T>,
+}
+
+impl<T: Native> Fixed<T> {
+    /// A decoder of `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes are too few for them.
+    pub fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
+        let len = checked_len(&bytes, size_of::<T>(), n)?;
+        bytes.truncate(len);
+        Ok(Self { bytes, native: std::marker::PhantomData })
+    }
+
+    /// Appends the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+        let taken = self.take(n)?;
+        native::append_le(&taken, out);
+        Ok(())
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.take(n).map(drop)
+    }
+
+    fn take(&mut self, n: usize) -> Result<Bytes> {
+        let left = self.bytes.len() / size_of::<T>();
+        if n > left {
+            return Err(too_few(n, left));
+        }
+        Ok(self.bytes.split_to(n * size_of::<T>()))
+    }
+}
+
+/// Decodes values of a fixed number of bytes: INT96 and FIXED_LEN_BYTE_ARRAY.
+#[derive(Debug)]
+pub struct FixedBytes {
+    bytes: Bytes,
+    width: usize,
+    left: usize,
+}
+
+impl FixedBytes {
+    /// A decoder of `n` values of `width` bytes, which may be 0.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes are too few for them.
+    pub fn new(bytes: Bytes, width: usize, n: usize) -> Result<Self> {
+        checked_len(&bytes, width, n)?;
+        Ok(Self { bytes, width, left: n })
+    }
+
+    /// Appends the bytes of the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&self.take(n)?);
+        Ok(())
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.take(n).map(drop)
+    }
+
+    fn take(&mut self, n: usize) -> Result<Bytes> {
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
+        // `new` has checked that all of them are there.
+        Ok(self.bytes.split_to(n * self.width))
+    }
+}
+
+/// Decodes BOOLEAN.
+#[derive(Debug)]
+pub struct Bits {
+    bytes: Bytes,
+    next: usize,
+    n: usize,
+}
+
+impl Bits {
+    /// A decoder of `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes are too few for them.
+    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+        if n.div_ceil(8) > bytes.len() {
+            return Err(Error::mismatch(SPEC, "bytes of the values", n.div_ceil(8), bytes.len()));
+        }
+        Ok(Self { bytes, next: 0, n })
+    }
+
+    /// Appends the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn read(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
+        let start = self.next;
+        self.skip(n)?;
+        out.append_bits(&self.bytes, start, n);
+        Ok(())
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        if n > self.n - self.next {
+            return Err(too_few(n, self.n - self.next));
+        }
+        self.next += n;
+        Ok(())
+    }
+}
+
+/// Finds the values of BYTE_ARRAY.
+#[derive(Debug)]
+pub struct ByteArrays {
+    bytes: Bytes,
+    /// What is not read yet, as an offset into `bytes`.
+    next: usize,
+    left: usize,
+}
+
+impl ByteArrays {
+    /// A decoder of at most `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes cannot hold so many lengths, or are more than 32 bits can count.
+    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+        checked_len(&bytes, size_of::<u32>(), n)?;
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(Error::mismatch(SPEC, "bytes of the page", "at most 32 bits", bytes.len()));
+        }
+        Ok(Self { bytes, next: 0, left: n })
+    }
+
+    /// What the spans lie in.
+    pub fn buffer(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Appends where the next `n` values lie.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer, or a length reaches beyond the page; `out` is as it was then.
+    pub fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
+        let before = out.len();
+        out.reserve(n);
+        let walked = self.walk(n, |span| out.push(span));
+        if walked.is_err() {
+            out.truncate(before);
+        }
+        walked
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer, or a length reaches beyond the page.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.walk(n, |_| {})
+    }
+
+    /// From length to length: each says where the next one lies.
+    #[inline(always)]
+    fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
+        let bytes = &self.bytes[..];
+        let mut at = self.next;
+        for _ in 0..n {
+            let Some(len) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) else {
+                return Err(self.cut(at));
+            };
+            let len = u32::from_le_bytes(*len);
+            let start = at + size_of::<u32>();
+            if len as usize > bytes.len() - start {
+                return Err(self.cut(at));
+            }
+            // The page is at most 4 GiB: `new` has checked it.
+            #[expect(clippy::cast_possible_truncation, reason = "below the length of the page, which 32 bits can count")]
+            visit(Span { start: start as u32, len });
+            at = start + len as usize;
+        }
+        self.next = at;
+        Ok(())
+    }
+
+    /// The error for a value at `at` that is not whole, found by reading it again.
+    #[cold]
+    fn cut(&self, at: usize) -> Error {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        match Cursor::new(rest, SPEC).prefixed() {
+            Err(error) => error,
+            Ok(_) => too_few(1, 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn words_are_little_endian_at_any_alignment() {
+        let values: Vec<i64> = (0..100).map(|i| i * -1_000_000_007).collect();
+        let mut bytes = vec![0u8; 3];
+        bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+        let mut decoder = Fixed::<i64>::new(Bytes::from(bytes).slice(3..), 100).unwrap();
+        decoder.skip(10).unwrap();
+        let mut out = vec![1];
+        decoder.read(90, &mut out).unwrap();
+        assert_eq!(out[1..], values[10..]);
+        assert_eq!(decoder.read(1, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
+    }
+
+    #[test]
+    fn booleans_around_a_byte() {
+        for n in [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65] {
+            let bits: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
+            let mut bytes = vec![0u8; (n as usize).div_ceil(8)];
+            bits.iter().enumerate().for_each(|(i, &bit)| bytes[i / 8] |= u8::from(bit) << (i % 8));
+            let mut decoder = Bits::new(bytes.into(), n as usize).unwrap();
+            let skip = n as usize / 3;
+            decoder.skip(skip).unwrap();
+            let mut out = Bitmap::default();
+            decoder.read(n as usize - skip, &mut out).unwrap();
+            let got: Vec<bool> = (0..out.len()).map(|i| out.get(i)).collect();
+            assert_eq!(got, bits[skip..]);
+            assert!(decoder.skip(1).is_err());
+        }
+    }
+
+    #[test]
+    fn byte_arrays_lie_behind_their_lengths() {
+        let values = ["", "a", "longer than twelve bytes", "", "x"];
+        let mut bytes = Vec::new();
+        for value in values {
+            bytes.extend((value.len() as u32).to_le_bytes());
+            bytes.extend(value.as_bytes());
+        }
+        let mut decoder = ByteArrays::new(bytes.clone().into(), 5).unwrap();
+        let mut spans = Vec::new();
+        decoder.skip(1).unwrap();
+        decoder.read_spans(4, &mut spans).unwrap();
+        let got: Vec<&[u8]> = spans.iter().map(|span| span.slice(decoder.buffer())).collect();
+        assert_eq!(got, values[1..].iter().map(|v| v.as_bytes()).collect::<Vec<_>>());
+        for cut in 20..bytes.len() {
+            let mut decoder = ByteArrays::new(Bytes::copy_from_slice(&bytes[..cut]), 5).unwrap();
+            let error = decoder.read_spans(5, &mut spans).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
+            assert_eq!(spans.len(), 4);
+        }
+    }
+
+    #[test]
+    fn counts_that_the_bytes_cannot_hold_are_malformed() {
+        let bytes = Bytes::from_static(&[0; 12]);
+        assert!(Fixed::<i32>::new(bytes.clone(), 4).is_err());
+        assert!(Fixed::<i64>::new(bytes.clone(), usize::MAX).is_err());
+        assert!(FixedBytes::new(bytes.clone(), 12, 2).is_err());
+        assert!(FixedBytes::new(bytes.clone(), 0, 1 << 40).is_ok());
+        assert!(Bits::new(bytes.clone(), 97).is_err());
+        assert!(ByteArrays::new(bytes, 4).is_err());
+    }
+}

@@ -1,0 +1,503 @@
+//! RLE / bit-packed hybrid: runs of one value, and stretches of packed values.
+//!
+//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Used for levels, dictionary indices and booleans.
+//!
+//! ```text
+//! hybrid   = run*
+//! run      = uleb(n << 1)     value             n times the value, in ceil(w / 8) bytes
+//!          | uleb(g << 1 | 1) packed            g groups of 8 values, w bits each, in g * w bytes
+//! ```
+//!
+//! Trap: the last group is padded, so the stream may hold more values than there are; and some writers cut the padding off.
+
+use bytes::Bytes;
+
+use crate::bytes::Cursor;
+use crate::error::{Error, Result, Spec};
+use crate::simd::bitmap::Bitmap;
+use crate::simd::unpack::unpack_u32;
+
+const SPEC: Spec = Spec::Encodings("RLE");
+
+/// A number of bits from 0 to 32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BitWidth(u8);
+
+impl BitWidth {
+    /// A width that the file states.
+    ///
+    /// # Errors
+    /// `Malformed` if it is over 32.
+    pub fn new(bits: u8) -> Result<Self> {
+        if bits > 32 {
+            return Err(Error::mismatch(SPEC, "bit width", "at most 32", bits));
+        }
+        Ok(Self(bits))
+    }
+
+    /// The bits that the numbers up to `max` take.
+    pub fn for_max(max: u32) -> Self {
+        Self((u32::BITS - max.leading_zeros()) as u8)
+    }
+
+    /// The number of bits.
+    pub fn bits(self) -> u32 {
+        u32::from(self.0)
+    }
+
+    /// Whether `value` takes no more bits.
+    fn holds(self, value: u32) -> bool {
+        u64::from(value) >> self.0 == 0
+    }
+}
+
+/// Decodes a hybrid stream.
+#[derive(Debug, Clone)]
+pub struct Hybrid {
+    bytes: Bytes,
+    width: BitWidth,
+    /// Values that are still to come.
+    left: usize,
+    run: Current,
+}
+
+/// The run that is being read. Positions are in `Hybrid::bytes`, whose front is the next header.
+#[derive(Debug, Clone)]
+enum Current {
+    Rle { value: u32, left: usize },
+    /// Values `next` to `end` of `packed`.
+    Packed { packed: Bytes, next: usize, end: usize },
+}
+
+/// A part of a run, all of which can be used at once.
+#[derive(Debug)]
+pub enum Run<'a> {
+    /// `n` times one value.
+    Rle {
+        /// The value.
+        value: u32,
+        /// How often.
+        n: usize,
+    },
+    /// Packed values.
+    Packed(Packed<'a>),
+}
+
+/// A stretch of packed values.
+#[derive(Debug)]
+pub struct Packed<'a> {
+    bytes: &'a [u8],
+    width: BitWidth,
+    /// The first value, 0 to 7: packed values begin at a byte every 8.
+    skip: usize,
+    n: usize,
+}
+
+impl Packed<'_> {
+    /// Number of values.
+    #[expect(clippy::len_without_is_empty, reason = "a stretch is never empty")]
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Appends the values.
+    pub fn unpack(&self, out: &mut Vec<u32>) {
+        let bits = self.width.bits();
+        if self.skip == 0 {
+            unpack_u32(self.bytes, bits, self.n, out);
+            return;
+        }
+        // The rest of the first group, then whole groups from a byte on.
+        let before = out.len();
+        unpack_u32(self.bytes, bits, 8.min(self.skip + self.n), out);
+        out.drain(before..before + self.skip);
+        let head = out.len() - before;
+        let rest = self.bytes.get(bits as usize..).unwrap_or_default();
+        unpack_u32(rest, bits, self.n - head, out);
+    }
+
+    /// Appends the values as bits; for a width of 1.
+    pub fn append_bits(&self, out: &mut Bitmap) {
+        out.append_bits(self.bytes, self.skip, self.n);
+    }
+}
+
+impl Hybrid {
+    /// A decoder of `n` values of `width` bits.
+    ///
+    /// # Errors
+    /// Never at present: a stream that is too short is found when it is read.
+    pub fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
+        // Values of no bits are all 0, and streams of them are often left out.
+        let left = if width.0 == 0 { n } else { 0 };
+        Ok(Self { bytes, width, left: n, run: Current::Rle { value: 0, left } })
+    }
+
+    /// Values that are still to come.
+    pub fn remaining(&self) -> usize {
+        self.left
+    }
+
+    /// The next run, or as much of it as `max` values are. `max` must not be 0.
+    ///
+    /// # Errors
+    /// `Malformed` if the data end early, or more values are asked for than there are.
+    pub fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
+        let max = max.min(self.left);
+        if max == 0 {
+            return Err(Error::malformed(SPEC, "more values are wanted than the page declares"));
+        }
+        while self.run_left() == 0 {
+            self.read_header()?;
+        }
+        let n = self.run_left().min(max);
+        self.left -= n;
+        let width = self.width;
+        Ok(match &mut self.run {
+            Current::Rle { value, left } => {
+                *left -= n;
+                Run::Rle { value: *value, n }
+            }
+            Current::Packed { packed, next, .. } => {
+                let first = *next;
+                *next += n;
+                let start = first / 8 * width.bits() as usize;
+                let bytes = packed.get(start..).unwrap_or_default();
+                Run::Packed(Packed { bytes, width, skip: first % 8, n })
+            }
+        })
+    }
+
+    /// Appends the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer; `out` is as it was then.
+    pub fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+        let before = out.len();
+        let mut left = n;
+        while left > 0 {
+            match self.next_run(left) {
+                Ok(Run::Rle { value, n }) => {
+                    out.resize(out.len() + n, value);
+                    left -= n;
+                }
+                Ok(Run::Packed(packed)) => {
+                    packed.unpack(out);
+                    left -= packed.len();
+                }
+                Err(error) => {
+                    out.truncate(before);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the next `n` values as bits; for a width of 1.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer; `out` is as it was then.
+    pub fn read_bits(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
+        let before = out.len();
+        let mut left = n;
+        while left > 0 {
+            match self.next_run(left) {
+                Ok(Run::Rle { value, n }) => {
+                    out.append_run(value != 0, n);
+                    left -= n;
+                }
+                Ok(Run::Packed(packed)) => {
+                    packed.append_bits(out);
+                    left -= packed.len();
+                }
+                Err(error) => {
+                    out.truncate(before);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        let mut left = n;
+        while left > 0 {
+            left -= match self.next_run(left)? {
+                Run::Rle { n, .. } => n,
+                Run::Packed(packed) => packed.len(),
+            };
+        }
+        Ok(())
+    }
+
+    fn run_left(&self) -> usize {
+        match &self.run {
+            Current::Rle { left, .. } => *left,
+            Current::Packed { next, end, .. } => end - next,
+        }
+    }
+
+    /// Reads the header of the next run. Runs of no values are passed over by the caller: each takes a byte, so that they end.
+    fn read_header(&mut self) -> Result<()> {
+        let mut cursor = Cursor::new(&self.bytes, SPEC);
+        let header = cursor.uleb128()?;
+        let n = usize::try_from(header >> 1).unwrap_or(usize::MAX);
+        let bits = self.width.bits() as usize;
+        self.run = if header & 1 == 0 {
+            let mut value = [0; 4];
+            let stored = cursor.take(bits.div_ceil(8))?;
+            value.iter_mut().zip(stored).for_each(|(byte, stored)| *byte = *stored);
+            let value = u32::from_le_bytes(value);
+            if !self.width.holds(value) {
+                return Err(Error::mismatch(
+                    SPEC,
+                    "value of a run",
+                    format_args!("at most {bits} bits"),
+                    value,
+                ));
+            }
+            // What is beyond the declared count, peers leave out as well.
+            Current::Rle { value, left: n.min(self.left) }
+        } else {
+            let wanted = n.saturating_mul(bits);
+            // The padding of the last group may be cut off.
+            let stored = wanted.min(cursor.remaining());
+            let end = match (stored * 8).checked_div(bits) {
+                None => n.saturating_mul(8),
+                Some(values) => values.min(n.saturating_mul(8)),
+            };
+            let packed = self.bytes.slice_ref(cursor.take(stored)?);
+            if end == 0 && n > 0 {
+                return Err(Error::malformed(SPEC, "a packed run ends before its first value"));
+            }
+            Current::Packed { packed, next: 0, end: end.min(self.left) }
+        };
+        let used = cursor.position();
+        drop(self.bytes.split_to(used));
+        Ok(())
+    }
+}
+
+/// Decodes BOOLEAN values in RLE: the hybrid of width 1 behind its length, in pages of both versions.
+#[derive(Debug)]
+pub struct Booleans(Hybrid);
+
+impl Booleans {
+    /// A decoder of at most `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if the length in front is more than there is.
+    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+        let mut cursor = Cursor::new(&bytes, SPEC);
+        let stream = bytes.slice_ref(cursor.prefixed()?);
+        Ok(Self(Hybrid::new(stream, BitWidth(1), n)?))
+    }
+
+    /// Appends the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn read(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
+        self.0.read_bits(n, out)
+    }
+
+    /// Skips the next `n` values.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        self.0.skip(n)
+    }
+}
+
+/// Encodes values of `width` bits: runs of at least 8 as such, the rest packed in groups.
+///
+/// # Panics
+/// If a value takes more bits than `width`.
+pub fn encode(values: &[u32], width: BitWidth) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = values;
+    let mut packed: Vec<u32> = Vec::new();
+    while let Some(&first) = rest.first() {
+        let run = rest.iter().take_while(|&&value| value == first).count();
+        // A run can only begin where a group ends.
+        let to_group = packed.len().next_multiple_of(8) - packed.len();
+        if run >= to_group + 8 {
+            packed.extend(std::iter::repeat_n(first, to_group));
+            flush_packed(&mut packed, width, &mut out);
+            let n = run - to_group;
+            put_uleb((n as u64) << 1, &mut out);
+            assert!(width.holds(first), "a value of at most {} bits", width.bits());
+            out.extend_from_slice(first.to_le_bytes().get(..width.bits().div_ceil(8) as usize).unwrap_or_default());
+        } else {
+            packed.extend(std::iter::repeat_n(first, run));
+        }
+        rest = rest.get(run..).unwrap_or_default();
+    }
+    flush_packed(&mut packed, width, &mut out);
+    out
+}
+
+fn flush_packed(packed: &mut Vec<u32>, width: BitWidth, out: &mut Vec<u8>) {
+    if packed.is_empty() {
+        return;
+    }
+    packed.resize(packed.len().next_multiple_of(8), 0);
+    put_uleb((packed.len() as u64 / 8) << 1 | 1, out);
+    let (mut word, mut bits) = (0u64, 0);
+    for value in packed.drain(..) {
+        assert!(width.holds(value), "a value of at most {} bits", width.bits());
+        word |= u64::from(value) << bits;
+        bits += width.bits();
+        while bits >= 8 {
+            out.push(word.to_le_bytes()[0]);
+            word >>= 8;
+            bits -= 8;
+        }
+    }
+}
+
+fn put_uleb(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn decoder(bytes: &[u8], width: u8, n: usize) -> Hybrid {
+        Hybrid::new(Bytes::copy_from_slice(bytes), BitWidth::new(width).unwrap(), n).unwrap()
+    }
+
+    #[test]
+    fn example_of_the_specification() {
+        let mut out = Vec::new();
+        decoder(&[3, 0x88, 0xC6, 0xFA], 3, 8).read(8, &mut out).unwrap();
+        assert_eq!(out, [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(encode(&out, BitWidth::new(3).unwrap()), [3, 0x88, 0xC6, 0xFA]);
+        let mut out = Vec::new();
+        decoder(&[20, 5], 3, 10).read(10, &mut out).unwrap();
+        assert_eq!(out, [5; 10]);
+    }
+
+    #[test]
+    fn round_trip_of_every_width_read_in_pieces() {
+        let seed = 11;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for width in 0..=32u8 {
+            let most = ((1u64 << width) - 1) as u32;
+            for _ in 0..20 {
+                let mut values = Vec::new();
+                for _ in 0..rng.usize(0..12) {
+                    let n = rng.usize(1..70);
+                    if rng.bool() {
+                        values.extend(std::iter::repeat_n(rng.u32(0..=most), n));
+                    } else {
+                        values.extend((0..n).map(|_| rng.u32(0..=most)));
+                    }
+                }
+                let bytes = encode(&values, BitWidth::new(width).unwrap());
+                let mut decoder = decoder(&bytes, width, values.len());
+                let (mut out, mut at) = (Vec::new(), 0);
+                while at < values.len() {
+                    let n = rng.usize(0..=values.len() - at);
+                    if rng.bool() {
+                        out.clear();
+                        decoder.read(n, &mut out).unwrap();
+                        assert_eq!(out, values[at..at + n], "width {width} seed {seed}");
+                    } else {
+                        decoder.skip(n).unwrap();
+                    }
+                    at += n;
+                    assert_eq!(decoder.remaining(), values.len() - at);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_are_the_values_of_width_one() {
+        let seed = 12;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..50 {
+            let mut values = Vec::new();
+            for _ in 0..rng.usize(1..8) {
+                let (n, bit) = (rng.usize(1..90), rng.u32(0..2));
+                values.extend((0..n).map(|_| if n > 40 { bit } else { rng.u32(0..2) }));
+            }
+            let stream = encode(&values, BitWidth::new(1).unwrap());
+            let mut page = (stream.len() as u32).to_le_bytes().to_vec();
+            page.extend(stream);
+            let mut decoder = Booleans::new(page.into(), values.len()).unwrap();
+            let skip = rng.usize(0..=values.len());
+            decoder.skip(skip).unwrap();
+            let mut bits = Bitmap::default();
+            decoder.read(values.len() - skip, &mut bits).unwrap();
+            let got: Vec<u32> = (0..bits.len()).map(|i| u32::from(bits.get(i))).collect();
+            assert_eq!(got, values[skip..], "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn width_zero_needs_no_bytes() {
+        let mut out = Vec::new();
+        decoder(&[], 0, 5).read(5, &mut out).unwrap();
+        assert_eq!(out, [0; 5]);
+        let mut out = Vec::new();
+        decoder(&[10], 0, 5).read(5, &mut out).unwrap();
+        assert_eq!(out, [0; 5]);
+    }
+
+    #[test]
+    fn cut_padding_is_tolerated_and_missing_values_are_not() {
+        // One group of 8 values of 4 bits takes 4 bytes; the last two are padding here.
+        let mut out = Vec::new();
+        decoder(&[3, 0x21, 0x43], 4, 4).read(4, &mut out).unwrap();
+        assert_eq!(out, [1, 2, 3, 4]);
+        let mut short = decoder(&[3, 0x21, 0x43], 4, 5);
+        assert_eq!(short.read(5, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
+        assert_eq!(out.len(), 4, "a failed read appends nothing");
+    }
+
+    #[test]
+    fn hostile_streams_are_malformed() {
+        for (bytes, width, n) in [
+            (&[][..], 1, 1),
+            (&[2], 8, 1),
+            (&[2, 4], 2, 1),
+            (&[0, 0, 0, 0], 1, 1),
+            (&[3], 4, 1),
+            (&[0xFF; 12], 4, 100),
+            (&[4, 1], 1, 5),
+        ] {
+            let error = decoder(bytes, width, n).read(n, &mut Vec::new()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(SPEC), "{bytes:?}");
+        }
+        assert!(BitWidth::new(33).is_err());
+        let mut done = decoder(&[2, 1], 1, 1);
+        done.skip(1).unwrap();
+        assert!(done.skip(1).is_err(), "there is no second value");
+    }
+
+    #[test]
+    fn a_run_of_a_billion_values_takes_no_memory() {
+        let mut bytes = Vec::new();
+        put_uleb(2_000_000_000 << 1, &mut bytes);
+        bytes.push(1);
+        let mut decoder = decoder(&bytes, 1, 2_000_000_000);
+        decoder.skip(1_999_999_990).unwrap();
+        let mut out = Vec::new();
+        decoder.read(10, &mut out).unwrap();
+        assert_eq!(out, [1; 10]);
+    }
+}

@@ -1,0 +1,73 @@
+//! The blocking driver: one thread, no synchronisation, row group after row group.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::coalesce::fetch;
+use super::{Progress, Source};
+use crate::error::Result;
+use crate::limits::Limits;
+use crate::read::{Footer, Plan, RowGroup, RowRange, Tail};
+
+/// Reads the footer of a file; says the length of the file too.
+///
+/// # Errors
+/// `Io`, or whatever is wrong with the footer.
+pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)> {
+    let file_len = source.len()?;
+    let tail = Tail::new(file_len)?;
+    let bytes = fetch(source, tail.needs())?;
+    let footer = tail.supply(&bytes, limits)?;
+    let missing = footer.needs().map(|range| source.read(range)).transpose()?;
+    Ok((footer.supply(missing, limits)?, file_len))
+}
+
+/// The batches of a plan, decoded by the thread that asks.
+pub struct Serial {
+    source: Arc<dyn Source>,
+    plan: Plan,
+    next_range: usize,
+    row_group: Option<RowGroup>,
+    progress: Progress,
+}
+
+impl Serial {
+    /// The batches of `plan`, whose bytes come from `source`.
+    pub fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
+        progress.begin(plan.rows());
+        Self { source, plan, next_range: 0, row_group: None, progress }
+    }
+
+    /// The next batch; `None` after the last.
+    ///
+    /// # Errors
+    /// `Io`, or whatever is wrong with the data.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(row_group) = &mut self.row_group {
+                if let Some(batch) = row_group.next_batch()? {
+                    self.progress.gave(batch.num_rows());
+                    return Ok(Some(batch));
+                }
+                self.row_group = None;
+            }
+            let Some(range) = self.plan.ranges().get(self.next_range) else { return Ok(None) };
+            self.next_range += 1;
+            self.row_group = Some(open_row_group(&*self.source, &self.plan, range, &self.progress)?);
+        }
+    }
+}
+
+/// Plans a row group and fetches its column chunks.
+pub(super) fn open_row_group(
+    source: &dyn Source,
+    plan: &Plan,
+    range: &RowRange,
+    progress: &Progress,
+) -> Result<RowGroup> {
+    let row_group = plan.row_group(range)?;
+    let bytes = fetch(source, row_group.needs()).map_err(|e| e.at_row_group(range.row_group))?;
+    progress.fetched(row_group.fetch_bytes());
+    row_group.supply(bytes)
+}

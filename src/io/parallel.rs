@@ -1,0 +1,274 @@
+//! The parallel driver: waves of (row group × leaf) units on a rayon pool, given out in order.
+//!
+//! A wave is as many windows, of as many row groups, as fit a share of the memory budget. Its units are decoded by whichever thread is
+//! free, the heaviest first; while the caller works on the batches of one wave, the pool works on the next. So at most two waves are held,
+//! and a row group larger than a wave is decoded window by window.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use arrow_array::RecordBatch;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use super::blocking::open_row_group;
+use super::{Progress, Source};
+use crate::error::{Error, Result};
+use crate::read::{LeafBatch, Plan, RowGroup, Unit, Window};
+
+/// The threads that decode.
+#[derive(Debug, Clone)]
+pub enum Pool {
+    /// Rayon's global pool: as many threads as there are cores.
+    Global,
+    /// A pool of the caller's.
+    Own(Arc<rayon::ThreadPool>),
+}
+
+impl Pool {
+    /// A new pool of `threads` threads.
+    ///
+    /// # Errors
+    /// `Io` if the threads cannot be started.
+    pub fn new(threads: usize) -> Result<Self> {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("marquetry-{i}"))
+            .build()
+            .map(|pool| Self::Own(Arc::new(pool)))
+            .map_err(|e| Error::io("starting threads", std::io::Error::other(e)))
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        match self {
+            Self::Global => rayon::current_num_threads(),
+            Self::Own(pool) => pool.current_num_threads(),
+        }
+    }
+
+    fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+        match self {
+            Self::Global => rayon::spawn(work),
+            Self::Own(pool) => pool.spawn(work),
+        }
+    }
+
+    /// Lends the calling thread to the pool for a moment, if it is one of its threads; says whether it is.
+    fn help(&self) -> bool {
+        let yielded = match self {
+            Self::Global => rayon::yield_now(),
+            Self::Own(pool) => pool.yield_now(),
+        };
+        yielded.is_some()
+    }
+}
+
+/// The batches of a plan, decoded by a pool, in order.
+pub struct Parallel {
+    shared: Arc<Shared>,
+    pool: Pool,
+    ready: VecDeque<RecordBatch>,
+    /// The wave that the pool works on.
+    running: Option<Receiver<Finished>>,
+    /// What the next wave continues from; with the pool while a wave runs.
+    state: Option<State>,
+}
+
+struct Shared {
+    source: Arc<dyn Source>,
+    plan: Plan,
+    progress: Progress,
+    cancelled: AtomicBool,
+    wave_bytes: u64,
+}
+
+/// How far the read is.
+#[derive(Default)]
+struct State {
+    next_range: usize,
+    /// A row group of which windows are left.
+    open: Option<RowGroup>,
+}
+
+type Finished = std::thread::Result<(State, Result<Vec<RecordBatch>>)>;
+
+/// Memory of a wave for each thread, if the budget allows.
+const WAVE_BYTES_PER_THREAD: u64 = 32 << 20;
+
+/// Windows of one row group in a wave, however narrow its rows are.
+const MOST_WINDOWS: u64 = 256;
+
+impl Parallel {
+    /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
+    pub fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
+        progress.begin(plan.rows());
+        // Two waves and the fetched bytes of their row groups share the budget.
+        let share = plan.budget().cap() / 4;
+        let wave_bytes = share.min(WAVE_BYTES_PER_THREAD * pool.threads() as u64);
+        let cancelled = AtomicBool::new(false);
+        let shared = Arc::new(Shared { source, plan, progress, cancelled, wave_bytes });
+        let mut parallel =
+            Self { shared, pool, ready: VecDeque::new(), running: None, state: Some(State::default()) };
+        parallel.start();
+        parallel
+    }
+
+    /// The next batch; `None` after the last.
+    ///
+    /// # Errors
+    /// `Io`, or whatever is wrong with the data; rows before the fault have been given.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                self.shared.progress.gave(batch.num_rows());
+                return Ok(Some(batch));
+            }
+            let Some(running) = self.running.take() else { return Ok(None) };
+            let (state, batches) = match wait(&running, &self.pool) {
+                Ok(finished) => finished,
+                Err(panic) => resume_unwind(panic),
+            };
+            let batches = batches?;
+            if batches.is_empty() {
+                return Ok(None);
+            }
+            self.state = Some(state);
+            self.ready = batches.into();
+            self.start();
+        }
+    }
+
+    /// Gives the next wave to the pool.
+    fn start(&mut self) {
+        let Some(mut state) = self.state.take() else { return };
+        let shared = self.shared.clone();
+        let (send, receive) = sync_channel(1);
+        self.pool.spawn(move || {
+            let finished = catch_unwind(AssertUnwindSafe(|| {
+                let batches = wave(&shared, &mut state);
+                (state, batches)
+            }));
+            // Nobody may be waiting any more.
+            let _ = send.send(finished);
+        });
+        self.running = Some(receive);
+    }
+}
+
+impl Drop for Parallel {
+    fn drop(&mut self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+        if let Some(running) = self.running.take() {
+            // No work is left behind: a unit that runs is at most one leaf of one wave.
+            let _ = wait(&running, &self.pool);
+        }
+    }
+}
+
+fn wait(running: &Receiver<Finished>, pool: &Pool) -> Finished {
+    // A thread of the pool that waits must work meanwhile, or a pool of one would wait for itself.
+    while pool.help() {
+        match running.try_recv() {
+            Ok(finished) => return finished,
+            Err(TryRecvError::Empty) => std::thread::yield_now(),
+            Err(TryRecvError::Disconnected) => break,
+        }
+    }
+    running.recv().unwrap_or_else(|gone| Err(Box::new(gone)))
+}
+
+/// The windows of one row group in a wave.
+struct Part {
+    row_group: RowGroup,
+    windows: Vec<Window>,
+}
+
+/// Decodes as many windows as a wave may hold; none are left if none come back.
+fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
+    let mut parts = gather(shared, state)?;
+    let leaves = decode(shared, &mut parts)?;
+    let batches = leaves
+        .into_par_iter()
+        .map(|(part, window, leaves)| parts[part].row_group.batch(window, leaves))
+        .collect::<Result<Vec<_>>>()?;
+    // Only the last row group can have windows left.
+    state.open = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
+    Ok(batches)
+}
+
+/// Opens row groups until the wave is full.
+fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut bytes = 0u64;
+    while bytes < shared.wave_bytes && !shared.cancelled.load(Ordering::Relaxed) {
+        let mut row_group = match state.open.take() {
+            Some(row_group) => row_group,
+            None => {
+                let Some(range) = shared.plan.ranges().get(state.next_range) else { break };
+                state.next_range += 1;
+                open_row_group(&*shared.source, &shared.plan, range, &shared.progress)?
+            }
+        };
+        let left = shared.wave_bytes - bytes;
+        let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
+        let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));
+        bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
+        let done = row_group.is_done();
+        parts.push(Part { row_group, windows });
+        if !done {
+            break;
+        }
+    }
+    Ok(parts)
+}
+
+/// The leaves of a window: which part, which window, and what its units decoded.
+type Decoded = (usize, Window, Vec<LeafBatch>);
+
+/// Decodes all units of the parts, the heaviest first.
+fn decode(shared: &Shared, parts: &mut [Part]) -> Result<Vec<Decoded>> {
+    struct Job<'a> {
+        part: usize,
+        leaf: usize,
+        unit: &'a mut Unit,
+        windows: Vec<(Window, bool)>,
+    }
+    let mut jobs = Vec::new();
+    for (part, Part { row_group, windows }) in parts.iter_mut().enumerate() {
+        let windows: Vec<_> = windows.iter().map(|&window| (window, row_group.ends_with(window))).collect();
+        for (leaf, unit) in row_group.units().iter_mut().enumerate() {
+            jobs.push(Job { part, leaf, unit, windows: windows.clone() });
+        }
+    }
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.unit.cost()));
+    let mut decoded = jobs
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|job| {
+            let batches = job.windows.iter().map(|&(window, last)| {
+                if shared.cancelled.load(Ordering::Relaxed) {
+                    return Err(Error::usage("the read was cancelled"));
+                }
+                job.unit.decode(window.rows, last)
+            });
+            Ok((job.part, job.leaf, batches.collect::<Result<Vec<_>>>()?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    decoded.sort_by_key(|(part, leaf, _)| (*part, *leaf));
+    // From leaves of windows to windows of leaves.
+    let mut out: Vec<Decoded> = Vec::new();
+    let mut first_of_part = Vec::with_capacity(parts.len());
+    for (part, Part { windows, .. }) in parts.iter().enumerate() {
+        first_of_part.push(out.len());
+        out.extend(windows.iter().map(|&window| (part, window, Vec::new())));
+    }
+    for (part, _, batches) in decoded {
+        for (window, batch) in batches.into_iter().enumerate() {
+            out[first_of_part[part] + window].2.push(batch);
+        }
+    }
+    Ok(out)
+}

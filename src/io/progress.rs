@@ -1,0 +1,53 @@
+//! [`Progress`]: how far a read is, for whoever wants to watch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters of a read. Cheap to clone; clones watch the same read, from any thread.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    shared: Arc<Counters>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    rows: AtomicU64,
+    rows_total: AtomicU64,
+    bytes: AtomicU64,
+    row_groups: AtomicU64,
+}
+
+impl Progress {
+    /// Rows given out so far.
+    pub fn rows(&self) -> u64 {
+        self.shared.rows.load(Ordering::Relaxed)
+    }
+
+    /// Rows that will be given out in all.
+    pub fn rows_total(&self) -> u64 {
+        self.shared.rows_total.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of column chunks fetched so far.
+    pub fn bytes_fetched(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Row groups fetched so far.
+    pub fn row_groups(&self) -> u64 {
+        self.shared.row_groups.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn begin(&self, rows_total: u64) {
+        self.shared.rows_total.store(rows_total, Ordering::Relaxed);
+    }
+
+    pub(super) fn fetched(&self, bytes: u64) {
+        self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.shared.row_groups.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn gave(&self, rows: usize) {
+        self.shared.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+}

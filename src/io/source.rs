@@ -1,0 +1,95 @@
+//! [`Source`]: where the bytes of a file come from.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result, Spec};
+use crate::trusted;
+
+/// Something that has the bytes of a file and gives any range of them.
+///
+/// Shared between threads; reads do not disturb each other, so that there is no current position.
+pub trait Source: Send + Sync {
+    /// Length of the file, in bytes.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be found out.
+    fn len(&self) -> Result<u64>;
+
+    /// Reads the bytes of `range`, all of them.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be read.
+    fn read(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// Whether a range costs nothing to read, so that there is no use in joining it with its neighbours.
+    fn in_memory(&self) -> bool {
+        false
+    }
+}
+
+impl Source for Bytes {
+    fn len(&self) -> Result<u64> {
+        Ok(Self::len(self) as u64)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let start = usize::try_from(range.start).ok();
+        let end = usize::try_from(range.end).ok().filter(|end| *end <= Self::len(self));
+        match (start, end) {
+            (Some(start), Some(end)) if start <= end => Ok(self.slice(start..end)),
+            _ => Err(beyond_the_end(&range, Self::len(self) as u64)),
+        }
+    }
+
+    fn in_memory(&self) -> bool {
+        true
+    }
+}
+
+impl Source for File {
+    fn len(&self) -> Result<u64> {
+        self.metadata().map(|metadata| metadata.len()).map_err(|e| Error::io("the length of the file", e))
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let len = usize::try_from(range.end.saturating_sub(range.start))
+            .map_err(|_| Error::usage("a range longer than memory"))?;
+        let mut out = Vec::new();
+        trusted::read_at(self, range.start, len, &mut out).map_err(|e| {
+            if e.kind() == std::io::ErrorKind::UnexpectedEof {
+                beyond_the_end(&range, Source::len(self).unwrap_or_default())
+            } else {
+                Error::io(format_args!("reading {len} bytes at {}", range.start), e)
+            }
+        })?;
+        Ok(out.into())
+    }
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn len(&self) -> Result<u64> {
+        (**self).len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        (**self).read(range)
+    }
+
+    fn in_memory(&self) -> bool {
+        (**self).in_memory()
+    }
+}
+
+#[cold]
+fn beyond_the_end(range: &Range<u64>, len: u64) -> Error {
+    Error::mismatch(
+        Spec::Container,
+        "a range of the file",
+        format_args!("within its {len} bytes"),
+        format_args!("{} to {}", range.start, range.end),
+    )
+}

@@ -1,0 +1,92 @@
+//! [`Validity`]: which slots hold a value; a bitmap only after the first null.
+
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+
+use crate::encoding::rle::Run;
+use crate::simd::bitmap::Bitmap;
+
+/// Which of the slots so far hold a value.
+#[derive(Debug, Default)]
+pub struct Validity {
+    len: usize,
+    bitmap: Option<Bitmap>,
+}
+
+impl Validity {
+    /// Slots so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no slot.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bitmap, if a null was seen.
+    pub fn bitmap(&self) -> Option<&Bitmap> {
+        self.bitmap.as_ref()
+    }
+
+    /// Appends `n` slots that all hold a value, or none.
+    pub fn push_run(&mut self, valid: bool, n: usize) {
+        if n == 0 {
+            return;
+        }
+        match &mut self.bitmap {
+            None if valid => {}
+            _ => self.spelled_out().append_run(valid, n),
+        }
+        self.len += n;
+    }
+
+    /// Appends a run of levels whose maximum is 1; says how many of them hold a value.
+    pub fn push_bit_run(&mut self, run: &Run<'_>) -> usize {
+        match run {
+            Run::Rle { value, n } => {
+                self.push_run(*value != 0, *n);
+                if *value != 0 { *n } else { 0 }
+            }
+            Run::Packed(packed) => {
+                let n = packed.len();
+                let start = self.len;
+                let bitmap = self.spelled_out();
+                packed.append_bits(bitmap);
+                let valid = bitmap.count_ones(start..start + n);
+                self.len += n;
+                valid
+            }
+        }
+    }
+
+    /// Appends the `n` low bits of `word`, the first slot in the lowest.
+    pub fn push_word(&mut self, word: u64, n: usize) {
+        if self.bitmap.is_none() && word == low_ones(n) {
+            self.len += n;
+            return;
+        }
+        self.spelled_out().append_word(word, n);
+        self.len += n;
+    }
+
+    /// The Arrow form; `None` if every slot holds a value.
+    pub fn into_nulls(self) -> Option<NullBuffer> {
+        let (words, len) = self.bitmap?.into_words();
+        let nulls = NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, len));
+        (nulls.null_count() > 0).then_some(nulls)
+    }
+
+    fn spelled_out(&mut self) -> &mut Bitmap {
+        let len = self.len;
+        self.bitmap.get_or_insert_with(|| {
+            let mut bitmap = Bitmap::default();
+            bitmap.append_run(true, len);
+            bitmap
+        })
+    }
+}
+
+/// A word whose `n` lowest bits are set; `n` is at most 64.
+fn low_ones(n: usize) -> u64 {
+    if n == 0 { 0 } else { u64::MAX >> (64 - n) }
+}

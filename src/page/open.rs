@@ -1,0 +1,300 @@
+//! Opens a page: checksum, decompression, and the cut into repetition levels, definition levels and values.
+//!
+//! ```text
+//! V1   [ u32le n | rep levels ][ u32le n | def levels ][ values ]      compressed as a whole
+//! V2   [ rep levels ][ def levels ][ values ]                          only the values are compressed
+//! ```
+
+use bytes::Bytes;
+
+use crate::bytes::Cursor;
+use crate::compress::Decompressor;
+use crate::error::{Error, LimitKind, Result, Spec};
+use crate::format::{
+    CompressionCodec, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader,
+    PageType,
+};
+use crate::levels::LevelDecoder;
+use crate::limits::Limits;
+use crate::schema::Leaf;
+
+/// A page that is opened.
+#[derive(Debug)]
+pub enum Page {
+    /// The dictionary of the chunk.
+    Dictionary(DictionaryPage),
+    /// Levels and values.
+    Data(DataPage),
+}
+
+/// The dictionary page of a chunk: PLAIN values.
+#[derive(Debug)]
+pub struct DictionaryPage {
+    /// Number of values.
+    pub values: usize,
+    /// The values, PLAIN.
+    pub bytes: Bytes,
+}
+
+/// A data page of either version.
+#[derive(Debug)]
+pub struct DataPage {
+    /// Level entries: values and nulls and empty lists. The format calls it `num_values`.
+    pub slots: usize,
+    /// Values that are stored, where the page says so without counting levels: required columns, and version 2.
+    pub values: Option<usize>,
+    /// Repetition levels.
+    pub rep: LevelDecoder,
+    /// Definition levels.
+    pub def: LevelDecoder,
+    /// Encoding of the values.
+    pub encoding: Encoding,
+    /// The values.
+    pub bytes: Bytes,
+}
+
+/// What opening a page needs to know of its column chunk.
+#[derive(Debug, Clone)]
+pub struct PageContext {
+    /// Codec of the chunk.
+    pub codec: CompressionCodec,
+    /// Highest definition level of the leaf.
+    pub max_def: u16,
+    /// Highest repetition level of the leaf.
+    pub max_rep: u16,
+    /// Whether checksums are verified.
+    pub verify_checksums: bool,
+    /// Arrow C++ before 3.0 wrote `is_compressed = false` over compressed values (it called itself `parquet-cpp`).
+    pub ignore_is_compressed: bool,
+    /// Cap on the uncompressed size, in bytes.
+    pub page_bytes: u64,
+}
+
+impl PageContext {
+    /// The context of the chunk of `leaf`, compressed with `codec`.
+    pub fn new(leaf: &Leaf, codec: CompressionCodec, limits: &Limits) -> Self {
+        Self {
+            codec,
+            max_def: leaf.max_def,
+            max_rep: leaf.max_rep,
+            verify_checksums: true,
+            ignore_is_compressed: false,
+            page_bytes: limits.page_bytes,
+        }
+    }
+}
+
+/// Opens the pages of one column chunk, one after the other.
+pub struct Opener {
+    context: PageContext,
+    /// Made at the first compressed page.
+    decompressor: Option<Decompressor>,
+}
+
+impl Opener {
+    /// An opener for the pages of a chunk.
+    pub fn new(context: PageContext) -> Self {
+        Self { context, decompressor: None }
+    }
+
+    /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
+    /// does not know) are `None`, as the format wants them skipped.
+    ///
+    /// # Errors
+    /// `Malformed` if the checksum does not match, the body does not decompress to the size that the header states, or the levels
+    /// do not fit into it.
+    pub fn open(&mut self, header: &PageHeader, body: Bytes) -> Result<Option<Page>> {
+        self.verify_checksum(header, &body)?;
+        match header.r#type {
+            PageType::DictionaryPage => {
+                let inner = required(header.dictionary_page_header.as_ref(), "dictionary_page_header")?;
+                self.dictionary(header, inner, body).map(Page::Dictionary).map(Some)
+            }
+            PageType::DataPage => {
+                let inner = required(header.data_page_header.as_ref(), "data_page_header")?;
+                self.data_v1(header, inner, body).map(Page::Data).map(Some)
+            }
+            PageType::DataPageV2 => {
+                let inner = required(header.data_page_header_v2.as_ref(), "data_page_header_v2")?;
+                self.data_v2(header, inner, &body).map(Page::Data).map(Some)
+            }
+            PageType::IndexPage | PageType::Unknown(_) => Ok(None),
+        }
+    }
+
+    fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
+        let Some(stated) = header.crc.filter(|_| self.context.verify_checksums) else {
+            return Ok(());
+        };
+        let found = crc32fast::hash(body);
+        if stated.cast_unsigned() == found {
+            return Ok(());
+        }
+        Err(Error::mismatch(
+            Spec::Pages,
+            "CRC-32 of the page",
+            format_args!("{:#010x}", stated.cast_unsigned()),
+            format_args!("{found:#010x}"),
+        ))
+    }
+
+    fn dictionary(
+        &mut self,
+        header: &PageHeader,
+        inner: &DictionaryPageHeader,
+        body: Bytes,
+    ) -> Result<DictionaryPage> {
+        match inner.encoding {
+            // PLAIN_DICTIONARY is what old writers call PLAIN here.
+            Encoding::Plain | Encoding::PlainDictionary => {}
+            other => {
+                return Err(Error::unsupported(
+                    "dictionary page encoding",
+                    format_args!("a dictionary page in {other}"),
+                ));
+            }
+        }
+        let values = count(inner.num_values, "DictionaryPageHeader.num_values")?;
+        let bytes = self.whole(header, body)?;
+        Ok(DictionaryPage { values, bytes })
+    }
+
+    fn data_v1(&mut self, header: &PageHeader, inner: &DataPageHeader, body: Bytes) -> Result<DataPage> {
+        let slots = count(inner.num_values, "DataPageHeader.num_values")?;
+        let bytes = self.whole(header, body)?;
+        let mut cursor = Cursor::new(&bytes, Spec::Pages);
+        let PageContext { max_rep, max_def, .. } = self.context;
+        let rep = levels_v1(&mut cursor, &bytes, inner.repetition_level_encoding, max_rep, slots)?;
+        let def = levels_v1(&mut cursor, &bytes, inner.definition_level_encoding, max_def, slots)?;
+        let values = bytes.slice_ref(cursor.rest());
+        Ok(DataPage {
+            slots,
+            values: (max_def == 0).then_some(slots),
+            rep,
+            def,
+            encoding: inner.encoding,
+            bytes: values,
+        })
+    }
+
+    fn data_v2(&mut self, header: &PageHeader, inner: &DataPageHeaderV2, body: &Bytes) -> Result<DataPage> {
+        let slots = count(inner.num_values, "DataPageHeaderV2.num_values")?;
+        let nulls = count(inner.num_nulls, "DataPageHeaderV2.num_nulls")?;
+        let values = slots
+            .checked_sub(nulls)
+            .ok_or_else(|| Error::mismatch(Spec::Pages, "num_nulls", format_args!("at most {slots}"), nulls))?;
+        let rep_len = count(inner.repetition_levels_byte_length, "repetition_levels_byte_length")?;
+        let def_len = count(inner.definition_levels_byte_length, "definition_levels_byte_length")?;
+        let PageContext { max_rep, max_def, .. } = self.context;
+        let mut cursor = Cursor::new(body, Spec::Pages);
+        let rep = body.slice_ref(cursor.take(rep_len)?);
+        let def = body.slice_ref(cursor.take(def_len)?);
+        let packed = body.slice_ref(cursor.rest());
+        let uncompressed_len = self
+            .uncompressed_len(header)?
+            .checked_sub(rep_len + def_len)
+            .ok_or_else(|| {
+                Error::mismatch(
+                    Spec::Pages,
+                    "uncompressed_page_size",
+                    format_args!("at least the {} bytes of levels", rep_len + def_len),
+                    header.uncompressed_page_size,
+                )
+            })?;
+        let compressed = inner.is_compressed.unwrap_or(true) || self.context.ignore_is_compressed;
+        let bytes = if uncompressed_len == 0 {
+            // Nothing, or a non-empty frame of nothing: the codec need not be asked.
+            Bytes::new()
+        } else if compressed {
+            self.decompress(packed, uncompressed_len)?
+        } else {
+            exactly(packed, uncompressed_len)?
+        };
+        Ok(DataPage {
+            slots,
+            values: Some(if max_def == 0 { slots } else { values }),
+            rep: LevelDecoder::hybrid(rep, max_rep, slots)?,
+            def: LevelDecoder::hybrid(def, max_def, slots)?,
+            encoding: inner.encoding,
+            bytes,
+        })
+    }
+
+    /// The body of a page that is compressed as a whole.
+    fn whole(&mut self, header: &PageHeader, body: Bytes) -> Result<Bytes> {
+        let uncompressed_len = self.uncompressed_len(header)?;
+        self.decompress(body, uncompressed_len)
+    }
+
+    fn uncompressed_len(&self, header: &PageHeader) -> Result<usize> {
+        let len = count(header.uncompressed_page_size, "PageHeader.uncompressed_page_size")?;
+        if len as u64 > self.context.page_bytes {
+            return Err(Error::limit(
+                LimitKind::Page,
+                format_args!(
+                    "a page of {len} bytes; Limits::page_bytes allows {}",
+                    self.context.page_bytes
+                ),
+            ));
+        }
+        Ok(len)
+    }
+
+    fn decompress(&mut self, body: Bytes, uncompressed_len: usize) -> Result<Bytes> {
+        if self.context.codec == CompressionCodec::Uncompressed {
+            return exactly(body, uncompressed_len);
+        }
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            empty => empty.insert(Decompressor::new(self.context.codec)?),
+        };
+        let mut out = Vec::new();
+        decompressor.decompress(&body, uncompressed_len, &mut out)?;
+        Ok(Bytes::from(out))
+    }
+}
+
+fn levels_v1(
+    cursor: &mut Cursor<'_>,
+    page: &Bytes,
+    encoding: Encoding,
+    max: u16,
+    slots: usize,
+) -> Result<LevelDecoder> {
+    if max == 0 {
+        return Ok(LevelDecoder::absent());
+    }
+    match encoding {
+        Encoding::Rle => {
+            let bytes = page.slice_ref(cursor.prefixed()?);
+            LevelDecoder::hybrid(bytes, max, slots)
+        }
+        Encoding::BitPacked => {
+            let width = u64::from(u16::BITS - max.leading_zeros());
+            let byte_len = (slots as u64 * width).div_ceil(8);
+            let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
+            LevelDecoder::bit_packed(page.slice_ref(cursor.take(byte_len)?), max, slots)
+        }
+        other => Err(Error::unsupported("level encoding", format_args!("levels in {other}"))),
+    }
+}
+
+/// Values that are stored as they are. Old writers let a page without a codec be longer than it says; never shorter.
+fn exactly(body: Bytes, len: usize) -> Result<Bytes> {
+    if body.len() == len {
+        return Ok(body);
+    }
+    Err(Error::mismatch(Spec::Pages, "uncompressed page, bytes", len, body.len()))
+}
+
+fn required<'a, T>(header: Option<&'a T>, name: &'static str) -> Result<&'a T> {
+    header.ok_or_else(|| {
+        Error::malformed(Spec::Metadata("PageHeader"), format_args!("{name} is missing"))
+    })
+}
+
+/// A count or a size of the header: not negative.
+pub(crate) fn count(value: i32, name: &str) -> Result<usize> {
+    usize::try_from(value)
+        .map_err(|_| Error::mismatch(Spec::Metadata("PageHeader"), name, "not negative", value))
+}

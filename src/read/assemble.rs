@@ -1,0 +1,232 @@
+//! Dremel assembly: from decoded leaves and their levels to nested Arrow arrays, once around each node.
+//!
+//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of `write::shred`.
+//! Trap: all leaves below a list must agree on its offsets; the first speaks for all, and the lengths of the others are compared.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
+    OffsetSizeTrait, StructArray, new_null_array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{DataType, FieldRef};
+
+use super::leaf::LeafBatch;
+use crate::error::{Error, Result, Spec};
+use crate::levels::{LevelBuffer, list_slots, validity};
+use crate::schema::{Kind, Shape};
+
+/// The decoded leaves of a window, handed out in order.
+pub struct Leaves {
+    leaves: Vec<LeafBatch>,
+    next: usize,
+}
+
+impl Leaves {
+    /// The leaves, in the order in which the shapes reach them.
+    pub fn new(leaves: Vec<LeafBatch>) -> Self {
+        Self { leaves, next: 0 }
+    }
+
+    /// The array of the next leaf.
+    fn take(&mut self) -> Result<ArrayRef> {
+        let leaf = self.leaves.get_mut(self.next).ok_or_else(short)?;
+        self.next += 1;
+        Ok(leaf.array.clone())
+    }
+
+    /// The levels of a leaf: of the first below a node.
+    fn levels(&self, leaf: usize) -> Result<(&LevelBuffer, &LevelBuffer)> {
+        let leaf = self.leaves.get(leaf).ok_or_else(short)?;
+        Ok((&leaf.def, &leaf.rep))
+    }
+}
+
+#[cold]
+fn short() -> Error {
+    Error::usage("fewer leaves were supplied than the shape has")
+}
+
+/// Makes the array of a shape with `len` slots, taking its leaves from `leaves`.
+///
+/// # Errors
+/// `Malformed(Levels)` if leaves disagree on the number of elements, or hold nulls where the schema forbids them.
+pub fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
+    let array = match &shape.kind {
+        Kind::Missing => new_null_array(shape.field.data_type(), len),
+        Kind::Leaf { .. } => leaves.take()?,
+        Kind::Struct(children) => assemble_struct(shape, children, leaves, len)?,
+        Kind::List { item, element, rep } | Kind::Map { entries: item, element, rep } => {
+            let node = Node { shape, item, element: *element, rep: *rep };
+            match shape.field.data_type() {
+                DataType::List(field) => node.list::<i32>(field, leaves, len)?,
+                DataType::LargeList(field) => node.list::<i64>(field, leaves, len)?,
+                DataType::ListView(field) => node.list_view::<i32>(field, leaves, len)?,
+                DataType::LargeListView(field) => node.list_view::<i64>(field, leaves, len)?,
+                DataType::FixedSizeList(field, size) => node.fixed_size(field, *size, leaves, len)?,
+                DataType::Map(field, sorted) => node.map(field, *sorted, leaves, len)?,
+                other => {
+                    return Err(Error::usage(format_args!("a list cannot be assembled as {other}")));
+                }
+            }
+        }
+    };
+    if array.len() == len {
+        return Ok(array);
+    }
+    Err(Error::mismatch(
+        Spec::Levels,
+        &format!("elements of {:?}, of which its siblings have others", shape.field.name()),
+        len,
+        array.len(),
+    ))
+}
+
+fn assemble_struct(
+    shape: &Shape,
+    children: &[Shape],
+    leaves: &mut Leaves,
+    len: usize,
+) -> Result<ArrayRef> {
+    let first = leaves.next;
+    let arrays = children
+        .iter()
+        .map(|child| assemble(child, leaves, len))
+        .collect::<Result<Vec<_>>>()?;
+    // A struct of nothing but missing fields has no leaf that could say where it is null.
+    let nulls = if shape.field.is_nullable() && leaves.next > first {
+        let (def, rep) = leaves.levels(first)?;
+        same_len(validity(def, rep, shape.levels), len)?.into_nulls()
+    } else {
+        None
+    };
+    let DataType::Struct(fields) = shape.field.data_type() else {
+        return Err(Error::usage("a group can only be assembled as a Struct"));
+    };
+    StructArray::try_new_with_length(fields.clone(), arrays, nulls, len)
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(contradiction)
+}
+
+fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels::Validity> {
+    if found.len() == len {
+        return Ok(found);
+    }
+    Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
+}
+
+/// Arrow's constructors see to it that children have one length and no nulls where there must be none.
+#[cold]
+fn contradiction(error: arrow_schema::ArrowError) -> Error {
+    Error::malformed(Spec::Levels, format_args!("the columns of a group contradict each other: {error}"))
+}
+
+/// A list or map on the way to its array.
+struct Node<'a> {
+    shape: &'a Shape,
+    item: &'a Shape,
+    element: u16,
+    rep: u16,
+}
+
+/// Offsets, validity and elements of a list.
+struct Parts<O: OffsetSizeTrait> {
+    offsets: OffsetBuffer<O>,
+    nulls: Option<NullBuffer>,
+    items: ArrayRef,
+}
+
+impl Node<'_> {
+    fn parts<O: OffsetSizeTrait>(&self, leaves: &mut Leaves, len: usize) -> Result<Parts<O>> {
+        let (def, rep) = leaves.levels(leaves.next)?;
+        let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep)?;
+        if lists.offsets.len() != len + 1 {
+            return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
+        }
+        let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
+        let nulls = if self.shape.field.is_nullable() { lists.validity.into_nulls() } else { None };
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(lists.offsets));
+        let items = assemble(self.item, leaves, elements)?;
+        Ok(Parts { offsets, nulls, items })
+    }
+
+    fn list<O: OffsetSizeTrait>(&self, field: &FieldRef, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
+        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
+        GenericListArray::try_new(field.clone(), offsets, items, nulls)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(contradiction)
+    }
+
+    fn list_view<O: OffsetSizeTrait>(&self, field: &FieldRef, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
+        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
+        let sizes: Vec<O> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let starts = offsets.into_inner().slice(0, len);
+        GenericListViewArray::try_new(field.clone(), starts, sizes.into(), items, nulls)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(contradiction)
+    }
+
+    fn map(&self, field: &FieldRef, sorted: bool, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
+        let Parts { offsets, nulls, items } = self.parts::<i32>(leaves, len)?;
+        let entries = items
+            .as_any()
+            .downcast_ref::<StructArray>()
+            .ok_or_else(|| Error::usage("the entries of a map must be a Struct"))?;
+        MapArray::try_new(field.clone(), offsets, entries.clone(), nulls, sorted)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(contradiction)
+    }
+
+    /// Lists that a hint or the caller says are of one size: null lists have no elements in the file, but `size` in Arrow.
+    fn fixed_size(&self, field: &FieldRef, size: i32, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
+        let Parts { offsets, nulls, items } = self.parts::<i64>(leaves, len)?;
+        let wanted = usize::try_from(size).unwrap_or_default();
+        let is_null = |i| nulls.as_ref().is_some_and(|nulls| nulls.is_null(i));
+        for (i, list) in offsets.windows(2).enumerate() {
+            let found = (list[1] - list[0]).as_usize();
+            if found != wanted && !(found == 0 && is_null(i)) {
+                return Err(Error::mismatch(
+                    Spec::LogicalTypes("LIST"),
+                    "elements of a list that should be of fixed size",
+                    wanted,
+                    found,
+                ));
+            }
+        }
+        let items = if items.len() == len * wanted {
+            items
+        } else {
+            let data = items.to_data();
+            let mut padded = MutableArrayData::new(vec![&data], true, len * wanted);
+            for list in offsets.windows(2) {
+                let (start, end) = (list[0].as_usize(), list[1].as_usize());
+                if start == end { padded.extend_nulls(wanted) } else { padded.extend(0, start, end) }
+            }
+            arrow_array::make_array(padded.freeze())
+        };
+        let field = if items.null_count() > 0 && !field.is_nullable() {
+            return self.fixed_size_of_required(field, size, &items, nulls);
+        } else {
+            field.clone()
+        };
+        FixedSizeListArray::try_new_with_length(field, size, items, nulls, len)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(contradiction)
+    }
+
+    /// Elements that may not be null, below lists that are: Arrow wants values there, whatever they are.
+    fn fixed_size_of_required(
+        &self,
+        field: &FieldRef,
+        size: i32,
+        items: &ArrayRef,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let data = items.to_data().into_builder().nulls(None).build()?;
+        FixedSizeListArray::try_new(field.clone(), size, arrow_array::make_array(data), nulls)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(contradiction)
+    }
+}

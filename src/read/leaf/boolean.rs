@@ -1,0 +1,105 @@
+//! BOOLEAN: bits to bits.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use bytes::Bytes;
+
+use super::column::{Column, Count, illegal, no_dictionary, no_page};
+use crate::encoding::dictionary::Indices;
+use crate::encoding::{plain, rle};
+use crate::error::Result;
+use crate::format::Encoding;
+use crate::page::DictionaryPage;
+use crate::schema::Physical;
+use crate::simd::bitmap::Bitmap;
+
+/// The column of a BOOLEAN leaf.
+#[derive(Default)]
+pub(super) struct BooleanColumn {
+    /// Legal, and nobody writes it: at most two entries that make sense.
+    dictionary: Option<Vec<bool>>,
+    source: Source,
+    out: Bitmap,
+}
+
+#[derive(Default)]
+enum Source {
+    #[default]
+    Nothing,
+    Plain(plain::Bits),
+    Rle(rle::Booleans),
+    Dictionary(Indices),
+}
+
+impl Column for BooleanColumn {
+    fn reserve(&mut self, slots: usize) {
+        self.out.reserve(slots);
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        let mut bits = Bitmap::default();
+        plain::Bits::new(page.bytes, page.values)?.read(page.values, &mut bits)?;
+        self.dictionary = Some((0..page.values).map(|i| bits.get(i)).collect());
+        Ok(())
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        self.source = match encoding {
+            Encoding::Plain => {
+                let n = match count {
+                    Count::Exactly(n) => n,
+                    Count::AtMost(n) => n.min(bytes.len().saturating_mul(8)),
+                };
+                Source::Plain(plain::Bits::new(bytes, n)?)
+            }
+            Encoding::Rle => Source::Rle(rle::Booleans::new(bytes, count.most())?),
+            Encoding::RleDictionary | Encoding::PlainDictionary => {
+                Source::Dictionary(Indices::new(bytes, count.most())?)
+            }
+            other => return Err(illegal(other, Physical::Boolean)),
+        };
+        Ok(())
+    }
+
+    fn read(&mut self, n: usize, _room: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Plain(bits) => bits.read(n, &mut self.out),
+            Source::Rle(runs) => runs.read(n, &mut self.out),
+            Source::Dictionary(indices) => {
+                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                let mut values = Vec::new();
+                indices.gather(n, dictionary, &mut values)?;
+                values.iter().for_each(|&bit| self.out.append_run(bit, 1));
+                Ok(())
+            }
+            Source::Nothing => Err(no_page()),
+        }
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Plain(bits) => bits.skip(n),
+            Source::Rle(runs) => runs.skip(n),
+            Source::Dictionary(indices) => indices.skip(n),
+            Source::Nothing if n == 0 => Ok(()),
+            Source::Nothing => Err(no_page()),
+        }
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        let start = self.out.len() - values;
+        self.out.spread(start, validity, first, slots);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.out.len() / 8
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+        let (words, len) = std::mem::take(&mut self.out).into_words();
+        let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, len);
+        Ok(Arc::new(BooleanArray::new(bits, nulls)))
+    }
+}

@@ -1,0 +1,580 @@
+//! Byte strings: every encoding says where they lie ([`Span`]s), every layout takes them from there.
+//!
+//! Two phases, block by block: find the spans, then copy the payload (offsets) or point at it (views). Text is checked in bulk: a
+//! dictionary once, other pages by the block.
+
+use arrow_array::ArrayRef;
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_schema::DataType;
+use bytes::Bytes;
+
+use super::column::{Column, Count, illegal, no_dictionary, no_page, no_room};
+use crate::encoding::dictionary::Indices;
+use crate::encoding::{Span, delta_bytes, delta_length, plain};
+use crate::error::{Error, LimitKind, Result, Spec};
+use crate::format::Encoding;
+use crate::page::DictionaryPage;
+use crate::read::options::Utf8;
+use crate::schema::Physical;
+use crate::schema::convert::BytesLayout;
+use crate::simd::bitmap::Bitmap;
+use crate::simd::{expand, spans as kernels};
+use crate::trusted;
+
+/// Byte strings of any encoding.
+pub(super) struct SpanDecoder {
+    physical: Physical,
+    carries_prefix: bool,
+    decoder: Decoder,
+}
+
+enum Decoder {
+    Nothing,
+    Dictionary(Indices),
+    Plain(plain::ByteArrays),
+    DeltaLength(delta_length::Decoder),
+    DeltaBytes(Box<delta_bytes::Decoder>),
+    /// FIXED_LEN_BYTE_ARRAY read as strings of any length.
+    Fixed { bytes: Bytes, width: usize, next: usize, left: usize },
+}
+
+impl SpanDecoder {
+    pub(super) fn new(physical: Physical, carries_prefix: bool) -> Self {
+        Self { physical, carries_prefix, decoder: Decoder::Nothing }
+    }
+
+    pub(super) fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        let text = self.physical == Physical::ByteArray;
+        self.decoder = match encoding {
+            Encoding::RleDictionary | Encoding::PlainDictionary => {
+                Decoder::Dictionary(Indices::new(bytes, count.most())?)
+            }
+            Encoding::Plain => match self.physical {
+                Physical::FixedLenByteArray(width) => {
+                    let left = match count {
+                        Count::Exactly(n) => n,
+                        Count::AtMost(n) => n.min(bytes.len().checked_div(width).unwrap_or(n)),
+                    };
+                    if left.checked_mul(width).is_none_or(|len| len > bytes.len()) {
+                        return Err(Error::mismatch(
+                            Spec::Encodings("PLAIN"),
+                            "bytes of the values",
+                            format_args!("{left} times {width}"),
+                            bytes.len(),
+                        ));
+                    }
+                    Decoder::Fixed { bytes, width, next: 0, left }
+                }
+                _ => {
+                    let n = match count {
+                        Count::Exactly(n) => n,
+                        Count::AtMost(n) => n.min(bytes.len() / size_of::<u32>()),
+                    };
+                    Decoder::Plain(plain::ByteArrays::new(bytes, n)?)
+                }
+            },
+            Encoding::DeltaLengthByteArray if text => {
+                let n = count.settle(delta_length::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
+                Decoder::DeltaLength(delta_length::Decoder::new(bytes, n)?)
+            }
+            Encoding::DeltaByteArray => {
+                let n = count.settle(delta_bytes::stated_len(&bytes)?, "DELTA_BYTE_ARRAY")?;
+                let previous = match &self.decoder {
+                    Decoder::DeltaBytes(last) if self.carries_prefix => Some(last.last_value().to_vec()),
+                    _ => None,
+                };
+                Decoder::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
+            }
+            other => return Err(illegal(other, self.physical)),
+        };
+        Ok(())
+    }
+
+    /// The indices, if the page holds some.
+    pub(super) fn indices(&mut self) -> Option<&mut Indices> {
+        match &mut self.decoder {
+            Decoder::Dictionary(indices) => Some(indices),
+            _ => None,
+        }
+    }
+
+    /// Appends where the next `n` values lie in [`SpanDecoder::buffer`]; not for dictionary pages. A decoder that must spell values
+    /// out takes at most `room` bytes for them.
+    pub(super) fn read_spans(&mut self, n: usize, room: usize, out: &mut Vec<Span>) -> Result<()> {
+        match &mut self.decoder {
+            Decoder::Plain(decoder) => decoder.read_spans(n, out),
+            Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
+            Decoder::DeltaBytes(decoder) => decoder.read_spans(n, room, out),
+            Decoder::Fixed { width, next, left, .. } => {
+                *left = left.checked_sub(n).ok_or_else(no_page)?;
+                let len = u32::try_from(*width).map_err(|_| no_page())?;
+                for _ in 0..n {
+                    let start = u32::try_from(*next).map_err(|_| no_page())?;
+                    out.push(Span { start, len });
+                    *next += *width;
+                }
+                Ok(())
+            }
+            Decoder::Dictionary(_) | Decoder::Nothing => Err(no_page()),
+        }
+    }
+
+    /// What the spans lie in, until the next call that reads.
+    pub(super) fn buffer(&self) -> Result<&[u8]> {
+        Ok(match self.payload()? {
+            Payload::Shared(bytes) => bytes,
+            Payload::Borrowed(bytes) => bytes,
+        })
+    }
+
+    fn payload(&self) -> Result<Payload<'_>> {
+        Ok(match &self.decoder {
+            Decoder::Plain(decoder) => Payload::Shared(decoder.buffer()),
+            Decoder::DeltaLength(decoder) => Payload::Shared(decoder.buffer()),
+            Decoder::Fixed { bytes, .. } => Payload::Shared(bytes),
+            Decoder::DeltaBytes(decoder) => Payload::Borrowed(decoder.buffer()),
+            Decoder::Dictionary(_) | Decoder::Nothing => return Err(no_page()),
+        })
+    }
+
+    /// Bytes between two values in the buffer.
+    fn gap(&self) -> usize {
+        if matches!(self.decoder, Decoder::Plain(_)) { size_of::<u32>() } else { 0 }
+    }
+
+    pub(super) fn skip(&mut self, n: usize) -> Result<()> {
+        match &mut self.decoder {
+            Decoder::Plain(decoder) => decoder.skip(n),
+            Decoder::DeltaLength(decoder) => decoder.skip(n),
+            Decoder::DeltaBytes(decoder) => decoder.skip(n),
+            Decoder::Dictionary(indices) => indices.skip(n),
+            Decoder::Fixed { width, next, left, .. } => {
+                *left = left.checked_sub(n).ok_or_else(no_page)?;
+                *next += n * *width;
+                Ok(())
+            }
+            Decoder::Nothing if n == 0 => Ok(()),
+            Decoder::Nothing => Err(no_page()),
+        }
+    }
+}
+
+/// Where the payload of a block lies.
+#[derive(Clone, Copy)]
+enum Payload<'a> {
+    /// In a page that views may adopt.
+    Shared(&'a Bytes),
+    /// In the scratch of a decoder.
+    Borrowed(&'a [u8]),
+}
+
+/// The dictionary of a chunk of byte strings.
+struct Dictionary {
+    bytes: Bytes,
+    spans: Vec<Span>,
+}
+
+/// How byte strings become an array.
+trait Layout: Send {
+    fn reserve(&mut self, slots: usize);
+
+    /// Takes the dictionary of the chunk, checked to be text where that is wanted.
+    fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()>;
+
+    /// Appends values of the dictionary.
+    fn gather(&mut self, indices: &mut Indices, n: usize, dictionary: &Dictionary, room: usize) -> Result<()>;
+
+    /// Appends values that lie in a page, checked to be text where that is wanted.
+    fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()>;
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
+
+    fn bytes_held(&self) -> usize;
+
+    fn finish(&mut self, data_type: &DataType, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef>;
+}
+
+/// The column of a leaf of byte strings.
+pub(super) struct BytesColumn<L> {
+    values: SpanDecoder,
+    /// How text is checked; `None` for bytes.
+    utf8: Option<Utf8>,
+    dictionary: Option<Dictionary>,
+    layout: L,
+    spans: Vec<Span>,
+    data_type: DataType,
+}
+
+/// Values found and copied at a time: their spans stay in the first-level cache.
+const BLOCK: usize = 1024;
+
+impl BytesColumn<Views> {
+    /// The column for a layout.
+    pub(super) fn boxed(
+        physical: Physical,
+        layout: BytesLayout,
+        data_type: &DataType,
+        utf8: Option<Utf8>,
+        carries_prefix: bool,
+    ) -> Box<dyn Column> {
+        fn of<L: Layout + 'static>(values: SpanDecoder, utf8: Option<Utf8>, layout: L, data_type: &DataType) -> Box<dyn Column> {
+            let data_type = data_type.clone();
+            Box::new(BytesColumn { values, utf8, dictionary: None, layout, spans: Vec::new(), data_type })
+        }
+        let values = SpanDecoder::new(physical, carries_prefix);
+        match layout {
+            BytesLayout::Offsets32 => of(values, utf8, Offsets::<i32>::default(), data_type),
+            BytesLayout::Offsets64 => of(values, utf8, Offsets::<i64>::default(), data_type),
+            BytesLayout::Views => of(values, utf8, Views::default(), data_type),
+        }
+    }
+}
+
+impl<L: Layout> Column for BytesColumn<L> {
+    fn reserve(&mut self, slots: usize) {
+        self.layout.reserve(slots);
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        let mut decoder = SpanDecoder::new(self.values.physical, false);
+        decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
+        let mut spans = Vec::new();
+        decoder.read_spans(page.values, usize::MAX, &mut spans)?;
+        let Payload::Shared(bytes) = decoder.payload()? else { return Err(no_page()) };
+        let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
+        if let Some(utf8) = self.utf8 {
+            if let Some(lossy) = checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.gap())? {
+                dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+            }
+        }
+        self.layout.set_dictionary(&dictionary)?;
+        self.dictionary = Some(dictionary);
+        Ok(())
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        self.values.set_page(encoding, bytes, count)
+    }
+
+    fn read(&mut self, n: usize, room: usize) -> Result<()> {
+        if let Some(indices) = self.values.indices() {
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            return self.layout.gather(indices, n, dictionary, room);
+        }
+        let mut left = n;
+        while left > 0 {
+            let block = left.min(BLOCK);
+            self.spans.clear();
+            self.values.read_spans(block, room, &mut self.spans)?;
+            let payload = self.values.payload()?;
+            let lossy = match self.utf8 {
+                None => None,
+                Some(utf8) => checked_text(utf8, self.values.buffer()?, &self.spans, self.values.gap())?,
+            };
+            match lossy {
+                None => self.layout.append(payload, &self.spans, room)?,
+                Some(lossy) => self.layout.append(Payload::Borrowed(&lossy.bytes), &lossy.spans, room)?,
+            }
+            left -= block;
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        self.values.skip(n)
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        self.layout.spread(validity, first, slots, values);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.layout.bytes_held()
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef> {
+        self.layout.finish(&self.data_type, nulls, slots)
+    }
+}
+
+/// Text whose wrong sequences were replaced.
+struct Lossy {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+/// Checks that the values of a block are UTF-8; gives them anew if they are not and may be mended.
+///
+/// `gap` is the number of bytes between two values: the values and what lies between them are checked in one go where that proves
+/// each of them.
+fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], gap: usize) -> Result<Option<Lossy>> {
+    let is_text = || is_text(source, spans, gap);
+    match utf8 {
+        Utf8::Trusted(_) => Ok(None),
+        Utf8::Strict if is_text() => Ok(None),
+        Utf8::Lossy if is_text() => Ok(None),
+        Utf8::Strict => {
+            let wrong = spans
+                .iter()
+                .map(|span| span.slice(source))
+                .find_map(|value| std::str::from_utf8(value).err().map(|e| (value, e)));
+            let detail = wrong.map_or_else(String::new, |(value, error)| {
+                let shown = &value[..value.len().min(32)];
+                format!(": {error} in \"{}\"", shown.escape_ascii())
+            });
+            Err(Error::malformed(
+                Spec::LogicalTypes("STRING"),
+                format_args!("a string is not UTF-8{detail}; read it as bytes, or leniently"),
+            ))
+        }
+        Utf8::Lossy => {
+            let mut lossy = Lossy { bytes: Vec::new(), spans: Vec::with_capacity(spans.len()) };
+            for span in spans {
+                let text = String::from_utf8_lossy(span.slice(source));
+                let start = u32::try_from(lossy.bytes.len()).map_err(|_| too_long())?;
+                let len = u32::try_from(text.len()).map_err(|_| too_long())?;
+                lossy.bytes.extend_from_slice(text.as_bytes());
+                lossy.spans.push(Span { start, len });
+            }
+            Ok(Some(lossy))
+        }
+    }
+}
+
+fn is_text(source: &[u8], spans: &[Span], gap: usize) -> bool {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
+    let start = first.start as usize;
+    let end = last.start as usize + last.len as usize;
+    let stretch = source.get(start..end).unwrap_or_default();
+    let longest = spans.iter().map(|span| span.len).max().unwrap_or(0);
+    match gap {
+        // Values end to end: all of them together are text, and none begins inside a character.
+        0 => {
+            simdutf8::basic::from_utf8(stretch).is_ok()
+                && spans.iter().all(|span| {
+                    source.get(span.start as usize).is_none_or(|&byte| !is_continuation(byte))
+                })
+        }
+        // Lengths below 128 are ASCII between the values: a character cannot reach across.
+        _ if longest < 128 && simdutf8::basic::from_utf8(stretch).is_ok() => true,
+        _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
+    }
+}
+
+/// Whether a byte continues a UTF-8 sequence.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+#[cold]
+fn too_long() -> Error {
+    Error::limit(
+        LimitKind::ArrayLength,
+        "more than 2 GiB of strings in one batch; read fewer rows per batch, or with 64-bit offsets",
+    )
+}
+
+/// The payload of the spans, in bytes, if there is room for it.
+fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
+    let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
+    if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
+}
+
+/// Offsets into one buffer.
+#[derive(Default)]
+struct Offsets<O> {
+    /// The end of every value, behind the 0 that the first begins at.
+    offsets: Vec<O>,
+    values: Vec<u8>,
+    block: Vec<Span>,
+}
+
+impl<O: trusted::Offset> Offsets<O> {
+    fn begin(&mut self) {
+        if self.offsets.is_empty() {
+            self.offsets.push(O::default());
+        }
+    }
+
+    fn append_spans(&mut self, source: &[u8], spans: &[Span], room: usize) -> Result<()> {
+        self.begin();
+        payload_len(spans, room.saturating_sub(self.values.len()))?;
+        O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
+        kernels::append_payload(source, spans, &mut self.values);
+        Ok(())
+    }
+}
+
+impl<O: trusted::Offset> Layout for Offsets<O> {
+    fn reserve(&mut self, slots: usize) {
+        self.offsets.reserve_exact(slots + 1);
+        self.begin();
+    }
+
+    fn set_dictionary(&mut self, _dictionary: &Dictionary) -> Result<()> {
+        Ok(())
+    }
+
+    fn gather(&mut self, indices: &mut Indices, n: usize, dictionary: &Dictionary, room: usize) -> Result<()> {
+        let mut block = std::mem::take(&mut self.block);
+        let mut left = n;
+        while left > 0 {
+            let n = left.min(BLOCK);
+            block.clear();
+            indices.gather(n, &dictionary.spans, &mut block)?;
+            self.append_spans(&dictionary.bytes, &block, room)?;
+            left -= n;
+        }
+        self.block = block;
+        Ok(())
+    }
+
+    fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()> {
+        match payload {
+            Payload::Shared(source) => self.append_spans(source, spans, room),
+            Payload::Borrowed(source) => self.append_spans(source, spans, room),
+        }
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        self.begin();
+        let start = self.offsets.len() - values;
+        // A null has no bytes: it ends where the value before it ends.
+        expand::spread_ends(&mut self.offsets, start, validity, first, slots);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.offsets.capacity() * size_of::<O>() + self.values.capacity()
+    }
+
+    fn finish(&mut self, data_type: &DataType, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+        self.begin();
+        let offsets = std::mem::take(&mut self.offsets);
+        let mut values = std::mem::take(&mut self.values);
+        // Growing by doubling may leave half of it unused.
+        if values.capacity() > values.len() + values.len() / 4 + 4096 {
+            values.shrink_to_fit();
+        }
+        trusted::byte_array(data_type, offsets, values, nulls)
+    }
+}
+
+/// Views: short values inside them, long ones in the buffers of pages and dictionaries.
+#[derive(Default)]
+pub(super) struct Views {
+    views: Vec<u128>,
+    buffers: Vec<Buffer>,
+    /// The dictionary of the chunk: views of its entries (into buffer 0), and the buffer.
+    dictionary: Option<(Vec<u128>, Buffer)>,
+    /// Values copied because their page should not be kept, and the index that their buffer will have.
+    side: Vec<u8>,
+    side_index: Option<usize>,
+    /// The page that the last block adopted, by address, and its index.
+    adopted: Option<(usize, u32)>,
+}
+
+/// The longest value that lies in the view itself.
+const INLINE: u32 = 12;
+
+impl Views {
+    /// Puts the dictionary first, where its views point.
+    fn begin(&mut self) {
+        if self.buffers.is_empty() {
+            if let Some((_, buffer)) = &self.dictionary {
+                self.buffers.push(buffer.clone());
+            }
+        }
+    }
+
+    fn copy(&mut self, source: &[u8], spans: &[Span], room: usize) -> Result<()> {
+        payload_len(spans, room)?;
+        self.begin();
+        let index = *self.side_index.get_or_insert_with(|| {
+            self.buffers.push(Buffer::from_vec(Vec::<u8>::new()));
+            self.buffers.len() - 1
+        });
+        let index = u32::try_from(index).map_err(|_| too_long())?;
+        for span in spans {
+            let start = self.side.len();
+            if span.len > INLINE {
+                self.side.extend_from_slice(span.slice(source));
+            }
+            let end = u32::try_from(self.side.len()).ok().filter(|end| i32::try_from(*end).is_ok());
+            if end.is_none() {
+                return Err(too_long());
+            }
+            let base = u32::try_from(start).map_err(|_| too_long())?;
+            let here = Span { start: 0, len: span.len };
+            kernels::make_views(span.slice(source), &[here], index, base, &mut self.views);
+        }
+        Ok(())
+    }
+}
+
+impl Layout for Views {
+    fn reserve(&mut self, slots: usize) {
+        self.views.reserve_exact(slots);
+    }
+
+    fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
+        let mut views = Vec::with_capacity(dictionary.spans.len());
+        kernels::make_views(&dictionary.bytes, &dictionary.spans, 0, 0, &mut views);
+        self.dictionary = Some((views, Buffer::from(dictionary.bytes.clone())));
+        Ok(())
+    }
+
+    fn gather(&mut self, indices: &mut Indices, n: usize, _dictionary: &Dictionary, _room: usize) -> Result<()> {
+        self.begin();
+        let (views, _) = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        indices.gather(n, views, &mut self.views)
+    }
+
+    fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()> {
+        let long: u64 = spans.iter().map(|span| u64::from(span.len)).filter(|len| *len > u64::from(INLINE)).sum();
+        let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(()) };
+        let stretch = u64::from(last.start + last.len - first.start);
+        match payload {
+            // The page is kept if at least half of it is in use; else the few long values are copied.
+            Payload::Shared(page) if long * 2 >= stretch || long == 0 => {
+                self.begin();
+                let index = match self.adopted {
+                    _ if long == 0 => 0,
+                    Some((address, index)) if address == page.as_ptr() as usize => index,
+                    _ => {
+                        let index = u32::try_from(self.buffers.len()).map_err(|_| too_long())?;
+                        self.buffers.push(Buffer::from(page.clone()));
+                        self.adopted = Some((page.as_ptr() as usize, index));
+                        index
+                    }
+                };
+                kernels::make_views(page, spans, index, 0, &mut self.views);
+                Ok(())
+            }
+            Payload::Shared(page) => self.copy(page, spans, room),
+            Payload::Borrowed(source) => self.copy(source, spans, room),
+        }
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        let start = self.views.len() - values;
+        expand::spread(&mut self.views, start, validity, first, slots);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.views.capacity() * size_of::<u128>()
+            + self.side.capacity()
+            + self.buffers.iter().map(Buffer::len).sum::<usize>()
+    }
+
+    fn finish(&mut self, data_type: &DataType, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+        let views = std::mem::take(&mut self.views);
+        let mut buffers = std::mem::take(&mut self.buffers);
+        if let Some(index) = self.side_index.take() {
+            if let Some(buffer) = buffers.get_mut(index) {
+                *buffer = Buffer::from_vec(std::mem::take(&mut self.side));
+            }
+        }
+        self.adopted = None;
+        trusted::view_array(data_type, views, buffers, nulls)
+    }
+}

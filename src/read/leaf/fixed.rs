@@ -1,0 +1,748 @@
+//! Values whose bytes are not their number: INT96, FIXED_LEN_BYTE_ARRAY, and decimals in BYTE_ARRAY.
+
+use arrow_array::{ArrayRef, FixedSizeBinaryArray};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, i256};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use bytes::Bytes;
+use half::f16;
+
+use super::bytes::SpanDecoder;
+use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page, no_room};
+use crate::encoding::dictionary::Indices;
+use crate::encoding::{Span, plain, split};
+use crate::error::{Error, Result, Spec};
+use crate::format::Encoding;
+use crate::page::DictionaryPage;
+use crate::schema::Physical;
+use crate::schema::convert::{Conversion, Storage};
+use crate::simd::bitmap::Bitmap;
+use crate::simd::expand;
+
+/// The column of a leaf whose bytes are converted.
+pub(super) fn fixed_column(
+    physical: Physical,
+    conversion: Conversion,
+    data_type: &DataType,
+    carries_prefix: bool,
+) -> Result<Box<dyn Column>> {
+    let column = Made { physical, data_type, carries_prefix };
+    Ok(match conversion {
+        Conversion::Int96(unit) => column.of(Int96 { unit }),
+        Conversion::Decimal { exponent, to } => match to {
+            Storage::I32 => column.of(Decimal::<i32>::new(exponent)?),
+            Storage::I64 => column.of(Decimal::<i64>::new(exponent)?),
+            Storage::I128 => column.of(Decimal::<i128>::new(exponent)?),
+            _ => column.of(Decimal256 { factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)) }),
+        },
+        Conversion::Float { to: Storage::F16 } => column.of(Half),
+        Conversion::Float { to: Storage::F32 } => column.of(HalfTo32),
+        Conversion::Float { .. } => column.of(HalfTo64),
+        Conversion::Interval(IntervalUnit::MonthDayNano) => column.of(MonthDayNano),
+        Conversion::Interval(IntervalUnit::DayTime) => column.of(DayTime),
+        Conversion::Interval(IntervalUnit::YearMonth) => column.of(YearMonth),
+        _ => return Err(Error::usage(format_args!("{physical} cannot be read as {data_type}"))),
+    })
+}
+
+struct Made<'a> {
+    physical: Physical,
+    data_type: &'a DataType,
+    carries_prefix: bool,
+}
+
+impl Made<'_> {
+    fn of<C: FromBytes + 'static>(self, convert: C) -> Box<dyn Column> {
+        let data_type = self.data_type.clone();
+        match self.physical.byte_width() {
+            Some(width) => Box::new(ConvertedColumn {
+                width,
+                values: FixedSource::new(width, self.carries_prefix),
+                convert,
+                dictionary: None,
+                out: Vec::new(),
+                block: Vec::new(),
+                data_type,
+            }),
+            None => Box::new(SpanColumn {
+                values: SpanDecoder::new(self.physical, self.carries_prefix),
+                convert,
+                dictionary: None,
+                out: Vec::new(),
+                spans: Vec::new(),
+                data_type,
+            }),
+        }
+    }
+}
+
+/// From the bytes of a value to the value of an array.
+trait FromBytes: Send {
+    type Out: ArrowNativeType + Default;
+    fn convert(&self, bytes: &[u8]) -> Result<Self::Out>;
+
+    /// Converts values of `width` bytes each, laid end to end.
+    fn convert_all(&self, bytes: &[u8], width: usize, out: &mut Vec<Self::Out>) -> Result<()> {
+        for value in bytes.chunks_exact(width) {
+            out.push(self.convert(value)?);
+        }
+        Ok(())
+    }
+}
+
+/// INT96: nanoseconds of the day, then the Julian day.
+struct Int96 {
+    unit: TimeUnit,
+}
+
+/// The Julian day of 1970-01-01.
+const UNIX_EPOCH_JULIAN_DAY: i64 = 2_440_588;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+impl FromBytes for Int96 {
+    type Out = i64;
+
+    fn convert(&self, bytes: &[u8]) -> Result<i64> {
+        let (Some((nanos, day)), true) = (bytes.split_first_chunk::<8>(), bytes.len() == 12) else {
+            return Err(wrong_length("INT96", 12, bytes.len()));
+        };
+        let nanos = i64::from_le_bytes(*nanos);
+        let day = <[u8; 4]>::try_from(day).map(i32::from_le_bytes).unwrap_or_default();
+        let per_second = match self.unit {
+            TimeUnit::Second => 1,
+            TimeUnit::Millisecond => 1_000,
+            TimeUnit::Microsecond => 1_000_000,
+            TimeUnit::Nanosecond => NANOS_PER_SECOND,
+        };
+        let days = i64::from(day) - UNIX_EPOCH_JULIAN_DAY;
+        days.checked_mul(SECONDS_PER_DAY * per_second)
+            .and_then(|start| start.checked_add(nanos.div_euclid(NANOS_PER_SECOND / per_second)))
+            .ok_or_else(|| {
+                Error::unsupported(
+                    "timestamp out of range",
+                    format_args!(
+                        "an INT96 timestamp, {days} days from 1970-01-01, overflows 64 bits of {:?}s; read it in a coarser unit",
+                        self.unit
+                    ),
+                )
+            })
+    }
+}
+
+/// Big-endian two's complement, times a power of ten.
+struct Decimal<T> {
+    factor: T,
+}
+
+/// A decimal of at most 16 bytes.
+trait DecimalInt: ArrowNativeType + Default + TryFrom<i128> {
+    fn power_of_ten(exponent: u8) -> Option<Self>;
+    fn checked_times(self, factor: Self) -> Option<Self>;
+    fn is_one(self) -> bool;
+}
+
+macro_rules! decimal_int {
+    ($($int:ty),*) => {$(
+        impl DecimalInt for $int {
+            fn power_of_ten(exponent: u8) -> Option<Self> {
+                Self::checked_pow(10, u32::from(exponent))
+            }
+            fn checked_times(self, factor: Self) -> Option<Self> {
+                self.checked_mul(factor)
+            }
+            fn is_one(self) -> bool {
+                self == 1
+            }
+        }
+    )*};
+}
+decimal_int!(i32, i64, i128);
+
+impl<T: DecimalInt> Decimal<T> {
+    fn new(exponent: u8) -> Result<Self> {
+        T::power_of_ten(exponent)
+            .map(|factor| Self { factor })
+            .ok_or_else(|| Error::usage(format_args!("a decimal cannot be rescaled by 10^{exponent}")))
+    }
+
+    fn narrow(&self, value: i128) -> Result<T> {
+        let value = T::try_from(value).ok();
+        value.and_then(|value| value.checked_times(self.factor)).ok_or_else(decimal_does_not_fit)
+    }
+}
+
+impl<T: DecimalInt> FromBytes for Decimal<T> {
+    type Out = T;
+
+    fn convert(&self, bytes: &[u8]) -> Result<T> {
+        self.narrow(be_i128(bytes).ok_or_else(decimal_does_not_fit)?)
+    }
+
+    fn convert_all(&self, bytes: &[u8], width: usize, out: &mut Vec<T>) -> Result<()> {
+        if width == 0 || width > 16 {
+            for value in bytes.chunks_exact(width.max(1)) {
+                out.push(self.convert(value)?);
+            }
+            return Ok(());
+        }
+        // The 16 bytes that end where the value ends, shifted so that the bytes of its neighbour fall out.
+        let shift = 8 * (16 - width);
+        let head = (16usize.div_ceil(width) * width).min(bytes.len());
+        for value in bytes[..head].chunks_exact(width) {
+            out.push(self.convert(value)?);
+        }
+        let keep = self.factor.is_one() && size_of::<T>() == 16;
+        for end in (head + width..=bytes.len()).step_by(width) {
+            let Some(window) = bytes.get(end - 16..end).and_then(|w| <[u8; 16]>::try_from(w).ok()) else {
+                return Err(decimal_does_not_fit());
+            };
+            let value = (i128::from_be_bytes(window) << shift) >> shift;
+            // The check of the narrow types is left out where there is nothing to check.
+            match T::try_from(value) {
+                Ok(value) if keep => out.push(value),
+                _ => out.push(self.narrow(value)?),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Decimal256 {
+    factor: i256,
+}
+
+impl FromBytes for Decimal256 {
+    type Out = i256;
+
+    fn convert(&self, bytes: &[u8]) -> Result<i256> {
+        let value = be_bytes::<32>(bytes).map(i256::from_be_bytes).ok_or_else(decimal_does_not_fit)?;
+        if self.factor == i256::ONE {
+            return Ok(value);
+        }
+        value.checked_mul(self.factor).ok_or_else(decimal_does_not_fit)
+    }
+}
+
+/// The number in big-endian two's complement, if it fits.
+fn be_i128(bytes: &[u8]) -> Option<i128> {
+    be_bytes::<16>(bytes).map(i128::from_be_bytes)
+}
+
+/// Extends, or cuts where nothing but the sign is lost, to `N` bytes. No bytes at all are zero.
+fn be_bytes<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    let sign = if bytes.first().is_some_and(|first| first & 0x80 != 0) { 0xFF } else { 0 };
+    let mut out = [sign; N];
+    match bytes.len().checked_sub(N) {
+        None => out[N - bytes.len()..].copy_from_slice(bytes),
+        Some(extra) => {
+            let (extra, kept) = bytes.split_at(extra);
+            let same_sign = kept.first().is_some_and(|first| (first & 0x80 != 0) == (sign != 0));
+            if !same_sign || extra.iter().any(|&byte| byte != sign) {
+                return None;
+            }
+            out.copy_from_slice(kept);
+        }
+    }
+    Some(out)
+}
+
+#[cold]
+fn decimal_does_not_fit() -> Error {
+    Error::malformed(
+        Spec::LogicalTypes("DECIMAL"),
+        "a stored value has more digits than its declared precision allows",
+    )
+}
+
+#[cold]
+fn wrong_length(what: &str, expected: usize, found: usize) -> Error {
+    Error::mismatch(Spec::Encodings("PLAIN"), &format!("bytes of a value of {what}"), expected, found)
+}
+
+/// FLOAT16 as it is.
+struct Half;
+
+impl FromBytes for Half {
+    type Out = f16;
+    fn convert(&self, bytes: &[u8]) -> Result<f16> {
+        <[u8; 2]>::try_from(bytes)
+            .map(f16::from_le_bytes)
+            .map_err(|_| wrong_length("FLOAT16", 2, bytes.len()))
+    }
+}
+
+struct HalfTo32;
+
+impl FromBytes for HalfTo32 {
+    type Out = f32;
+    fn convert(&self, bytes: &[u8]) -> Result<f32> {
+        Half.convert(bytes).map(f16::to_f32)
+    }
+}
+
+struct HalfTo64;
+
+impl FromBytes for HalfTo64 {
+    type Out = f64;
+    fn convert(&self, bytes: &[u8]) -> Result<f64> {
+        Half.convert(bytes).map(f16::to_f64)
+    }
+}
+
+/// The months, days and milliseconds of an INTERVAL: three unsigned numbers.
+fn interval_parts(bytes: &[u8]) -> Result<[u32; 3]> {
+    let mut parts = [0; 3];
+    if bytes.len() != 12 {
+        return Err(wrong_length("INTERVAL", 12, bytes.len()));
+    }
+    for (part, bytes) in parts.iter_mut().zip(bytes.chunks_exact(4)) {
+        *part = u32::from_le_bytes(<[u8; 4]>::try_from(bytes).unwrap_or_default());
+    }
+    Ok(parts)
+}
+
+#[cold]
+fn interval_does_not_fit(parts: [u32; 3], unit: &str) -> Error {
+    let [months, days, millis] = parts;
+    Error::unsupported(
+        "interval out of range",
+        format_args!("{months} months, {days} days, {millis} ms do not fit an Arrow interval of {unit}"),
+    )
+}
+
+/// Months, days and nanoseconds in one: the layout of Arrow's struct, little end first.
+struct MonthDayNano;
+
+impl FromBytes for MonthDayNano {
+    type Out = i128;
+    fn convert(&self, bytes: &[u8]) -> Result<i128> {
+        let parts @ [months, days, millis] = interval_parts(bytes)?;
+        if months > i32::MAX.cast_unsigned() || days > i32::MAX.cast_unsigned() {
+            return Err(interval_does_not_fit(parts, "months, days and nanoseconds"));
+        }
+        let nanos = i128::from(millis) * 1_000_000;
+        Ok(nanos << 64 | i128::from(days) << 32 | i128::from(months))
+    }
+}
+
+/// Days and milliseconds; there must be no months.
+struct DayTime;
+
+impl FromBytes for DayTime {
+    type Out = i64;
+    fn convert(&self, bytes: &[u8]) -> Result<i64> {
+        let parts @ [months, days, millis] = interval_parts(bytes)?;
+        let limit = i32::MAX.cast_unsigned();
+        if months != 0 || days > limit || millis > limit {
+            return Err(interval_does_not_fit(parts, "days and milliseconds"));
+        }
+        Ok(i64::from(millis) << 32 | i64::from(days))
+    }
+}
+
+/// Months; there must be nothing else.
+struct YearMonth;
+
+impl FromBytes for YearMonth {
+    type Out = i32;
+    fn convert(&self, bytes: &[u8]) -> Result<i32> {
+        let parts @ [months, days, millis] = interval_parts(bytes)?;
+        match i32::try_from(months) {
+            Ok(months) if days == 0 && millis == 0 => Ok(months),
+            _ => Err(interval_does_not_fit(parts, "months")),
+        }
+    }
+}
+
+/// Bytes of one width from any encoding that has them.
+struct FixedSource {
+    width: usize,
+    carries_prefix: bool,
+    decoder: FixedDecoder,
+}
+
+enum FixedDecoder {
+    Nothing,
+    Dictionary(Indices),
+    Plain(plain::FixedBytes),
+    Split(split::Decoder),
+    Delta(Box<SpanDecoder>, Vec<Span>),
+}
+
+impl FixedSource {
+    fn new(width: usize, carries_prefix: bool) -> Self {
+        Self { width, carries_prefix, decoder: FixedDecoder::Nothing }
+    }
+
+    fn physical(&self) -> Physical {
+        if self.width == 12 { Physical::Int96 } else { Physical::FixedLenByteArray(self.width) }
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        let stated = bytes.len().checked_div(self.width).unwrap_or(count.most());
+        self.decoder = match encoding {
+            Encoding::Plain => {
+                let n = match count {
+                    Count::Exactly(n) => n,
+                    Count::AtMost(n) => n.min(stated),
+                };
+                FixedDecoder::Plain(plain::FixedBytes::new(bytes, self.width, n)?)
+            }
+            Encoding::RleDictionary | Encoding::PlainDictionary => {
+                FixedDecoder::Dictionary(Indices::new(bytes, count.most())?)
+            }
+            Encoding::ByteStreamSplit => {
+                let n = count.settle(stated, "BYTE_STREAM_SPLIT")?;
+                FixedDecoder::Split(split::Decoder::new(bytes, self.width, n)?)
+            }
+            Encoding::DeltaByteArray => {
+                // The decoder of the last page lends its last value, where a writer needs that.
+                let mut spans = match std::mem::replace(&mut self.decoder, FixedDecoder::Nothing) {
+                    FixedDecoder::Delta(spans, _) => spans,
+                    _ => Box::new(SpanDecoder::new(Physical::ByteArray, self.carries_prefix)),
+                };
+                spans.set_page(encoding, bytes, count)?;
+                FixedDecoder::Delta(spans, Vec::new())
+            }
+            other => return Err(illegal(other, self.physical())),
+        };
+        Ok(())
+    }
+
+    /// Appends the bytes of the next `n` values; not for dictionary pages.
+    fn read(&mut self, n: usize, room: usize, out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.decoder {
+            FixedDecoder::Plain(decoder) => decoder.read(n, out),
+            FixedDecoder::Split(decoder) => decoder.read(n, out),
+            FixedDecoder::Delta(decoder, spans) => {
+                spans.clear();
+                decoder.read_spans(n, room, spans)?;
+                let source = decoder.buffer()?;
+                for span in spans {
+                    let value = span.slice(source);
+                    if value.len() != self.width {
+                        return Err(Error::mismatch(
+                            Spec::Encodings("DELTA_BYTE_ARRAY"),
+                            "bytes of a FIXED_LEN_BYTE_ARRAY",
+                            self.width,
+                            value.len(),
+                        ));
+                    }
+                    out.extend_from_slice(value);
+                }
+                Ok(())
+            }
+            FixedDecoder::Dictionary(_) | FixedDecoder::Nothing => Err(no_page()),
+        }
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        match &mut self.decoder {
+            FixedDecoder::Plain(decoder) => decoder.skip(n),
+            FixedDecoder::Split(decoder) => decoder.skip(n),
+            FixedDecoder::Delta(decoder, _) => decoder.skip(n),
+            FixedDecoder::Dictionary(indices) => indices.skip(n),
+            FixedDecoder::Nothing if n == 0 => Ok(()),
+            FixedDecoder::Nothing => Err(no_page()),
+        }
+    }
+}
+
+/// Values of one width, converted.
+struct ConvertedColumn<C: FromBytes> {
+    width: usize,
+    values: FixedSource,
+    convert: C,
+    dictionary: Option<Vec<C::Out>>,
+    out: Vec<C::Out>,
+    block: Vec<u8>,
+    data_type: DataType,
+}
+
+/// Values converted at a time: their bytes stay in the first-level cache.
+const BLOCK: usize = 1024;
+
+impl<C: FromBytes> Column for ConvertedColumn<C> {
+    fn reserve(&mut self, slots: usize) {
+        self.out.reserve_exact(slots);
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        let mut bytes = Vec::new();
+        plain::FixedBytes::new(page.bytes, self.width, page.values)?.read(page.values, &mut bytes)?;
+        let mut dictionary = Vec::new();
+        if self.width == 0 {
+            for _ in 0..page.values {
+                dictionary.push(self.convert.convert(&[])?);
+            }
+        } else {
+            self.convert.convert_all(&bytes, self.width, &mut dictionary)?;
+        }
+        self.dictionary = Some(dictionary);
+        Ok(())
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        self.values.set_page(encoding, bytes, count)
+    }
+
+    fn read(&mut self, n: usize, room: usize) -> Result<()> {
+        if let FixedDecoder::Dictionary(indices) = &mut self.values.decoder {
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            return indices.gather(n, dictionary, &mut self.out);
+        }
+        let mut left = n;
+        while left > 0 {
+            let n = left.min(BLOCK);
+            self.block.clear();
+            self.values.read(n, room, &mut self.block)?;
+            if self.width == 0 {
+                for _ in 0..n {
+                    self.out.push(self.convert.convert(&[])?);
+                }
+            } else {
+                self.convert.convert_all(&self.block, self.width, &mut self.out)?;
+            }
+            left -= n;
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        self.values.skip(n)
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        let start = self.out.len() - values;
+        expand::spread(&mut self.out, start, validity, first, slots);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.out.capacity() * size_of::<C::Out>()
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls)
+    }
+}
+
+/// Values of any length, converted: decimals in BYTE_ARRAY.
+struct SpanColumn<C: FromBytes> {
+    values: SpanDecoder,
+    convert: C,
+    dictionary: Option<Vec<C::Out>>,
+    out: Vec<C::Out>,
+    spans: Vec<Span>,
+    data_type: DataType,
+}
+
+impl<C: FromBytes> Column for SpanColumn<C> {
+    fn reserve(&mut self, slots: usize) {
+        self.out.reserve_exact(slots);
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        let mut spans = Vec::new();
+        let mut values = plain::ByteArrays::new(page.bytes, page.values)?;
+        values.read_spans(page.values, &mut spans)?;
+        let dictionary =
+            spans.iter().map(|span| self.convert.convert(span.slice(values.buffer()))).collect::<Result<_>>()?;
+        self.dictionary = Some(dictionary);
+        Ok(())
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        self.values.set_page(encoding, bytes, count)
+    }
+
+    fn read(&mut self, n: usize, room: usize) -> Result<()> {
+        if let Some(indices) = self.values.indices() {
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            return indices.gather(n, dictionary, &mut self.out);
+        }
+        let mut left = n;
+        while left > 0 {
+            let n = left.min(BLOCK);
+            self.spans.clear();
+            self.values.read_spans(n, room, &mut self.spans)?;
+            let source = self.values.buffer()?;
+            for span in &self.spans {
+                self.out.push(self.convert.convert(span.slice(source))?);
+            }
+            left -= n;
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        self.values.skip(n)
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        let start = self.out.len() - values;
+        expand::spread(&mut self.out, start, validity, first, slots);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.out.capacity() * size_of::<C::Out>()
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls)
+    }
+}
+
+/// Bytes of one width, as they are.
+pub(super) struct FixedBytesColumn {
+    width: usize,
+    values: FixedSource,
+    dictionary: Option<Bytes>,
+    out: Vec<u8>,
+    indices: Vec<u32>,
+}
+
+impl FixedBytesColumn {
+    pub(super) fn new(width: usize, data_type: DataType) -> Result<Self> {
+        debug_assert!(matches!(data_type, DataType::FixedSizeBinary(_)), "the only type of this column");
+        Ok(Self {
+            width,
+            values: FixedSource::new(width, false),
+            dictionary: None,
+            out: Vec::new(),
+            indices: Vec::new(),
+        })
+    }
+}
+
+impl Column for FixedBytesColumn {
+    fn reserve(&mut self, slots: usize) {
+        self.out.reserve_exact(slots.saturating_mul(self.width).min(MOST_RESERVED));
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        // `new` checks that the page holds them all.
+        plain::FixedBytes::new(page.bytes.clone(), self.width, page.values)?;
+        self.dictionary = Some(page.bytes.slice(..page.values * self.width));
+        Ok(())
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        self.values.set_page(encoding, bytes, count)
+    }
+
+    fn read(&mut self, n: usize, room: usize) -> Result<()> {
+        let wanted = n.saturating_mul(self.width);
+        if wanted > room {
+            return Err(no_room(wanted as u64, room));
+        }
+        let FixedDecoder::Dictionary(indices) = &mut self.values.decoder else {
+            return self.values.read(n, room, &mut self.out);
+        };
+        let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        self.indices.clear();
+        indices.read(n, &mut self.indices)?;
+        for &index in &self.indices {
+            let start = (index as usize).saturating_mul(self.width);
+            let value = dictionary.get(start..start.saturating_add(self.width)).ok_or_else(|| {
+                Error::mismatch(
+                    Spec::Encodings("RLE_DICTIONARY"),
+                    "index",
+                    format_args!("less than {}", dictionary.len() / self.width.max(1)),
+                    index,
+                )
+            })?;
+            self.out.extend_from_slice(value);
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        self.values.skip(n)
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        let width = self.width;
+        let start = self.out.len() - values * width;
+        self.out.resize(start + slots * width, 0);
+        let region = &mut self.out[start..];
+        // From the back, so that no value is overwritten before it has moved.
+        let mut from = values;
+        for slot in (0..slots).rev() {
+            let to = slot * width;
+            if validity.get(first + slot) {
+                from -= 1;
+                region.copy_within(from * width..(from + 1) * width, to);
+            } else {
+                region[to..to + width].fill(0);
+            }
+        }
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.out.capacity()
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef> {
+        let out = std::mem::take(&mut self.out);
+        let width = i32::try_from(self.width)
+            .map_err(|_| Error::unsupported("FIXED_LEN_BYTE_ARRAY", "a length beyond 2^31"))?;
+        let array = FixedSizeBinaryArray::try_new_with_len(width, Buffer::from_vec(out), nulls, slots)?;
+        Ok(std::sync::Arc::new(array))
+    }
+}
+
+/// Bytes reserved for a batch before its first value is seen.
+const MOST_RESERVED: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn int96_is_floored_and_signed() {
+        let value = |nanos: i64, day: i32| [&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat();
+        let micros = Int96 { unit: TimeUnit::Microsecond };
+        assert_eq!(micros.convert(&value(0, 2_440_588)).unwrap(), 0);
+        assert_eq!(micros.convert(&value(1_999, 2_440_588)).unwrap(), 1);
+        assert_eq!(micros.convert(&value(0, 2_440_587)).unwrap(), -86_400_000_000);
+        let nanos = Int96 { unit: TimeUnit::Nanosecond };
+        let error = nanos.convert(&value(0, i32::MAX)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported("timestamp out of range"));
+    }
+
+    #[test]
+    fn decimals_of_every_width_keep_their_sign() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for width in 1..=20 {
+            let mut bytes = Vec::new();
+            let mut expected = Vec::new();
+            for _ in 0..100 {
+                let bits = 8 * width.min(16) as u32;
+                let value = (rng.i128(..) << (128 - bits)) >> (128 - bits);
+                let sign = if value < 0 { 0xFF } else { 0 };
+                bytes.extend(std::iter::repeat_n(sign, width.saturating_sub(16)));
+                bytes.extend_from_slice(&value.to_be_bytes()[16 - width.min(16)..]);
+                expected.push(value);
+            }
+            let mut out = Vec::new();
+            Decimal::<i128>::new(0).unwrap().convert_all(&bytes, width, &mut out).unwrap();
+            assert_eq!(out, expected, "width {width}");
+            let mut wide = Vec::new();
+            Decimal256 { factor: i256::ONE }.convert_all(&bytes, width, &mut wide).unwrap();
+            assert!(wide.iter().zip(&expected).all(|(a, b)| *a == i256::from_i128(*b)));
+        }
+        assert_eq!(be_i128(&[]), Some(0));
+        assert_eq!(be_i128(&[1; 17]), None);
+    }
+
+    #[test]
+    fn interval_keeps_months_days_and_milliseconds() {
+        let bytes = [1u32, 2, 3].iter().flat_map(|part| part.to_le_bytes()).collect::<Vec<_>>();
+        let value = MonthDayNano.convert(&bytes).unwrap();
+        assert_eq!(value.to_le_bytes()[..4], 1i32.to_le_bytes());
+        assert_eq!(value.to_le_bytes()[4..8], 2i32.to_le_bytes());
+        assert_eq!(value.to_le_bytes()[8..], 3_000_000i64.to_le_bytes());
+        assert!(DayTime.convert(&bytes).is_err(), "months would be lost");
+    }
+}

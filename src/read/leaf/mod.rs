@@ -1,0 +1,455 @@
+//! A leaf: levels and values of one column chunk, decoded row by row into Arrow arrays.
+//!
+//! The door where everything is decided once: [`column`] matches the physical type and the conversion, a page matches its encoding. Below it,
+//! all is concrete over plain slices.
+//!
+//! Values are decoded densely, straight into the buffer that becomes the Arrow buffer, and spread to their slots in place where there are
+//! nulls. "All present" has neither levels nor a bitmap.
+
+mod boolean;
+mod bytes;
+mod column;
+mod dictionary;
+mod fixed;
+mod runs;
+mod words;
+
+use arrow_array::ArrayRef;
+
+use self::column::{Column, Count};
+use super::options::Utf8;
+use super::plan::LeafPlan;
+use crate::error::{Error, Result, Spec};
+use crate::levels::{LevelBuffer, LevelDecoder, Validity};
+use crate::limits::{Budget, Reservation};
+use crate::page::{DataPage, Page};
+
+use super::Pages;
+
+/// The decoded rows of a leaf.
+#[derive(Debug)]
+pub struct LeafBatch {
+    /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
+    pub array: ArrayRef,
+    /// Definition levels, if they are kept.
+    pub def: LevelBuffer,
+    /// Repetition levels, if they are kept.
+    pub rep: LevelBuffer,
+}
+
+/// Decodes the rows of one leaf in one row group.
+pub struct LeafReader {
+    max_def: u16,
+    max_rep: u16,
+    slot: u16,
+    keep_levels: bool,
+    pages: Pages,
+    column: Box<dyn Column>,
+    page: Option<OpenPage>,
+    pending: Pending,
+    /// Whether a page can be skipped unread: not where it lends its last value to the next.
+    pages_stand_alone: bool,
+    first_slot_seen: bool,
+    budget: Budget,
+    held: Reservation,
+}
+
+/// The levels of the current page that are not decoded yet.
+struct OpenPage {
+    slots_left: usize,
+    def: LevelDecoder,
+    rep: LevelDecoder,
+}
+
+/// Levels decoded ahead to find where a row ends. They belong to the current page.
+#[derive(Default)]
+struct Pending {
+    def: LevelBuffer,
+    rep: LevelBuffer,
+    /// Slots of them that are used up.
+    used: usize,
+}
+
+/// Levels decoded at a time where rows repeat: the levels and what is made of them stay in the cache.
+const LEVEL_BLOCK: usize = 8192;
+
+/// What the slots of a stretch are: counted for the value decoder.
+#[derive(Debug, Clone, Copy, Default)]
+struct Decoded {
+    /// Slots of the leaf, nulls included.
+    slots: usize,
+    /// Values that are stored.
+    values: usize,
+}
+
+impl LeafReader {
+    /// A reader of the leaf of `plan` in the chunk of `pages`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the leaf cannot be read as the plan says.
+    pub fn new(plan: &LeafPlan, pages: Pages, utf8: Utf8, carries_prefix: bool, budget: &Budget) -> Result<Self> {
+        Ok(Self {
+            max_def: plan.leaf.max_def,
+            max_rep: plan.leaf.max_rep,
+            slot: plan.slot,
+            keep_levels: plan.keep_levels,
+            pages,
+            column: column::column(plan, utf8, carries_prefix)?,
+            page: None,
+            pending: Pending::default(),
+            pages_stand_alone: !carries_prefix,
+            first_slot_seen: false,
+            budget: budget.clone(),
+            held: budget.take(0)?,
+        })
+    }
+
+    /// Decodes the next `rows` rows.
+    ///
+    /// # Errors
+    /// `Malformed` if the chunk has fewer rows or a page breaks a rule, `Limit` if the arrays would grow beyond bounds.
+    pub fn read(&mut self, rows: usize) -> Result<LeafBatch> {
+        let mut sink = Sink::Keep(Kept::default());
+        if self.max_rep == 0 {
+            self.column.reserve(rows);
+            self.flat(rows, &mut sink)?;
+        } else {
+            self.nested(rows, &mut sink)?;
+        }
+        let Sink::Keep(kept) = sink else { return Err(Error::usage("read keeps its rows")) };
+        let slots = kept.validity.len();
+        let array = self.column.finish(kept.validity.into_nulls(), slots)?;
+        self.held.resize(0)?;
+        Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
+    }
+
+    /// Skips the next `rows` rows.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`].
+    pub fn skip(&mut self, rows: u64) -> Result<()> {
+        let mut left = rows;
+        while left > 0 {
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(SKIP_BLOCK);
+            if self.max_rep == 0 {
+                let between_pages = self.page.as_ref().is_none_or(|page| page.slots_left == 0);
+                if between_pages && self.pages_stand_alone {
+                    let most = usize::try_from(left).unwrap_or(usize::MAX);
+                    if let Some(slots) = self.pages.skip_page(most)? {
+                        self.first_slot_seen |= slots > 0;
+                        left -= slots as u64;
+                        continue;
+                    }
+                }
+                let n = self.page.as_ref().map_or(1, |page| page.slots_left.max(1)).min(n);
+                self.flat(n, &mut Sink::Drop)?;
+                left -= n as u64;
+            } else {
+                self.nested(n, &mut Sink::Drop)?;
+                left -= n as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no row is left.
+    ///
+    /// # Errors
+    /// `Malformed` if one is.
+    pub fn finish(&mut self) -> Result<()> {
+        if self.pending.left() > 0 || self.open_page()?.is_some() {
+            return Err(Error::malformed(
+                Spec::Pages,
+                "the column chunk has more rows than its row group",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Index of the page that is being read.
+    pub fn page(&self) -> usize {
+        self.pages.page()
+    }
+
+    /// The current page, or the next one if it is used up; `None` after the last.
+    fn open_page(&mut self) -> Result<Option<&mut OpenPage>> {
+        while self.page.as_ref().is_none_or(|page| page.slots_left == 0) {
+            match self.pages.next_page()? {
+                None => return Ok(None),
+                Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
+                Some(Page::Data(page)) => {
+                    let DataPage { slots, values, rep, def, encoding, bytes } = page;
+                    let count = values.map_or(Count::AtMost(slots), Count::Exactly);
+                    // A page of nulls may hold anything, or nothing, where its values would be.
+                    if count.most() > 0 {
+                        self.column.set_page(encoding, bytes, count)?;
+                    }
+                    self.page = Some(OpenPage { slots_left: slots, def, rep });
+                }
+            }
+        }
+        Ok(self.page.as_mut())
+    }
+
+    /// Rows outside lists: one slot each.
+    fn flat(&mut self, rows: usize, sink: &mut Sink) -> Result<()> {
+        let (max_def, slot, keep_levels) = (self.max_def, self.slot, self.keep_levels);
+        let mut left = rows;
+        while left > 0 {
+            let Some(page) = self.open_page()? else { return Err(fewer_rows(rows - left, rows)) };
+            let n = left.min(page.slots_left);
+            page.slots_left -= n;
+            let mut skipped = Kept::default();
+            let kept = sink.kept().unwrap_or(&mut skipped);
+            let first = kept.validity.len();
+            let values = match max_def {
+                0 => {
+                    kept.validity.push_run(true, n);
+                    n
+                }
+                1 => flat_validity(&mut page.def, n, &mut kept.validity)?,
+                _ => 0,
+            };
+            let decoded = if max_def <= 1 {
+                if keep_levels {
+                    // A required leaf below an optional struct: its levels say where the struct is.
+                    levels_of_bits(&kept.validity, first, n, &mut kept.def);
+                    kept.rep.push_run(0, n);
+                }
+                Decoded { slots: n, values }
+            } else {
+                let block = &mut self.pending.def;
+                block.clear();
+                page.def.read(n, block)?;
+                let decoded = leaf_validity(block, 0, n, slot, max_def, &mut kept.validity);
+                if keep_levels {
+                    kept.def.push_range(block, 0, n);
+                    kept.rep.push_run(0, n);
+                }
+                block.clear();
+                decoded
+            };
+            self.values(decoded, first, sink)?;
+            left -= n;
+        }
+        Ok(())
+    }
+
+    /// Rows that repeat: levels are decoded ahead until the row after the last begins.
+    fn nested(&mut self, rows: usize, sink: &mut Sink) -> Result<()> {
+        let mut begun = 0usize;
+        loop {
+            if self.pending.left() == 0 && !self.decode_levels()? {
+                if begun < rows {
+                    return Err(fewer_rows(begun, rows));
+                }
+                return Ok(());
+            }
+            if !self.first_slot_seen {
+                self.first_slot_seen = true;
+                if self.pending.rep_at(0) != 0 {
+                    return Err(Error::mismatch(
+                        Spec::Levels,
+                        "first repetition level of the column chunk",
+                        0,
+                        self.pending.rep_at(0),
+                    ));
+                }
+            }
+            let (start, end) = self.pending.rows(&mut begun, rows);
+            if start == end {
+                return Ok(());
+            }
+            let mut skipped = Kept::default();
+            let kept = sink.kept().unwrap_or(&mut skipped);
+            let first = kept.validity.len();
+            let (slot, max_def) = (self.slot, self.max_def);
+            let decoded = leaf_validity(&self.pending.def, start, end, slot, max_def, &mut kept.validity);
+            if self.keep_levels {
+                kept.def.push_range(&self.pending.def, start, end);
+                kept.rep.push_range(&self.pending.rep, start, end);
+            }
+            self.values(decoded, first, sink)?;
+        }
+    }
+
+    /// Decodes the next block of levels; false after the last page.
+    fn decode_levels(&mut self) -> Result<bool> {
+        let Pending { mut def, mut rep, .. } = std::mem::take(&mut self.pending);
+        def.clear();
+        rep.clear();
+        let more = match self.open_page()? {
+            None => false,
+            Some(page) => {
+                let n = page.slots_left.min(LEVEL_BLOCK);
+                page.rep.read(n, &mut rep)?;
+                page.def.read(n, &mut def)?;
+                page.slots_left -= n;
+                true
+            }
+        };
+        self.pending = Pending { def, rep, used: 0 };
+        Ok(more)
+    }
+
+    /// Decodes or skips the values of a stretch whose validity begins at slot `first`.
+    fn values(&mut self, decoded: Decoded, first: usize, sink: &mut Sink) -> Result<()> {
+        let Decoded { slots, values } = decoded;
+        let Some(kept) = sink.kept() else { return self.column.skip(values) };
+        if values > 0 {
+            let room = self.budget.cap().saturating_sub(self.budget.used());
+            let room = usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX);
+            self.column.read(values, room)?;
+        }
+        if values < slots {
+            if let Some(bitmap) = kept.validity.bitmap() {
+                self.column.spread(bitmap, first, slots, values);
+            }
+        }
+        let levels = (kept.def.len() + kept.rep.len()) * size_of::<u16>();
+        self.held.resize(self.column.bytes_held() + levels)
+    }
+}
+
+/// Rows skipped at a time where levels must be walked.
+const SKIP_BLOCK: usize = 64 << 10;
+
+/// Where the decoded rows go.
+enum Sink {
+    Keep(Kept),
+    Drop,
+}
+
+#[derive(Default)]
+struct Kept {
+    validity: Validity,
+    def: LevelBuffer,
+    rep: LevelBuffer,
+}
+
+impl Sink {
+    fn kept(&mut self) -> Option<&mut Kept> {
+        match self {
+            Self::Keep(kept) => Some(kept),
+            Self::Drop => None,
+        }
+    }
+}
+
+impl Pending {
+    fn left(&self) -> usize {
+        self.rep.len() - self.used
+    }
+
+    fn rep_at(&self, i: usize) -> u16 {
+        match self.rep.mixed() {
+            Some(levels) => levels.get(i).copied().unwrap_or_default(),
+            None => self.rep.uniform().unwrap_or_default(),
+        }
+    }
+
+    /// Uses up slots until row `rows` (counted by `begun`) would begin, or all; says which.
+    fn rows(&mut self, begun: &mut usize, rows: usize) -> (usize, usize) {
+        let start = self.used;
+        let wanted = rows - *begun;
+        let end = match self.rep.mixed() {
+            None if self.rep.uniform() == Some(0) => {
+                let n = self.left().min(wanted);
+                *begun += n;
+                start + n
+            }
+            // No row begins here: all of it belongs to the row that is open.
+            None => self.rep.len(),
+            Some(levels) => {
+                let levels = levels.get(start..).unwrap_or_default();
+                let zeros = levels.iter().filter(|&&level| level == 0).count();
+                if zeros <= wanted {
+                    *begun += zeros;
+                    self.rep.len()
+                } else {
+                    *begun = rows;
+                    let next = levels
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, level)| **level == 0)
+                        .nth(wanted)
+                        .map_or(levels.len(), |(i, _)| i);
+                    start + next
+                }
+            }
+        };
+        self.used = end;
+        (start, end)
+    }
+}
+
+#[cold]
+fn fewer_rows(found: usize, wanted: usize) -> Error {
+    Error::malformed(
+        Spec::Pages,
+        format_args!("the column chunk has fewer rows than its row group: {wanted} wanted, {found} left"),
+    )
+}
+
+/// Appends the validity of `n` slots whose highest level is 1; says how many hold a value.
+fn flat_validity(def: &mut LevelDecoder, n: usize, validity: &mut Validity) -> Result<usize> {
+    let (mut left, mut values) = (n, 0);
+    while left > 0 {
+        let before = validity.len();
+        match def.next_bit_run(left)? {
+            Some(run) => values += validity.push_bit_run(&run),
+            None => {
+                let mut levels = LevelBuffer::default();
+                def.read(left, &mut levels)?;
+                values += leaf_validity(&levels, 0, left, 0, 1, validity).values;
+            }
+        }
+        left -= validity.len() - before;
+    }
+    Ok(values)
+}
+
+/// Spells out the levels that a validity of highest level 1 stands for.
+fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut LevelBuffer) {
+    match validity.bitmap() {
+        None => def.push_run(1, n),
+        Some(bitmap) => {
+            let levels: Vec<u16> = (first..first + n).map(|i| u16::from(bitmap.get(i))).collect();
+            def.push_slice(&levels);
+        }
+    }
+}
+
+/// Appends the validity of the leaf for the level entries `[start, end)`; says how many slots and values there are.
+fn leaf_validity(
+    def: &LevelBuffer,
+    start: usize,
+    end: usize,
+    slot: u16,
+    max_def: u16,
+    validity: &mut Validity,
+) -> Decoded {
+    let n = end - start;
+    let Some(levels) = def.mixed() else {
+        let level = def.uniform().unwrap_or_default();
+        if level < slot {
+            return Decoded::default();
+        }
+        let valid = level == max_def;
+        validity.push_run(valid, n);
+        return Decoded { slots: n, values: if valid { n } else { 0 } };
+    };
+    let mut decoded = Decoded::default();
+    for block in levels[start..end].chunks(64) {
+        let (mut word, mut slots) = (0u64, 0u32);
+        for &level in block {
+            // Branch-free: an entry that is no slot of the leaf writes a 0 that the next one overwrites.
+            word |= u64::from(level == max_def) << (slots & 63);
+            slots += u32::from(level >= slot);
+        }
+        validity.push_word(word, slots as usize);
+        decoded.slots += slots as usize;
+        decoded.values += word.count_ones() as usize;
+    }
+    decoded
+}

@@ -1,0 +1,443 @@
+//! INT32, INT64, FLOAT, DOUBLE: words of 4 or 8 bytes, kept, widened, narrowed or scaled on their way.
+//!
+//! Floats travel as their bits: only ALP computes with them.
+
+use arrow_array::ArrayRef;
+use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
+use arrow_schema::DataType;
+use bytes::Bytes;
+
+use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page};
+use crate::encoding::dictionary::Indices;
+use crate::encoding::{alp, delta_binary, plain, split};
+use crate::error::{Error, Result, Spec};
+use crate::format::Encoding;
+use crate::page::DictionaryPage;
+use crate::schema::Physical;
+use crate::schema::convert::{Conversion, Scale, Storage};
+use crate::simd::bitmap::Bitmap;
+use crate::simd::expand;
+
+/// The column of a leaf of words.
+pub(super) fn word_column(physical: Physical, conversion: Conversion, data_type: &DataType) -> Result<Box<dyn Column>> {
+    match physical {
+        Physical::Int32 | Physical::Float => of_word::<i32>(physical, conversion, data_type),
+        _ => of_word::<i64>(physical, conversion, data_type),
+    }
+}
+
+fn of_word<P: Word>(physical: Physical, conversion: Conversion, data_type: &DataType) -> Result<Box<dyn Column>> {
+    let same = || -> Box<dyn Column> { Box::new(WordColumn::new(physical, data_type, Same)) };
+    let wrong = || Error::usage(format_args!("{physical} cannot be read as {data_type}"));
+    match conversion {
+        Conversion::Float { to: Storage::F32 } if P::BYTES == 4 => Ok(same()),
+        Conversion::Float { to: Storage::F64 } if P::BYTES == 8 => Ok(same()),
+        Conversion::Float { to: Storage::F64 } => {
+            let widen = Apply { convert: |_, words: &[P], out: &mut Vec<f64>| {
+                out.extend(words.iter().map(|word| f64::from(word.f32_bits())));
+                Ok(())
+            }, rule: Rule { unsigned: false, scale: Scale::Keep } };
+            Ok(Box::new(WordColumn::new(physical, data_type, widen)))
+        }
+        Conversion::Integer { unsigned, scale, to } => {
+            let rule = Rule { unsigned, scale };
+            if scale == Scale::Keep && to.byte_width() == P::BYTES && !to.is_float() {
+                return Ok(same());
+            }
+            Ok(match to {
+                Storage::I8 => of_rule::<P, i8>(physical, data_type, rule),
+                Storage::I16 => of_rule::<P, i16>(physical, data_type, rule),
+                Storage::I32 => of_rule::<P, i32>(physical, data_type, rule),
+                Storage::I64 => of_rule::<P, i64>(physical, data_type, rule),
+                Storage::I128 => of_rule::<P, i128>(physical, data_type, rule),
+                Storage::I256 => of_rule::<P, i256>(physical, data_type, rule),
+                Storage::F32 => of_rule::<P, f32>(physical, data_type, rule),
+                Storage::F64 => of_rule::<P, f64>(physical, data_type, rule),
+                Storage::F16 => return Err(wrong()),
+            })
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn of_rule<P: Word, T: FromWord>(physical: Physical, data_type: &DataType, rule: Rule) -> Box<dyn Column> {
+    let convert = match (rule.scale, rule.unsigned) {
+        (Scale::Keep, false) => keep_signed::<P, T>,
+        (Scale::Keep, true) => keep_unsigned::<P, T>,
+        (Scale::Narrow, _) => narrow::<P, T>,
+        (Scale::Multiply(_), _) => multiply::<P, T>,
+        (Scale::Divide(_), _) => divide::<P, T>,
+    };
+    Box::new(WordColumn::new(physical, data_type, Apply { convert, rule }))
+}
+
+/// A physical word: `i32` or `i64`, whatever it stands for.
+pub(super) trait Word: plain::Native + delta_binary::Int + split::Native + ArrowNativeType + Default {
+    const BYTES: usize;
+    /// The ALP decoder of the float of this width.
+    type Alp: Send;
+    fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp>;
+    fn alp_read(alp: &mut Self::Alp, n: usize, out: &mut Vec<Self>) -> Result<()>;
+    fn alp_skip(alp: &mut Self::Alp, n: usize) -> Result<()>;
+    fn signed(self) -> i64;
+    fn unsigned(self) -> i64;
+    /// The low 32 bits as a float.
+    fn f32_bits(self) -> f32;
+}
+
+impl Word for i32 {
+    const BYTES: usize = 4;
+    type Alp = alp::Decoder<f32>;
+    fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp> {
+        let n = count.settle(alp::stated_len(&bytes)?, "ALP")?;
+        alp::Decoder::new(bytes, n)
+    }
+    fn alp_read(alp: &mut Self::Alp, n: usize, out: &mut Vec<Self>) -> Result<()> {
+        alp.read_bits(n, out)
+    }
+    fn alp_skip(alp: &mut Self::Alp, n: usize) -> Result<()> {
+        alp.skip(n)
+    }
+    fn signed(self) -> i64 {
+        i64::from(self)
+    }
+    fn unsigned(self) -> i64 {
+        i64::from(self.cast_unsigned())
+    }
+    fn f32_bits(self) -> f32 {
+        f32::from_bits(self.cast_unsigned())
+    }
+}
+
+impl Word for i64 {
+    const BYTES: usize = 8;
+    type Alp = alp::Decoder<f64>;
+    fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp> {
+        let n = count.settle(alp::stated_len(&bytes)?, "ALP")?;
+        alp::Decoder::new(bytes, n)
+    }
+    fn alp_read(alp: &mut Self::Alp, n: usize, out: &mut Vec<Self>) -> Result<()> {
+        alp.read_bits(n, out)
+    }
+    fn alp_skip(alp: &mut Self::Alp, n: usize) -> Result<()> {
+        alp.skip(n)
+    }
+    fn signed(self) -> i64 {
+        self
+    }
+    /// The bits as they are: nothing is wider than 64 bits of an unsigned number here.
+    fn unsigned(self) -> i64 {
+        self
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low bits are wanted")]
+    fn f32_bits(self) -> f32 {
+        f32::from_bits(self as u32)
+    }
+}
+
+/// An Arrow value that a word can become.
+pub(super) trait FromWord: ArrowNativeType + Default {
+    /// By dropping high bits or extending the sign.
+    fn wrap(value: i64) -> Self;
+    /// Exactly, or not at all; unsigned targets are told by the width.
+    fn exact(value: i64) -> Option<Self>;
+    /// The product, if it fits.
+    fn times(value: i64, factor: i64) -> Option<Self>;
+}
+
+macro_rules! from_word {
+    ($($int:ty),*) => {$(
+        impl FromWord for $int {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_lossless, reason = "the annotation promises the range")]
+            fn wrap(value: i64) -> Self {
+                value as Self
+            }
+            fn exact(value: i64) -> Option<Self> {
+                Self::try_from(value).ok()
+            }
+            fn times(value: i64, factor: i64) -> Option<Self> {
+                Self::try_from(i128::from(value) * i128::from(factor)).ok()
+            }
+        }
+    )*};
+}
+from_word!(i8, i16, i32, i64, i128);
+
+impl FromWord for i256 {
+    fn wrap(value: i64) -> Self {
+        Self::from_i128(i128::from(value))
+    }
+    fn exact(value: i64) -> Option<Self> {
+        Some(Self::wrap(value))
+    }
+    fn times(value: i64, factor: i64) -> Option<Self> {
+        Some(Self::from_i128(i128::from(value) * i128::from(factor)))
+    }
+}
+
+macro_rules! float_from_word {
+    ($($float:ty),*) => {$(
+        impl FromWord for $float {
+            #[expect(clippy::cast_precision_loss, reason = "the conversion table lets only exact ranges through")]
+            fn wrap(value: i64) -> Self {
+                value as Self
+            }
+            fn exact(value: i64) -> Option<Self> {
+                Some(Self::wrap(value))
+            }
+            fn times(_value: i64, _factor: i64) -> Option<Self> {
+                None
+            }
+        }
+    )*};
+}
+float_from_word!(f32, f64);
+
+/// How words become values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    unsigned: bool,
+    scale: Scale,
+}
+
+fn keep_signed<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+    out.extend(words.iter().map(|word| T::wrap(word.signed())));
+    Ok(())
+}
+
+fn keep_unsigned<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+    out.extend(words.iter().map(|word| T::wrap(word.unsigned())));
+    Ok(())
+}
+
+/// INT64 to 32 unsigned bits.
+fn narrow<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+    for word in words {
+        let value = word.signed();
+        let value = u32::try_from(value).map_err(|_| does_not_fit(value))?;
+        out.push(T::wrap(i64::from(value)));
+    }
+    Ok(())
+}
+
+fn multiply<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+    let Scale::Multiply(factor) = rule.scale else { return Err(no_page()) };
+    for word in words {
+        let value = word.signed();
+        out.push(T::times(value, factor).ok_or_else(|| does_not_fit(value))?);
+    }
+    Ok(())
+}
+
+fn divide<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+    let Scale::Divide(divisor) = rule.scale else { return Err(no_page()) };
+    for word in words {
+        let value = word.signed();
+        let quotient = (value % divisor == 0).then(|| value / divisor).and_then(T::exact);
+        out.push(quotient.ok_or_else(|| does_not_fit(value))?);
+    }
+    Ok(())
+}
+
+#[cold]
+fn does_not_fit(value: i64) -> Error {
+    Error::unsupported(
+        "conversion with loss",
+        format_args!("the value {value} does not fit the Arrow type; read the column as its own type"),
+    )
+}
+
+/// From the words of a decoder to the values of an array.
+pub(super) trait Convert<P: Word>: Send {
+    type Out: ArrowNativeType + Default;
+    fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<Self::Out>) -> Result<()>;
+}
+
+/// The words are the values.
+struct Same;
+
+impl<P: Word> Convert<P> for Same {
+    type Out = P;
+    fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<P>) -> Result<()> {
+        words.read(n, out)
+    }
+}
+
+/// The words are converted block by block, while they are in the first-level cache.
+struct Apply<P: Word, T> {
+    convert: fn(Rule, &[P], &mut Vec<T>) -> Result<()>,
+    rule: Rule,
+}
+
+impl<P: Word, T: ArrowNativeType + Default> Convert<P> for Apply<P, T> {
+    type Out = T;
+    fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<T>) -> Result<()> {
+        let mut block = Vec::with_capacity(n.min(BLOCK));
+        let mut left = n;
+        while left > 0 {
+            block.clear();
+            words.read(left.min(BLOCK), &mut block)?;
+            (self.convert)(self.rule, &block, out)?;
+            left -= block.len();
+        }
+        Ok(())
+    }
+}
+
+/// Words converted at a time.
+const BLOCK: usize = 1024;
+
+/// The values of a page as words.
+pub(super) enum WordDecoder<P: Word> {
+    Plain(plain::Fixed<P>),
+    Delta(delta_binary::Decoder<P>),
+    Split(split::Decoder),
+    Alp(P::Alp),
+}
+
+impl<P: Word> WordDecoder<P> {
+    fn new(physical: Physical, encoding: Encoding, bytes: Bytes, count: Count) -> Result<Self> {
+        let integer = matches!(physical, Physical::Int32 | Physical::Int64);
+        Ok(match encoding {
+            Encoding::Plain => {
+                let n = match count {
+                    Count::Exactly(n) => n,
+                    Count::AtMost(n) => n.min(bytes.len() / P::BYTES),
+                };
+                Self::Plain(plain::Fixed::new(bytes, n)?)
+            }
+            Encoding::DeltaBinaryPacked if integer => {
+                let n = count.settle(delta_binary::stated_len(&bytes)?, "DELTA_BINARY_PACKED")?;
+                Self::Delta(delta_binary::Decoder::new(bytes, n)?)
+            }
+            Encoding::ByteStreamSplit => {
+                let n = count.settle(bytes.len() / P::BYTES, "BYTE_STREAM_SPLIT")?;
+                Self::Split(split::Decoder::new(bytes, P::BYTES, n)?)
+            }
+            Encoding::Alp if !integer => Self::Alp(P::alp(bytes, count)?),
+            other => return Err(illegal(other, physical)),
+        })
+    }
+
+    fn read(&mut self, n: usize, out: &mut Vec<P>) -> Result<()> {
+        match self {
+            Self::Plain(decoder) => decoder.read(n, out),
+            Self::Delta(decoder) => decoder.read(n, out),
+            Self::Split(decoder) => decoder.read_into(n, out),
+            Self::Alp(decoder) => P::alp_read(decoder, n, out),
+        }
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        match self {
+            Self::Plain(decoder) => decoder.skip(n),
+            Self::Delta(decoder) => decoder.skip(n),
+            Self::Split(decoder) => decoder.skip(n),
+            Self::Alp(decoder) => P::alp_skip(decoder, n),
+        }
+    }
+}
+
+enum Source<P: Word> {
+    Nothing,
+    Dictionary(Indices),
+    Words(WordDecoder<P>),
+}
+
+struct WordColumn<P: Word, C: Convert<P>> {
+    physical: Physical,
+    data_type: DataType,
+    convert: C,
+    dictionary: Option<Vec<C::Out>>,
+    source: Source<P>,
+    out: Vec<C::Out>,
+}
+
+impl<P: Word, C: Convert<P>> WordColumn<P, C> {
+    fn new(physical: Physical, data_type: &DataType, convert: C) -> Self {
+        Self {
+            physical,
+            data_type: data_type.clone(),
+            convert,
+            dictionary: None,
+            source: Source::Nothing,
+            out: Vec::new(),
+        }
+    }
+}
+
+impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
+    fn reserve(&mut self, slots: usize) {
+        self.out.reserve_exact(slots);
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes, page.values)?);
+        let mut dictionary = Vec::with_capacity(page.values);
+        self.convert.read(&mut words, page.values, &mut dictionary)?;
+        self.dictionary = Some(dictionary);
+        Ok(())
+    }
+
+    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+        self.source = match encoding {
+            Encoding::RleDictionary | Encoding::PlainDictionary => {
+                Source::Dictionary(Indices::new(bytes, count.most())?)
+            }
+            other => Source::Words(WordDecoder::new(self.physical, other, bytes, count)?),
+        };
+        Ok(())
+    }
+
+    fn read(&mut self, n: usize, _room: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Words(words) => self.convert.read(words, n, &mut self.out),
+            Source::Dictionary(indices) => {
+                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                indices.gather(n, dictionary, &mut self.out)
+            }
+            Source::Nothing => Err(no_page()),
+        }
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Words(words) => words.skip(n),
+            Source::Dictionary(indices) => indices.skip(n),
+            Source::Nothing if n == 0 => Ok(()),
+            Source::Nothing => Err(no_page()),
+        }
+    }
+
+    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
+        let start = self.out.len() - values;
+        expand::spread(&mut self.out, start, validity, first, slots);
+    }
+
+    fn bytes_held(&self) -> usize {
+        self.out.capacity() * size_of::<C::Out>()
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls)
+    }
+}
+
+impl Storage {
+    /// Bytes of a value.
+    fn byte_width(self) -> usize {
+        match self {
+            Self::I8 => 1,
+            Self::I16 | Self::F16 => 2,
+            Self::I32 | Self::F32 => 4,
+            Self::I64 | Self::F64 => 8,
+            Self::I128 => 16,
+            Self::I256 => 32,
+        }
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+}
+

@@ -1,0 +1,88 @@
+//! What a read is asked to do: [`ReadOptions`], one struct with plain defaults.
+
+use std::sync::Arc;
+
+use crate::limits::Limits;
+use crate::schema::{ArrowOptions, Projection};
+pub use crate::trusted::TrustedUtf8;
+
+/// What to read, and how.
+///
+/// The defaults read everything, verify checksums and UTF-8, and give batches of at most 65,536 rows.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Which columns, in which order. Default: all.
+    pub projection: Projection,
+    /// Which row groups, by index, in this order. Default: all.
+    pub row_groups: Option<Vec<usize>>,
+    /// Rows to skip at the start, counted over the chosen row groups. Default 0.
+    pub offset: u64,
+    /// Rows to give at most. Default: all.
+    pub limit: Option<u64>,
+    /// Rows of a batch at most; a batch never spans two row groups. Fewer are given where rows are so wide that a batch would take more
+    /// than [`ReadOptions::batch_bytes`]. Default 65,536.
+    pub batch_rows: usize,
+    /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Default 64 MiB.
+    pub batch_bytes: usize,
+    /// How Arrow types are chosen.
+    pub arrow: ArrowOptions,
+    /// Whether page checksums are verified where they are there. Default true: it costs next to nothing.
+    pub verify_checksums: bool,
+    /// What happens to strings that are not UTF-8. Default: they are an error.
+    pub utf8: Utf8,
+    /// Columns to add that are not in the file.
+    pub virtual_columns: Vec<VirtualColumn>,
+    /// Caps on what the file may ask for.
+    pub limits: Limits,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            projection: Projection::All,
+            row_groups: None,
+            offset: 0,
+            limit: None,
+            batch_rows: 65_536,
+            batch_bytes: 64 << 20,
+            arrow: ArrowOptions::default(),
+            verify_checksums: true,
+            utf8: Utf8::Strict,
+            virtual_columns: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What happens to strings that are not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Utf8 {
+    /// They are an error.
+    #[default]
+    Strict,
+    /// Wrong sequences become U+FFFD.
+    Lossy,
+    /// Nobody looks: the caller has promised that all is well.
+    Trusted(TrustedUtf8),
+}
+
+/// A column that says where a row comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VirtualColumn {
+    /// Number of the row in the file, from 0: Int64, never null.
+    RowNumber {
+        /// Name of the column.
+        name: Arc<str>,
+    },
+    /// Index of the row group: Int32, never null.
+    RowGroup {
+        /// Name of the column.
+        name: Arc<str>,
+    },
+    /// Name of the file as given to the reader: Utf8, null if it has none.
+    FileName {
+        /// Name of the column.
+        name: Arc<str>,
+    },
+}

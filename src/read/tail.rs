@@ -1,0 +1,133 @@
+//! The tail of a file: the first thing that is read, and what says where the footer lies.
+//!
+//! Spec: README.md, "File format". [`Tail`] asks for the end of the file, guessed long enough to hold a usual footer, so that most files
+//! are opened with one request; if the footer is longer, [`FooterTail`] asks for the rest.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::Footer;
+use crate::error::{Error, LimitKind, Result, Spec};
+use crate::format::tail as format_tail;
+use crate::limits::Limits;
+
+/// Wants the end of the file.
+#[derive(Debug)]
+pub struct Tail {
+    file_len: u64,
+    /// The head, unless the end includes it, and the end.
+    need: Vec<Range<u64>>,
+}
+
+/// Wants the whole footer, and holds what the guess brought.
+#[derive(Debug)]
+pub struct FooterTail {
+    need: Option<Range<u64>>,
+    /// The end of the file, the 8 bytes of the tail cut off.
+    have: Bytes,
+    footer_len: usize,
+}
+
+/// Bytes read first: footers of files with some dozens of columns and row groups fit.
+const GUESS: u64 = 64 << 10;
+
+/// Footer length and magic number.
+const TAIL_LEN: usize = 8;
+
+impl Tail {
+    /// The first stage, for a file of `file_len` bytes.
+    ///
+    /// # Errors
+    /// `Malformed(Container)` if no file can be so short.
+    pub fn new(file_len: u64) -> Result<Self> {
+        if file_len < 12 {
+            return Err(Error::mismatch(
+                Spec::Container,
+                "length of the file in bytes",
+                "at least 12",
+                file_len,
+            ));
+        }
+        let end = file_len.saturating_sub(GUESS)..file_len;
+        let head = (end.start > 0).then_some(0..4);
+        Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
+    }
+
+    /// The bytes wanted: the magic number at the head, and the end of the file, in one range if they lie close.
+    pub fn needs(&self) -> &[Range<u64>] {
+        &self.need
+    }
+
+    /// Takes the bytes wanted.
+    ///
+    /// # Errors
+    /// `Malformed(Container)` if they do not end as a Parquet file ends, `Crypto` if the footer is encrypted, `Limit(Footer)` if it is too long.
+    pub fn supply(self, bytes: &[Bytes], limits: &Limits) -> Result<FooterTail> {
+        let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
+            return Err(Error::usage("Tail::supply was given no bytes"));
+        };
+        let mut have = end.clone();
+        let Some((_, &end)) = end.split_last_chunk::<TAIL_LEN>() else {
+            return Err(Error::malformed(Spec::Container, "fewer bytes were supplied than the tail has"));
+        };
+        let tail = format_tail::parse(&end, self.file_len)?;
+        if !head.starts_with(&end[4..]) {
+            return Err(Error::mismatch(
+                Spec::Container,
+                "magic number at the head",
+                end[4..].escape_ascii(),
+                head[..4.min(head.len())].escape_ascii(),
+            ));
+        }
+        have.truncate(have.len() - TAIL_LEN);
+        if tail.encrypted {
+            return Err(Error::crypto(
+                "the footer is encrypted: this file needs keys, and reading encrypted files is not supported yet",
+            ));
+        }
+        if u64::from(tail.footer_len) > limits.footer_bytes {
+            return Err(Error::limit(
+                LimitKind::Footer,
+                format_args!(
+                    "a footer of {} bytes; Limits::footer_bytes allows {}",
+                    tail.footer_len, limits.footer_bytes
+                ),
+            ));
+        }
+        let footer_len = tail.footer_len as usize;
+        // `parse` has compared the length with that of the file.
+        let footer_end = self.file_len - TAIL_LEN as u64;
+        let footer_start = footer_end - footer_len as u64;
+        let have_start = footer_end - have.len() as u64;
+        let need = (footer_start < have_start).then_some(footer_start..have_start);
+        Ok(FooterTail { need, have, footer_len })
+    }
+}
+
+impl FooterTail {
+    /// The bytes wanted: the part of the footer that the guess missed, `None` if it missed nothing.
+    pub fn needs(&self) -> Option<Range<u64>> {
+        self.need.clone()
+    }
+
+    /// Takes the bytes wanted (none if nothing was) and parses the footer.
+    ///
+    /// # Errors
+    /// `Malformed` if the footer is not what the format says.
+    pub fn supply(self, missing: Option<Bytes>, limits: &Limits) -> Result<Footer> {
+        let footer = match missing {
+            None => self.have.slice(self.have.len().saturating_sub(self.footer_len)..),
+            Some(front) => [&front[..], &self.have[..]].concat().into(),
+        };
+        if footer.len() != self.footer_len {
+            return Err(Error::mismatch(
+                Spec::Container,
+                "bytes of the footer",
+                self.footer_len,
+                footer.len(),
+            ));
+        }
+        Footer::parse(footer, limits)
+    }
+}

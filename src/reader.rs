@@ -1,0 +1,380 @@
+//! [`Reader`]: a file, and what is wanted of it.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::io::{Parallel, Pool, Progress, Serial, Source, open_footer};
+use crate::limits::Limits;
+use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+use crate::schema::{Dictionaries, MatchBy, Projection};
+
+/// A Parquet file that is open, and what is wanted of it.
+///
+/// Cheap to clone, and shared freely: the footer is parsed once, and reading does not change the reader.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+///
+/// let reader = Reader::open("testdata/trips.parquet")?;
+/// println!("{} rows of {}", reader.rows()?, reader.schema()?);
+/// for batch in reader.batches()? {
+///     println!("{} rows", batch?.num_rows());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Reader {
+    source: Arc<dyn Source>,
+    footer: Footer,
+    file_len: u64,
+    file_name: Option<Arc<str>>,
+    options: ReadOptions,
+    threads: Threads,
+    progress: Progress,
+}
+
+/// Who decodes.
+#[derive(Debug, Clone, Default)]
+pub enum Threads {
+    /// All cores, where the file is large enough for more than one.
+    #[default]
+    Auto,
+    /// This many threads. With 1, the thread that asks for batches decodes them, without any synchronisation.
+    Exactly(usize),
+    /// A pool of the caller's.
+    #[cfg(feature = "parallel")]
+    Pool(Arc<rayon::ThreadPool>),
+}
+
+impl Reader {
+    /// Opens a file by its path.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be read, `Malformed` if it is not a Parquet file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_limits(file, Limits::default())
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// Opens anything that gives ranges of bytes: [`bytes::Bytes`], a [`File`], any [`Source`].
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn new(source: impl Source + 'static) -> Result<Self> {
+        Self::with_limits(source, Limits::default())
+    }
+
+    /// As [`Reader::new`], with caps on what the file may ask for.
+    ///
+    /// # Errors
+    /// As [`Reader::open`], and `Limit` if the footer goes over a cap.
+    pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
+        let source: Arc<dyn Source> = Arc::new(source);
+        let (footer, file_len) = open_footer(&*source, &limits)?;
+        Ok(Self {
+            source,
+            footer,
+            file_len,
+            file_name: None,
+            options: ReadOptions { limits, ..ReadOptions::default() },
+            threads: Threads::Auto,
+            progress: Progress::default(),
+        })
+    }
+
+    /// Reads these columns only, in this order: names, and dotted paths of nested fields.
+    ///
+    /// A name that is a column wins over a path; names that hold dots can be given exactly with [`ReadOptions::projection`].
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such column.
+    pub fn project<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Result<Self> {
+        let names = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
+        self.options.projection = Projection::Names(names);
+        self.plan()?;
+        Ok(self)
+    }
+
+    /// Reads these row groups only, in this order.
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such row group.
+    pub fn row_groups(mut self, row_groups: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let row_groups: Vec<usize> = row_groups.into_iter().collect();
+        for &row_group in &row_groups {
+            self.footer.row_group_rows(row_group)?;
+        }
+        self.options.row_groups = Some(row_groups);
+        Ok(self)
+    }
+
+    /// Skips this many rows.
+    #[must_use]
+    pub fn offset(mut self, rows: u64) -> Self {
+        self.options.offset = rows;
+        self
+    }
+
+    /// Reads at most this many rows.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.options.limit = Some(rows);
+        self
+    }
+
+    /// Gives batches of at most this many rows.
+    #[must_use]
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.options.batch_rows = rows.max(1);
+        self
+    }
+
+    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given out yet.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.limits.memory_bytes = bytes;
+        self
+    }
+
+    /// Decodes with this many threads; 1 keeps everything on the thread that asks.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Threads::Exactly(threads.max(1));
+        self
+    }
+
+    /// Decodes on a pool of the caller's.
+    #[cfg(feature = "parallel")]
+    #[must_use]
+    pub fn pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
+        self.threads = Threads::Pool(pool);
+        self
+    }
+
+    /// Gives strings and bytes as views.
+    #[must_use]
+    pub fn views(mut self, views: bool) -> Self {
+        self.options.arrow.views = views;
+        self
+    }
+
+    /// Keeps these columns dictionary-encoded.
+    #[must_use]
+    pub fn dictionaries(mut self, dictionaries: Dictionaries) -> Self {
+        self.options.arrow.dictionaries = dictionaries;
+        self
+    }
+
+    /// Reads INT96 timestamps in this unit. Default: nanoseconds, which end in the year 2262.
+    #[must_use]
+    pub fn int96(mut self, unit: TimeUnit) -> Self {
+        self.options.arrow.int96 = unit;
+        self
+    }
+
+    /// Reads into this schema: wider types, other orders, columns that the file does not have as nulls.
+    ///
+    /// # Errors
+    /// `Usage`, naming the column, if a type is not reachable without loss.
+    pub fn target(mut self, schema: SchemaRef, match_by: MatchBy) -> Result<Self> {
+        self.options.arrow.target = Some(schema);
+        self.options.arrow.match_by = match_by;
+        self.plan()?;
+        Ok(self)
+    }
+
+    /// What to do with strings that are not UTF-8: an error (the default), or U+FFFD in their place.
+    #[must_use]
+    pub fn lossy_utf8(mut self, lossy: bool) -> Self {
+        self.options.utf8 = if lossy { Utf8::Lossy } else { Utf8::Strict };
+        self
+    }
+
+    /// Does not look whether strings are UTF-8.
+    #[must_use]
+    pub fn trusted_utf8(mut self, trusted: TrustedUtf8) -> Self {
+        self.options.utf8 = Utf8::Trusted(trusted);
+        self
+    }
+
+    /// Whether page checksums are verified where a file has them. Default: yes.
+    #[must_use]
+    pub fn verify_checksums(mut self, verify: bool) -> Self {
+        self.options.verify_checksums = verify;
+        self
+    }
+
+    /// Adds a column that says where each row comes from.
+    #[must_use]
+    pub fn virtual_column(mut self, column: VirtualColumn) -> Self {
+        self.options.virtual_columns.push(column);
+        self
+    }
+
+    /// Replaces all options.
+    #[must_use]
+    pub fn options(mut self, options: ReadOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The name that errors and the file name column give; [`Reader::open`] sets the path.
+    #[must_use]
+    pub fn file_name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.file_name = Some(name.into());
+        self
+    }
+
+    /// The options so far.
+    pub fn read_options(&self) -> &ReadOptions {
+        &self.options
+    }
+
+    /// The metadata of the file.
+    pub fn metadata(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Length of the file, in bytes.
+    pub fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// The Arrow schema of the batches.
+    ///
+    /// # Errors
+    /// `Usage` or `Unsupported`, as [`Reader::batches`].
+    pub fn schema(&self) -> Result<SchemaRef> {
+        Ok(self.plan()?.schema().clone())
+    }
+
+    /// Rows that [`Reader::batches`] will give, from the metadata alone.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn rows(&self) -> Result<u64> {
+        Ok(self.plan()?.rows())
+    }
+
+    /// Counters of the batches that are being read, for whoever wants to watch.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// What the read will do.
+    ///
+    /// # Errors
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
+    pub fn plan(&self) -> Result<Plan> {
+        self.footer
+            .plan(&self.options, self.file_len, self.file_name.clone())
+            .map_err(|e| self.name(e))
+    }
+
+    /// Reads: gives the batches in order.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`]. Faults of the data come with the batches.
+    pub fn batches(&self) -> Result<Batches> {
+        let plan = self.plan()?;
+        let schema = plan.schema().clone();
+        let driver = match self.pool_for(&plan)? {
+            None => Driver::Serial(Box::new(Serial::new(self.source.clone(), plan, self.progress.clone()))),
+            Some(pool) => {
+                Driver::Parallel(Box::new(Parallel::new(self.source.clone(), plan, pool, self.progress.clone())))
+            }
+        };
+        Ok(Batches { schema, driver, file_name: self.file_name.clone() })
+    }
+
+    /// The threads for a plan: none but the caller's where there is little to do.
+    fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
+        match &self.threads {
+            Threads::Exactly(1) => Ok(None),
+            Threads::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+            Threads::Auto => {
+                let small = self.file_len < PARALLEL_FROM || plan.leaves().is_empty();
+                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
+            }
+        }
+    }
+
+    fn name(&self, error: Error) -> Error {
+        match &self.file_name {
+            Some(name) => error.at_file(name.clone()),
+            None => error,
+        }
+    }
+}
+
+/// Below this many bytes a file is decoded sooner than threads are woken.
+const PARALLEL_FROM: u64 = 256 << 10;
+
+/// The batches of a read, in order. After an error there are no more.
+///
+/// Dropping it stops the work that is under way.
+pub struct Batches {
+    schema: SchemaRef,
+    driver: Driver,
+    file_name: Option<Arc<str>>,
+}
+
+enum Driver {
+    Serial(Box<Serial>),
+    Parallel(Box<Parallel>),
+    Done,
+}
+
+impl Batches {
+    /// The next batch with our own error; `None` after the last.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the data, and where.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let next = match &mut self.driver {
+            Driver::Serial(serial) => serial.next_batch(),
+            Driver::Parallel(parallel) => parallel.next_batch(),
+            Driver::Done => Ok(None),
+        };
+        if !matches!(next, Ok(Some(_))) {
+            self.driver = Driver::Done;
+        }
+        next.map_err(|e| match &self.file_name {
+            Some(name) => e.at_file(name.clone()),
+            None => e,
+        })
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().map_err(ArrowError::from).transpose()
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}

@@ -1,0 +1,252 @@
+//! A bitmap that grows: validity, booleans, selections. The first bit is the lowest of the first byte, as in Arrow and in the format.
+
+/// Bits in words of 64; those beyond the length are 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// Number of bits.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no bit.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes room for `n` more bits.
+    pub fn reserve(&mut self, n: usize) {
+        let words = (self.len + n).div_ceil(64);
+        self.words.reserve(words.saturating_sub(self.words.len()));
+    }
+
+    /// The bit at `i`; false beyond the end.
+    #[inline]
+    pub fn get(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 != 0)
+    }
+
+    /// The 64 bits from `at` on, the first in the lowest; 0 beyond the end.
+    #[inline]
+    pub fn word_at(&self, at: usize) -> u64 {
+        let (word, shift) = (at / 64, at % 64);
+        let low = self.words.get(word).map_or(0, |w| w >> shift);
+        if shift == 0 {
+            return low;
+        }
+        low | self.words.get(word + 1).map_or(0, |w| w << (64 - shift))
+    }
+
+    /// Appends `n` times `bit`.
+    pub fn append_run(&mut self, bit: bool, n: usize) {
+        let end = self.len + n;
+        let fill = if bit { u64::MAX } else { 0 };
+        if bit && !self.len.is_multiple_of(64) {
+            if let Some(last) = self.words.last_mut() {
+                *last |= u64::MAX << (self.len % 64);
+            }
+        }
+        self.words.resize(end.div_ceil(64), fill);
+        self.len = end;
+        self.clear_tail();
+    }
+
+    /// Appends the `n` lowest bits of `word`; `n` is at most 64.
+    #[inline]
+    pub fn append_word(&mut self, word: u64, n: usize) {
+        debug_assert!(n <= 64, "a word has 64 bits");
+        if n == 0 {
+            return;
+        }
+        let word = word & (u64::MAX >> (64 - n));
+        let shift = self.len % 64;
+        if shift == 0 {
+            self.words.push(word);
+        } else {
+            if let Some(last) = self.words.last_mut() {
+                *last |= word << shift;
+            }
+            if shift + n > 64 {
+                self.words.push(word >> (64 - shift));
+            }
+        }
+        self.len += n;
+    }
+
+    /// Appends `n` bits that begin at bit `offset` of `bytes`; bits that are not there are 0.
+    pub fn append_bits(&mut self, bytes: &[u8], offset: usize, n: usize) {
+        self.reserve(n);
+        let bytes = bytes.get(offset / 8..).unwrap_or_default();
+        let shift = offset % 8;
+        let mut at = 0;
+        while at < n {
+            let word = load(bytes, at / 8);
+            let word = if shift == 0 {
+                word
+            } else {
+                let next = bytes.get(at / 8 + 8).copied().unwrap_or(0);
+                word >> shift | u64::from(next) << (64 - shift)
+            };
+            self.append_word(word, (n - at).min(64));
+            at += 64;
+        }
+    }
+
+    /// How many bits of `range` are set.
+    pub fn count_ones(&self, range: std::ops::Range<usize>) -> usize {
+        let mut ones = 0;
+        let mut at = range.start;
+        while at < range.end {
+            let n = (range.end - at).min(64);
+            ones += (self.word_at(at) & (u64::MAX >> (64 - n))).count_ones() as usize;
+            at += 64;
+        }
+        ones
+    }
+
+    /// Moves the bits from `start` on to the set bits of `validity[first..first + slots]`; the others become 0.
+    pub fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
+        let dense: Vec<u64> = (start..self.len).step_by(64).map(|at| self.word_at(at)).collect();
+        self.truncate(start);
+        let dense = Self { len: dense.len() * 64, words: dense };
+        let mut from = 0;
+        for at in (0..slots).step_by(64) {
+            let n = (slots - at).min(64);
+            let valid = validity.word_at(first + at) & (u64::MAX >> (64 - n));
+            self.append_word(deposit(dense.word_at(from), valid), n);
+            from += valid.count_ones() as usize;
+        }
+    }
+
+    /// Cuts to `len` bits.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.words.truncate(len.div_ceil(64));
+            self.len = len;
+            self.clear_tail();
+        }
+    }
+
+    /// Forgets all bits, keeps the memory.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.len = 0;
+    }
+
+    /// The words, and the number of bits.
+    pub fn into_words(self) -> (Vec<u64>, usize) {
+        (self.words, self.len)
+    }
+
+    fn clear_tail(&mut self) {
+        let used = self.len % 64;
+        if used != 0 {
+            if let Some(last) = self.words.last_mut() {
+                *last &= u64::MAX >> (64 - used);
+            }
+        }
+    }
+}
+
+/// The 8 bytes at `at`; 0 where there are none.
+#[inline]
+fn load(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    if let Some(word) = rest.first_chunk::<8>() {
+        return u64::from_le_bytes(*word);
+    }
+    let mut word = [0; 8];
+    word[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(word)
+}
+
+/// Puts the low bits of `bits` at the set bits of `mask`, in order.
+fn deposit(bits: u64, mask: u64) -> u64 {
+    if mask == u64::MAX {
+        return bits;
+    }
+    let (mut bits, mut mask, mut out) = (bits, mask, 0);
+    while mask != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        out |= lowest * (bits & 1);
+        bits >>= 1;
+        mask ^= lowest;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(bitmap: &Bitmap) -> Vec<bool> {
+        (0..bitmap.len()).map(|i| bitmap.get(i)).collect()
+    }
+
+    #[test]
+    fn grows_like_a_vector_of_bools() {
+        let seed = 3;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let bytes: Vec<u8> = (0..64).map(|_| rng.u8(..)).collect();
+        for _ in 0..200 {
+            let (mut bitmap, mut naive) = (Bitmap::default(), Vec::new());
+            for _ in 0..rng.usize(1..8) {
+                match rng.usize(0..4) {
+                    0 => {
+                        let (bit, n) = (rng.bool(), rng.usize(0..150));
+                        bitmap.append_run(bit, n);
+                        naive.extend(std::iter::repeat_n(bit, n));
+                    }
+                    1 => {
+                        let (word, n) = (rng.u64(..), rng.usize(0..=64));
+                        bitmap.append_word(word, n);
+                        naive.extend((0..n).map(|i| word >> i & 1 != 0));
+                    }
+                    2 => {
+                        let (offset, n) = (rng.usize(0..100), rng.usize(0..400));
+                        bitmap.append_bits(&bytes, offset, n);
+                        naive.extend((offset..offset + n).map(|i| bytes[i / 8] >> (i % 8) & 1 != 0));
+                    }
+                    _ => {
+                        let len = rng.usize(0..=naive.len());
+                        bitmap.truncate(len);
+                        naive.truncate(len);
+                    }
+                }
+                assert_eq!(bits(&bitmap), naive, "seed {seed}");
+                let a = rng.usize(0..=naive.len());
+                let b = rng.usize(a..=naive.len());
+                assert_eq!(bitmap.count_ones(a..b), naive[a..b].iter().filter(|b| **b).count());
+            }
+        }
+    }
+
+    #[test]
+    fn spreads_bits_to_their_slots() {
+        let seed = 4;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..200 {
+            let (mut bitmap, mut validity) = (Bitmap::default(), Bitmap::default());
+            let (before, first, slots) = (rng.usize(0..70), rng.usize(0..70), rng.usize(0..200));
+            (0..before).for_each(|_| bitmap.append_run(rng.bool(), 1));
+            (0..first).for_each(|_| validity.append_run(rng.bool(), 1));
+            let mut expected = bits(&bitmap);
+            for _ in 0..slots {
+                let valid = rng.bool();
+                validity.append_run(valid, 1);
+                let bit = valid && rng.bool();
+                if valid {
+                    bitmap.append_run(bit, 1);
+                }
+                expected.push(bit);
+            }
+            bitmap.spread(before, &validity, first, slots);
+            assert_eq!(bits(&bitmap), expected, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Spreads dense values to their slots, in place, from the back.
+//!
+//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word a select without branches from a copy of its values.
+
+use super::bitmap::Bitmap;
+
+/// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots of nulls become 0.
+///
+/// Afterwards `values` has `start + slots` values.
+///
+/// # Panics
+/// If there are not as many values from `start` on as bits are set.
+pub fn spread<T: Copy + Default>(
+    values: &mut Vec<T>,
+    start: usize,
+    validity: &Bitmap,
+    first: usize,
+    slots: usize,
+) {
+    let dense = values.len() - start;
+    values.resize(start + slots, T::default());
+    let region = &mut values[start..];
+    let mut from = dense;
+    for at in (0..slots.next_multiple_of(64)).step_by(64).rev() {
+        let n = (slots - at).min(64);
+        let word = validity.word_at(first + at) & (u64::MAX >> (64 - n));
+        let ones = word.count_ones() as usize;
+        from -= ones;
+        if from == at && word == u64::MAX >> (64 - n) {
+            // Every slot before is valid too: nothing moves any more.
+            return;
+        }
+        if ones == n {
+            region.copy_within(from..from + ones, at);
+        } else if ones == 0 {
+            region[at..at + n].fill(T::default());
+        } else {
+            let mut block = [T::default(); 64];
+            block[..ones].copy_from_slice(&region[from..from + ones]);
+            let mut next = 0usize;
+            for (i, slot) in region[at..at + n].iter_mut().enumerate() {
+                let bit = word >> i & 1;
+                let value = block[next & 63];
+                *slot = if bit != 0 { value } else { T::default() };
+                next += bit as usize;
+            }
+        }
+    }
+    assert_eq!(from, 0, "as many values as bits are set");
+}
+
+/// As [`spread`] for the ends of byte strings: a null ends where the value before it does, which `ends[start - 1]` says for the first.
+///
+/// # Panics
+/// If `start` is 0, or there are not as many ends from `start` on as bits are set.
+pub fn spread_ends<T: Copy + Default>(
+    ends: &mut Vec<T>,
+    start: usize,
+    validity: &Bitmap,
+    first: usize,
+    slots: usize,
+) {
+    let dense = ends.len() - start;
+    ends.resize(start + slots, T::default());
+    // Index 0 is the end before the first slot.
+    let region = &mut ends[start - 1..];
+    let mut from = dense;
+    for at in (0..slots.next_multiple_of(64)).step_by(64).rev() {
+        let n = (slots - at).min(64);
+        let word = validity.word_at(first + at) & (u64::MAX >> (64 - n));
+        let ones = word.count_ones() as usize;
+        from -= ones;
+        if ones == n {
+            region.copy_within(from + 1..from + 1 + ones, at + 1);
+        } else {
+            let mut block = [T::default(); 65];
+            block[..=ones].copy_from_slice(&region[from..=from + ones]);
+            let mut next = 0usize;
+            for (i, slot) in region[at + 1..at + 1 + n].iter_mut().enumerate() {
+                next += (word >> i & 1) as usize;
+                *slot = block[next.min(64)];
+            }
+        }
+    }
+    assert_eq!(from, 0, "as many ends as bits are set");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validity(rng: &mut fastrand::Rng, first: usize, slots: usize) -> Bitmap {
+        let mut bitmap = Bitmap::default();
+        bitmap.append_run(true, first);
+        while bitmap.len() < first + slots {
+            let n = rng.usize(1..100).min(first + slots - bitmap.len());
+            match rng.usize(0..3) {
+                0 => bitmap.append_run(rng.bool(), n),
+                _ => (0..n).for_each(|_| bitmap.append_run(rng.bool(), 1)),
+            }
+        }
+        bitmap
+    }
+
+    #[test]
+    fn values_stand_at_their_slots() {
+        let seed = 5;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..500 {
+            let (start, first, slots) = (rng.usize(0..50), rng.usize(0..100), rng.usize(0..400));
+            let bitmap = validity(&mut rng, first, slots);
+            let mut values: Vec<u32> = (0..start as u32).collect();
+            let mut expected = values.clone();
+            for i in 0..slots {
+                let valid = bitmap.get(first + i);
+                if valid {
+                    values.push(1000 + i as u32);
+                }
+                expected.push(if valid { 1000 + i as u32 } else { 0 });
+            }
+            spread(&mut values, start, &bitmap, first, slots);
+            assert_eq!(values, expected, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn nulls_end_where_the_value_before_ends() {
+        let seed = 6;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..500 {
+            let (first, slots) = (rng.usize(0..100), rng.usize(0..400));
+            let bitmap = validity(&mut rng, first, slots);
+            let (mut ends, mut expected, mut end) = (vec![9u32], vec![9u32], 9);
+            for i in 0..slots {
+                if bitmap.get(first + i) {
+                    end += 1 + rng.u32(0..5);
+                    ends.push(end);
+                }
+                expected.push(end);
+            }
+            spread_ends(&mut ends, 1, &bitmap, first, slots);
+            assert_eq!(ends, expected, "seed {seed}");
+        }
+    }
+}

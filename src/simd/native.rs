@@ -1,0 +1,56 @@
+//! Words from little-endian bytes, without a zeroed buffer in between.
+
+/// A word that any bytes of its size are a value of.
+pub trait Native: Copy + Default + Send + Sync + 'static + sealed::Sealed {
+    /// From little-endian to the order of this machine.
+    fn from_little_endian(self) -> Self;
+}
+
+mod sealed {
+    /// Integers only: every pattern of their bytes is a value.
+    pub trait Sealed {}
+    impl Sealed for i32 {}
+    impl Sealed for i64 {}
+}
+
+impl Native for i32 {
+    fn from_little_endian(self) -> Self {
+        Self::from_le(self)
+    }
+}
+
+impl Native for i64 {
+    fn from_little_endian(self) -> Self {
+        Self::from_le(self)
+    }
+}
+
+/// Appends the little-endian words of `bytes`; a rest that is no whole word is left out.
+pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
+    let n = bytes.len() / size_of::<T>();
+    out.reserve(n);
+    let start = out.len();
+    let target = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+    // SAFETY: `reserve` made room for `n` words behind the length, which is `n * size_of::<T>()` bytes, and `bytes` has at least as many;
+    // `out` is borrowed mutably, so that the two do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, n * size_of::<T>()) };
+    // SAFETY: the `n` words behind the old length are written, and any bytes are a value of `T` (`Native` is sealed).
+    unsafe { out.set_len(start + n) };
+    if cfg!(target_endian = "big") {
+        for word in out.iter_mut().skip(start) {
+            *word = word.from_little_endian();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appends_whole_words() {
+        let mut out = vec![9i32];
+        append_le(&[1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 7], &mut out);
+        assert_eq!(out, [9, 1, -2]);
+    }
+}

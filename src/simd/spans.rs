@@ -1,0 +1,199 @@
+//! From spans to the bytes and offsets, or the views, of an Arrow array of strings.
+
+use crate::encoding::Span;
+
+/// Bytes copied at a time: most strings are shorter, so that one load and one store does.
+const STEP: usize = 16;
+
+/// Appends the payload of every span, end to end.
+///
+/// # Panics
+/// If a span reaches beyond `source`.
+pub fn append_payload(source: &[u8], spans: &[Span], out: &mut Vec<u8>) {
+    let total: usize = spans.iter().map(|span| span.len as usize).sum();
+    let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
+    assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
+    // The last copy may write up to a step beyond its value.
+    grow(out, total + STEP);
+    let mut to = out.len();
+    let target = out.as_mut_ptr();
+    // The last start from which a whole step can be read.
+    let last_step = source.len().checked_sub(STEP);
+    for span in spans {
+        let (start, len) = (span.start as usize, span.len as usize);
+        if len <= STEP && last_step.is_some_and(|last| start <= last) {
+            // SAFETY: `start + STEP <= source.len()`, and `out` has room for `total + STEP` bytes behind its length, of which at most `total`
+            // lie before `to + len`; the two do not overlap, as `out` is borrowed mutably.
+            unsafe { copy_step(source.as_ptr().add(start), target.add(to)) };
+        } else {
+            // SAFETY: `start + len <= source.len()` (asserted for all spans), and `to + len` is at most the length plus `total`.
+            unsafe { std::ptr::copy_nonoverlapping(source.as_ptr().add(start), target.add(to), len) };
+        }
+        to += len;
+    }
+    // SAFETY: the loop has written every byte from the old length up to `to`, and there is room for them.
+    unsafe { out.set_len(to) };
+}
+
+/// Copies 16 bytes.
+///
+/// # Safety
+/// Both pointers must have 16 bytes, and the two stretches must not overlap.
+#[inline(always)]
+unsafe fn copy_step(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller vouches for 16 readable bytes; any bytes are a value of the array.
+    let step = unsafe { from.cast::<[u8; STEP]>().read_unaligned() };
+    // SAFETY: the caller vouches for 16 writable bytes.
+    unsafe { to.cast::<[u8; STEP]>().write_unaligned(step) };
+}
+
+/// Makes room for `more` bytes, at least doubling, as one batch calls often.
+fn grow(out: &mut Vec<u8>, more: usize) {
+    if out.capacity() - out.len() < more {
+        out.reserve(more.max(4096));
+    }
+}
+
+/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, if one is beyond `i32::MAX`.
+///
+/// # Panics
+/// If there is no offset yet.
+#[must_use]
+pub fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Option<()> {
+    let last = *offsets.last().expect("an array of offsets begins with one");
+    let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
+    i32::try_from(total).ok()?.checked_add(last)?;
+    let mut end = last;
+    offsets.extend(spans.iter().map(|span| {
+        // No end is beyond the last one, which fits.
+        end = end.wrapping_add(span.len.cast_signed());
+        end
+    }));
+    Some(())
+}
+
+/// As [`append_offsets_i32`], with 64 bits.
+///
+/// # Panics
+/// If there is no offset yet.
+#[must_use]
+pub fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> {
+    let last = *offsets.last().expect("an array of offsets begins with one");
+    let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
+    i64::try_from(total).ok()?.checked_add(last)?;
+    let mut end = last;
+    offsets.extend(spans.iter().map(|span| {
+        end = end.wrapping_add(i64::from(span.len));
+        end
+    }));
+    Some(())
+}
+
+/// The longest value that lies in the view itself.
+const INLINE: usize = 12;
+
+/// Appends an Arrow view of every span: values of up to 12 bytes lie in the view, others are a prefix, the number of their buffer, and
+/// their place in it, which is `base` plus their start.
+///
+/// ```text
+/// | len u32 | up to 12 bytes, then zeros            |
+/// | len u32 | first 4 bytes | buffer u32 | offset u32 |
+/// ```
+///
+/// # Panics
+/// If a span reaches beyond `source`.
+pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &mut Vec<u128>) {
+    out.reserve(spans.len());
+    for span in spans {
+        let (start, len) = (span.start as usize, span.len as usize);
+        let view = if len <= INLINE {
+            let rest = &source[start..];
+            let bytes = match rest.first_chunk::<STEP>() {
+                Some(step) => u128::from_le_bytes(*step),
+                None => {
+                    let mut step = [0; STEP];
+                    step[..rest.len()].copy_from_slice(rest);
+                    u128::from_le_bytes(step)
+                }
+            };
+            let inline = bytes & ((1u128 << (8 * len)) - 1);
+            assert!(start + len <= source.len(), "spans lie within their source");
+            inline << 32 | u128::from(span.len)
+        } else {
+            let value = &source[start..start + len];
+            let prefix = value.first_chunk::<4>().map_or(0, |prefix| u32::from_le_bytes(*prefix));
+            u128::from(span.len)
+                | u128::from(prefix) << 32
+                | u128::from(buffer) << 64
+                | u128::from(base + span.start) << 96
+        };
+        out.push(view);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random_spans(rng: &mut fastrand::Rng, len: usize, n: usize) -> Vec<Span> {
+        (0..n)
+            .map(|_| {
+                let start = rng.usize(0..=len);
+                let most = (len - start).min(if rng.bool() { 12 } else { 60 });
+                Span { start: start as u32, len: rng.usize(0..=most) as u32 }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn payload_and_offsets_are_those_of_the_naive_twin() {
+        let seed = 8;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let len = rng.usize(0..200);
+            let source: Vec<u8> = (0..len).map(|_| rng.u8(..)).collect();
+            let n = rng.usize(0..40);
+            let spans = random_spans(&mut rng, len, n);
+            let mut out = vec![1, 2, 3];
+            append_payload(&source, &spans, &mut out);
+            let expected: Vec<u8> = spans.iter().flat_map(|s| s.slice(&source).to_vec()).collect();
+            assert_eq!(out[..3], [1, 2, 3]);
+            assert_eq!(out[3..], expected, "seed {seed}");
+            let (mut narrow, mut wide) = (vec![5], vec![5]);
+            append_offsets_i32(&spans, &mut narrow).unwrap();
+            append_offsets_i64(&spans, &mut wide).unwrap();
+            assert_eq!(narrow.last().copied().map(i64::from), wide.last().copied());
+            assert_eq!(wide.last(), Some(&(5 + expected.len() as i64)));
+            assert_eq!(narrow.len(), n + 1);
+        }
+    }
+
+    #[test]
+    fn offsets_that_overflow_append_nothing() {
+        let mut offsets = vec![i32::MAX - 1];
+        assert_eq!(append_offsets_i32(&[Span { start: 0, len: 2 }], &mut offsets), None);
+        assert_eq!(append_offsets_i32(&[Span { start: 0, len: u32::MAX }], &mut offsets), None);
+        assert_eq!(offsets.len(), 1);
+        append_offsets_i32(&[Span { start: 0, len: 1 }], &mut offsets).unwrap();
+        assert_eq!(offsets, [i32::MAX - 1, i32::MAX]);
+    }
+
+    #[test]
+    fn views_say_what_arrow_makes_of_the_values() {
+        use arrow_array::BinaryViewArray;
+        use arrow_buffer::Buffer;
+        let seed = 9;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..100 {
+            let source: Vec<u8> = (0..rng.usize(0..120)).map(|_| rng.u8(..)).collect();
+            let n = rng.usize(0..40);
+            let spans = random_spans(&mut rng, source.len(), n);
+            let mut views = Vec::new();
+            make_views(&source, &spans, 0, 0, &mut views);
+            let array = BinaryViewArray::try_new(views.into(), vec![Buffer::from_vec(source.clone())], None).unwrap();
+            for (i, span) in spans.iter().enumerate() {
+                assert_eq!(array.value(i), span.slice(&source), "seed {seed}");
+            }
+        }
+    }
+}
