@@ -1,0 +1,88 @@
+//! A column chunk: the pages of one leaf in one row group, and what the footer says of them.
+//!
+//! Spec: `parquet.thrift`, README.md "Column chunks". The bulk of a wide footer; read on demand by `read::row_group`.
+//! Offsets are absolute in the file and unchecked here: `read::plan` holds them against the file's length.
+//! Trap: `dictionary_page_offset` and `index_page_offset` may be 0, which means absent.
+
+use super::crypto::ColumnCryptoMetaData;
+use super::enums::{CompressionCodec, Encoding, PageType, Type};
+use super::file::KeyValue;
+use super::statistics::{GeospatialStatistics, SizeStatistics, Statistics};
+use crate::thrift::derive::thrift;
+
+thrift! {
+    /// Where a column chunk, its metadata and its indexes are.
+    pub struct ColumnChunk {
+        /// Another file that holds the chunk; only in `_metadata` summaries, never followed.
+        1 optional file_path: String,
+        /// Deprecated: where a copy of the metadata stands in the file, or anything else.
+        2 required file_offset: i64,
+        /// What is in the chunk; absent if it is encrypted with a key of its own.
+        3 optional meta_data: ColumnMetaData,
+        /// Where the offset index begins.
+        4 optional offset_index_offset: i64,
+        /// Bytes of the offset index.
+        5 optional offset_index_length: i32,
+        /// Where the column index begins.
+        6 optional column_index_offset: i64,
+        /// Bytes of the column index.
+        7 optional column_index_length: i32,
+        /// How the chunk is encrypted, if it is.
+        8 optional crypto_metadata: ColumnCryptoMetaData,
+        /// `meta_data`, encrypted with the key of the column.
+        9 optional encrypted_column_metadata: Vec<u8>,
+    }
+}
+
+thrift! {
+    /// What is in a column chunk.
+    pub struct ColumnMetaData {
+        /// Physical type; that of the leaf.
+        1 required r#type: Type,
+        /// All encodings in use, those of the levels included. Nobody may rely on it.
+        2 defaulted encodings: Vec<Encoding>,
+        /// Names from below the root to the leaf.
+        3 required path_in_schema: Vec<String>,
+        /// How the pages are compressed.
+        4 required codec: CompressionCodec,
+        /// Level entries: values, nulls and empty lists.
+        5 required num_values: i64,
+        /// Bytes of all pages uncompressed, headers included.
+        6 required total_uncompressed_size: i64,
+        /// Bytes of all pages as stored, headers and encryption included.
+        7 required total_compressed_size: i64,
+        /// Anything that the writer wished to add.
+        8 optional key_value_metadata: Vec<KeyValue>,
+        /// Where the first data page begins.
+        9 required data_page_offset: i64,
+        /// Not used by the format.
+        10 optional index_page_offset: i64,
+        /// Where the dictionary page begins; 0 is absent too.
+        11 optional dictionary_page_offset: i64,
+        /// Bounds and counts of the chunk.
+        12 optional statistics: Statistics,
+        /// Which pages use which encoding: the only proof that all data pages use the dictionary.
+        13 optional encoding_stats: Vec<PageEncodingStats>,
+        /// Where the bloom filter begins.
+        14 optional bloom_filter_offset: i64,
+        /// Bytes of the bloom filter, its header included.
+        15 optional bloom_filter_length: i32,
+        /// Sizes in memory.
+        16 optional size_statistics: SizeStatistics,
+        /// Bounds and kinds of the shapes.
+        17 optional geospatial_statistics: GeospatialStatistics,
+    }
+}
+
+thrift! {
+    /// How many pages of one type use one encoding.
+    #[derive(Eq, Hash)]
+    pub struct PageEncodingStats {
+        /// Type of the pages.
+        1 required page_type: PageType,
+        /// Encoding of their values.
+        2 required encoding: Encoding,
+        /// Number of them.
+        3 required count: i32,
+    }
+}

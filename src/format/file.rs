@@ -1,0 +1,90 @@
+//! The footer: what the whole file says about itself.
+//!
+//! Spec: `parquet.thrift`, README.md "Metadata". The last thing in a file and the first that is read, by `read::footer`.
+//! Reading all of it costs time for every column chunk; [`FooterIndex`](super::FooterIndex) reads only what is asked for.
+//! Trap: `num_rows` is wrong in some old files; the row groups are right.
+
+use super::column::ColumnChunk;
+use super::crypto::EncryptionAlgorithm;
+use super::schema::SchemaElement;
+use crate::thrift::derive::thrift;
+
+thrift! {
+    /// The footer.
+    pub struct FileMetaData {
+        /// 1 or 2, which mean the same.
+        1 required version: i32,
+        /// The schema tree, depth-first; the first element is the root.
+        2 required schema: Vec<SchemaElement>,
+        /// Rows in all row groups, if the writer was right.
+        3 required num_rows: i64,
+        /// The row groups, in the order of their rows.
+        4 required row_groups: Vec<RowGroup>,
+        /// Anything that the writer wished to add; keys may occur twice.
+        5 optional key_value_metadata: Vec<KeyValue>,
+        /// The writer: `app version X.Y.Z (build HASH)`, or any other text.
+        6 optional created_by: String as text,
+        /// The order of the bounds in statistics, one for each leaf.
+        7 optional column_orders: Vec<ColumnOrder>,
+        /// How columns are encrypted, where the footer is not.
+        8 optional encryption_algorithm: EncryptionAlgorithm,
+        /// Which key signed the footer, where it is not encrypted.
+        9 optional footer_signing_key_metadata: Vec<u8>,
+    }
+}
+
+thrift! {
+    /// A horizontal slice of the file: one column chunk for every leaf.
+    pub struct RowGroup {
+        /// The column chunks, in the order of the leaves.
+        1 required columns: Vec<ColumnChunk>,
+        /// Bytes of all column chunks, uncompressed.
+        2 required total_byte_size: i64,
+        /// Rows in every column chunk.
+        3 required num_rows: i64,
+        /// How the rows are sorted, by claim of the writer.
+        4 optional sorting_columns: Vec<SortingColumn>,
+        /// Where the first page begins; wrong in some files, never relied on.
+        5 optional file_offset: i64,
+        /// Bytes of all column chunks, as stored.
+        6 optional total_compressed_size: i64,
+        /// Position among the row groups; part of what encryption authenticates.
+        7 optional ordinal: i16,
+    }
+}
+
+thrift! {
+    /// One key of the sort order of a row group.
+    pub struct SortingColumn {
+        /// Index of the leaf.
+        1 required column_idx: i32,
+        /// Whether large values come first.
+        2 required descending: bool,
+        /// Whether nulls come first.
+        3 required nulls_first: bool,
+    }
+}
+
+thrift! {
+    /// A key and perhaps a value: an absent value differs from an empty one.
+    #[derive(Eq, Hash)]
+    pub struct KeyValue {
+        /// The key.
+        1 required key: String as text,
+        /// The value.
+        2 optional value: String as text,
+    }
+}
+
+thrift! {
+    /// The order in which `min_value` and `max_value` of a leaf are bounds.
+    #[derive(Eq, Hash)]
+    pub union ColumnOrder {
+        /// The order that belongs to the logical or physical type.
+        1 TypeOrder "TYPE_ORDER",
+        /// IEEE 754 total order, for floating point.
+        2 Ieee754TotalOrder "IEEE_754_TOTAL_ORDER",
+        /// The order of time, for INT96 timestamps.
+        3 Int96TimestampOrder "INT96_TIMESTAMP_ORDER",
+    }
+}

@@ -1,0 +1,55 @@
+//! The page index of a column chunk: where its data pages are, and what bounds they have.
+//!
+//! Spec: PageIndex.md, `parquet.thrift`. Fetched by `read::plan` when a filter or a selection wants it.
+//! Both indexes count data pages only, in file order. Whether their lists have one length is for `stats::page_index`.
+//! Trap: the bounds of a page of nulls are empty byte strings, which are also legal bounds of a page of strings.
+
+use super::enums::BoundaryOrder;
+use crate::thrift::derive::thrift;
+
+thrift! {
+    /// Where a data page is, and which row it begins with.
+    #[derive(Eq, Hash)]
+    pub struct PageLocation {
+        /// Where the header of the page begins in the file.
+        1 required offset: i64,
+        /// Bytes of the page as stored, its header included.
+        2 required compressed_page_size: i32,
+        /// First row of the page, counted from the begin of the row group.
+        3 required first_row_index: i64,
+    }
+}
+
+thrift! {
+    /// Where the data pages of a column chunk are.
+    #[derive(Eq, Hash)]
+    pub struct OffsetIndex {
+        /// One for each data page, in file order.
+        1 required page_locations: Vec<PageLocation>,
+        /// Bytes of the BYTE_ARRAY values of each page.
+        2 optional unencoded_byte_array_data_bytes: Vec<i64>,
+    }
+}
+
+thrift! {
+    /// Bounds and counts of the data pages of a column chunk; every list has one entry for each page.
+    #[derive(Eq, Hash)]
+    pub struct ColumnIndex {
+        /// Whether the page has no values at all.
+        1 required null_pages: Vec<bool>,
+        /// Lower bounds; empty for pages of nulls.
+        2 required min_values: Vec<Vec<u8>>,
+        /// Upper bounds; empty for pages of nulls.
+        3 required max_values: Vec<Vec<u8>>,
+        /// Whether the bounds are sorted.
+        4 required boundary_order: BoundaryOrder,
+        /// Nulls in each page.
+        5 optional null_counts: Vec<i64>,
+        /// Repetition level histograms of all pages, one after the other.
+        6 optional repetition_level_histograms: Vec<i64>,
+        /// Definition level histograms of all pages, one after the other.
+        7 optional definition_level_histograms: Vec<i64>,
+        /// NaNs in each page.
+        8 optional nan_counts: Vec<i64>,
+    }
+}

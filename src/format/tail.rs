@@ -1,0 +1,116 @@
+//! The last eight bytes of a file: how long the footer is, and whether it is encrypted.
+//!
+//! Spec: README.md, "File format". Used by `read::tail`, which fetches the bytes and checks the leading magic too.
+//!
+//! ```text
+//!  | footer length, u32 little-endian | PAR1 or PARE |
+//! ```
+//!
+//! Trap: the length is unsigned, and what it claims must lie between the leading magic and these eight bytes.
+
+use crate::error::{Error, Result, Spec};
+
+/// First and last four bytes of a file whose footer is in plain.
+pub const MAGIC: [u8; 4] = *b"PAR1";
+
+/// First and last four bytes of a file whose footer is encrypted.
+pub const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
+
+/// Bytes behind the footer: its length and the magic.
+pub const TAIL_LEN: usize = 8;
+
+/// The shortest file: both magics and a footer length.
+pub const MIN_FILE_LEN: u64 = 12;
+
+/// What the last eight bytes say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Bytes of the footer, which ends where the last eight bytes begin.
+    pub footer_len: u32,
+    /// Whether the footer is encrypted.
+    pub encrypted: bool,
+}
+
+/// Reads the last eight bytes of a file of `file_len` bytes.
+///
+/// # Errors
+/// `Malformed(Container)` if the file is too short, the magic is another one, or the footer would begin before the file does.
+pub fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
+    if file_len < MIN_FILE_LEN {
+        return Err(Error::mismatch(
+            Spec::Container,
+            "bytes in the file",
+            format_args!("at least {MIN_FILE_LEN}"),
+            file_len,
+        ));
+    }
+    let [l0, l1, l2, l3, magic @ ..] = *last8;
+    let encrypted = match magic {
+        MAGIC => false,
+        MAGIC_ENCRYPTED => true,
+        _ => {
+            return Err(Error::mismatch(
+                Spec::Container,
+                "the last four bytes, not a Parquet file",
+                "PAR1 or PARE",
+                magic.escape_ascii(),
+            ));
+        }
+    };
+    let footer_len = u32::from_le_bytes([l0, l1, l2, l3]);
+    let room = file_len - MIN_FILE_LEN;
+    if u64::from(footer_len) > room {
+        return Err(Error::mismatch(
+            Spec::Container,
+            "footer length",
+            format_args!("at most {room} in a file of {file_len} bytes"),
+            footer_len,
+        ));
+    }
+    Ok(Tail {
+        footer_len,
+        encrypted,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn both_magics_are_known() {
+        let tail = parse(b"\x64\0\0\0PAR1", 112).unwrap();
+        assert_eq!(
+            tail,
+            Tail {
+                footer_len: 100,
+                encrypted: false
+            }
+        );
+        let tail = parse(b"\x64\0\0\0PARE", 1000).unwrap();
+        assert_eq!(
+            tail,
+            Tail {
+                footer_len: 100,
+                encrypted: true
+            }
+        );
+    }
+
+    #[test]
+    fn short_file_bad_magic_and_long_footer_are_malformed_each_by_name() {
+        let cases: [(&[u8; 8], u64, &str); 5] = [
+            (b"\0\0\0\0PAR1", 11, "at least 12"),
+            (b"\0\0\0\0PAR2", 100, "PAR2"),
+            (b"\0\0\0\0\xFF\0AB", 100, "not a Parquet file"),
+            (b"\x65\0\0\0PAR1", 112, "footer length"),
+            (b"\xFF\xFF\xFF\xFFPAR1", 1000, "4294967295"),
+        ];
+        for (bytes, file_len, word) in cases {
+            let error = parse(bytes, file_len).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Container));
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}
