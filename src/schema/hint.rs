@@ -77,7 +77,10 @@ impl Hint {
             MessageHeader::Schema => message.header_as_schema()?,
             _ => return None,
         };
-        Some(Open { schema, budget: Cell::new(bytes.len()) })
+        Some(Open {
+            schema,
+            budget: Cell::new(bytes.len()),
+        })
     }
 }
 
@@ -87,12 +90,16 @@ const CONTINUATION: u32 = u32::MAX;
 impl Open<'_> {
     /// Metadata of the schema.
     pub(super) fn metadata(&self) -> HashMap<String, String> {
-        self.key_values(self.schema.custom_metadata()).unwrap_or_default()
+        self.key_values(self.schema.custom_metadata())
+            .unwrap_or_default()
     }
 
     /// The shape of the top-level field at `position` of the file, with what the hint knows better.
     pub(super) fn refine(&self, file: &Schema, position: usize, shape: Shape) -> Shape {
-        let hinted = self.schema.fields().filter(|fields| position < fields.len());
+        let hinted = self
+            .schema
+            .fields()
+            .filter(|fields| position < fields.len());
         match hinted.map(|fields| fields.get(position)) {
             Some(hinted) if hinted.name() == Some(shape.field.name()) => {
                 self.refine_node(file, hinted, shape)
@@ -132,7 +139,9 @@ impl Open<'_> {
         self.take(FIELD_BYTES)?;
         let nullable = shape.field.is_nullable();
         match &mut shape.kind {
-            Kind::Leaf { leaf } => self.leaf_type(file, *leaf, hinted, shape.field.data_type(), nullable),
+            Kind::Leaf { leaf } => {
+                self.leaf_type(file, *leaf, hinted, shape.field.data_type(), nullable)
+            }
             Kind::Struct(children) => {
                 (hinted.type_type() == ipc::Type::Struct_).then_some(())?;
                 let fields = hinted.children()?;
@@ -167,8 +176,12 @@ impl Open<'_> {
                 let sorted = hinted.type_as_map()?.keysSorted();
                 let hinted_entries = only_child(hinted)?;
                 (hinted_entries.type_type() == ipc::Type::Struct_).then_some(())?;
-                let fields = hinted_entries.children().filter(|fields| fields.len() == 2)?;
-                let Kind::Struct(pair) = &mut entries.kind else { return None };
+                let fields = hinted_entries
+                    .children()
+                    .filter(|fields| fields.len() == 2)?;
+                let Kind::Struct(pair) = &mut entries.kind else {
+                    return None;
+                };
                 for (position, child) in pair.iter_mut().enumerate() {
                     let field = fields.get(position.min(1));
                     take_mut(child, |child| self.refine_node(file, field, child));
@@ -197,7 +210,9 @@ impl Open<'_> {
             Some(dictionary) => {
                 let value = Box::new(self.plain_type(hinted)?);
                 // Schema.fbs: a dictionary without index type has signed 32-bit indexes.
-                let index = dictionary.indexType().map_or(Some(DataType::Int32), int_type)?;
+                let index = dictionary
+                    .indexType()
+                    .map_or(Some(DataType::Int32), int_type)?;
                 DataType::Dictionary(Box::new(index), value)
             }
             None if hinted.type_type() == ipc::Type::RunEndEncoded => {
@@ -307,7 +322,10 @@ impl Open<'_> {
     ) -> Option<HashMap<String, String>> {
         let entries = entries?.into_iter();
         let copy = |entry: ipc::KeyValue<'b>| {
-            Some((self.text(entry.key()?)?.to_owned(), self.text(entry.value()?)?.to_owned()))
+            Some((
+                self.text(entry.key()?)?.to_owned(),
+                self.text(entry.value()?)?.to_owned(),
+            ))
         };
         entries.map(copy).collect()
     }
@@ -330,7 +348,10 @@ const FIELD_BYTES: usize = 12;
 const STRING_BYTES: usize = 8;
 
 fn only_child(field: ipc::Field<'_>) -> Option<ipc::Field<'_>> {
-    field.children().filter(|children| children.len() == 1).map(|children| children.get(0))
+    field
+        .children()
+        .filter(|children| children.len() == 1)
+        .map(|children| children.get(0))
 }
 
 fn list_type(hinted: ipc::Field<'_>, item: &FieldRef) -> Option<DataType> {
@@ -363,7 +384,9 @@ fn int_type(int: ipc::Int<'_>) -> Option<DataType> {
 }
 
 fn decimal_type(decimal: ipc::Decimal<'_>) -> Option<DataType> {
-    let precision = u8::try_from(decimal.precision()).ok().filter(|&precision| precision > 0)?;
+    let precision = u8::try_from(decimal.precision())
+        .ok()
+        .filter(|&precision| precision > 0)?;
     let scale = i8::try_from(decimal.scale()).ok()?;
     Some(match (decimal.bitWidth(), precision) {
         (32, ..=9) => DataType::Decimal32(precision, scale),
@@ -386,6 +409,10 @@ fn time_unit(unit: ipc::TimeUnit) -> Option<TimeUnit> {
 
 /// Replaces `shape` by what `refine` makes of it.
 fn take_mut(shape: &mut Shape, refine: impl FnOnce(Shape) -> Shape) {
-    let taken = Shape { field: Arc::clone(&shape.field), levels: shape.levels, kind: Kind::Missing };
+    let taken = Shape {
+        field: Arc::clone(&shape.field),
+        levels: shape.levels,
+        kind: Kind::Missing,
+    };
     *shape = refine(std::mem::replace(shape, taken));
 }

@@ -6,9 +6,9 @@
 //! Trap: the five rules for lists are tried in order, and they look at the group as it is in the file, not at what is left of
 //! it after a projection.
 
+use super::Physical;
 use super::annotation::{self, GroupAnnotation};
 use super::node::{Node, Repetition};
-use super::Physical;
 use crate::error::{Error, Result};
 use crate::format::{ConvertedType, LogicalType};
 
@@ -123,7 +123,10 @@ fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
 fn list(g: Node<'_>) -> Option<Group<'_>> {
     let repeated = repeated_child(g)?;
     let rule = LIST_RULES.iter().find(|rule| (rule.holds)(g, repeated))?;
-    Some(Group::List(List { repeated, element: rule.element }))
+    Some(Group::List(List {
+        repeated,
+        element: rule.element,
+    }))
 }
 
 /// Positions decide, not names: the first child is the key, the second the value. Without a value the map is a set, and reads
@@ -133,7 +136,11 @@ fn map(g: Node<'_>) -> Option<Group<'_>> {
     let mut fields = entries.children();
     match (fields.next(), fields.next(), fields.next()) {
         (Some(key), Some(value), None) if !is_repeated(key) && !key.leaves().is_empty() => {
-            Some(Group::Map(Map { entries, key, value }))
+            Some(Group::Map(Map {
+                entries,
+                key,
+                value,
+            }))
         }
         (Some(_), None, None) => list(g),
         _ => None,

@@ -97,7 +97,12 @@ impl Schema {
                 None if index == 0 => 0,
                 None => {
                     let found = elements.len();
-                    return Err(Error::mismatch(Spec::Schema, "elements in the tree", index, found));
+                    return Err(Error::mismatch(
+                        Spec::Schema,
+                        "elements in the tree",
+                        index,
+                        found,
+                    ));
                 }
             };
             if open.len() > limits.nesting {
@@ -123,7 +128,10 @@ impl Schema {
                 leaves.push(index);
                 leaves_before += 1;
             } else {
-                open.push(Open { node: index, waits_for: child_count(element)? });
+                open.push(Open {
+                    node: index,
+                    waits_for: child_count(element)?,
+                });
             }
             links.push(link);
             while let Some(group) = open.pop_if(|group| group.waits_for == 0) {
@@ -133,13 +141,21 @@ impl Schema {
             }
         }
         if let Some(group) = open.last() {
-            let name = elements.get(group.node as usize).map_or("", |element| &element.name);
+            let name = elements
+                .get(group.node as usize)
+                .map_or("", |element| &element.name);
             return Err(malformed(format_args!(
                 "the schema ends early: group {name:?} lacks {} of its children",
                 group.waits_for
             )));
         }
-        Ok(Self { elements, links, fields, leaves, names: OnceLock::new() })
+        Ok(Self {
+            elements,
+            links,
+            fields,
+            leaves,
+            names: OnceLock::new(),
+        })
     }
 
     /// The node above all fields.
@@ -173,7 +189,9 @@ impl Schema {
     pub fn field_named(&self, name: &str) -> Named {
         let names = self.names.get_or_init(|| Names::new(self));
         let hash = names.state.hash_one(name);
-        let found = names.table.find(hash, |&field| self.field_name(field) == name);
+        let found = names
+            .table
+            .find(hash, |&field| self.field_name(field) == name);
         match found {
             None => Named::None,
             Some(&field) if names.repeated.binary_search(&field).is_ok() => {
@@ -227,7 +245,10 @@ impl Schema {
     }
 
     fn node(&self, index: u32) -> Node<'_> {
-        Node { schema: self, index }
+        Node {
+            schema: self,
+            index,
+        }
     }
 
     fn field_name(&self, field: u32) -> &str {
@@ -267,7 +288,11 @@ impl Names {
             }
         }
         repeated.sort_unstable();
-        Self { state, table, repeated }
+        Self {
+            state,
+            table,
+            repeated,
+        }
     }
 }
 
@@ -300,7 +325,12 @@ impl Link {
 
 /// Whether an element below the root is a leaf, with what a leaf needs.
 fn is_leaf(element: &SchemaElement) -> Result<bool> {
-    let SchemaElement { r#type, num_children, name, .. } = element;
+    let SchemaElement {
+        r#type,
+        num_children,
+        name,
+        ..
+    } = element;
     match (r#type, num_children) {
         // Some writers give leaves a child count of 0, others give groups a type.
         (Some(Type::FixedLenByteArray), None | Some(0)) => match element.type_length {
@@ -312,8 +342,9 @@ fn is_leaf(element: &SchemaElement) -> Result<bool> {
                 length,
             )
             .at_column(name.as_str())),
-            None => Err(malformed("a FIXED_LEN_BYTE_ARRAY has no type_length")
-                .at_column(name.as_str())),
+            None => {
+                Err(malformed("a FIXED_LEN_BYTE_ARRAY has no type_length").at_column(name.as_str()))
+            }
         },
         (Some(_), None | Some(0)) => Ok(true),
         (_, Some(_)) => Ok(false),
@@ -426,7 +457,9 @@ impl<'a> Node<'a> {
             Some(Type::ByteArray) => Physical::ByteArray,
             Some(Type::FixedLenByteArray) => {
                 // Checked when the schema was parsed.
-                let length = element.type_length.and_then(|length| usize::try_from(length).ok());
+                let length = element
+                    .type_length
+                    .and_then(|length| usize::try_from(length).ok());
                 Physical::FixedLenByteArray(length.unwrap_or(0))
             }
             Some(Type::Unknown(number)) => {
@@ -437,7 +470,10 @@ impl<'a> Node<'a> {
                 .at_column(self.path().dotted()));
             }
             None => {
-                return Err(Error::usage(format_args!("{} is not a column", self.path())));
+                return Err(Error::usage(format_args!(
+                    "{} is not a column",
+                    self.path()
+                )));
             }
         };
         Ok(known)
@@ -460,7 +496,11 @@ impl<'a> Node<'a> {
 
     /// The nodes directly below, in order.
     pub fn children(self) -> Children<'a> {
-        Children { schema: self.schema, next: self.index + 1, end: self.link().end }
+        Children {
+            schema: self.schema,
+            next: self.index + 1,
+            end: self.link().end,
+        }
     }
 
     /// The indexes of the leaves at and below the node.
@@ -532,4 +572,287 @@ impl<'a> Iterator for Children<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::schema::samples::{self, Optional, Repeated, Required, col, group, list, schema};
+
+    fn parse(elements: Vec<SchemaElement>) -> Result<Schema> {
+        Schema::parse(elements, &Limits::default())
+    }
+
+    /// A group that claims this many children.
+    fn claims(name: &str, children: i32) -> SchemaElement {
+        SchemaElement {
+            num_children: Some(children),
+            ..samples::element(name)
+        }
+    }
+
+    fn leaf(name: &str) -> SchemaElement {
+        samples::leaf(name, Physical::Int32)
+    }
+
+    #[test]
+    fn levels_leaves_and_paths_of_the_dremel_document() {
+        // README.md, "Nested Encoding", and the Dremel paper, figure 2.
+        let schema = schema([
+            col(Required, Physical::Int64, "DocId"),
+            group(
+                Optional,
+                "Links",
+                [
+                    col(Repeated, Physical::Int64, "Backward"),
+                    col(Repeated, Physical::Int64, "Forward"),
+                ],
+            ),
+            group(
+                Repeated,
+                "Name",
+                [
+                    group(
+                        Repeated,
+                        "Language",
+                        [
+                            col(Required, Physical::ByteArray, "Code"),
+                            col(Optional, Physical::ByteArray, "Country"),
+                        ],
+                    ),
+                    col(Optional, Physical::ByteArray, "Url"),
+                ],
+            ),
+        ]);
+        let expected = [
+            ("DocId", 0, 0, false),
+            ("Links.Backward", 2, 1, true),
+            ("Links.Forward", 2, 1, true),
+            ("Name.Language.Code", 2, 2, false),
+            ("Name.Language.Country", 3, 2, true),
+            ("Name.Url", 2, 1, true),
+        ];
+        assert_eq!(schema.leaves_len(), expected.len());
+        for (index, (path, max_def, max_rep, nullable)) in expected.into_iter().enumerate() {
+            let leaf = schema.leaf(index).unwrap();
+            assert_eq!(leaf.path.dotted(), path);
+            assert_eq!((leaf.max_def, leaf.max_rep), (max_def, max_rep), "{path}");
+            assert_eq!((leaf.index, leaf.nullable), (index, nullable), "{path}");
+        }
+        assert_eq!(schema.leaf(6).unwrap_err().kind(), ErrorKind::Usage);
+        let leaves: Vec<_> = schema.fields().map(Node::leaves).collect();
+        assert_eq!(leaves, [0..1, 1..3, 3..6]);
+        assert_eq!(schema.root().leaves(), 0..6);
+        assert_eq!(schema.root().children().count(), 3);
+    }
+
+    #[test]
+    fn odd_but_readable_trees() {
+        // A leaf that says 0 children, a group that also has a type, groups without children.
+        let elements = vec![
+            claims("root", 4),
+            SchemaElement {
+                num_children: Some(0),
+                ..leaf("a")
+            },
+            SchemaElement {
+                num_children: Some(1),
+                ..leaf("g")
+            },
+            leaf("b"),
+            claims("empty", 0),
+            SchemaElement {
+                repetition_type: None,
+                ..leaf("")
+            },
+        ];
+        let schema = parse(elements).unwrap();
+        let names: Vec<_> = schema.fields().map(Node::name).collect();
+        assert_eq!(names, ["a", "g", "empty", ""]);
+        assert_eq!(schema.leaves_len(), 3);
+        assert_eq!(schema.field(2).unwrap().leaves(), 2..2);
+        assert!(
+            !schema.leaf(2).unwrap().nullable,
+            "no repetition is REQUIRED"
+        );
+
+        let root_only = parse(vec![samples::element("root")]).unwrap();
+        assert_eq!((root_only.fields_len(), root_only.leaves_len()), (0, 0));
+        let empty_root = parse(vec![claims("root", 0)]).unwrap();
+        assert_eq!(empty_root.root().children().count(), 0);
+    }
+
+    #[test]
+    fn broken_trees_are_malformed() {
+        let fixed = |type_length| SchemaElement {
+            type_length,
+            ..samples::leaf("f", Physical::FixedLenByteArray(1))
+        };
+        let broken = [
+            vec![],
+            vec![claims("root", 1)],
+            vec![claims("root", i32::MAX), leaf("a")],
+            vec![claims("root", 1), leaf("a"), leaf("b")],
+            vec![claims("root", 0), leaf("a")],
+            vec![samples::element("root"), leaf("a")],
+            vec![claims("root", -1)],
+            vec![claims("root", 1), claims("g", -1)],
+            vec![
+                claims("root", 1),
+                SchemaElement {
+                    num_children: Some(-1),
+                    ..leaf("a")
+                },
+            ],
+            vec![claims("root", 1), claims("g", 2), leaf("a")],
+            vec![claims("root", 1), samples::element("neither")],
+            vec![claims("root", 1), fixed(None)],
+            vec![claims("root", 1), fixed(Some(-1))],
+        ];
+        for elements in broken {
+            let error = parse(elements.clone()).unwrap_err();
+            assert_eq!(
+                error.kind(),
+                ErrorKind::Malformed(Spec::Schema),
+                "{elements:?}"
+            );
+        }
+        parse(vec![claims("root", 1), fixed(Some(0))]).unwrap();
+    }
+
+    #[test]
+    fn depth_is_capped() {
+        let nested = |depth: usize| {
+            let mut elements = vec![claims("g", 1); depth];
+            elements.push(leaf("a"));
+            parse(elements)
+        };
+        assert_eq!(
+            nested(512).unwrap().leaf(0).unwrap().path.names().len(),
+            512
+        );
+        for depth in [513, 100_000] {
+            let error = nested(depth).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
+        }
+        let limits = Limits {
+            nesting: usize::MAX,
+            ..Limits::default()
+        };
+        let mut elements = vec![claims("g", 1)];
+        elements.resize(
+            70_000,
+            SchemaElement {
+                repetition_type: Some(Optional),
+                ..claims("g", 1)
+            },
+        );
+        elements.push(leaf("a"));
+        let error = Schema::parse(elements, &limits).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            ErrorKind::Limit(LimitKind::Nesting),
+            "levels are 16 bits wide"
+        );
+    }
+
+    #[test]
+    fn unknown_types_and_repetitions_fail_only_when_asked_for() {
+        let unknown = FieldRepetitionType::Unknown(-7);
+        let schema = parse(vec![
+            claims("root", 3),
+            leaf("a"),
+            SchemaElement {
+                r#type: Some(Type::Unknown(-7)),
+                ..leaf("b")
+            },
+            SchemaElement {
+                repetition_type: Some(unknown),
+                ..claims("g", 1)
+            },
+            leaf("c"),
+        ])
+        .unwrap();
+        schema.leaf(0).unwrap();
+        assert_eq!(
+            schema.leaf(1).unwrap_err().kind(),
+            ErrorKind::Unsupported("physical type")
+        );
+        assert_eq!(
+            schema.leaf(2).unwrap_err().kind(),
+            ErrorKind::Unsupported("repetition type")
+        );
+    }
+
+    #[test]
+    fn fields_by_name() {
+        let names = ["a", "b", "a", "", "a.b", "A", "a"];
+        let schema = schema(names.map(|name| col(Required, Physical::Int32, name)));
+        for (name, expected) in [
+            ("a", Named::Several(0)),
+            ("b", Named::One(1)),
+            ("", Named::One(3)),
+            ("a.b", Named::One(4)),
+            ("A", Named::One(5)),
+            ("B", Named::None),
+        ] {
+            assert_eq!(schema.field_named(name), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn random_trees_are_read_back_or_refused() {
+        for seed in 0..2000 {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut elements = vec![claims("root", rng.i32(-1..4))];
+            for _ in 0..rng.usize(..12) {
+                let mut element = leaf("x");
+                element.r#type = rng.bool().then_some(Type::from(rng.i32(-1..9)));
+                element.num_children = rng.bool().then(|| rng.i32(-1..4));
+                element.type_length = rng.bool().then(|| rng.i32(-1..4));
+                element.repetition_type =
+                    rng.bool().then(|| FieldRepetitionType::from(rng.i32(0..4)));
+                elements.push(element);
+            }
+            let Ok(schema) = parse(elements.clone()) else {
+                continue;
+            };
+            // Every node is reached exactly once from the root.
+            let mut reached = 0;
+            let mut leaves = 0;
+            let mut stack = vec![schema.root()];
+            while let Some(node) = stack.pop() {
+                reached += 1;
+                leaves += usize::from(node.is_leaf());
+                stack.extend(node.children());
+                let below = node
+                    .children()
+                    .map(|child| child.leaves().len())
+                    .sum::<usize>();
+                assert_eq!(
+                    node.leaves().len(),
+                    below + usize::from(node.is_leaf()),
+                    "{seed}"
+                );
+            }
+            assert_eq!(
+                (reached, leaves),
+                (elements.len(), schema.leaves_len()),
+                "seed {seed}"
+            );
+            for index in 0..leaves {
+                let _ = schema.leaf(index);
+            }
+        }
+    }
+
+    #[test]
+    fn list_levels() {
+        let schema = schema([list(
+            Optional,
+            "a",
+            col(Optional, Physical::Int32, "element"),
+        )]);
+        let leaf = schema.leaf(0).unwrap();
+        assert_eq!((leaf.max_def, leaf.max_rep), (3, 1));
+        assert_eq!(leaf.path.dotted(), "a.list.element");
+    }
+}

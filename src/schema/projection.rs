@@ -5,8 +5,8 @@
 //! and maps need in between (`list`, `element`, `key_value`) may be named or left out.
 //! Trap: names may hold dots themselves, may be empty, and may repeat.
 
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::nested::{self, Element, Group};
 use super::node::{Named, Node, Schema};
@@ -175,7 +175,9 @@ impl Schema {
         }
         let mut node = self.root();
         for position in path {
-            node = node.child(position).expect("the path was found in this schema");
+            node = node
+                .child(position)
+                .expect("the path was found in this schema");
         }
         Ok(node)
     }
@@ -204,6 +206,11 @@ impl Picks {
         self.list.iter()
     }
 
+    /// What is wanted of the child at `position`; `None` for all of it, also if the child was not named.
+    pub(super) fn inside(&self, position: usize) -> Option<&Self> {
+        self.list.get(*self.at.get(&position)?)?.inner.as_ref()
+    }
+
     /// Adds the node at the end of `path`, which names positions from here.
     fn insert(&mut self, path: &[usize]) {
         let Some((&position, rest)) = path.split_first() else {
@@ -214,11 +221,16 @@ impl Picks {
             Entry::Occupied(slot) => *slot.get(),
             Entry::Vacant(vacant) => {
                 let slot = *vacant.insert(self.list.len());
-                self.list.push(Pick { position, inner: (!whole).then(Self::default) });
+                self.list.push(Pick {
+                    position,
+                    inner: (!whole).then(Self::default),
+                });
                 slot
             }
         };
-        let Some(pick) = self.list.get_mut(slot) else { return };
+        let Some(pick) = self.list.get_mut(slot) else {
+            return;
+        };
         match &mut pick.inner {
             inner if whole => *inner = None,
             Some(inner) => inner.insert(rest),
@@ -290,9 +302,8 @@ impl Tree for Node<'_> {
             return None;
         }
         // The repeated node of a list or map, and the element below it.
-        let is_between = |group: Node<'_>| {
-            matches!(nested::group(group), Ok(Group::List(_) | Group::Map(_)))
-        };
+        let is_between =
+            |group: Node<'_>| matches!(nested::group(group), Ok(Group::List(_) | Group::Map(_)));
         let is_wrapper = || {
             let parent = self.parent().map(nested::group);
             matches!(parent, Some(Ok(Group::List(list)))
@@ -356,8 +367,12 @@ fn find_silent<T: Tree>(
     path: &mut Vec<usize>,
     find: impl FnOnce(T, &mut Vec<usize>) -> Result<bool>,
 ) -> Result<bool> {
-    let Some(position) = group.silent() else { return Ok(false) };
-    let Some(child) = group.child(position) else { return Ok(false) };
+    let Some(position) = group.silent() else {
+        return Ok(false);
+    };
+    let Some(child) = group.child(position) else {
+        return Ok(false);
+    };
     path.push(position);
     if find(child, path)? {
         return Ok(true);
@@ -385,7 +400,10 @@ fn unknown<T: Tree>(name: &str, root: T) -> Error {
         .collect();
     near.sort();
     near.truncate(NEAR_MISSES);
-    let names: Vec<String> = near.into_iter().map(|(_, name)| format!("{name:?}")).collect();
+    let names: Vec<String> = near
+        .into_iter()
+        .map(|(_, name)| format!("{name:?}"))
+        .collect();
     if names.is_empty() {
         Error::usage(format_args!("there is no field {name:?}"))
     } else {

@@ -165,18 +165,28 @@ pub fn to_arrow(
     projection: &Projection,
     options: &ArrowOptions,
 ) -> Result<Mapping> {
-    let mapper = Mapper { options, key_values };
+    let mapper = Mapper {
+        options,
+        key_values,
+    };
     if let Some(target) = &options.target {
         return target::to_target(schema, &mapper, projection, target);
     }
-    let hint = if options.hint { Hint::find(key_values) } else { None };
+    let hint = if options.hint {
+        Hint::find(key_values)
+    } else {
+        None
+    };
     let hint = hint.as_ref().and_then(Hint::open);
     let shapes = mapper.fields(schema, projection, |position, shape| match &hint {
         Some(hint) => hint.refine(schema, position, shape),
         None => shape,
     })?;
     let shapes = refine_by_options(schema, shapes, options)?;
-    let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
+    let fields: Fields = shapes
+        .iter()
+        .map(|shape| Arc::clone(&shape.field))
+        .collect();
     let mut metadata = hint.map(|hint| hint.metadata()).unwrap_or_default();
     // A key without a value is not the same as one with an empty value, and Arrow can only say the latter.
     let present = key_values.iter().filter(|entry| entry.key != hint::KEY);
@@ -202,11 +212,18 @@ struct Outer {
 
 impl Outer {
     fn element_of(repeated: Node<'_>) -> Self {
-        Self { slot: repeated.max_def(), rep: repeated.max_rep() }
+        Self {
+            slot: repeated.max_def(),
+            rep: repeated.max_rep(),
+        }
     }
 
     fn levels(self, present: u16) -> Levels {
-        Levels { slot: self.slot, present, rep: self.rep }
+        Levels {
+            slot: self.slot,
+            present,
+            rep: self.rep,
+        }
     }
 }
 
@@ -228,7 +245,11 @@ impl Mapper<'_> {
             Ok(refine(position, self.field(node, inner, Outer::default())?))
         };
         match projection.resolve(schema)? {
-            None => schema.fields().enumerate().map(|(i, node)| map(i, node, None)).collect(),
+            None => schema
+                .fields()
+                .enumerate()
+                .map(|(i, node)| map(i, node, None))
+                .collect(),
             Some(picks) => picks
                 .iter()
                 .filter_map(|pick| Some((pick, schema.field(pick.position)?)))
@@ -256,7 +277,11 @@ impl Mapper<'_> {
                 Ok(Shape {
                     field: self.named(node, data_type, Nullable::No, None),
                     levels: outer.levels(element.saturating_sub(1)),
-                    kind: Kind::List { item: Box::new(item), element, rep: node.max_rep() },
+                    kind: Kind::List {
+                        item: Box::new(item),
+                        element,
+                        rep: node.max_rep(),
+                    },
                 })
             }
         }
@@ -277,20 +302,35 @@ impl Mapper<'_> {
             Group::List(list) => {
                 let repeated = list.repeated;
                 let outer = Outer::element_of(repeated);
-                let inner = inside(inner, 0);
+                let inner = inner.and_then(|of_list| of_list.inside(0));
                 let item = match (list.element, repeated.children().next()) {
-                    (Element::Child, Some(child)) => self.field(child, inside(inner, 0), outer)?,
+                    (Element::Child, Some(child)) => {
+                        let inner = inner.and_then(|of_repeated| of_repeated.inside(0));
+                        self.field(child, inner, outer)?
+                    }
                     _ => self.value(repeated, inner, outer, Nullable::No)?,
                 };
                 let (element, rep) = (outer.slot, outer.rep);
                 let data_type = DataType::List(Arc::clone(&item.field));
-                (data_type, Kind::List { item: Box::new(item), element, rep }, None)
+                (
+                    data_type,
+                    Kind::List {
+                        item: Box::new(item),
+                        element,
+                        rep,
+                    },
+                    None,
+                )
             }
             Group::Map(map) => {
                 let outer = Outer::element_of(map.entries);
                 // The key is always read, and if only the key is asked for the value too: an Arrow map has both.
                 let key = self.value(map.key, None, outer, Nullable::No)?;
-                let value = self.field(map.value, inside(inside(inner, 0), 1), outer)?;
+                let value = self.field(
+                    map.value,
+                    inner.and_then(|of_map| of_map.inside(0)?.inside(1)),
+                    outer,
+                )?;
                 let entries = vec![key, value];
                 let entries = Shape {
                     field: self.named(map.entries, struct_of(&entries), Nullable::No, None),
@@ -299,13 +339,23 @@ impl Mapper<'_> {
                 };
                 let (element, rep) = (outer.slot, outer.rep);
                 let data_type = DataType::Map(Arc::clone(&entries.field), false);
-                (data_type, Kind::Map { entries: Box::new(entries), element, rep }, None)
+                (
+                    data_type,
+                    Kind::Map {
+                        entries: Box::new(entries),
+                        element,
+                        rep,
+                    },
+                    None,
+                )
             }
             found => {
                 let children = self.children(node, inner, outer)?;
                 // A part of a variant is none: without metadata or typed values it would say something else.
                 let extension = match found {
-                    Group::Variant if inner.is_none() => Some(Marker::Extension(Extension::variant())),
+                    Group::Variant if inner.is_none() => {
+                        Some(Marker::Extension(Extension::variant()))
+                    }
                     Group::File => Some(Marker::LogicalType(extension::FILE)),
                     _ => None,
                 };
@@ -319,14 +369,12 @@ impl Mapper<'_> {
         })
     }
 
-    fn children(
-        &self,
-        group: Node<'_>,
-        inner: Option<&Picks>,
-        outer: Outer,
-    ) -> Result<Vec<Shape>> {
+    fn children(&self, group: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Vec<Shape>> {
         let Some(picks) = inner else {
-            return group.children().map(|child| self.field(child, None, outer)).collect();
+            return group
+                .children()
+                .map(|child| self.field(child, None, outer))
+                .collect();
         };
         let children: Vec<Node<'_>> = group.children().collect();
         picks
@@ -341,7 +389,9 @@ impl Mapper<'_> {
         Ok(Shape {
             field: self.named(node, data_type, nullable, extension.map(Marker::Extension)),
             levels: outer.levels(node.max_def()),
-            kind: Kind::Leaf { leaf: node.leaves().start },
+            kind: Kind::Leaf {
+                leaf: node.leaves().start,
+            },
         })
     }
 
@@ -362,12 +412,19 @@ impl Mapper<'_> {
             }
             LogicalType::Bson => DataType::Binary,
             LogicalType::Geometry(geometry) => {
-                extension = Some(Extension::geometry(geometry.crs.as_deref(), self.key_values));
+                extension = Some(Extension::geometry(
+                    geometry.crs.as_deref(),
+                    self.key_values,
+                ));
                 DataType::Binary
             }
             LogicalType::Geography(geography) => {
                 let crs = geography.crs.as_deref();
-                extension = Some(Extension::geography(crs, geography.algorithm, self.key_values));
+                extension = Some(Extension::geography(
+                    crs,
+                    geography.algorithm,
+                    self.key_values,
+                ));
                 DataType::Binary
             }
             LogicalType::Uuid => {
@@ -442,8 +499,10 @@ impl Mapper<'_> {
             Physical::FixedLenByteArray(length) => match i32::try_from(length) {
                 Ok(length) => DataType::FixedSizeBinary(length),
                 Err(_) => {
-                    return Err(Error::unsupported("value length", format_args!("{length} bytes"))
-                        .at_column(leaf.path().dotted()));
+                    return Err(
+                        Error::unsupported("value length", format_args!("{length} bytes"))
+                            .at_column(leaf.path().dotted()),
+                    );
                 }
             },
         })
@@ -490,13 +549,13 @@ enum Marker {
     LogicalType(&'static str),
 }
 
-/// What is wanted of the child at `position` of a node of which `inner` is wanted; all of it if the child was not named.
-fn inside(inner: Option<&Picks>, position: usize) -> Option<&Picks> {
-    inner?.iter().find(|pick| pick.position == position)?.inner.as_ref()
-}
-
 pub(super) fn struct_of(children: &[Shape]) -> DataType {
-    DataType::Struct(children.iter().map(|child| Arc::clone(&child.field)).collect())
+    DataType::Struct(
+        children
+            .iter()
+            .map(|child| Arc::clone(&child.field))
+            .collect(),
+    )
 }
 
 /// Applies `views` and `dictionaries`.
@@ -566,7 +625,11 @@ impl Kept {
         let mut kept = Self::default();
         for name in names {
             let node = schema.node_named(name)?;
-            let leaves = if node.is_leaf() { &mut kept.leaves } else { &mut kept.in_groups };
+            let leaves = if node.is_leaf() {
+                &mut kept.leaves
+            } else {
+                &mut kept.in_groups
+            };
             leaves.extend(node.leaves());
         }
         Ok(kept)
