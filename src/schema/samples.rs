@@ -1,6 +1,6 @@
 //! Small schemas for tests.
 
-use super::{Physical, Schema};
+use super::{Kind, Levels, Physical, Schema, Shape};
 use crate::format::{ConvertedType, FieldRepetitionType, LogicalType, SchemaElement};
 use crate::limits::Limits;
 
@@ -99,4 +99,25 @@ pub(super) fn elements(fields: impl IntoIterator<Item = Tree>) -> Vec<SchemaElem
 /// The schema of these fields.
 pub(super) fn schema(fields: impl IntoIterator<Item = Tree>) -> Schema {
     Schema::parse(elements(fields), &Limits::default()).unwrap()
+}
+
+/// A shape on one line: `name? slot/present/rep type`, a list as `list element@rep <item>`.
+pub(super) fn drawn(shape: &Shape) -> String {
+    let Levels { slot, present, rep } = shape.levels;
+    let mark = if shape.field.is_nullable() { "?" } else { "" };
+    let what = match &shape.kind {
+        Kind::Leaf { leaf } => format!("{} #{leaf}", shape.field.data_type()),
+        Kind::Struct(children) => {
+            let children: Vec<_> = children.iter().map(drawn).collect();
+            format!("{{{}}}", children.join(", "))
+        }
+        Kind::List { item, element, rep } => format!("list {element}@{rep} <{}>", drawn(item)),
+        Kind::Map {
+            entries,
+            element,
+            rep,
+        } => format!("map {element}@{rep} <{}>", drawn(entries)),
+        Kind::Missing => format!("{} missing", shape.field.data_type()),
+    };
+    format!("{}{mark} {slot}/{present}/{rep} {what}", shape.field.name())
 }

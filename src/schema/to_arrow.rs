@@ -690,3 +690,6 @@ pub(super) fn with_children(parent: &DataType, kind: &Kind) -> DataType {
         Kind::Leaf { .. } | Kind::Missing => parent.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;
