@@ -131,10 +131,9 @@ fn crs_members(crs: Option<&str>, key_values: &[KeyValue]) -> Option<String> {
     }
     if let Some(key) = crs.strip_prefix("projjson:") {
         let found = key_values.iter().find(|entry| entry.key == key);
-        if let Some(json) = found.and_then(|entry| entry.value.as_deref()) {
-            if is_json_object(json) {
-                return Some(member(json, "projjson"));
-            }
+        let json = found.and_then(|entry| entry.value.as_deref());
+        if let Some(json) = json.filter(|json| is_json_object(json)) {
+            return Some(member(json, "projjson"));
         }
     }
     let value = if is_json_object(crs) {

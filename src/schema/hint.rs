@@ -126,6 +126,13 @@ impl Open<'_> {
         extension::keep_if_fitting(&mut metadata, &data_type);
         field.set_metadata(metadata);
         field.set_data_type(data_type);
+        let is_ordered = hinted
+            .dictionary()
+            .is_some_and(|dictionary| dictionary.isOrdered());
+        if is_ordered && matches!(field.data_type(), DataType::Dictionary(..)) {
+            *field = std::mem::replace(field, Field::new("", DataType::Null, true))
+                .with_dict_is_ordered(true);
+        }
         shape
     }
 
@@ -218,10 +225,13 @@ impl Open<'_> {
             None if hinted.type_type() == ipc::Type::RunEndEncoded => {
                 let children = hinted.children().filter(|children| children.len() == 2)?;
                 let (ends, values) = (children.get(0), children.get(1));
-                let ends_type = match int_type(ends.type_as_int()?)? {
-                    ends @ (DataType::Int16 | DataType::Int32 | DataType::Int64) => ends,
-                    _ => return None,
-                };
+                let ends_type = int_type(ends.type_as_int()?)?;
+                if !matches!(
+                    ends_type,
+                    DataType::Int16 | DataType::Int32 | DataType::Int64
+                ) {
+                    return None;
+                }
                 let values_type = self.plain_type(values)?;
                 let values_nullable = nullable || values.nullable();
                 let ends = Field::new(self.text(ends.name()?)?, ends_type, false);
@@ -416,3 +426,6 @@ fn take_mut(shape: &mut Shape, refine: impl FnOnce(Shape) -> Shape) {
     };
     *shape = refine(std::mem::replace(shape, taken));
 }
+
+#[cfg(test)]
+mod tests;

@@ -442,3 +442,6 @@ const NEAR_MISSES: usize = 3;
 
 /// Longer names are not compared: a file may hold thousands of long ones.
 const LONGEST_COMPARED: usize = 64;
+
+#[cfg(test)]
+mod tests;

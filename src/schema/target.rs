@@ -395,3 +395,6 @@ impl Tree for Target<'_> {
         matches!(self, Self::Repeated(_)).then_some(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

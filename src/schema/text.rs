@@ -248,3 +248,76 @@ fn unit(unit: &TimeUnit) -> &'static str {
         TimeUnit::Unrecognized(..) => "unknown unit",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{DecimalType, IntType, TimestampType};
+    use crate::schema::samples::{Optional, Repeated, Required, col, group, list, schema};
+
+    fn file() -> Schema {
+        let unit = TimeUnit::Micros;
+        let stamp = TimestampType {
+            is_adjusted_to_utc: true,
+            unit,
+        };
+        let byte = IntType {
+            bit_width: 8,
+            is_signed: false,
+        };
+        schema([
+            col(Required, Physical::Int64, "id").id(1),
+            col(Optional, Physical::Int64, "ts").logical(LogicalType::Timestamp(stamp)),
+            col(Optional, Physical::FixedLenByteArray(16), "u").logical(LogicalType::Uuid),
+            col(Optional, Physical::Int32, "b").logical(LogicalType::Integer(byte)),
+            list(Optional, "tags", {
+                let decimal = DecimalType {
+                    scale: 2,
+                    precision: 9,
+                };
+                col(Optional, Physical::Int32, "element").logical(LogicalType::Decimal(decimal))
+            }),
+            group(
+                Repeated,
+                "g\u{1b}[2J",
+                [col(Required, Physical::ByteArray, "é\n").converted(ConvertedType::Utf8)],
+            ),
+        ])
+    }
+
+    #[test]
+    fn message_form() {
+        let expected = "\
+message schema {
+  required int64 id = 1;
+  optional int64 ts (TIMESTAMP(MICROS,true));
+  optional fixed_len_byte_array(16) u (UUID);
+  optional int32 b (INTEGER(8,false));
+  optional group tags (LIST) {
+    repeated group list {
+      optional int32 element (DECIMAL(9,2));
+    }
+  }
+  repeated group g\\u{1b}[2J {
+    required binary é\\n (UTF8);
+  }
+}";
+        assert_eq!(file().to_string(), expected);
+    }
+
+    #[test]
+    fn tree_form() {
+        let expected = "\
+schema
+├─ id: required int64
+├─ ts: optional int64 (TIMESTAMP(MICROS,true))
+├─ u: optional fixed_len_byte_array(16) (UUID)
+├─ b: optional int32 (INTEGER(8,false))
+├─ tags: optional group (LIST)
+│  └─ list: repeated group
+│     └─ element: optional int32 (DECIMAL(9,2))
+└─ g\\u{1b}[2J: repeated group
+   └─ é\\n: required binary (UTF8)";
+        assert_eq!(file().tree().to_string(), expected);
+    }
+}
