@@ -1,14 +1,7 @@
 //! Marquetry is an Arrow-native Apache Parquet reader.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::unwrap_used,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss
-    )
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
 pub mod bytes;
 pub mod compress;

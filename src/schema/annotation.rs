@@ -128,6 +128,8 @@ fn of_converted(converted: ConvertedType, element: &SchemaElement) -> Option<Log
         C::Int16 => integer(16, true),
         C::Int32 => integer(32, true),
         C::Int64 => integer(64, true),
+        // parquet-cpp before 1.4 wrote this number, which the format never had, for columns of nulls.
+        C::Unknown(24) => LogicalType::Unknown,
         C::List | C::Map | C::MapKeyValue | C::Interval | C::Unknown(_) => return None,
     })
 }

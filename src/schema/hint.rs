@@ -243,6 +243,10 @@ impl Open<'_> {
         if data_type == *natural {
             return Some(data_type);
         }
+        // parquet-cpp's "1.0" writer put UINT_32 into a bare INT64, and peers read it as that.
+        if *natural == DataType::Int64 && *plain(&data_type) == DataType::UInt32 {
+            return None;
+        }
         let leaf = file.leaf(leaf).ok()?;
         // The unit of INT96 is the reader's choice, and there is no zone.
         if leaf.physical == Physical::Int96 {
@@ -356,6 +360,15 @@ const FIELD_BYTES: usize = 12;
 
 /// The least that a flatbuffer needs for a string: its position and its length.
 const STRING_BYTES: usize = 8;
+
+/// The type without dictionary and run ends.
+fn plain(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, value) => value,
+        DataType::RunEndEncoded(_, values) => values.data_type(),
+        other => other,
+    }
+}
 
 fn only_child(field: ipc::Field<'_>) -> Option<ipc::Field<'_>> {
     field

@@ -9,7 +9,6 @@
 use super::Physical;
 use super::annotation::{self, GroupAnnotation};
 use super::node::{Node, Repetition};
-use crate::error::{Error, Result};
 use crate::format::{ConvertedType, LogicalType};
 
 /// What a group is.
@@ -84,10 +83,7 @@ fn is_repeated(node: Node<'_>) -> bool {
 }
 
 /// What the group `g` is, its own repetition aside.
-///
-/// # Errors
-/// `Unsupported` if it is a list of nothing: without a leaf there are no levels that tell how long it is.
-pub(super) fn group(g: Node<'_>) -> Result<Group<'_>> {
+pub(super) fn group(g: Node<'_>) -> Group<'_> {
     let found = match annotation::of_group(g.element()) {
         Some(GroupAnnotation::List) => list(g),
         Some(GroupAnnotation::Map) => map(g),
@@ -95,22 +91,7 @@ pub(super) fn group(g: Node<'_>) -> Result<Group<'_>> {
         Some(GroupAnnotation::File) => file(g),
         None => None,
     };
-    if let Some(Group::List(List { repeated, .. })) = found {
-        needs_leaf(repeated)?;
-    }
-    Ok(found.unwrap_or(Group::Struct))
-}
-
-/// Fails if there is no leaf at or below a repeated node.
-pub(super) fn needs_leaf(repeated: Node<'_>) -> Result<()> {
-    if repeated.leaves().is_empty() {
-        return Err(Error::unsupported(
-            "repeated group without columns",
-            "nothing in the file tells how often it is repeated",
-        )
-        .at_column(repeated.path().dotted()));
-    }
-    Ok(())
+    found.unwrap_or(Group::Struct)
 }
 
 /// The only child, if it is REPEATED.
@@ -133,15 +114,15 @@ fn list(g: Node<'_>) -> Option<Group<'_>> {
 /// as the list of its keys. An OPTIONAL key is against the rules, but Presto and Athena wrote such.
 fn map(g: Node<'_>) -> Option<Group<'_>> {
     let entries = repeated_child(g)?;
-    let mut fields = entries.children();
+    let mut fields = entries
+        .children()
+        .filter(|field| !field.leaves().is_empty());
     match (fields.next(), fields.next(), fields.next()) {
-        (Some(key), Some(value), None) if !is_repeated(key) && !key.leaves().is_empty() => {
-            Some(Group::Map(Map {
-                entries,
-                key,
-                value,
-            }))
-        }
+        (Some(key), Some(value), None) if !is_repeated(key) => Some(Group::Map(Map {
+            entries,
+            key,
+            value,
+        })),
         (Some(_), None, None) => list(g),
         _ => None,
     }

@@ -303,10 +303,10 @@ impl Tree for Node<'_> {
         }
         // The repeated node of a list or map, and the element below it.
         let is_between =
-            |group: Node<'_>| matches!(nested::group(group), Ok(Group::List(_) | Group::Map(_)));
+            |group: Node<'_>| matches!(nested::group(group), Group::List(_) | Group::Map(_));
         let is_wrapper = || {
             let parent = self.parent().map(nested::group);
-            matches!(parent, Some(Ok(Group::List(list)))
+            matches!(parent, Some(Group::List(list))
                 if list.repeated == self && list.element == Element::Child)
         };
         (is_between(self) || is_wrapper()).then_some(0)

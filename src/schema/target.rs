@@ -15,7 +15,7 @@ use super::convert::conversion;
 use super::extension::FIELD_ID_KEY;
 use super::node::{Named, Schema};
 use super::projection::{Picks, Tree};
-use super::to_arrow::{Mapper, Mapping, MatchBy};
+use super::to_arrow::{Mapper, Mapping, MatchBy, has_columns};
 use super::{Kind, Levels, Projection, Shape, text};
 use crate::error::{Error, Result};
 
@@ -55,7 +55,7 @@ pub(super) fn to_target(
             Named::Several(_) => return Err(bend.ambiguous(wanted)),
             Named::None => None,
         };
-        match found {
+        match found.filter(|node| has_columns(*node)) {
             Some(node) => bend.field(mapper.whole_field(node)?, wanted),
             None => bend.missing(Levels::default(), wanted),
         }
@@ -127,10 +127,9 @@ impl Bend<'_> {
                 }
             }
             (Kind::Struct(children), DataType::Struct(fields)) => {
-                let had_leaves = children.iter().any(reads_leaf);
                 let children = self.children(children, fields, levels)?;
                 // Which structs are null stands in the levels of a leaf.
-                if had_leaves && field.is_nullable() && !children.iter().any(reads_leaf) {
+                if field.is_nullable() && !children.iter().any(reads_leaf) {
                     return Err(self.without_columns());
                 }
                 Kind::Struct(children)

@@ -245,15 +245,17 @@ impl Mapper<'_> {
             Ok(refine(position, self.field(node, inner, Outer::default())?))
         };
         match projection.resolve(schema)? {
-            None => schema
-                .fields()
-                .enumerate()
-                .map(|(i, node)| map(i, node, None))
-                .collect(),
+            None => {
+                let fields = schema.fields().enumerate();
+                let fields = fields.filter(|(_, node)| has_columns(*node));
+                fields
+                    .map(|(position, node)| map(position, node, None))
+                    .collect()
+            }
             Some(picks) => picks
                 .iter()
                 .filter_map(|pick| Some((pick, schema.field(pick.position)?)))
-                .map(|(pick, node)| map(pick.position, node, pick.inner.as_ref()))
+                .map(|(pick, node)| map(pick.position, picked(node)?, pick.inner.as_ref()))
                 .collect(),
         }
     }
@@ -271,7 +273,6 @@ impl Mapper<'_> {
             Repetition::Optional => self.value(node, inner, outer, Nullable::Yes),
             // Repeated without a LIST around it: a list that is never null, of elements that are not either.
             Repetition::Repeated => {
-                nested::needs_leaf(node)?;
                 let item = self.value(node, inner, Outer::element_of(node), Nullable::No)?;
                 let data_type = DataType::List(Arc::clone(&item.field));
                 Ok(Shape {
@@ -298,7 +299,7 @@ impl Mapper<'_> {
         if node.is_leaf() {
             return self.leaf(node, outer, nullable);
         }
-        let (data_type, kind, extension) = match nested::group(node)? {
+        let (data_type, kind, extension) = match nested::group(node) {
             Group::List(list) => {
                 let repeated = list.repeated;
                 let outer = Outer::element_of(repeated);
@@ -371,8 +372,8 @@ impl Mapper<'_> {
 
     fn children(&self, group: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Vec<Shape>> {
         let Some(picks) = inner else {
-            return group
-                .children()
+            let children = group.children().filter(|child| has_columns(*child));
+            return children
                 .map(|child| self.field(child, None, outer))
                 .collect();
         };
@@ -380,7 +381,7 @@ impl Mapper<'_> {
         picks
             .iter()
             .filter_map(|pick| Some((pick, *children.get(pick.position)?)))
-            .map(|(pick, child)| self.field(child, pick.inner.as_ref(), outer))
+            .map(|(pick, child)| self.field(picked(child)?, pick.inner.as_ref(), outer))
             .collect()
     }
 
@@ -547,6 +548,23 @@ impl Mapper<'_> {
 enum Marker {
     Extension(Extension),
     LogicalType(&'static str),
+}
+
+/// Whether there is anything to read of `node`. Groups without columns are left out, as peers do: nothing in the file tells
+/// how often they are there.
+pub(super) fn has_columns(node: Node<'_>) -> bool {
+    !node.leaves().is_empty()
+}
+
+/// A node that was asked for by name or index.
+fn picked(node: Node<'_>) -> Result<Node<'_>> {
+    if !has_columns(node) {
+        return Err(Error::usage(format_args!(
+            "{} is a group without columns: there is nothing to read of it",
+            node.path()
+        )));
+    }
+    Ok(node)
 }
 
 pub(super) fn struct_of(children: &[Shape]) -> DataType {

@@ -170,6 +170,7 @@ fn types_that_are_not_reached_are_ignored() {
         (int("a"), D::Union(union, UnionMode::Dense), D::Int32),
         (int("a"), D::FixedSizeBinary(4), D::Int32),
         (byte(), D::UInt8, D::Int8),
+        (col(Optional, Physical::Int64, "a"), D::UInt32, D::Int64),
         (text("a"), D::Int64, D::Utf8),
         (stamp(true), local.clone(), utc()),
         (stamp(false), utc(), local),

@@ -206,7 +206,6 @@ fn lists_that_are_none_are_structs() {
             as_list(group(Optional, "a", [int(Optional, "x")])),
             "a? 0/1/0 {x? 0/2/0 Int32 #0}",
         ),
-        (as_list(group(Optional, "a", [])), "a? 0/1/0 {}"),
         (
             as_list(group(
                 Optional,
@@ -329,21 +328,35 @@ fn maps_and_their_tolerances() {
 }
 
 #[test]
-fn lists_of_nothing_are_unsupported() {
-    let nothing = || group(Repeated, "r", []);
-    for tree in [nothing(), as_list(group(Optional, "a", [nothing()]))] {
-        let result = to_arrow(
-            &schema([tree]),
-            &[],
-            &Projection::all(),
-            &ArrowOptions::default(),
-        );
-        assert!(matches!(
-            result.unwrap_err().kind(),
-            ErrorKind::Unsupported(_)
-        ));
+fn groups_without_columns_are_left_out() {
+    let nothing = |name: &str| group(Optional, name, []);
+    let file = schema([
+        int(Required, "a"),
+        nothing("b"),
+        group(Optional, "c", [nothing("d"), group(Repeated, "r", [])]),
+        group(Optional, "e", [nothing("f"), int(Optional, "g")]),
+        as_list(group(Optional, "h", [group(Repeated, "r", [])])),
+        as_map(group(
+            Optional,
+            "m",
+            [group(Repeated, "kv", [int(Required, "k"), nothing("v")])],
+        )),
+    ]);
+    let options = ArrowOptions::default();
+    let mapping = to_arrow(&file, &[], &Projection::all(), &options).unwrap();
+    let shapes: Vec<_> = mapping.shapes.iter().map(drawn).collect();
+    assert_eq!(
+        shapes,
+        [
+            "a 0/0/0 Int32 #0",
+            "e? 0/1/0 {g? 0/2/0 Int32 #1}",
+            "m? 0/1/0 list 2@1 <kv 2/2/1 {k 2/2/1 Int32 #2}>",
+        ]
+    );
+    for name in ["b", "c", "c.d", "h", "e.f"] {
+        let error = to_arrow(&file, &[], &Projection::names([name]), &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{name}");
     }
-    assert_eq!(one(group(Optional, "a", [])), "a? 0/1/0 {}");
 }
 
 #[test]
@@ -463,6 +476,7 @@ fn natural_types_by_converted_type() {
         (fixed(12),           C::Interval,        D::Interval(IntervalUnit::MonthDayNano)),
         (fixed(11),           C::Interval,        D::FixedSizeBinary(11)),
         (Physical::Int32,     C::Decimal,         D::Int32),
+        (Physical::Int32,     C::Unknown(24),     D::Null),
         (Physical::Int32,     C::Unknown(99),     D::Int32),
         (Physical::Int32,     C::List,            D::Int32),
     ];
