@@ -1,7 +1,7 @@
 //! The tree of a schema: flat, in the order of the file.
 //!
 //! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of `schema` walk it.
-//! Layout: the elements stay where thrift put them; beside each stands a [`Link`] with its place in the tree. Leaves are
+//! Layout: the elements stay where thrift put them; beside each stands a `Link` with its place in the tree. Leaves are
 //! described ([`Leaf`]) only when asked for, so that opening a file with ten thousand columns allocates three vectors.
 //! Trap: the depth is capped here, once; every later walk may recurse because of it.
 

@@ -25,29 +25,32 @@ use crate::error::{Error, Result};
 /// assert!(!wanted.is_all());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Projection(Wanted);
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Wanted {
+#[non_exhaustive]
+pub enum Projection {
+    /// Every column, in the order of the file.
     #[default]
     All,
+    /// Fields by name, nested ones by their dotted path: see [`Projection::names`].
     Names(Vec<String>),
+    /// Fields by the names on the way to them: see [`Projection::paths`].
     Paths(Vec<Vec<String>>),
+    /// Columns by index, in the order of the file.
     Leaves(Vec<usize>),
+    /// Top-level fields by index, in this order.
     Fields(Vec<usize>),
 }
 
 impl Projection {
     /// Every column, in the order of the file.
     pub fn all() -> Self {
-        Self(Wanted::All)
+        Self::All
     }
 
     /// Fields by name, nested ones by their dotted path: `user.name`.
     ///
     /// A field whose name is exactly the text wins over a path; so does, on the way, the longest name that holds a dot.
     pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
-        Self(Wanted::Names(names.into_iter().map(Into::into).collect()))
+        Self::Names(names.into_iter().map(Into::into).collect())
     }
 
     /// Fields by the exact names on the way to them, for names that hold dots.
@@ -55,22 +58,22 @@ impl Projection {
         paths: impl IntoIterator<Item = P>,
     ) -> Self {
         let path = |path: P| path.into_iter().map(Into::into).collect();
-        Self(Wanted::Paths(paths.into_iter().map(path).collect()))
+        Self::Paths(paths.into_iter().map(path).collect())
     }
 
     /// Columns by their index among the leaves of the file, read in the order of the file.
     pub fn leaves(leaves: impl IntoIterator<Item = usize>) -> Self {
-        Self(Wanted::Leaves(leaves.into_iter().collect()))
+        Self::Leaves(leaves.into_iter().collect())
     }
 
     /// Top-level fields by index, in the order given.
     pub fn fields(fields: impl IntoIterator<Item = usize>) -> Self {
-        Self(Wanted::Fields(fields.into_iter().collect()))
+        Self::Fields(fields.into_iter().collect())
     }
 
     /// Whether every column is wanted.
     pub fn is_all(&self) -> bool {
-        self.0 == Wanted::All
+        *self == Self::All
     }
 
     /// What the projection picks of `schema`.
@@ -78,8 +81,8 @@ impl Projection {
     /// # Errors
     /// `Usage` if a name, path or index stands for nothing, or a name for several fields.
     pub(super) fn resolve(&self, schema: &Schema) -> Result<Option<Picks>> {
-        match &self.0 {
-            Wanted::Leaves(leaves) => {
+        match self {
+            Self::Leaves(leaves) => {
                 for &leaf in leaves {
                     schema.leaf_node(leaf)?;
                 }
@@ -95,9 +98,9 @@ impl Projection {
     pub(super) fn resolve_in<T: Tree>(&self, root: T) -> Result<Option<Picks>> {
         let mut picks = Picks::default();
         let mut path = Vec::new();
-        match &self.0 {
-            Wanted::All => return Ok(None),
-            Wanted::Names(names) => {
+        match self {
+            Self::All => return Ok(None),
+            Self::Names(names) => {
                 for name in names {
                     path.clear();
                     if !find_name(root, name, &mut path)? {
@@ -106,7 +109,7 @@ impl Projection {
                     picks.insert(&path);
                 }
             }
-            Wanted::Paths(paths) => {
+            Self::Paths(paths) => {
                 for names in paths {
                     path.clear();
                     if names.is_empty() || !find_path(root, names, &mut path)? {
@@ -115,12 +118,12 @@ impl Projection {
                     picks.insert(&path);
                 }
             }
-            Wanted::Leaves(_) => {
+            Self::Leaves(_) => {
                 return Err(Error::usage(
                     "columns chosen by index are those of the file; with a target schema choose by name",
                 ));
             }
-            Wanted::Fields(fields) => {
+            Self::Fields(fields) => {
                 let len = root.len();
                 for &field in fields {
                     if field >= len {
