@@ -5,6 +5,7 @@ mod column;
 mod crypto;
 mod enums;
 mod file;
+mod footer;
 mod index;
 mod page;
 mod schema;
@@ -22,6 +23,7 @@ pub use enums::{
     FieldRepetitionType, PageType, Type,
 };
 pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
+pub use footer::{ChunkStarts, FileHead, FooterIndex, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,

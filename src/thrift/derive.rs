@@ -1,7 +1,22 @@
-//! The one macro of the crate: declares a thrift struct, union or enum.
+//! The one macro of the crate: declares a thrift struct, union or enum, and with it how it is read and written.
+//!
+//! ```text
+//! thrift! {
+//!     pub struct KeyValue {                      // keeps the fields that it does not know
+//!         1 required key: String as text,        // id, need, name, type; `as text`: need not be UTF-8
+//!         2 optional value: String as text,      // Option<String>
+//!     }
+//! }
+//! ```
+//!
+//! * Needs: `required` (absent is an error), `optional` (an `Option`), `defaulted` (absent is the default). Ids ascend, up to 31.
+//! * `closed struct` has no room for unknown fields and can be built from its known fields alone; what it loses is kept by
+//!   the struct around it, see [`Unknown`](super::Unknown).
+//! * `view struct Name of "Thrift"` is read-only: a second type for a thrift struct, with some of its fields.
+//! * `union`: a member without a payload is an empty struct on the wire.
+//! * `enum`: numbers that are not known are kept.
 
 macro_rules! thrift {
-    // Structs that keep what they do not know.
     (
         $(#[$meta:meta])*
         $vis:vis struct $Name:ident {$(
@@ -16,9 +31,34 @@ macro_rules! thrift {
             /// Fields that are not known, kept for writing.
             pub unknown: $crate::thrift::Unknown,
         }
+
+        $crate::thrift::derive::thrift! {
+            @read $Name stringify!($Name), open {$($id $need $field: $Type $(as $how)?,)*}
+        }
+
+        impl $crate::thrift::Write for $Name {
+            fn write(&self, out: &mut Vec<u8>) {
+                #[allow(unused_mut, reason = "a struct may have no fields")]
+                let mut last = 0;
+                $(
+                    // Nearly always nothing is kept.
+                    let kept = !self.unknown.is_empty()
+                        && self.unknown.write_known($id, &mut last, out, |reader, header| {
+                            let value = $crate::thrift::derive::thrift!(
+                                @value reader header $Type $(as $how)?
+                            );
+                            Ok($crate::thrift::derive::thrift!(@some $need value) == self.$field)
+                        });
+                    if !kept {
+                        $crate::thrift::derive::thrift!(@write $need $id self.$field, last, out);
+                    }
+                )*
+                self.unknown.write(&[$($id),*], &mut last, out);
+                out.push($crate::thrift::wire::STOP);
+            }
+        }
     };
 
-    // Structs without room for what they do not know.
     (
         $(#[$meta:meta])*
         $vis:vis closed struct $Name:ident {$(
@@ -31,9 +71,38 @@ macro_rules! thrift {
         $vis struct $Name {
             $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
         }
+
+        $crate::thrift::derive::thrift! {
+            @read $Name stringify!($Name), closed {$($id $need $field: $Type $(as $how)?,)*}
+        }
+
+        impl $crate::thrift::Write for $Name {
+            fn write(&self, out: &mut Vec<u8>) {
+                let mut last = 0;
+                $($crate::thrift::derive::thrift!(@write $need $id self.$field, last, out);)*
+                out.push($crate::thrift::wire::STOP);
+            }
+        }
     };
 
-    // Unions: a member without a payload is an empty struct on the wire.
+    (
+        $(#[$meta:meta])*
+        $vis:vis view struct $Name:ident of $thrift:literal {$(
+            $(#[$field_meta:meta])*
+            $id:literal $need:ident $field:ident: $Type:ty $(as $how:ident)?,
+        )*}
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        $vis struct $Name {
+            $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
+        }
+
+        $crate::thrift::derive::thrift! {
+            @read $Name $thrift, closed {$($id $need $field: $Type $(as $how)?,)*}
+        }
+    };
+
     (
         $(#[$meta:meta])*
         $vis:vis union $Name:ident {$(
@@ -49,15 +118,92 @@ macro_rules! thrift {
             Unrecognized($crate::thrift::Unknown),
         }
 
+        impl $Name {
+            /// Reads the members up to the stop; `id` is that of the one at hand.
+            fn read_members(
+                reader: &mut $crate::thrift::Reader<'_>,
+                id: &mut i16,
+            ) -> $crate::Result<Self> {
+                let mut member = None;
+                let mut unknown = $crate::thrift::Unknown::default();
+                while let Some(header) = reader.field(*id)? {
+                    *id = header.id;
+                    match header.id {
+                        $($id if header.ty == $crate::thrift::wire::STRUCT => {
+                            member = Some($crate::thrift::derive::thrift!(
+                                @member reader $Member $(($Type))?
+                            ));
+                        })+
+                        _ => reader.keep(header, &mut unknown)?,
+                    }
+                }
+                let Some(member) = member else {
+                    return Ok(Self::Unrecognized(unknown));
+                };
+                if !unknown.is_empty() {
+                    reader.set_lossy();
+                }
+                Ok(member)
+            }
+        }
+
         impl Default for $Name {
             /// The union without a member.
             fn default() -> Self {
                 Self::Unrecognized($crate::thrift::Unknown::default())
             }
         }
+
+        impl $crate::thrift::Read for $Name {
+            const TYPE: u8 = $crate::thrift::wire::STRUCT;
+
+            #[inline]
+            fn read(reader: &mut $crate::thrift::Reader<'_>) -> $crate::Result<Self> {
+                let mut id = 0;
+                Self::read_members(reader, &mut id).map_err(|error| {
+                    let member = match id {
+                        $($id => $text,)+
+                        _ => "",
+                    };
+                    $crate::thrift::in_field(error, stringify!($Name), id, member)
+                })
+            }
+
+            #[inline]
+            fn is_absent(&self) -> bool {
+                matches!(self, Self::Unrecognized(unknown) if unknown.is_empty())
+            }
+        }
+
+        impl $crate::thrift::Write for $Name {
+            fn write(&self, out: &mut Vec<u8>) {
+                let mut last = 0;
+                match self {
+                    $($crate::thrift::derive::thrift!(@pattern member $Member $(($Type))?) => {
+                        $crate::thrift::derive::thrift!(
+                            @write_member $id last out $(member $Type)?
+                        );
+                    })+
+                    Self::Unrecognized(unknown) => unknown.write(&[], &mut last, out),
+                }
+                out.push($crate::thrift::wire::STOP);
+            }
+        }
+
+        impl std::fmt::Display for $Name {
+            /// The name in the specification, without parameters; the id of an unknown member.
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $(Self::$Member { .. } => f.write_str($text),)+
+                    Self::Unrecognized(unknown) => match unknown.fields().next() {
+                        Some(field) => write!(f, "unknown ({})", field.id),
+                        None => f.write_str("none"),
+                    },
+                }
+            }
+        }
     };
 
-    // Enums: numbers that are not known stay numbers.
     (
         $(#[$meta:meta])*
         $vis:vis enum $Name:ident {$(
@@ -79,6 +225,7 @@ macro_rules! thrift {
         }
 
         impl From<i32> for $Name {
+            #[inline]
             fn from(number: i32) -> Self {
                 match number {
                     $($number => Self::$Variant,)+
@@ -88,6 +235,7 @@ macro_rules! thrift {
         }
 
         impl From<$Name> for i32 {
+            #[inline]
             fn from(value: $Name) -> Self {
                 match value {
                     $($Name::$Variant => $number,)+
@@ -112,10 +260,150 @@ macro_rules! thrift {
                 }
             }
         }
+
+        impl $crate::thrift::Read for $Name {
+            const TYPE: u8 = $crate::thrift::wire::I32;
+
+            #[inline]
+            fn read(reader: &mut $crate::thrift::Reader<'_>) -> $crate::Result<Self> {
+                reader.i32().map(Self::from)
+            }
+        }
+
+        impl $crate::thrift::Write for $Name {
+            fn write(&self, out: &mut Vec<u8>) {
+                i32::from(*self).write(out);
+            }
+        }
+    };
+
+    // How a struct is read, whatever its kind.
+    (
+        @read $Name:ident $thrift:expr, $kind:ident {$(
+            $id:literal $need:ident $field:ident: $Type:ty $(as $how:ident)?,
+        )*}
+    ) => {
+        impl $Name {
+            /// Reads the fields up to the stop; `id` is that of the one at hand.
+            fn read_fields(
+                reader: &mut $crate::thrift::Reader<'_>,
+                id: &mut i16,
+            ) -> $crate::Result<Self> {
+                const REQUIRED: u32 = 0 $(| $crate::thrift::derive::thrift!(@bit $need $id))*;
+                #[allow(unused_mut, reason = "a struct may have no fields")]
+                let mut value = Self::default();
+                #[allow(unused_mut, reason = "a struct may have no fields")]
+                let mut seen = 0u32;
+                while let Some(header) = reader.field(*id)? {
+                    *id = header.id;
+                    match header.id {
+                        $($id if <$Type as $crate::thrift::Read>::fits(header.ty, reader.rest()) => {
+                            let before = reader.rest();
+                            value.$field = {
+                                let read = $crate::thrift::derive::thrift!(
+                                    @value reader header $Type $(as $how)?
+                                );
+                                $crate::thrift::derive::thrift!(@some $need read)
+                            };
+                            seen |= 1 << $id;
+                            $crate::thrift::derive::thrift!(@lossy $kind reader header before value);
+                        })*
+                        $($id => $crate::thrift::derive::thrift!(@misfit $need reader header),)*
+                        _ => $crate::thrift::derive::thrift!(@unknown $kind reader header value),
+                    }
+                }
+                if seen & REQUIRED == REQUIRED {
+                    return Ok(value);
+                }
+                *id = (REQUIRED & !seen).trailing_zeros().try_into().unwrap_or_default();
+                Err($crate::Error::malformed($crate::Spec::Thrift, "a required field is absent"))
+            }
+        }
+
+        impl $crate::thrift::Read for $Name {
+            const TYPE: u8 = $crate::thrift::wire::STRUCT;
+
+            #[inline]
+            fn read(reader: &mut $crate::thrift::Reader<'_>) -> $crate::Result<Self> {
+                let mut id = 0;
+                Self::read_fields(reader, &mut id).map_err(|error| {
+                    let field = match id {
+                        $($id => stringify!($field).trim_start_matches("r#"),)*
+                        _ => "",
+                    };
+                    $crate::thrift::in_field(error, $thrift, id, field)
+                })
+            }
+        }
     };
 
     (@type optional $Type:ty) => { Option<$Type> };
-    (@type required $Type:ty) => { $Type };
-    (@type defaulted $Type:ty) => { $Type };
+    (@type $need:ident $Type:ty) => { $Type };
+
+    (@some optional $value:ident) => {
+        if $crate::thrift::Read::is_absent(&$value) { None } else { Some($value) }
+    };
+    (@some $need:ident $value:ident) => { $value };
+
+    (@bit required $id:literal) => { 1 << $id };
+    (@bit $need:ident $id:literal) => { 0 };
+
+    (@value $reader:ident $header:ident $Type:ty as $how:ident) => {{
+        let _: $crate::thrift::Field = $header;
+        $reader.$how()?
+    }};
+    (@value $reader:ident $header:ident $Type:ty) => {
+        <$Type as $crate::thrift::Read>::read_field($reader, $header.ty)?
+    };
+
+    (@misfit required $reader:ident $header:ident) => {
+        return Err($crate::Error::malformed(
+            $crate::Spec::Thrift,
+            format_args!("a required field has the wire type {}", $header.ty),
+        ))
+    };
+    (@misfit $need:ident $reader:ident $header:ident) => { $reader.skip($header.ty)? };
+
+    // An open struct keeps a known field that holds more than its Rust value; a closed one leaves that to the struct around it.
+    (@lossy open $reader:ident $header:ident $before:ident $value:ident) => {
+        if $reader.take_lossy() {
+            $value.unknown.push($header, $reader.since($before));
+        }
+    };
+    (@lossy closed $reader:ident $header:ident $before:ident $value:ident) => {
+        let _ = $before;
+    };
+
+    (@unknown open $reader:ident $header:ident $value:ident) => {
+        $reader.keep($header, &mut $value.unknown)?
+    };
+    (@unknown closed $reader:ident $header:ident $value:ident) => { $reader.lose($header)? };
+
+    (@write optional $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
+        if let Some(value) = &$self.$field {
+            $crate::thrift::Write::write_field(value, $id, &mut $last, $out);
+        }
+    };
+    (@write $need:ident $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
+        $crate::thrift::Write::write_field(&$self.$field, $id, &mut $last, $out)
+    };
+
+    (@member $reader:ident $Member:ident ($Type:ty)) => {
+        Self::$Member(<$Type as $crate::thrift::Read>::read($reader)?)
+    };
+    (@member $reader:ident $Member:ident) => {{
+        $reader.empty_struct()?;
+        Self::$Member
+    }};
+
+    (@pattern $name:ident $Member:ident ($Type:ty)) => { Self::$Member($name) };
+    (@pattern $name:ident $Member:ident) => { Self::$Member };
+
+    (@write_member $id:literal $last:ident $out:ident $member:ident $Type:ty) => {
+        $crate::thrift::Write::write_field($member, $id, &mut $last, $out)
+    };
+    (@write_member $id:literal $last:ident $out:ident) => {
+        $crate::thrift::empty_struct_field($id, &mut $last, $out)
+    };
 }
 pub(crate) use thrift;

@@ -1,6 +1,94 @@
-//! The thrift compact protocol.
+//! The thrift compact protocol, in which all metadata are written; and the policy for bad input.
+//!
+//! Spec: `thrift-compact-protocol.md` of Apache Thrift. Used by `format`, which declares every struct with the one macro of the
+//! crate ([`derive`]), and by `read::footer` and `page::open`, which read them: `PageHeader::read(&mut Reader::new(bytes))`.
+//! It borrows, it skips what nobody asked for without allocating, and it believes no length before comparing it with what is left.
+//! Trap: a bool has two encodings, the type nibble as a field and a byte in a list.
+//!
+//! # On the wire
+//!
+//! ```text
+//! struct  field … stop                     stop is one zero byte
+//! field   | id delta : 4 | type : 4 |  then the payload; the id is that of the field before plus 1 to 15
+//!         | 0 : 4 | type : 4 | zigzag id | then the payload; the long form
+//! list    | size : 4 | type : 4 |      then the elements
+//!         | 15 : 4 | type : 4 | size |  then the elements; the long form
+//! map     size, if not 0: | key type : 4 | value type : 4 |, then the pairs
+//! ```
+//!
+//! # What is accepted
+//!
+//! * Field ids in any order, and of any sign, in the short or the long form.
+//! * A bool in a list under the element nibble 1 or 2, false as 2 or as 0 (parquet-go writes `19 12 00`).
+//! * An empty list or map under any element nibble, and in the long form.
+//! * A field that is not known: skipped by its wire type, whatever it is, and kept as it was ([`Unknown`]), so that writing the
+//!   struct again loses nothing. The extension field of the format, 32767, is one of these; so is -16384, as which the recipe of
+//!   the format's own document encodes it (`08 FF FF 01`).
+//! * An enum value that is not known: kept as a number. A union member that is not known: kept as it was.
+//! * A union with several members: the last known one. A union without a member: absent where it is optional.
+//! * A field that occurs twice: the last one.
+//! * An optional field of another wire type than declared, or a list of other elements: skipped.
+//! * Text that is not UTF-8 where it is free text (`created_by`, keys and values): read with replacement characters, written back
+//!   as it was.
+//! * Bytes behind the outermost struct.
+//!
+//! # What is not
+//!
+//! Everything else is [`Malformed`](crate::ErrorKind::Malformed) with [`Spec::Metadata`](crate::Spec::Metadata), and names the struct
+//! and the field:
+//!
+//! * Bytes that end early; a length or a list size of more than what is left (every element takes a byte or more, so no
+//!   allocation is sized by a number alone: a vector begins with at most 1024 elements of capacity and grows as elements are read).
+//! * A variable-length number of more than 3, 5 or 10 bytes, or of more bits than its type has (16, 32, 64).
+//! * A field id beyond 16 bits; a type nibble that is not known, where a value follows.
+//! * A required field that is absent, or of another wire type. `ColumnMetaData.encodings` may be absent, as it may be empty.
+//! * A name (of a schema element, in a path) that is not UTF-8: columns are found by name, and two must not become one.
+//!
+//! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit). Known ones are not recursive.
 
 pub(crate) mod derive;
+mod read;
+mod skip;
+#[cfg(test)]
+mod tests;
 mod unknown;
+mod write;
 
-pub use unknown::Unknown;
+pub use read::{Field, Read, Reader};
+pub use unknown::{Unknown, UnknownField};
+pub use write::Write;
+pub(crate) use write::empty_struct_field;
+pub(crate) use read::in_field;
+pub(crate) use skip::Fault;
+
+/// The types of the wire: the low nibble of a field header.
+pub mod wire {
+    /// Ends a struct.
+    pub const STOP: u8 = 0;
+    /// As a field: true, without payload. In a list: one byte.
+    pub const TRUE: u8 = 1;
+    /// As a field: false, without payload. In a list: one byte.
+    pub const FALSE: u8 = 2;
+    /// One byte.
+    pub const I8: u8 = 3;
+    /// Zigzag, at most 3 bytes.
+    pub const I16: u8 = 4;
+    /// Zigzag, at most 5 bytes.
+    pub const I32: u8 = 5;
+    /// Zigzag, at most 10 bytes.
+    pub const I64: u8 = 6;
+    /// 8 bytes, little-endian.
+    pub const DOUBLE: u8 = 7;
+    /// A length and as many bytes; also for text.
+    pub const BINARY: u8 = 8;
+    /// A header and elements.
+    pub const LIST: u8 = 9;
+    /// As a list.
+    pub const SET: u8 = 10;
+    /// A header and pairs.
+    pub const MAP: u8 = 11;
+    /// Fields until the stop; also for unions.
+    pub const STRUCT: u8 = 12;
+    /// 16 bytes.
+    pub const UUID: u8 = 13;
+}

@@ -1,7 +1,103 @@
 //! What a struct holds that this version of the format does not know.
 
-/// Fields that are not known, kept as they were read so that they can be written back. One word; nothing when empty.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+use std::fmt;
+
+use super::read::{Field, Reader};
+use super::write::field_header;
+use crate::error::Result;
+
+/// The fields of a struct, or the member of a union, that are not known: kept as they were, so that they can be written back.
+///
+/// One word; nothing is allocated while it is empty. It also keeps a *known* field whose value holds more than its Rust type
+/// (a logical type with a parameter that was added later, free text that is not UTF-8): that is written instead of the Rust value for
+/// as long as both say the same.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Unknown(
+    // Fields with long headers, so that each stands for itself, whichever comes before it.
     #[expect(clippy::box_collection, reason = "one word in every struct")] Option<Box<Vec<u8>>>,
 );
+
+/// One field of an [`Unknown`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownField<'a> {
+    /// Id of the field.
+    pub id: i16,
+    /// Wire type, one of [`wire`](super::wire).
+    pub ty: u8,
+    /// The value, as on the wire; none for a bool.
+    pub payload: &'a [u8],
+}
+
+impl Unknown {
+    /// Whether nothing is kept.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The fields, in the order in which they were read.
+    pub fn fields(&self) -> impl Iterator<Item = UnknownField<'_>> {
+        let mut reader = Reader::new(self.0.as_deref().map_or(&[], Vec::as_slice));
+        std::iter::from_fn(move || {
+            if reader.rest().is_empty() {
+                return None;
+            }
+            // What `push` wrote is whole: no error can come of it.
+            let Field { id, ty } = reader.field(0).ok().flatten()?;
+            let before = reader.rest();
+            reader.skip(ty).ok()?;
+            Some(UnknownField { id, ty, payload: reader.since(before) })
+        })
+    }
+
+    /// Keeps a field with this payload, which is whole.
+    #[cold]
+    pub(crate) fn push(&mut self, field: Field, payload: &[u8]) {
+        let kept = self.0.get_or_insert_default();
+        // No id is the successor of itself: this asks for the long form.
+        let mut last = field.id;
+        field_header(field.id, field.ty, &mut last, kept);
+        kept.extend_from_slice(payload);
+    }
+
+    /// Appends the fields but those with an id in `known`.
+    pub(crate) fn write(&self, known: &[i16], last: &mut i16, out: &mut Vec<u8>) {
+        for field in self.fields().filter(|field| !known.contains(&field.id)) {
+            field.write(last, out);
+        }
+    }
+
+    /// Appends the field `id` as it was read, if it was kept and `same` finds that it still says the same.
+    #[cold]
+    pub(crate) fn write_known(
+        &self,
+        id: i16,
+        last: &mut i16,
+        out: &mut Vec<u8>,
+        same: impl Fn(&mut Reader<'_>, Field) -> Result<bool>,
+    ) -> bool {
+        let kept = self.fields().filter(|field| field.id == id).last();
+        let Some(field) = kept else {
+            return false;
+        };
+        let mut reader = Reader::new(field.payload);
+        if !same(&mut reader, Field { id, ty: field.ty }).unwrap_or(false) {
+            return false;
+        }
+        field.write(last, out);
+        true
+    }
+}
+
+impl UnknownField<'_> {
+    fn write(&self, last: &mut i16, out: &mut Vec<u8>) {
+        field_header(self.id, self.ty, last, out);
+        out.extend_from_slice(self.payload);
+    }
+}
+
+impl fmt::Debug for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.fields()).finish()
+    }
+}

@@ -1,0 +1,171 @@
+//! [`FooterIndex`]: the footer with its column chunks left where they are.
+//!
+//! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks of the leaves that it wants.
+//! A wide footer is nearly all column chunks, and a read wants few of them: one pass decodes the small fields and skips every chunk,
+//! keeping 4 bytes for each, so that the time to open a file follows the bytes that are skipped, not the values in them.
+//! Trap: a chunk that is malformed inside, but whole on the wire, is noticed only when somebody asks for it.
+
+use bytes::Bytes;
+
+use super::column::ColumnChunk;
+use super::crypto::EncryptionAlgorithm;
+use super::file::{ColumnOrder, FileMetaData, KeyValue, SortingColumn};
+use super::schema::SchemaElement;
+use crate::error::{Error, LimitKind, Result};
+use crate::thrift::derive::thrift;
+use crate::thrift::{Read, Reader, wire};
+
+/// A footer of which the column chunks are decoded on demand.
+///
+/// Cheap to clone as far as the bytes go, which are shared.
+#[derive(Debug, Clone)]
+pub struct FooterIndex {
+    bytes: Bytes,
+    byte_len: usize,
+    head: FileHead,
+}
+
+impl FooterIndex {
+    /// Reads `bytes`, which begin with a FileMetaData in plain; what follows it (a signature) is left alone.
+    ///
+    /// # Errors
+    /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See also
+    /// [`thrift`](crate::thrift).
+    pub fn parse(bytes: Bytes) -> Result<Self> {
+        let mut reader = Reader::new(&bytes);
+        let head = FileHead::read(&mut reader)?;
+        let byte_len = reader.position();
+        Ok(Self { bytes, byte_len, head })
+    }
+
+    /// Everything but the column chunks.
+    pub fn head(&self) -> &FileHead {
+        &self.head
+    }
+
+    /// The bytes that were given to [`FooterIndex::parse`].
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Bytes that the FileMetaData takes; a signature begins behind them.
+    pub fn byte_len(&self) -> usize {
+        self.byte_len
+    }
+
+    /// Decodes one column chunk.
+    ///
+    /// # Errors
+    /// `Malformed(Metadata)` if it breaks a rule; `Usage` if there is no such row group or column.
+    pub fn column_chunk(&self, row_group: usize, column: usize) -> Result<ColumnChunk> {
+        let chunk = self.head.row_groups.get(row_group).and_then(|group| {
+            // The pass has been there, so the bytes are.
+            let start = usize::try_from(*group.columns.starts.get(column)?).ok()?;
+            self.bytes.get(start..)
+        });
+        let Some(chunk) = chunk else {
+            return Err(no_chunk(row_group, column));
+        };
+        ColumnChunk::read(&mut Reader::new(chunk))
+    }
+
+    /// Decodes the whole footer.
+    ///
+    /// # Errors
+    /// `Malformed(Metadata)` if a column chunk breaks a rule.
+    pub fn to_file_meta_data(&self) -> Result<FileMetaData> {
+        FileMetaData::read(&mut Reader::new(&self.bytes))
+    }
+}
+
+#[cold]
+fn no_chunk(row_group: usize, column: usize) -> Error {
+    Error::usage(format_args!("there is no column chunk {column} in row group {row_group}"))
+}
+
+thrift! {
+    /// [`FileMetaData`] without column chunks. The fields are those of the same names there.
+    pub view struct FileHead of "FileMetaData" {
+        /// 1 or 2, which mean the same.
+        1 required version: i32,
+        /// The schema tree, depth-first; the first element is the root.
+        2 required schema: Vec<SchemaElement>,
+        /// Rows in all row groups, if the writer was right.
+        3 required num_rows: i64,
+        /// The row groups, in the order of their rows.
+        4 required row_groups: Vec<RowGroupHead>,
+        /// Anything that the writer wished to add; keys may occur twice.
+        5 optional key_value_metadata: Vec<KeyValue>,
+        /// The writer.
+        6 optional created_by: String as text,
+        /// The order of the bounds in statistics, one for each leaf.
+        7 optional column_orders: Vec<ColumnOrder>,
+        /// How columns are encrypted, where the footer is not.
+        8 optional encryption_algorithm: EncryptionAlgorithm,
+        /// Which key signed the footer, where it is not encrypted.
+        9 optional footer_signing_key_metadata: Vec<u8>,
+    }
+}
+
+thrift! {
+    /// [`RowGroup`](super::RowGroup) with places for column chunks. The fields are those of the same names there.
+    pub view struct RowGroupHead of "RowGroup" {
+        /// Where the column chunks are.
+        1 required columns: ChunkStarts,
+        /// Bytes of all column chunks, uncompressed.
+        2 required total_byte_size: i64,
+        /// Rows in every column chunk.
+        3 required num_rows: i64,
+        /// How the rows are sorted, by claim of the writer.
+        4 optional sorting_columns: Vec<SortingColumn>,
+        /// Where the first page begins; never relied on.
+        5 optional file_offset: i64,
+        /// Bytes of all column chunks, as stored.
+        6 optional total_compressed_size: i64,
+        /// Position among the row groups.
+        7 optional ordinal: i16,
+    }
+}
+
+/// Where the column chunks of a row group begin in the footer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChunkStarts {
+    starts: Box<[u32]>,
+}
+
+impl ChunkStarts {
+    /// Number of column chunks.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether the row group has no column chunk.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+}
+
+impl Read for ChunkStarts {
+    const TYPE: u8 = wire::LIST;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        Vec::<ColumnChunk>::fits(ty, payload)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let (_, n) = reader.list()?;
+        // A whole chunk takes 4 bytes at the very least, and its place takes 4 here.
+        let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));
+        for _ in 0..n {
+            starts.push(u32::try_from(reader.position()).map_err(|_| too_large())?);
+            reader.skip_struct()?;
+        }
+        Ok(Self { starts: starts.into_boxed_slice() })
+    }
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::limit(LimitKind::Footer, "a footer of more than 4 GiB")
+}

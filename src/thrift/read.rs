@@ -1,0 +1,495 @@
+//! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
+
+use super::unknown::Unknown;
+use super::{Fault, skip, wire};
+use crate::bytes::{Cursor, unzigzag};
+use crate::error::{Error, LimitKind, Result, Spec};
+
+/// A value of the compact protocol that can be read. The macro implements it for structs, unions and enums.
+pub trait Read: Sized {
+    /// The type of the wire, as the writer emits it.
+    const TYPE: u8;
+
+    /// Whether a field of the wire type `ty`, whose payload begins with `payload`, is such a value.
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        let _ = payload;
+        ty == Self::TYPE
+    }
+
+    /// Reads a value that stands alone, or in a list.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in [`thrift`](crate::thrift).
+    fn read(reader: &mut Reader<'_>) -> Result<Self>;
+
+    /// Reads a value that is a field of the type `ty`, which fits.
+    ///
+    /// # Errors
+    /// As [`Read::read`].
+    #[inline]
+    fn read_field(reader: &mut Reader<'_>, ty: u8) -> Result<Self> {
+        let _ = ty;
+        Self::read(reader)
+    }
+
+    /// Whether an optional field with this value is to be taken as absent: a union without a member.
+    #[inline]
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+/// Takes values of the compact protocol from the front of a slice, without copying what is skipped.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    cursor: Cursor<'a>,
+    /// Whether a value was read that cannot be written back as it was; see [`Unknown`].
+    lossy: bool,
+}
+
+/// The header of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Id of the field in its struct.
+    pub id: i16,
+    /// Wire type, one of [`wire`]. For a bool it is the value.
+    pub ty: u8,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { cursor: Cursor::new(bytes, Spec::Thrift), lossy: false }
+    }
+
+    /// Bytes read so far: after a struct, where what follows it begins.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// What is left.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.cursor.rest()
+    }
+
+    /// Reads the header of the next field of a struct, or its stop. `last` is the id of the field before, 0 at first.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if the id does not fit in 16 bits, or the bytes end early.
+    #[inline]
+    pub fn field(&mut self, last: i16) -> Result<Option<Field>> {
+        let header = self.cursor.u8()?;
+        let ty = header & 0x0F;
+        if let Some(id) = last.checked_add(i16::from(header >> 4)) {
+            if header >= 0x10 && ty != wire::STOP {
+                return Ok(Some(Field { id, ty }));
+            }
+        }
+        self.field_rare(header)
+    }
+
+    /// The stop, the long form, or a header that cannot be.
+    #[inline(never)]
+    fn field_rare(&mut self, header: u8) -> Result<Option<Field>> {
+        match header {
+            wire::STOP => Ok(None),
+            1..0x10 => Ok(Some(Field { id: self.i16()?, ty: header })),
+            _ => Err(Error::malformed(Spec::Thrift, "a field without a type, or with an id beyond 16 bits")),
+        }
+    }
+
+    /// Reads one byte.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if none is left.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8> {
+        self.cursor.u8()
+    }
+
+    /// Reads a 16-bit number.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if it is longer than 3 bytes, overflows, or ends early.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "16 bits, zigzag keeps the width")]
+    pub fn i16(&mut self) -> Result<i16> {
+        Ok(unzigzag(self.varint::<16>()?) as i16)
+    }
+
+    /// Reads a 32-bit number.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if it is longer than 5 bytes, overflows, or ends early.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "32 bits, zigzag keeps the width")]
+    pub fn i32(&mut self) -> Result<i32> {
+        Ok(unzigzag(self.varint::<32>()?) as i32)
+    }
+
+    /// Reads a 64-bit number.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if it is longer than 10 bytes, overflows, or ends early.
+    #[inline]
+    pub fn i64(&mut self) -> Result<i64> {
+        Ok(unzigzag(self.varint::<64>()?))
+    }
+
+    /// Reads a byte string, borrowed.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if its length is more than what is left.
+    #[inline]
+    pub fn binary(&mut self) -> Result<&'a [u8]> {
+        let len = self.varint::<32>()?;
+        match usize::try_from(len) {
+            Ok(len) => self.cursor.take(len),
+            Err(_) => Err(self.too_long(len)),
+        }
+    }
+
+    /// Reads a name: text that must be UTF-8.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if it is not, or as [`Reader::binary`].
+    #[inline]
+    pub fn name(&mut self) -> Result<&'a str> {
+        let bytes = self.binary()?;
+        simdutf8::basic::from_utf8(bytes).map_err(|_| {
+            Error::malformed(
+                Spec::Thrift,
+                format_args!("a name is not UTF-8: \"{}\"", excerpt(bytes).escape_ascii()),
+            )
+        })
+    }
+
+    /// Reads free text: what is not UTF-8 becomes replacement characters.
+    ///
+    /// # Errors
+    /// As [`Reader::binary`].
+    pub fn text(&mut self) -> Result<String> {
+        let bytes = self.binary()?;
+        if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+            return Ok(text.to_owned());
+        }
+        self.lossy = true;
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Reads the header of a list: the wire type of the elements, and how many follow.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if there are more than bytes left.
+    #[inline]
+    pub fn list(&mut self) -> Result<(u8, usize)> {
+        let header = self.cursor.u8()?;
+        let size = match header >> 4 {
+            15 => self.varint::<32>()?,
+            size => u64::from(size),
+        };
+        match usize::try_from(size) {
+            Ok(n) if n <= self.cursor.remaining() => Ok((header & 0x0F, n)),
+            _ => Err(self.too_long(size)),
+        }
+    }
+
+    /// Skips the value of a field of the wire type `ty`.
+    ///
+    /// # Errors
+    /// `Malformed(Thrift)` if it is not whole or has no known type; `Limit(Nesting)` if it is nested more than 64 deep.
+    #[inline]
+    pub fn skip(&mut self, ty: u8) -> Result<()> {
+        self.move_to(skip::value(self.rest(), ty))
+    }
+
+    /// Skips a struct.
+    ///
+    /// # Errors
+    /// As [`Reader::skip`].
+    #[inline]
+    pub fn skip_struct(&mut self) -> Result<()> {
+        self.move_to(skip::structure(self.rest()))
+    }
+
+    /// Reads a struct of which no field is known.
+    #[inline]
+    pub(crate) fn empty_struct(&mut self) -> Result<()> {
+        if self.rest().first() == Some(&wire::STOP) {
+            return self.cursor.skip(1);
+        }
+        self.lossy = true;
+        self.skip_struct()
+    }
+
+    /// Skips the value of `field` for good, in a struct that has no room for it.
+    #[cold]
+    pub(crate) fn lose(&mut self, field: Field) -> Result<()> {
+        self.lossy = true;
+        self.skip(field.ty)
+    }
+
+    /// Notes that what was read holds more than its Rust value does.
+    #[cold]
+    pub(crate) fn set_lossy(&mut self) {
+        self.lossy = true;
+    }
+
+    /// Whether a value since the last call holds more than its Rust value does.
+    #[inline]
+    pub(crate) fn take_lossy(&mut self) -> bool {
+        std::mem::take(&mut self.lossy)
+    }
+
+    /// Moves the value of `field` to `unknown`.
+    #[cold]
+    pub(crate) fn keep(&mut self, field: Field, unknown: &mut Unknown) -> Result<()> {
+        let before = self.rest();
+        self.skip(field.ty)?;
+        unknown.push(field, self.since(before));
+        Ok(())
+    }
+
+    /// The bytes read since `before` was what is left.
+    pub(crate) fn since(&self, before: &'a [u8]) -> &'a [u8] {
+        before.get(..before.len().saturating_sub(self.cursor.remaining())).unwrap_or_default()
+    }
+
+    #[inline]
+    fn move_to(&mut self, rest: std::result::Result<&'a [u8], Fault>) -> Result<()> {
+        match rest {
+            Ok(rest) => self.cursor.skip(self.cursor.remaining().saturating_sub(rest.len())),
+            Err(fault) => Err(self.fault(fault)),
+        }
+    }
+
+    /// An unsigned number of at most `BITS` bits.
+    #[inline]
+    fn varint<const BITS: u32>(&mut self) -> Result<u64> {
+        match self.rest().first() {
+            Some(&first) if first < 0x80 => {
+                self.cursor.skip(1)?;
+                Ok(u64::from(first))
+            }
+            _ => self.varint_long(BITS),
+        }
+    }
+
+    fn varint_long(&mut self, bits: u32) -> Result<u64> {
+        let (value, len) = match self.rest().first_chunk() {
+            Some(word) => match short_varint(u64::from_le_bytes(*word)) {
+                Some(found) => found,
+                None => self.varint_bytewise()?,
+            },
+            None => self.varint_bytewise()?,
+        };
+        let overflows = bits < u64::BITS && value >> bits != 0;
+        if overflows || len > bits.div_ceil(7) as usize {
+            return Err(self.too_many_bits(bits));
+        }
+        self.cursor.skip(len)?;
+        Ok(value)
+    }
+
+    /// The number at the front, and how many bytes it takes; nothing is read yet.
+    #[inline(never)]
+    fn varint_bytewise(&self) -> Result<(u64, usize)> {
+        let mut ahead = self.cursor.clone();
+        let value = ahead.uleb128()?;
+        Ok((value, ahead.position() - self.position()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_many_bits(&self, bits: u32) -> Error {
+        Error::malformed(
+            Spec::Thrift,
+            format_args!("the number at byte {} has more than {bits} bits", self.position()),
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_long(&self, len: u64) -> Error {
+        Error::malformed(
+            Spec::Thrift,
+            format_args!(
+                "a length of {len} at byte {}, with {} bytes left",
+                self.position(),
+                self.cursor.remaining()
+            ),
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fault(&self, fault: Fault) -> Error {
+        let what = match fault {
+            Fault::Short => "ends early",
+            Fault::Type => "has a type that does not exist",
+            Fault::Number => "holds a number of more than 10 bytes",
+            Fault::Depth => {
+                return Error::limit(
+                    LimitKind::Nesting,
+                    format_args!(
+                        "the thrift value at byte {} is nested more than 64 deep",
+                        self.position()
+                    ),
+                );
+            }
+        };
+        Error::malformed(
+            Spec::Thrift,
+            format_args!("the value skipped at byte {} {what}", self.position()),
+        )
+    }
+}
+
+/// The number at the front of a little-endian word, and its length, if it takes no more than these 8 bytes.
+#[inline]
+fn short_varint(word: u64) -> Option<(u64, usize)> {
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    // All bits up to the first end, without the highest of each byte; then groups of 7 become 14, 28, 56.
+    let x = word & (ends ^ (ends - 1)) & 0x7F7F_7F7F_7F7F_7F7F;
+    let x = (x & 0x007F_007F_007F_007F) | ((x & 0x7F00_7F00_7F00_7F00) >> 1);
+    let x = (x & 0x0000_3FFF_0000_3FFF) | ((x & 0x3FFF_0000_3FFF_0000) >> 2);
+    let x = (x & 0x0000_0000_0FFF_FFFF) | ((x & 0x0FFF_FFFF_0000_0000) >> 4);
+    Some((x, ends.trailing_zeros() as usize / 8 + 1))
+}
+
+/// The first bytes of a byte string, for an error.
+fn excerpt(bytes: &[u8]) -> &[u8] {
+    bytes.get(..64).unwrap_or(bytes)
+}
+
+/// Names the struct and the field in an error of the protocol; the innermost struct that sees it wins.
+#[cold]
+#[inline(never)]
+pub(crate) fn in_field(error: Error, name: &'static str, id: i16, field: &str) -> Error {
+    if error.kind() != crate::error::ErrorKind::Malformed(Spec::Thrift) {
+        return error;
+    }
+    let spec = Spec::Metadata(name);
+    match field {
+        "" => Error::malformed(spec, format_args!("{name}, field {id}: {}", error.message())),
+        _ => Error::malformed(spec, format_args!("{name}.{field}: {}", error.message())),
+    }
+}
+
+impl Read for bool {
+    const TYPE: u8 = wire::TRUE;
+
+    #[inline]
+    fn fits(ty: u8, _: &[u8]) -> bool {
+        ty == wire::TRUE || ty == wire::FALSE
+    }
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        match reader.u8()? {
+            1 => Ok(true),
+            0 | 2 => Ok(false),
+            byte => Err(Error::mismatch(Spec::Thrift, "a bool in a list", "0, 1 or 2", byte)),
+        }
+    }
+
+    #[inline]
+    fn read_field(_: &mut Reader<'_>, ty: u8) -> Result<Self> {
+        Ok(ty == wire::TRUE)
+    }
+}
+
+impl Read for i8 {
+    const TYPE: u8 = wire::I8;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self::from_le_bytes([reader.u8()?]))
+    }
+}
+
+impl Read for i16 {
+    const TYPE: u8 = wire::I16;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.i16()
+    }
+}
+
+impl Read for i32 {
+    const TYPE: u8 = wire::I32;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.i32()
+    }
+}
+
+impl Read for i64 {
+    const TYPE: u8 = wire::I64;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.i64()
+    }
+}
+
+impl Read for f64 {
+    const TYPE: u8 = wire::DOUBLE;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self::from_le_bytes(reader.cursor.array()?))
+    }
+}
+
+impl Read for String {
+    const TYPE: u8 = wire::BINARY;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.name().map(str::to_owned)
+    }
+}
+
+impl Read for Vec<u8> {
+    const TYPE: u8 = wire::BINARY;
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.binary().map(<[u8]>::to_vec)
+    }
+}
+
+impl<T: Read> Read for Vec<T> {
+    const TYPE: u8 = wire::LIST;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        ty == Self::TYPE
+            && match payload {
+                [header, ..] if header >> 4 == 0 => true,
+                // The long form of an empty list.
+                [header, 0, ..] if header >> 4 == 15 => true,
+                [header, ..] => T::fits(header & 0x0F, &[]),
+                [] => true,
+            }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let (_, n) = reader.list()?;
+        // An element takes a byte or more, but may be much larger here than there.
+        let mut list = Self::with_capacity(n.min(1024));
+        for _ in 0..n {
+            list.push(T::read(reader)?);
+        }
+        Ok(list)
+    }
+}
