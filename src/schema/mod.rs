@@ -1,8 +1,63 @@
 //! The schema: the Parquet tree, its leaves, and what it becomes in Arrow.
+//!
+//! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one column of it, a
+//! [`Projection`] says what is wanted, and [`to_arrow`] gives the [`Shape`]s that the rest of the read works by.
+//!
+//! # The natural types
+//!
+//! What a column is in Arrow if neither a hint (`ARROW:schema`) nor an option nor a wanted schema says otherwise:
+//!
+//! | Parquet | Arrow |
+//! |---|---|
+//! | BOOLEAN | `Boolean` |
+//! | INT32, INT64 | `Int32`, `Int64` |
+//! | INT32, INT64 as INTEGER(8, 16, 32 or 64 bits, signed or not) | `Int8` … `Int64`, `UInt8` … `UInt64` |
+//! | INT96 | `Timestamp` without a zone, nanoseconds ([`ArrowOptions::int96`]) |
+//! | FLOAT, DOUBLE | `Float32`, `Float64` |
+//! | BYTE_ARRAY | `Binary` ([`ArrowOptions::views`], [`ArrowOptions::binary_as_string`]) |
+//! | FIXED_LEN_BYTE_ARRAY(n) | `FixedSizeBinary(n)`, also for n = 0 |
+//! | STRING, ENUM | `Utf8` |
+//! | JSON | `Utf8`, extension `arrow.json` |
+//! | BSON | `Binary` |
+//! | UUID | `FixedSizeBinary(16)`, extension `arrow.uuid` |
+//! | FLOAT16 | `Float16` |
+//! | DECIMAL(p, s) | `Decimal128` up to 38 digits, `Decimal256` up to 76 |
+//! | DATE | `Date32` |
+//! | TIME(MILLIS), (MICROS), (NANOS) | `Time32(ms)`, `Time64(us)`, `Time64(ns)` |
+//! | TIMESTAMP, adjusted to UTC | `Timestamp` of its unit, zone `UTC` |
+//! | TIMESTAMP, local | `Timestamp` of its unit, no zone |
+//! | INTERVAL | `Interval(MonthDayNano)` |
+//! | UNKNOWN | `Null` |
+//! | GEOMETRY, GEOGRAPHY | `Binary`, extension `geoarrow.wkb` |
+//! | an annotation that is unknown, or misplaced | as without annotation |
+//! | group | `Struct` |
+//! | LIST | `List`; its element by the five rules of LogicalTypes.md |
+//! | MAP, or MAP_KEY_VALUE on the outer group | `Map`; without values the `List` of its keys |
+//! | VARIANT | `Struct`, extension `arrow.parquet.variant` |
+//! | FILE | `Struct`, marked `FILE` under [`LOGICAL_TYPE_KEY`] |
+//! | repeated node outside LIST and MAP | `List` that is not null, of elements that are not either |
+//! | LIST, MAP, VARIANT or FILE without the structure that it must have | `Struct` |
+//!
+//! OPTIONAL is nullable. Field ids stand in the metadata of a field under [`FIELD_ID_KEY`].
 
+mod annotation;
 pub mod convert;
+mod extension;
+mod hint;
 mod leaf;
+mod nested;
+mod node;
+mod projection;
+#[cfg(test)]
+mod samples;
 mod shape;
+mod target;
+mod text;
+mod to_arrow;
 
+pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
 pub use leaf::{Leaf, LeafPath, Physical};
+pub use node::{Children, Named, Node, Repetition, Schema};
+pub use projection::Projection;
 pub use shape::{Kind, Levels, Shape};
+pub use to_arrow::{ArrowOptions, Dictionaries, Mapping, MatchBy, to_arrow};

@@ -22,6 +22,9 @@ pub struct Levels {
     /// Definition level at which the node has a slot: the `element` of the innermost list around it, 0 outside lists.
     pub slot: u16,
     /// Definition level at which the node is not null. Equal to that of its parent (or `slot`) if the node is required.
+    ///
+    /// Trap: the key of a map is OPTIONAL in some files, and counts here, though its field is not nullable: a null there is an
+    /// error of the file.
     pub present: u16,
     /// Repetition level of the innermost list around the node, 0 outside lists.
     pub rep: u16,
@@ -35,7 +38,8 @@ pub enum Kind {
         /// Index of the leaf, depth-first.
         leaf: usize,
     },
-    /// Child nodes side by side. At least one of them reads a leaf, or the struct is empty in the file too.
+    /// Child nodes side by side. At least one of them reads a leaf; only where the file has a struct that is never null may all
+    /// be missing.
     Struct(Vec<Shape>),
     /// `List`, `LargeList`, `ListView`, `LargeListView` or `FixedSizeList`, by the data type of the field.
     List {

@@ -1,0 +1,168 @@
+//! What a group is in Arrow: list, map, variant, file reference or plain struct.
+//!
+//! Spec: LogicalTypes.md, "Nested Types", with the rules for files that are older than them. Used by `to_arrow` and by
+//! `projection`, which must agree on what the element of a list is.
+//! Annotations that the group does not live up to are ignored: the group is a struct, and nothing is lost.
+//! Trap: the five rules for lists are tried in order, and they look at the group as it is in the file, not at what is left of
+//! it after a projection.
+
+use super::Physical;
+use super::annotation::{self, GroupAnnotation};
+use super::node::{Node, Repetition};
+use crate::format::{ConvertedType, LogicalType};
+
+/// What a group is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Group<'a> {
+    /// Fields side by side.
+    Struct,
+    /// A list.
+    List(List<'a>),
+    /// A map.
+    Map(Map<'a>),
+    /// A VARIANT of specification version 1: a struct with `metadata`.
+    Variant,
+    /// A FILE reference: a struct.
+    File,
+}
+
+/// A group that is a list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct List<'a> {
+    /// The repeated node.
+    pub(super) repeated: Node<'a>,
+    /// Which node the element is.
+    pub(super) element: Element,
+}
+
+/// Which node the element of a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Element {
+    /// The repeated node itself, never null.
+    Repeated,
+    /// The only child of the repeated node.
+    Child,
+}
+
+/// A group that is a map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Map<'a> {
+    /// The repeated group of keys and values.
+    pub(super) entries: Node<'a>,
+    pub(super) key: Node<'a>,
+    pub(super) value: Node<'a>,
+}
+
+/// A rule for lists: when it holds, and what the element is then. `g` is the annotated group, `r` its repeated child.
+struct ListRule {
+    holds: fn(g: Node<'_>, r: Node<'_>) -> bool,
+    element: Element,
+}
+
+/// LogicalTypes.md, "Backward-compatibility rules", in order; the first that holds decides.
+#[rustfmt::skip]
+const LIST_RULES: [ListRule; 5] = [
+    // 1. The repeated node is a leaf.
+    ListRule { holds: |_, r| r.is_leaf(),                                       element: Element::Repeated },
+    // 2. A group of several fields.
+    ListRule { holds: |_, r| r.children().count() != 1,                         element: Element::Repeated },
+    // 3. A group of one field that is repeated too.
+    ListRule { holds: |_, r| r.children().all(is_repeated),                     element: Element::Repeated },
+    // 4. A group of one field with one of two legacy names.
+    ListRule { holds: |g, r| r.name() == "array" || is_tuple_of(r.name(), g),   element: Element::Repeated },
+    // 5. Otherwise.
+    ListRule { holds: |_, _| true,                                              element: Element::Child },
+];
+
+fn is_tuple_of(name: &str, group: Node<'_>) -> bool {
+    name.strip_suffix("_tuple") == Some(group.name())
+}
+
+fn is_repeated(node: Node<'_>) -> bool {
+    matches!(node.repetition(), Ok(Repetition::Repeated))
+}
+
+/// What the group `g` is, its own repetition aside.
+pub(super) fn group(g: Node<'_>) -> Group<'_> {
+    let found = match annotation::of_group(g.element()) {
+        Some(GroupAnnotation::List) => list(g),
+        Some(GroupAnnotation::Map) => map(g),
+        Some(GroupAnnotation::Variant(version)) => variant(g, version),
+        Some(GroupAnnotation::File) => file(g),
+        None => None,
+    };
+    found.unwrap_or(Group::Struct)
+}
+
+/// The only child, if it is REPEATED.
+fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
+    let mut children = g.children();
+    let child = children.next()?;
+    (children.next().is_none() && is_repeated(child)).then_some(child)
+}
+
+fn list(g: Node<'_>) -> Option<Group<'_>> {
+    let repeated = repeated_child(g)?;
+    let rule = LIST_RULES.iter().find(|rule| (rule.holds)(g, repeated))?;
+    Some(Group::List(List {
+        repeated,
+        element: rule.element,
+    }))
+}
+
+/// Positions decide, not names: the first child is the key, the second the value. Without a value the map is a set, and reads
+/// as the list of its keys. An OPTIONAL key is against the rules, but Presto and Athena wrote such.
+fn map(g: Node<'_>) -> Option<Group<'_>> {
+    let entries = repeated_child(g)?;
+    let mut fields = entries
+        .children()
+        .filter(|field| !field.leaves().is_empty());
+    match (fields.next(), fields.next(), fields.next()) {
+        (Some(key), Some(value), None) if !is_repeated(key) => Some(Group::Map(Map {
+            entries,
+            key,
+            value,
+        })),
+        (Some(_), None, None) => list(g),
+        _ => None,
+    }
+}
+
+/// VARIANT children are found by name. A newer version than ours reads as the struct that it is in the file.
+fn variant(g: Node<'_>, version: i8) -> Option<Group<'_>> {
+    let mut has_metadata = false;
+    for child in g.children() {
+        match child.name() {
+            "metadata" => has_metadata = is_plain_bytes(child),
+            "value" if is_plain_bytes(child) => {}
+            "typed_value" => {}
+            _ => return None,
+        }
+    }
+    (version == 1 && has_metadata).then_some(Group::Variant)
+}
+
+/// FILE children are found by name, any of them may be missing, and others may not be there.
+fn file(g: Node<'_>) -> Option<Group<'_>> {
+    let fits = |child: Node<'_>| {
+        let element = child.element();
+        let is_string = element.logical_type == Some(LogicalType::String)
+            || element.logical_type.is_none()
+                && element.converted_type == Some(ConvertedType::Utf8);
+        let physical = child.physical().ok();
+        !is_repeated(child)
+            && match child.name() {
+                "uri" | "content_type" | "checksum" => {
+                    physical == Some(Physical::ByteArray) && is_string
+                }
+                "offset" | "size" => physical == Some(Physical::Int64),
+                "inline" => physical == Some(Physical::ByteArray),
+                _ => false,
+            }
+    };
+    g.children().all(fits).then_some(Group::File)
+}
+
+fn is_plain_bytes(node: Node<'_>) -> bool {
+    node.physical().ok() == Some(Physical::ByteArray) && !is_repeated(node)
+}

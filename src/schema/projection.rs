@@ -1,0 +1,450 @@
+//! Which columns are wanted: by name, by exact path, by column index or by field index.
+//!
+//! Called by `to_arrow` when a read is planned. The result, [`Picks`], says for every group which children are wanted.
+//! A name is first the exact name of a field; only then its dots separate the names of nested fields. The nodes that lists
+//! and maps need in between (`list`, `element`, `key_value`) may be named or left out.
+//! Trap: names may hold dots themselves, may be empty, and may repeat.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::nested::{self, Element, Group};
+use super::node::{Named, Node, Schema};
+use crate::error::{Error, Result};
+
+/// The columns that a read wants, and their order.
+///
+/// The fields come in the order in which they are first named, at every level of nesting; naming one twice, or naming a group
+/// and something inside of it, reads it once. What is inside of lists and maps can be chosen too: of a list of structs only
+/// the named fields are read, of a map always the key. Naming nothing reads no column, only the number of rows.
+///
+/// ```
+/// use marquetry::schema::Projection;
+///
+/// let wanted = Projection::names(["id", "user.name", "tags"]);
+/// assert!(!wanted.is_all());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Projection {
+    /// Every column, in the order of the file.
+    #[default]
+    All,
+    /// Fields by name, nested ones by their dotted path: see [`Projection::names`].
+    Names(Vec<String>),
+    /// Fields by the names on the way to them: see [`Projection::paths`].
+    Paths(Vec<Vec<String>>),
+    /// Columns by index, in the order of the file.
+    Leaves(Vec<usize>),
+    /// Top-level fields by index, in this order.
+    Fields(Vec<usize>),
+}
+
+impl Projection {
+    /// Every column, in the order of the file.
+    pub fn all() -> Self {
+        Self::All
+    }
+
+    /// Fields by name, nested ones by their dotted path: `user.name`.
+    ///
+    /// A field whose name is exactly the text wins over a path; so does, on the way, the longest name that holds a dot.
+    pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self::Names(names.into_iter().map(Into::into).collect())
+    }
+
+    /// Fields by the exact names on the way to them, for names that hold dots.
+    pub fn paths<S: Into<String>, P: IntoIterator<Item = S>>(
+        paths: impl IntoIterator<Item = P>,
+    ) -> Self {
+        let path = |path: P| path.into_iter().map(Into::into).collect();
+        Self::Paths(paths.into_iter().map(path).collect())
+    }
+
+    /// Columns by their index among the leaves of the file, read in the order of the file.
+    pub fn leaves(leaves: impl IntoIterator<Item = usize>) -> Self {
+        Self::Leaves(leaves.into_iter().collect())
+    }
+
+    /// Top-level fields by index, in the order given.
+    pub fn fields(fields: impl IntoIterator<Item = usize>) -> Self {
+        Self::Fields(fields.into_iter().collect())
+    }
+
+    /// Whether every column is wanted.
+    pub fn is_all(&self) -> bool {
+        *self == Self::All
+    }
+
+    /// What the projection picks of `schema`.
+    ///
+    /// # Errors
+    /// `Usage` if a name, path or index stands for nothing, or a name for several fields.
+    pub(super) fn resolve(&self, schema: &Schema) -> Result<Option<Picks>> {
+        match self {
+            Self::Leaves(leaves) => {
+                for &leaf in leaves {
+                    schema.leaf_node(leaf)?;
+                }
+                let mut leaves = leaves.clone();
+                leaves.sort_unstable();
+                Ok(Some(picks_of_leaves(schema.root(), &leaves)))
+            }
+            _ => self.resolve_in(schema.root()),
+        }
+    }
+
+    /// What the projection picks of the fields below `root`; `None` for all of them.
+    pub(super) fn resolve_in<T: Tree>(&self, root: T) -> Result<Option<Picks>> {
+        let mut picks = Picks::default();
+        let mut path = Vec::new();
+        match self {
+            Self::All => return Ok(None),
+            Self::Names(names) => {
+                for name in names {
+                    path.clear();
+                    if !find_name(root, name, &mut path)? {
+                        return Err(unknown(name, root));
+                    }
+                    picks.insert(&path);
+                }
+            }
+            Self::Paths(paths) => {
+                for names in paths {
+                    path.clear();
+                    if names.is_empty() || !find_path(root, names, &mut path)? {
+                        return Err(unknown(&names.join("."), root));
+                    }
+                    picks.insert(&path);
+                }
+            }
+            Self::Leaves(_) => {
+                return Err(Error::usage(
+                    "columns chosen by index are those of the file; with a target schema choose by name",
+                ));
+            }
+            Self::Fields(fields) => {
+                let len = root.len();
+                for &field in fields {
+                    if field >= len {
+                        return Err(Error::usage(format_args!(
+                            "there is no field {field}: the schema has {len}"
+                        )));
+                    }
+                    picks.insert(&[field]);
+                }
+            }
+        }
+        Ok(Some(picks))
+    }
+}
+
+impl<S: Into<String>, const N: usize> From<[S; N]> for Projection {
+    fn from(names: [S; N]) -> Self {
+        Self::names(names)
+    }
+}
+
+impl<S: Into<String>> From<Vec<S>> for Projection {
+    fn from(names: Vec<S>) -> Self {
+        Self::names(names)
+    }
+}
+
+impl Schema {
+    /// The index of the leaf that `name` stands for, by the rules of [`Projection::names`].
+    ///
+    /// # Errors
+    /// `Usage` if it stands for nothing, or for a group of several columns.
+    pub fn leaf_named(&self, name: &str) -> Result<usize> {
+        let leaves = self.node_named(name)?.leaves();
+        if leaves.len() != 1 {
+            return Err(Error::usage(format_args!(
+                "{name:?} stands for {} columns, not for one",
+                leaves.len()
+            )));
+        }
+        Ok(leaves.start)
+    }
+
+    /// The node that `name` stands for, by the rules of [`Projection::names`].
+    ///
+    /// # Errors
+    /// `Usage` if it stands for nothing, or for several fields.
+    pub fn node_named(&self, name: &str) -> Result<Node<'_>> {
+        let mut path = Vec::new();
+        if !find_name(self.root(), name, &mut path)? {
+            return Err(unknown(name, self.root()));
+        }
+        let mut node = self.root();
+        for position in path {
+            node = node
+                .child(position)
+                .expect("the path was found in this schema");
+        }
+        Ok(node)
+    }
+}
+
+/// The wanted children of a group, in order. At each: all of it, or what is wanted of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Picks {
+    list: Vec<Pick>,
+    /// Position among the children → position in `list`.
+    at: HashMap<usize, usize>,
+}
+
+/// A wanted child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pick {
+    /// Position among the children of its group.
+    pub(super) position: usize,
+    /// What is wanted of it; `None` for all.
+    pub(super) inner: Option<Picks>,
+}
+
+impl Picks {
+    /// The wanted children, in order.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Pick> {
+        self.list.iter()
+    }
+
+    /// What is wanted of the child at `position`; `None` for all of it, also if the child was not named.
+    pub(super) fn inside(&self, position: usize) -> Option<&Self> {
+        self.list.get(*self.at.get(&position)?)?.inner.as_ref()
+    }
+
+    /// Adds the node at the end of `path`, which names positions from here.
+    fn insert(&mut self, path: &[usize]) {
+        let Some((&position, rest)) = path.split_first() else {
+            return;
+        };
+        let whole = rest.is_empty();
+        let slot = match self.at.entry(position) {
+            Entry::Occupied(slot) => *slot.get(),
+            Entry::Vacant(vacant) => {
+                let slot = *vacant.insert(self.list.len());
+                self.list.push(Pick {
+                    position,
+                    inner: (!whole).then(Self::default),
+                });
+                slot
+            }
+        };
+        let Some(pick) = self.list.get_mut(slot) else {
+            return;
+        };
+        match &mut pick.inner {
+            inner if whole => *inner = None,
+            Some(inner) => inner.insert(rest),
+            None => {}
+        }
+    }
+
+    fn push(&mut self, position: usize, inner: Option<Self>) {
+        self.at.insert(position, self.list.len());
+        self.list.push(Pick { position, inner });
+    }
+}
+
+/// The children of `group` with a leaf of `leaves`, which are sorted.
+fn picks_of_leaves(group: Node<'_>, leaves: &[usize]) -> Picks {
+    let mut picks = Picks::default();
+    for (position, child) in group.children().enumerate() {
+        let range = child.leaves();
+        let from = leaves.partition_point(|&leaf| leaf < range.start);
+        let to = leaves.partition_point(|&leaf| leaf < range.end);
+        match leaves.get(from..to) {
+            Some([]) | None => {}
+            Some(_) if child.is_leaf() => picks.push(position, None),
+            Some(below) => picks.push(position, Some(picks_of_leaves(child, below))),
+        }
+    }
+    picks
+}
+
+/// A tree with named nodes in which names are looked up: the schema of a file, or the wanted one.
+pub(super) trait Tree: Copy {
+    /// How many children there are.
+    fn len(self) -> usize;
+    /// The child at a position.
+    fn child(self, position: usize) -> Option<Self>;
+    /// The child with exactly this name.
+    fn named(self, name: &str) -> Named;
+    /// The names of the children.
+    fn names(self) -> impl Iterator<Item = String>;
+    /// The position of the child whose own name need not be said on the way to what is below it.
+    fn silent(self) -> Option<usize>;
+}
+
+impl Tree for Node<'_> {
+    fn len(self) -> usize {
+        self.children().count()
+    }
+
+    fn child(self, position: usize) -> Option<Self> {
+        if self.is_root() {
+            return self.schema().field(position);
+        }
+        self.children().nth(position)
+    }
+
+    fn named(self, name: &str) -> Named {
+        if self.is_root() {
+            return self.schema().field_named(name);
+        }
+        Named::among(self.children().map(Node::name), name)
+    }
+
+    fn names(self) -> impl Iterator<Item = String> {
+        self.children().map(|child| child.name().to_owned())
+    }
+
+    fn silent(self) -> Option<usize> {
+        if self.is_root() || self.is_leaf() {
+            return None;
+        }
+        // The repeated node of a list or map, and the element below it.
+        let is_between =
+            |group: Node<'_>| matches!(nested::group(group), Group::List(_) | Group::Map(_));
+        let is_wrapper = || {
+            let parent = self.parent().map(nested::group);
+            matches!(parent, Some(Group::List(list))
+                if list.repeated == self && list.element == Element::Child)
+        };
+        (is_between(self) || is_wrapper()).then_some(0)
+    }
+}
+
+impl Named {
+    /// What `name` stands for among `siblings`.
+    pub(super) fn among<'a>(siblings: impl Iterator<Item = &'a str>, name: &str) -> Self {
+        let mut equal = siblings.enumerate().filter(|(_, sibling)| *sibling == name);
+        match (equal.next(), equal.next()) {
+            (None, _) => Self::None,
+            (Some((position, _)), None) => Self::One(position),
+            (Some((position, _)), Some(_)) => Self::Several(position),
+        }
+    }
+}
+
+/// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it in `path`.
+fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
+    // The whole text first, then the part before each dot, the longest first.
+    let mut name = text;
+    loop {
+        if let Some(position) = unambiguous(group, name)? {
+            path.push(position);
+            let rest = text.get(name.len() + 1..);
+            match (rest, group.child(position)) {
+                (None, _) => return Ok(true),
+                (Some(rest), Some(child)) if find_name(child, rest, path)? => return Ok(true),
+                _ => path.pop(),
+            };
+        }
+        match name.rfind('.').and_then(|dot| name.get(..dot)) {
+            Some(shorter) => name = shorter,
+            None => break,
+        }
+    }
+    find_silent(group, path, |child, path| find_name(child, text, path))
+}
+
+/// As [`find_name`], with the names on the way already apart.
+fn find_path<T: Tree>(group: T, names: &[String], path: &mut Vec<usize>) -> Result<bool> {
+    let Some((name, rest)) = names.split_first() else {
+        return Ok(true);
+    };
+    if let Some(position) = unambiguous(group, name)? {
+        path.push(position);
+        match group.child(position) {
+            Some(child) if find_path(child, rest, path)? => return Ok(true),
+            _ => path.pop(),
+        };
+    }
+    find_silent(group, path, |child, path| find_path(child, names, path))
+}
+
+fn find_silent<T: Tree>(
+    group: T,
+    path: &mut Vec<usize>,
+    find: impl FnOnce(T, &mut Vec<usize>) -> Result<bool>,
+) -> Result<bool> {
+    let Some(position) = group.silent() else {
+        return Ok(false);
+    };
+    let Some(child) = group.child(position) else {
+        return Ok(false);
+    };
+    path.push(position);
+    if find(child, path)? {
+        return Ok(true);
+    }
+    path.pop();
+    Ok(false)
+}
+
+fn unambiguous<T: Tree>(group: T, name: &str) -> Result<Option<usize>> {
+    match group.named(name) {
+        Named::None => Ok(None),
+        Named::One(position) => Ok(Some(position)),
+        Named::Several(_) => Err(Error::usage(format_args!(
+            "several fields are named {name:?}; choose by index"
+        ))),
+    }
+}
+
+/// The error for a name that stands for nothing, with the names that look like it.
+#[cold]
+fn unknown<T: Tree>(name: &str, root: T) -> Error {
+    let mut near: Vec<(usize, String)> = root
+        .names()
+        .filter_map(|other| Some((distance(name, &other)?, other)))
+        .collect();
+    near.sort();
+    near.truncate(NEAR_MISSES);
+    let names: Vec<String> = near
+        .into_iter()
+        .map(|(_, name)| format!("{name:?}"))
+        .collect();
+    if names.is_empty() {
+        Error::usage(format_args!("there is no field {name:?}"))
+    } else {
+        Error::usage(format_args!(
+            "there is no field {name:?}; did you mean {}?",
+            names.join(" or ")
+        ))
+    }
+}
+
+/// How far apart two names are, letter case aside, if they are near: the edit distance.
+fn distance(a: &str, b: &str) -> Option<usize> {
+    if a.len() > LONGEST_COMPARED || b.len() > LONGEST_COMPARED {
+        return None;
+    }
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let b: Vec<char> = b.chars().collect();
+    // `row[j]` is the distance from what was read of `a` to the first j characters of `b`.
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut len = 0;
+    for x in a.chars() {
+        len += 1;
+        let mut diagonal = std::mem::replace(&mut row[0], len);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    let distance = row[b.len()];
+    (distance <= 1 + len.max(b.len()) / 4).then_some(distance)
+}
+
+/// Names that the error for an unknown one offers.
+const NEAR_MISSES: usize = 3;
+
+/// Longer names are not compared: a file may hold thousands of long ones.
+const LONGEST_COMPARED: usize = 64;
+
+#[cfg(test)]
+mod tests;

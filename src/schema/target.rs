@@ -1,0 +1,399 @@
+//! A wanted schema: the rows come out with its fields, in its order, whatever the file has (schema evolution).
+//!
+//! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the file, by name or field id,
+//! and its natural shape is bent to the target: wider types by [`conversion`], fields in another order, fields that are left
+//! out, and fields that the file does not have ([`Kind::Missing`]).
+//! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused, before anything is read.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
+
+use super::convert::conversion;
+use super::extension::FIELD_ID_KEY;
+use super::node::{Named, Schema};
+use super::projection::{Picks, Tree};
+use super::to_arrow::{Mapper, Mapping, MatchBy, has_columns};
+use super::{Kind, Levels, Projection, Shape, text};
+use crate::error::{Error, Result};
+
+/// Maps the fields of `target` that are projected to those of the file.
+pub(super) fn to_target(
+    file: &Schema,
+    mapper: &Mapper<'_>,
+    projection: &Projection,
+    target: &SchemaRef,
+) -> Result<Mapping> {
+    let picks = projection.resolve_in(Target::Group(target.fields()))?;
+    let schema = match picks {
+        None => Arc::clone(target),
+        Some(picks) => {
+            let fields = prune(target.fields(), &picks);
+            let metadata = target.metadata().clone();
+            Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
+        }
+    };
+    let by = mapper.options.match_by;
+    let mut bend = Bend {
+        file,
+        by,
+        path: Vec::new(),
+    };
+    let ids = match by {
+        MatchBy::Name => HashMap::new(),
+        MatchBy::FieldId => ids_of_fields(file),
+    };
+    let shapes = schema.fields().iter().map(|wanted| {
+        let named = match field_id(wanted).filter(|_| by == MatchBy::FieldId) {
+            Some(id) => ids.get(&id).copied().unwrap_or(Named::None),
+            None => file.field_named(wanted.name()),
+        };
+        let found = match named {
+            Named::One(position) => file.field(position),
+            Named::Several(_) => return Err(bend.ambiguous(wanted)),
+            Named::None => None,
+        };
+        match found.filter(|node| has_columns(*node)) {
+            Some(node) => bend.field(mapper.whole_field(node)?, wanted),
+            None => bend.missing(Levels::default(), wanted),
+        }
+    });
+    let shapes = shapes.collect::<Result<Vec<_>>>()?;
+    Ok(Mapping { schema, shapes })
+}
+
+/// Field id → top-level field.
+fn ids_of_fields(file: &Schema) -> HashMap<i32, Named> {
+    let mut ids = HashMap::new();
+    for (position, node) in file.fields().enumerate() {
+        if let Some(id) = node.element().field_id {
+            ids.entry(id)
+                .and_modify(|named| *named = Named::Several(position))
+                .or_insert(Named::One(position));
+        }
+    }
+    ids
+}
+
+fn field_id(field: &Field) -> Option<i32> {
+    field.metadata().get(FIELD_ID_KEY)?.parse().ok()
+}
+
+/// Bends shapes to a target.
+struct Bend<'a> {
+    file: &'a Schema,
+    by: MatchBy,
+    /// Names from the top-level field to the one at hand.
+    path: Vec<String>,
+}
+
+impl Bend<'_> {
+    /// `shape`, as the field `wanted`.
+    fn field(&mut self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
+        self.path.push(wanted.name().clone());
+        let bent = self.node(shape, wanted)?;
+        self.path.pop();
+        Ok(bent)
+    }
+
+    fn node(&mut self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
+        if shape.field.is_nullable() && !wanted.is_nullable() {
+            return Err(Error::usage(format_args!(
+                "column {}: the file may hold nulls, the wanted {} may not",
+                self.dotted(),
+                wanted.data_type()
+            )));
+        }
+        let Shape {
+            field,
+            levels,
+            kind,
+        } = shape;
+        let kind = match (kind, wanted.data_type()) {
+            (Kind::Leaf { leaf }, to) if field.data_type() == to => Kind::Leaf { leaf },
+            (Kind::Leaf { leaf }, to) => {
+                let described = self.file.leaf(leaf)?;
+                if conversion(&described, to).is_some() {
+                    Kind::Leaf { leaf }
+                } else if *field.data_type() == DataType::Null && wanted.is_nullable() {
+                    // UNKNOWN: a column of nulls is one of any type.
+                    Kind::Missing
+                } else {
+                    let from = text::leaf_type(&described);
+                    let from = format_args!("{from} ({})", field.data_type());
+                    return Err(self.no_way(from, to));
+                }
+            }
+            (Kind::Struct(children), DataType::Struct(fields)) => {
+                let children = self.children(children, fields, levels)?;
+                // Which structs are null stands in the levels of a leaf.
+                if field.is_nullable() && !children.iter().any(reads_leaf) {
+                    return Err(self.without_columns());
+                }
+                Kind::Struct(children)
+            }
+            (
+                Kind::List { item, element, rep },
+                DataType::List(to)
+                | DataType::LargeList(to)
+                | DataType::ListView(to)
+                | DataType::LargeListView(to)
+                | DataType::FixedSizeList(to, _),
+            ) => {
+                let item = Box::new(self.field(*item, to)?);
+                if !reads_leaf(&item) {
+                    return Err(self.without_columns());
+                }
+                Kind::List { item, element, rep }
+            }
+            (
+                Kind::Map {
+                    entries,
+                    element,
+                    rep,
+                },
+                DataType::Map(to, _),
+            ) => {
+                let entries = Box::new(self.entries(*entries, to)?);
+                if !reads_leaf(&entries) {
+                    return Err(self.without_columns());
+                }
+                Kind::Map {
+                    entries,
+                    element,
+                    rep,
+                }
+            }
+            (_, to) => return Err(self.no_way(field.data_type(), to)),
+        };
+        Ok(Shape {
+            field: Arc::clone(wanted),
+            levels,
+            kind,
+        })
+    }
+
+    /// The fields of a struct: each finds its own among `children`, or is missing.
+    fn children(
+        &mut self,
+        children: Vec<Shape>,
+        wanted: &Fields,
+        levels: Levels,
+    ) -> Result<Vec<Shape>> {
+        let mut children: Vec<Option<Shape>> = children.into_iter().map(Some).collect();
+        let mut bent = Vec::with_capacity(wanted.len());
+        for field in wanted {
+            let id = field_id(field).filter(|_| self.by == MatchBy::FieldId);
+            let is_same = |child: &Option<Shape>| {
+                child.as_ref().is_some_and(|child| match id {
+                    Some(id) => field_id(&child.field) == Some(id),
+                    None => child.field.name() == field.name(),
+                })
+            };
+            let mut same = children.iter_mut().filter(|child| is_same(child));
+            let found = match (same.next(), same.next()) {
+                (Some(_), Some(_)) => return Err(self.ambiguous(field)),
+                (Some(child), None) => child.take(),
+                (None, _) => None,
+            };
+            bent.push(match found {
+                Some(child) => self.field(child, field)?,
+                None => self.missing(levels, field)?,
+            });
+        }
+        Ok(bent)
+    }
+
+    /// The struct of key and value of a map: by position, whatever the names.
+    fn entries(&mut self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
+        let Shape {
+            levels,
+            kind,
+            field,
+        } = shape;
+        let (Kind::Struct(pair), DataType::Struct(to)) = (kind, wanted.data_type()) else {
+            return Err(self.no_way(field.data_type(), wanted.data_type()));
+        };
+        if to.len() != pair.len() {
+            return Err(self.no_way(field.data_type(), wanted.data_type()));
+        }
+        let pair = pair
+            .into_iter()
+            .zip(to)
+            .map(|(child, to)| self.field(child, to));
+        let pair = pair.collect::<Result<Vec<_>>>()?;
+        Ok(Shape {
+            field: Arc::clone(wanted),
+            levels,
+            kind: Kind::Struct(pair),
+        })
+    }
+
+    /// A field that the file does not have, in a group with these levels.
+    fn missing(&self, levels: Levels, wanted: &FieldRef) -> Result<Shape> {
+        if !wanted.is_nullable() {
+            return Err(Error::usage(format_args!(
+                "the file has no column {}, and the wanted {} may not be null",
+                self.dotted_with(wanted),
+                wanted.data_type()
+            )));
+        }
+        Ok(Shape {
+            field: Arc::clone(wanted),
+            levels,
+            kind: Kind::Missing,
+        })
+    }
+
+    fn no_way(&self, from: impl std::fmt::Display, to: &DataType) -> Error {
+        Error::usage(format_args!(
+            "column {}: the file has {from}, which does not read as {to} without loss",
+            self.dotted()
+        ))
+    }
+
+    fn ambiguous(&self, wanted: &Field) -> Error {
+        Error::usage(format_args!(
+            "the file has several columns {}",
+            self.dotted_with(wanted)
+        ))
+    }
+
+    fn without_columns(&self) -> Error {
+        Error::unsupported(
+            "group of missing columns",
+            format_args!(
+                "column {}: none of the wanted fields in it is in the file, so nothing tells where it is null or empty",
+                self.dotted()
+            ),
+        )
+    }
+
+    fn dotted(&self) -> String {
+        self.path.join(".")
+    }
+
+    fn dotted_with(&self, field: &Field) -> String {
+        let names = self.path.iter().map(|name| Cow::Borrowed(name.as_str()));
+        let names: Vec<_> = names
+            .chain([Cow::Borrowed(field.name().as_str())])
+            .collect();
+        names.join(".")
+    }
+}
+
+fn reads_leaf(shape: &Shape) -> bool {
+    match &shape.kind {
+        Kind::Leaf { .. } => true,
+        Kind::Struct(children) => children.iter().any(reads_leaf),
+        Kind::List { item: child, .. } | Kind::Map { entries: child, .. } => reads_leaf(child),
+        Kind::Missing => false,
+    }
+}
+
+/// The fields of `fields` that are picked. A map keeps its key, and its value if nothing of it was named.
+fn prune(fields: &Fields, picks: &Picks) -> Fields {
+    let picked = picks
+        .iter()
+        .filter_map(|pick| Some((fields.get(pick.position)?, &pick.inner)));
+    picked
+        .map(|(field, inner)| match inner {
+            None => Arc::clone(field),
+            Some(inner) => Arc::new(prune_field(field, inner)),
+        })
+        .collect()
+}
+
+fn prune_field(field: &Field, picks: &Picks) -> Field {
+    let child = |child: &FieldRef| match picks.inside(0) {
+        None => Arc::clone(child),
+        Some(inner) => Arc::new(prune_field(child, inner)),
+    };
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(prune(fields, picks)),
+        DataType::List(item) => DataType::List(child(item)),
+        DataType::LargeList(item) => DataType::LargeList(child(item)),
+        DataType::ListView(item) => DataType::ListView(child(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(child(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(child(item), *length),
+        DataType::Map(entries, sorted) => {
+            DataType::Map(Arc::new(prune_entries(entries, picks.inside(0))), *sorted)
+        }
+        other => other.clone(),
+    };
+    field.clone().with_data_type(data_type)
+}
+
+fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
+    let DataType::Struct(fields) = entries.data_type() else {
+        return entries.clone();
+    };
+    let pair = fields.iter().enumerate().map(|(position, field)| {
+        match picks.and_then(|picks| picks.inside(position)) {
+            Some(inner) if position > 0 => Arc::new(prune_field(field, inner)),
+            _ => Arc::clone(field),
+        }
+    });
+    entries
+        .clone()
+        .with_data_type(DataType::Struct(pair.collect()))
+}
+
+/// A node of a target, as names are looked up in it.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    /// The schema or a struct.
+    Group(&'a Fields),
+    /// A list or a map, whose only child need not be named.
+    Repeated(&'a FieldRef),
+    Leaf,
+}
+
+impl<'a> Target<'a> {
+    fn fields(self) -> &'a [FieldRef] {
+        match self {
+            Self::Group(fields) => fields,
+            Self::Repeated(child) => std::slice::from_ref(child),
+            Self::Leaf => &[],
+        }
+    }
+}
+
+impl Tree for Target<'_> {
+    fn len(self) -> usize {
+        self.fields().len()
+    }
+
+    fn child(self, position: usize) -> Option<Self> {
+        Some(match self.fields().get(position)?.data_type() {
+            DataType::Struct(fields) => Self::Group(fields),
+            DataType::List(child)
+            | DataType::LargeList(child)
+            | DataType::ListView(child)
+            | DataType::LargeListView(child)
+            | DataType::FixedSizeList(child, _)
+            | DataType::Map(child, _) => Self::Repeated(child),
+            _ => Self::Leaf,
+        })
+    }
+
+    fn named(self, name: &str) -> Named {
+        Named::among(
+            self.fields().iter().map(|field| field.name().as_str()),
+            name,
+        )
+    }
+
+    fn names(self) -> impl Iterator<Item = String> {
+        self.fields().iter().map(|field| field.name().clone())
+    }
+
+    fn silent(self) -> Option<usize> {
+        matches!(self, Self::Repeated(_)).then_some(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
