@@ -14,9 +14,11 @@ pub mod limits;
 pub mod page;
 pub mod read;
 pub mod schema;
-mod simd;
+pub mod reader;
+pub mod simd;
 pub mod thrift;
 mod trusted;
 
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
+pub use reader::{Batches, Reader, Threads};
 pub use limits::{Budget, Limits, Reservation};
