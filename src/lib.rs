@@ -1,7 +1,14 @@
 //! Marquetry is an Arrow-native Apache Parquet reader.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod bytes;
 pub mod compress;
@@ -13,12 +20,12 @@ pub mod levels;
 pub mod limits;
 pub mod page;
 pub mod read;
-pub mod schema;
 pub mod reader;
+pub mod schema;
 pub mod simd;
 pub mod thrift;
 mod trusted;
 
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
-pub use reader::{Batches, Reader, Threads};
 pub use limits::{Budget, Limits, Reservation};
+pub use reader::{Batches, Reader, Threads};

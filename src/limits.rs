@@ -27,7 +27,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { footer_bytes: 1 << 30, page_bytes: (1 << 31) - 1, nesting: 512, memory_bytes: 4 << 30 }
+        Self {
+            footer_bytes: 1 << 30,
+            page_bytes: (1 << 31) - 1,
+            nesting: 512,
+            memory_bytes: 4 << 30,
+        }
     }
 }
 
@@ -48,7 +53,12 @@ struct Shared {
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
     pub fn new(cap: u64) -> Self {
-        Self { shared: Arc::new(Shared { cap, used: AtomicU64::new(0) }) }
+        Self {
+            shared: Arc::new(Shared {
+                cap,
+                used: AtomicU64::new(0),
+            }),
+        }
     }
 
     /// Takes `bytes` from the budget until the reservation is dropped.
@@ -56,7 +66,10 @@ impl Budget {
     /// # Errors
     /// `Limit(Memory)` if fewer are left.
     pub fn take(&self, bytes: usize) -> Result<Reservation> {
-        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
+        let mut reservation = Reservation {
+            budget: self.clone(),
+            bytes: 0,
+        };
         reservation.grow(bytes)?;
         Ok(reservation)
     }
@@ -131,7 +144,10 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.shared.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget
+            .shared
+            .used
+            .fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -144,8 +160,14 @@ mod tests {
     fn takes_refuses_and_gives_back() {
         let budget = Budget::new(100);
         let mut first = budget.take(60).unwrap();
-        assert_eq!(budget.take(41).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
-        assert_eq!(budget.take(usize::MAX).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
+        assert_eq!(
+            budget.take(41).unwrap_err().kind(),
+            ErrorKind::Limit(LimitKind::Memory)
+        );
+        assert_eq!(
+            budget.take(usize::MAX).unwrap_err().kind(),
+            ErrorKind::Limit(LimitKind::Memory)
+        );
         assert_eq!(budget.used(), 60, "a refused request takes nothing");
         first.resize(10).unwrap();
         let second = budget.take(90).unwrap();

@@ -88,7 +88,10 @@ impl Reader {
             footer,
             file_len,
             file_name: None,
-            options: ReadOptions { limits, ..ReadOptions::default() },
+            options: ReadOptions {
+                limits,
+                ..ReadOptions::default()
+            },
             threads: Threads::Auto,
             progress: Progress::default(),
         })
@@ -101,7 +104,10 @@ impl Reader {
     /// # Errors
     /// `Usage` if the file has no such column.
     pub fn project<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Result<Self> {
-        let names = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
+        let names = names
+            .into_iter()
+            .map(|name| name.as_ref().to_owned())
+            .collect::<Vec<_>>();
         self.options.projection = Projection::Names(names);
         self.plan()?;
         Ok(self)
@@ -296,12 +302,23 @@ impl Reader {
         let plan = self.plan()?;
         let schema = plan.schema().clone();
         let driver = match self.pool_for(&plan)? {
-            None => Driver::Serial(Box::new(Serial::new(self.source.clone(), plan, self.progress.clone()))),
-            Some(pool) => {
-                Driver::Parallel(Box::new(Parallel::new(self.source.clone(), plan, pool, self.progress.clone())))
-            }
+            None => Driver::Serial(Box::new(Serial::new(
+                self.source.clone(),
+                plan,
+                self.progress.clone(),
+            ))),
+            Some(pool) => Driver::Parallel(Box::new(Parallel::new(
+                self.source.clone(),
+                plan,
+                pool,
+                self.progress.clone(),
+            ))),
         };
-        Ok(Batches { schema, driver, file_name: self.file_name.clone() })
+        Ok(Batches {
+            schema,
+            driver,
+            file_name: self.file_name.clone(),
+        })
     }
 
     /// The threads for a plan: none but the caller's where there is little to do.

@@ -59,7 +59,11 @@ pub(crate) fn byte_array<O: Offset>(
     values: Vec<u8>,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    debug_assert_eq!(offsets.last().map(|end| end.as_usize()), Some(values.len()), "offsets end with the values");
+    debug_assert_eq!(
+        offsets.last().map(|end| end.as_usize()),
+        Some(values.len()),
+        "offsets end with the values"
+    );
     debug_assert!(offsets.is_sorted(), "offsets never fall");
     // SAFETY: the offsets begin with 0 and never fall, by the invariant above.
     let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) };
@@ -104,16 +108,24 @@ pub(crate) fn view_array(
 
 #[cold]
 fn wrong_type(data_type: &DataType) -> Error {
-    Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
+    Error::usage(format_args!(
+        "byte strings cannot be laid out as {data_type}"
+    ))
 }
 
 /// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten anyway is not zeroed.
 ///
 /// # Errors
 /// What the operating system says; `UnexpectedEof` if the file is shorter.
-pub(crate) fn read_at(file: &std::fs::File, offset: u64, len: usize, out: &mut Vec<u8>) -> std::io::Result<()> {
+pub(crate) fn read_at(
+    file: &std::fs::File,
+    offset: u64,
+    len: usize,
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
     out.clear();
-    out.try_reserve_exact(len).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+    out.try_reserve_exact(len)
+        .map_err(|_| std::io::ErrorKind::OutOfMemory)?;
     platform::read_at(file, offset, len, out)
 }
 
@@ -123,11 +135,17 @@ mod platform {
     use std::io;
     use std::os::unix::fs::FileExt;
 
-    pub(super) fn read_at(file: &File, offset: u64, len: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn read_at(
+        file: &File,
+        offset: u64,
+        len: usize,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let spare = &mut out.spare_capacity_mut()[..len];
         // SAFETY: `pread` only writes to the buffer; it never reads from it, and the kernel writes nothing but initialised bytes. The slice
         // has the length and the life of `spare`, which nobody else refers to.
-        let buffer = unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<u8>(), len) };
+        let buffer =
+            unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<u8>(), len) };
         file.read_exact_at(buffer, offset)?;
         // SAFETY: `read_exact_at` has succeeded, so that all `len` bytes are written; the capacity is at least `len`.
         unsafe { out.set_len(len) };
@@ -140,11 +158,20 @@ mod platform {
     use std::fs::File;
     use std::io::{self, Read, Seek, SeekFrom};
 
-    pub(super) fn read_at(file: &File, offset: u64, len: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn read_at(
+        file: &File,
+        offset: u64,
+        len: usize,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         // A handle of its own, because the position is shared between handles of one open file.
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(offset))?;
         let read = file.take(len as u64).read_to_end(out)?;
-        if read == len { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        if read == len {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
     }
 }

@@ -23,7 +23,8 @@ impl Decoder {
         if input.starts_with(&FRAME_MAGIC) && frames(input, out).is_some() {
             return Ok(());
         }
-        let block = |bytes: &[u8], target: &mut [u8]| lz4_flex::block::decompress_into(bytes, target).ok();
+        let block =
+            |bytes: &[u8], target: &mut [u8]| lz4_flex::block::decompress_into(bytes, target).ok();
         if hadoop::sections(input, out, block).is_some() {
             return Ok(());
         }

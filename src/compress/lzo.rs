@@ -16,12 +16,15 @@ impl Decoder {
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         exact_room(input, len, RATIO, "LZO", out)?;
-        let block = |bytes: &[u8], target: &mut [u8]| lzokay::decompress::decompress(bytes, target).ok();
+        let block =
+            |bytes: &[u8], target: &mut [u8]| lzokay::decompress::decompress(bytes, target).ok();
         if hadoop::sections(input, out, block).is_some() {
             return Ok(());
         }
         if let Some(([0xF0 | 0xF1, size @ ..], bytes)) = input.split_first_chunk::<5>() {
-            if usize::try_from(u32::from_be_bytes(*size)) == Ok(len) && block(bytes, out) == Some(len) {
+            if usize::try_from(u32::from_be_bytes(*size)) == Ok(len)
+                && block(bytes, out) == Some(len)
+            {
                 return Ok(());
             }
         }

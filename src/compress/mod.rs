@@ -22,10 +22,10 @@ use disabled::gzip;
 #[cfg(all(feature = "gzip", feature = "libdeflate"))]
 #[path = "gzip_libdeflate.rs"]
 mod gzip_fast;
-#[cfg(all(feature = "gzip", not(feature = "libdeflate")))]
-use gzip as gzip_fast;
 #[cfg(not(feature = "gzip"))]
 use disabled::gzip as gzip_fast;
+#[cfg(all(feature = "gzip", not(feature = "libdeflate")))]
+use gzip as gzip_fast;
 
 #[cfg(feature = "lz4")]
 mod lz4_raw;
@@ -86,7 +86,10 @@ impl Decompressor {
             CompressionCodec::Zstd => Codec::Zstd(zstd::Decoder::new()?),
             CompressionCodec::Lz4Raw => Codec::Lz4Raw(lz4_raw::Decoder::new()?),
             CompressionCodec::Unknown(number) => {
-                return Err(Error::unsupported("compression codec", format_args!("codec {number}")));
+                return Err(Error::unsupported(
+                    "compression codec",
+                    format_args!("codec {number}"),
+                ));
             }
         }))
     }
@@ -114,7 +117,12 @@ impl Decompressor {
         if out.len() == len {
             return Ok(());
         }
-        Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
+        Err(Error::mismatch(
+            Spec::Compression("page"),
+            "bytes that come out",
+            len,
+            out.len(),
+        ))
     }
 }
 
@@ -129,7 +137,13 @@ fn first_room(input_len: usize, len: usize) -> usize {
 ///
 /// `ratio` is the most bytes that a byte of input can become.
 #[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
-fn exact_room(input: &[u8], len: usize, ratio: usize, name: &'static str, out: &mut Vec<u8>) -> Result<()> {
+fn exact_room(
+    input: &[u8],
+    len: usize,
+    ratio: usize,
+    name: &'static str,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let most = input.len().saturating_mul(ratio).saturating_add(64);
     if len > most {
         return Err(Error::mismatch(
@@ -163,7 +177,12 @@ fn read_stream(
         .take(len as u64 + 1)
         .read_to_end(out)
         .map(drop)
-        .map_err(|e| Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}")))
+        .map_err(|e| {
+            Error::malformed(
+                Spec::Compression(name),
+                format_args!("the stream is broken: {e}"),
+            )
+        })
 }
 
 #[cfg(all(

@@ -14,10 +14,20 @@ impl Decoder {
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        let broken = |e| Error::malformed(Spec::Compression("SNAPPY"), format_args!("the block is broken: {e}"));
+        let broken = |e| {
+            Error::malformed(
+                Spec::Compression("SNAPPY"),
+                format_args!("the block is broken: {e}"),
+            )
+        };
         let stated = snap::raw::decompress_len(input).map_err(broken)?;
         if stated != len {
-            return Err(Error::mismatch(Spec::Compression("SNAPPY"), "length of the block", len, stated));
+            return Err(Error::mismatch(
+                Spec::Compression("SNAPPY"),
+                "length of the block",
+                len,
+                stated,
+            ));
         }
         exact_room(input, len, RATIO, "SNAPPY", out)?;
         let written = self.0.decompress(input, out).map_err(broken)?;

@@ -40,7 +40,15 @@ pub trait Float: Copy + Send + sealed::Sealed {
     fn frame(cursor: &mut Cursor<'_>) -> Result<Self::Int>;
 
     /// Appends the bits of `n` values: packed differences to the frame, decoded with exponent and factor.
-    fn decode(packed: &[u8], width: u32, n: usize, frame: Self::Int, exponent: u8, factor: u8, out: &mut Vec<Self::Int>);
+    fn decode(
+        packed: &[u8],
+        width: u32,
+        n: usize,
+        frame: Self::Int,
+        exponent: u8,
+        factor: u8,
+        out: &mut Vec<Self::Int>,
+    );
 
     /// The bits of an exception.
     fn exception(bytes: &[u8]) -> Option<Self::Int>;
@@ -86,7 +94,9 @@ macro_rules! float {
             }
 
             fn exception(bytes: &[u8]) -> Option<$int> {
-                bytes.first_chunk().map(|bytes| <$int>::from_le_bytes(*bytes))
+                bytes
+                    .first_chunk()
+                    .map(|bytes| <$int>::from_le_bytes(*bytes))
             }
         }
     };
@@ -95,13 +105,16 @@ float!(f32, i32, 10, unpack_u32, POSITIVE_32, NEGATIVE_32);
 float!(f64, i64, 18, unpack_u64, POSITIVE_64, NEGATIVE_64);
 
 const POSITIVE_32: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
-const NEGATIVE_32: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
+const NEGATIVE_32: [f32; 11] = [
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10,
+];
 const POSITIVE_64: [f64; 19] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18,
 ];
 const NEGATIVE_64: [f64; 19] = [
-    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16,
-    1e-17, 1e-18,
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14,
+    1e-15, 1e-16, 1e-17, 1e-18,
 ];
 
 /// Bytes of the header; offsets are counted from its end.
@@ -147,7 +160,12 @@ impl<F: Float> Decoder<F> {
             ));
         }
         if !(3..=15).contains(&log_vector) {
-            return Err(Error::mismatch(SPEC, "log_vector_size", "3 to 15", log_vector));
+            return Err(Error::mismatch(
+                SPEC,
+                "log_vector_size",
+                "3 to 15",
+                log_vector,
+            ));
         }
         let stated = stated_len(&bytes)?;
         if stated != n {
@@ -156,11 +174,28 @@ impl<F: Float> Decoder<F> {
         let vectors = n.div_ceil(1 << log_vector);
         let offsets_len = vectors.saturating_mul(size_of::<u32>());
         if bytes.len() - HEADER < offsets_len {
-            return Err(Error::mismatch(SPEC, "bytes of the offsets", offsets_len, bytes.len() - HEADER));
+            return Err(Error::mismatch(
+                SPEC,
+                "bytes of the offsets",
+                offsets_len,
+                bytes.len() - HEADER,
+            ));
         }
-        let decoder = Self { bytes, log_vector, n, next: 0, vector: Vec::new(), vector_index: None };
+        let decoder = Self {
+            bytes,
+            log_vector,
+            n,
+            next: 0,
+            vector: Vec::new(),
+            vector_index: None,
+        };
         if n > 0 && decoder.offset(0)? != offsets_len {
-            return Err(Error::mismatch(SPEC, "first offset", offsets_len, decoder.offset(0)?));
+            return Err(Error::mismatch(
+                SPEC,
+                "first offset",
+                offsets_len,
+                decoder.offset(0)?,
+            ));
         }
         Ok(decoder)
     }
@@ -195,7 +230,11 @@ impl<F: Float> Decoder<F> {
                     self.vector = vector;
                     self.vector_index = Some(index);
                 }
-                out.extend_from_slice(self.vector.get(self.next - start..until - start).unwrap_or_default());
+                out.extend_from_slice(
+                    self.vector
+                        .get(self.next - start..until - start)
+                        .unwrap_or_default(),
+                );
             }
             self.next = until;
         }
@@ -214,7 +253,12 @@ impl<F: Float> Decoder<F> {
     fn end(&self, n: usize) -> Result<usize> {
         let left = self.n - self.next;
         if n > left {
-            return Err(Error::mismatch(SPEC, "values left in the page", format_args!("at least {n}"), left));
+            return Err(Error::mismatch(
+                SPEC,
+                "values left in the page",
+                format_args!("at least {n}"),
+                left,
+            ));
         }
         Ok(self.next + n)
     }
@@ -229,7 +273,11 @@ impl<F: Float> Decoder<F> {
     fn decode_vector(&self, index: usize, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
         let body = self.bytes.get(HEADER..).unwrap_or_default();
         let start = self.offset(index)?;
-        let end = if (index + 1) << self.log_vector < self.n { self.offset(index + 1)? } else { body.len() };
+        let end = if (index + 1) << self.log_vector < self.n {
+            self.offset(index + 1)?
+        } else {
+            body.len()
+        };
         let Some(vector) = body.get(start..end) else {
             return Err(Error::mismatch(
                 SPEC,
@@ -241,31 +289,63 @@ impl<F: Float> Decoder<F> {
         let mut cursor = Cursor::new(vector, SPEC);
         let (exponent, factor) = (cursor.u8()?, cursor.u8()?);
         if exponent > F::MOST_EXPONENT {
-            return Err(Error::mismatch(SPEC, "exponent", format_args!("at most {}", F::MOST_EXPONENT), exponent));
+            return Err(Error::mismatch(
+                SPEC,
+                "exponent",
+                format_args!("at most {}", F::MOST_EXPONENT),
+                exponent,
+            ));
         }
         if factor > exponent {
-            return Err(Error::mismatch(SPEC, "factor", format_args!("at most the exponent {exponent}"), factor));
+            return Err(Error::mismatch(
+                SPEC,
+                "factor",
+                format_args!("at most the exponent {exponent}"),
+                factor,
+            ));
         }
         let exceptions = usize::from(cursor.u16()?);
         let frame = F::frame(&mut cursor)?;
         let width = u32::from(cursor.u8()?);
         if width > F::BITS {
-            return Err(Error::mismatch(SPEC, "bit width", format_args!("at most {}", F::BITS), width));
+            return Err(Error::mismatch(
+                SPEC,
+                "bit width",
+                format_args!("at most {}", F::BITS),
+                width,
+            ));
         }
         let packed = cursor.take((n * width as usize).div_ceil(8))?;
         let positions = cursor.take(exceptions * 2)?;
         let values = cursor.take(exceptions * (F::BITS / 8) as usize)?;
         if !cursor.is_empty() {
-            return Err(Error::mismatch(SPEC, "bytes of a vector", cursor.position(), vector.len()));
+            return Err(Error::mismatch(
+                SPEC,
+                "bytes of a vector",
+                cursor.position(),
+                vector.len(),
+            ));
         }
         let first = out.len();
         F::decode(packed, width, n, frame, exponent, factor, out);
         let (positions, _) = positions.as_chunks::<2>();
-        for (position, value) in positions.iter().zip(values.chunks_exact((F::BITS / 8) as usize)) {
+        for (position, value) in positions
+            .iter()
+            .zip(values.chunks_exact((F::BITS / 8) as usize))
+        {
             let position = usize::from(u16::from_le_bytes(*position));
-            let slot = if position < n { out.get_mut(first + position) } else { None };
+            let slot = if position < n {
+                out.get_mut(first + position)
+            } else {
+                None
+            };
             let (Some(slot), Some(value)) = (slot, F::exception(value)) else {
-                return Err(Error::mismatch(SPEC, "position of an exception", format_args!("below {n}"), position));
+                return Err(Error::mismatch(
+                    SPEC,
+                    "position of an exception",
+                    format_args!("below {n}"),
+                    position,
+                ));
             };
             *slot = value;
         }
@@ -280,8 +360,8 @@ mod tests {
 
     /// The doubles 1.5, 2.5, NaN, −0.0 in one vector of 8, exponent 1, factor 0.
     const EXAMPLE: [u8; 46] = [
-        0, 0, 3, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, 4, 0xA0, 0, 2, 0, 3, 0, 0, 0, 0, 0, 0, 0,
-        0xF8, 0x7F, 0, 0, 0, 0, 0, 0, 0, 0x80,
+        0, 0, 3, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, 4, 0xA0, 0, 2, 0,
+        3, 0, 0, 0, 0, 0, 0, 0, 0xF8, 0x7F, 0, 0, 0, 0, 0, 0, 0, 0x80,
     ];
 
     #[test]
@@ -289,7 +369,8 @@ mod tests {
         let mut decoder = Decoder::<f64>::new(Bytes::from_static(&EXAMPLE), 4).unwrap();
         let mut out = Vec::new();
         decoder.read_bits(4, &mut out).unwrap();
-        let expected = [1.5f64, 2.5, f64::from_bits(0x7FF8_0000_0000_0000), -0.0].map(|v| v.to_bits() as i64);
+        let expected =
+            [1.5f64, 2.5, f64::from_bits(0x7FF8_0000_0000_0000), -0.0].map(|v| v.to_bits() as i64);
         assert_eq!(out, expected);
         assert_eq!(stated_len(&EXAMPLE).unwrap(), 4);
     }
@@ -323,7 +404,8 @@ mod tests {
         for exponent in 0..=18u8 {
             for factor in 0..=exponent {
                 let integers: Vec<i64> = (0..20).map(|_| rng.i64(-1_000_000..1_000_000)).collect();
-                let mut decoder = Decoder::<f64>::new(page(&integers, exponent, factor).into(), 20).unwrap();
+                let mut decoder =
+                    Decoder::<f64>::new(page(&integers, exponent, factor).into(), 20).unwrap();
                 let mut out = Vec::new();
                 decoder.read_bits(5, &mut out).unwrap();
                 decoder.skip(2).unwrap();
@@ -351,19 +433,36 @@ mod tests {
                 .kind()
         };
         assert_eq!(broken(0, 1), ErrorKind::Unsupported("ALP mode"));
-        for (at, byte) in [(2, 2), (2, 16), (3, 5), (7, 5), (11, 19), (12, 2), (13, 3), (23, 65), (23, 5), (26, 4)] {
-            assert_eq!(broken(at, byte), ErrorKind::Malformed(SPEC), "byte {at} = {byte}");
+        for (at, byte) in [
+            (2, 2),
+            (2, 16),
+            (3, 5),
+            (7, 5),
+            (11, 19),
+            (12, 2),
+            (13, 3),
+            (23, 65),
+            (23, 5),
+            (26, 4),
+        ] {
+            assert_eq!(
+                broken(at, byte),
+                ErrorKind::Malformed(SPEC),
+                "byte {at} = {byte}"
+            );
         }
         for cut in 0..EXAMPLE.len() {
             let bytes = Bytes::copy_from_slice(&EXAMPLE[..cut]);
-            let read = Decoder::<f64>::new(bytes, 4).and_then(|mut d| d.read_bits(4, &mut Vec::new()));
+            let read =
+                Decoder::<f64>::new(bytes, 4).and_then(|mut d| d.read_bits(4, &mut Vec::new()));
             assert!(read.is_err(), "cut at {cut}");
         }
     }
 
     #[test]
     fn page_without_values_is_a_header() {
-        let mut decoder = Decoder::<f32>::new(Bytes::from_static(&[0, 0, 10, 0, 0, 0, 0]), 0).unwrap();
+        let mut decoder =
+            Decoder::<f32>::new(Bytes::from_static(&[0, 0, 10, 0, 0, 0, 0]), 0).unwrap();
         decoder.read_bits(0, &mut Vec::new()).unwrap();
         assert!(decoder.skip(1).is_err());
     }

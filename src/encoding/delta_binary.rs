@@ -35,7 +35,14 @@ pub trait Int: Native + TryFrom<i64> {
     fn minus(self, other: Self) -> Self;
 
     /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up behind `last`. Gives the last value.
-    fn sum_packed(packed: &[u8], width: u32, n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self;
+    fn sum_packed(
+        packed: &[u8],
+        width: u32,
+        n: usize,
+        step: Self,
+        last: Self,
+        out: &mut Vec<Self>,
+    ) -> Self;
 
     /// Appends `n` values at equal distances. Gives the last value.
     fn progression(n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self;
@@ -46,7 +53,12 @@ macro_rules! int {
         impl Int for $int {
             const BITS: u32 = <$int>::BITS;
 
-            #[expect(clippy::cast_possible_truncation, clippy::allow_attributes, clippy::cast_lossless, reason = "the format wraps")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::allow_attributes,
+                clippy::cast_lossless,
+                reason = "the format wraps"
+            )]
             fn wrap(value: i64) -> Self {
                 value as Self
             }
@@ -55,7 +67,14 @@ macro_rules! int {
                 self.wrapping_sub(other)
             }
 
-            fn sum_packed(packed: &[u8], width: u32, n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self {
+            fn sum_packed(
+                packed: &[u8],
+                width: u32,
+                n: usize,
+                step: Self,
+                last: Self,
+                out: &mut Vec<Self>,
+            ) -> Self {
                 let mut deltas = Vec::with_capacity(n.next_multiple_of(32));
                 $unpack(packed, width, n, &mut deltas);
                 $sum(&deltas, step, last, out)
@@ -129,8 +148,16 @@ impl Header {
         let miniblocks = cursor.uleb128()?;
         let count = cursor.uleb128()?;
         let first = cursor.zigzag()?;
-        if block_values == 0 || !block_values.is_multiple_of(128) || block_values > MOST_BLOCK_VALUES {
-            return Err(Error::mismatch(SPEC, "block size", "a multiple of 128", block_values));
+        if block_values == 0
+            || !block_values.is_multiple_of(128)
+            || block_values > MOST_BLOCK_VALUES
+        {
+            return Err(Error::mismatch(
+                SPEC,
+                "block size",
+                "a multiple of 128",
+                block_values,
+            ));
         }
         let miniblock_values = block_values.checked_div(miniblocks).filter(|values| {
             values * miniblocks == block_values && values.is_multiple_of(32) && *values > 0
@@ -232,7 +259,12 @@ impl<T: Int> Decoder<T> {
     fn read_all(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let mut wanted = n;
         self.left = self.left.checked_sub(n).ok_or_else(|| {
-            Error::mismatch(SPEC, "values left in the page", format_args!("at least {n}"), self.left)
+            Error::mismatch(
+                SPEC,
+                "values left in the page",
+                format_args!("at least {n}"),
+                self.left,
+            )
         })?;
         if wanted > 0 && !self.begun {
             self.begun = true;
@@ -243,13 +275,25 @@ impl<T: Int> Decoder<T> {
             if self.miniblock.next == self.miniblock.values {
                 self.next_miniblock()?;
             }
-            let Miniblock { packed, width, next, values } = &mut self.miniblock;
+            let Miniblock {
+                packed,
+                width,
+                next,
+                values,
+            } = &mut self.miniblock;
             let n = (*values - *next).min(wanted);
             self.last = if *width == 0 {
                 T::progression(n, self.step, self.last, out)
             } else if *next % 8 == 0 {
                 let start = *next / 8 * *width as usize;
-                T::sum_packed(packed.get(start..).unwrap_or_default(), *width, n, self.step, self.last, out)
+                T::sum_packed(
+                    packed.get(start..).unwrap_or_default(),
+                    *width,
+                    n,
+                    self.step,
+                    self.last,
+                    out,
+                )
             } else {
                 // A read stopped inside a group of 8: unpack from its start, and leave out what was given.
                 let (group, skip) = (*next / 8, *next % 8);
@@ -310,12 +354,20 @@ impl<T: Int> Decoder<T> {
             Some(values) => values.min(self.header.miniblock_values),
         };
         if values == 0 {
-            return Err(Error::malformed(SPEC, "a miniblock ends before its first value"));
+            return Err(Error::malformed(
+                SPEC,
+                "a miniblock ends before its first value",
+            ));
         }
         let packed = self.rest.slice_ref(packed);
         let used = cursor.position();
         drop(self.rest.split_to(used));
-        self.miniblock = Miniblock { packed, width, next: 0, values };
+        self.miniblock = Miniblock {
+            packed,
+            width,
+            next: 0,
+            values,
+        };
         Ok(())
     }
 }
@@ -343,7 +395,10 @@ pub fn encode<T: Int + Into<i64>>(values: &[T]) -> Vec<u8> {
     for block in deltas.chunks(BLOCK) {
         let least = block.iter().copied().min().unwrap_or(0);
         put_zigzag(least, &mut out);
-        let packed: Vec<u64> = block.iter().map(|d| d.wrapping_sub(least).cast_unsigned() & mask).collect();
+        let packed: Vec<u64> = block
+            .iter()
+            .map(|d| d.wrapping_sub(least).cast_unsigned() & mask)
+            .collect();
         let width = |miniblock: &[u64]| {
             let highest = miniblock.iter().copied().max().unwrap_or(0);
             (u64::BITS - highest.leading_zeros()) as u8
@@ -388,7 +443,10 @@ mod tests {
     fn example_of_datapage_v2_snappy() {
         let bytes = [0x80, 0x01, 0x04, 0x05, 0x02, 0x02, 0, 0, 0, 0];
         let mut out = Vec::new();
-        Decoder::<i32>::new(Bytes::copy_from_slice(&bytes), 5).unwrap().read(5, &mut out).unwrap();
+        Decoder::<i32>::new(Bytes::copy_from_slice(&bytes), 5)
+            .unwrap()
+            .read(5, &mut out)
+            .unwrap();
         assert_eq!(out, [1, 2, 3, 4, 5]);
         assert_eq!(encode(&out), bytes);
         assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
@@ -398,7 +456,11 @@ mod tests {
         let mut value = rng.i64(..);
         (0..n)
             .map(|_| {
-                let delta = if width == 0 { 3 } else { rng.u64(..) >> (64 - width) };
+                let delta = if width == 0 {
+                    3
+                } else {
+                    rng.u64(..) >> (64 - width)
+                };
                 value = value.wrapping_add(delta as i64);
                 value
             })
@@ -434,7 +496,10 @@ mod tests {
 
                 let narrow: Vec<i32> = values.iter().map(|v| *v as i32).collect();
                 let mut out = Vec::new();
-                Decoder::<i32>::new(encode(&narrow).into(), n).unwrap().read(n, &mut out).unwrap();
+                Decoder::<i32>::new(encode(&narrow).into(), n)
+                    .unwrap()
+                    .read(n, &mut out)
+                    .unwrap();
                 assert_eq!(out, narrow, "width {width} n {n} seed {seed}");
             }
         }
@@ -444,11 +509,17 @@ mod tests {
     fn differences_wrap_around() {
         let values = [i64::MIN, i64::MAX, i64::MIN, 0, i64::MAX];
         let mut out = Vec::new();
-        Decoder::<i64>::new(encode(&values).into(), 5).unwrap().read(5, &mut out).unwrap();
+        Decoder::<i64>::new(encode(&values).into(), 5)
+            .unwrap()
+            .read(5, &mut out)
+            .unwrap();
         assert_eq!(out, values);
         let values = [i32::MIN, i32::MAX, i32::MIN, 0, i32::MAX];
         let mut out = Vec::new();
-        Decoder::<i32>::new(encode(&values).into(), 5).unwrap().read(5, &mut out).unwrap();
+        Decoder::<i32>::new(encode(&values).into(), 5)
+            .unwrap()
+            .read(5, &mut out)
+            .unwrap();
         assert_eq!(out, values);
     }
 
@@ -456,13 +527,22 @@ mod tests {
     fn junk_widths_of_absent_miniblocks_are_tolerated_and_wide_ones_in_use_are_not() {
         let mut bytes = vec![0x80, 0x01, 0x04, 0x05, 0x02, 0x02, 0, 0xFF, 0xFE, 0xFD];
         let mut out = Vec::new();
-        Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap();
+        Decoder::<i32>::new(bytes.clone().into(), 5)
+            .unwrap()
+            .read(5, &mut out)
+            .unwrap();
         assert_eq!(out, [1, 2, 3, 4, 5]);
         bytes[6] = 33;
         bytes.extend([0; 200]);
-        let error = Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap_err();
+        let error = Decoder::<i32>::new(bytes.clone().into(), 5)
+            .unwrap()
+            .read(5, &mut out)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
-        Decoder::<i64>::new(bytes.into(), 5).unwrap().read(5, &mut Vec::new()).unwrap();
+        Decoder::<i64>::new(bytes.into(), 5)
+            .unwrap()
+            .read(5, &mut Vec::new())
+            .unwrap();
     }
 
     #[test]
@@ -473,7 +553,9 @@ mod tests {
         let bytes = encode(&values);
         for cut in 0..bytes.len() - 80 {
             let bytes = Bytes::copy_from_slice(&bytes[..cut]);
-            let Ok(mut decoder) = Decoder::<i64>::new(bytes, 300) else { continue };
+            let Ok(mut decoder) = Decoder::<i64>::new(bytes, 300) else {
+                continue;
+            };
             let mut out = vec![1];
             assert!(decoder.read(300, &mut out).is_err(), "cut at {cut}");
             assert_eq!(out, [1]);

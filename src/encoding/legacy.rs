@@ -28,9 +28,19 @@ impl BitPacked {
     pub fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
         let wanted = (n as u64 * u64::from(width.bits())).div_ceil(8);
         if wanted > bytes.len() as u64 {
-            return Err(Error::mismatch(SPEC, "bytes of the levels", wanted, bytes.len()));
+            return Err(Error::mismatch(
+                SPEC,
+                "bytes of the levels",
+                wanted,
+                bytes.len(),
+            ));
         }
-        Ok(Self { bytes, width, next: 0, n })
+        Ok(Self {
+            bytes,
+            width,
+            next: 0,
+            n,
+        })
     }
 
     /// Appends the next `n` values.
@@ -58,9 +68,18 @@ impl BitPacked {
     }
 
     fn advance(&mut self, n: usize) -> Result<usize> {
-        let end = self.next.checked_add(n).filter(|end| *end <= self.n).ok_or_else(|| {
-            Error::mismatch(SPEC, "levels left in the page", format_args!("at least {n}"), self.n - self.next)
-        })?;
+        let end = self
+            .next
+            .checked_add(n)
+            .filter(|end| *end <= self.n)
+            .ok_or_else(|| {
+                Error::mismatch(
+                    SPEC,
+                    "levels left in the page",
+                    format_args!("at least {n}"),
+                    self.n - self.next,
+                )
+            })?;
         self.next = end;
         Ok(end)
     }
@@ -79,7 +98,10 @@ mod tests {
         decoder.skip(2).unwrap();
         decoder.read(6, &mut out).unwrap();
         assert_eq!(out, [2, 3, 4, 5, 6, 7]);
-        assert_eq!(decoder.read(1, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
+        assert_eq!(
+            decoder.read(1, &mut out).unwrap_err().kind(),
+            ErrorKind::Malformed(SPEC)
+        );
     }
 
     #[test]

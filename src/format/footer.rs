@@ -35,12 +35,21 @@ impl FooterIndex {
         let mut reader = Reader::new(&bytes);
         let head = FileHead::read(&mut reader)?;
         let byte_len = reader.position();
-        Ok(Self { bytes, byte_len, head })
+        Ok(Self {
+            bytes,
+            byte_len,
+            head,
+        })
     }
 
     /// Everything but the column chunks.
     pub fn head(&self) -> &FileHead {
         &self.head
+    }
+
+    /// Takes the schema elements out, for the one who makes a tree of them: a wide schema is not held twice.
+    pub fn take_schema(&mut self) -> Vec<SchemaElement> {
+        std::mem::take(&mut self.head.schema)
     }
 
     /// The bytes that were given to [`FooterIndex::parse`].
@@ -80,7 +89,9 @@ impl FooterIndex {
 
 #[cold]
 fn no_chunk(row_group: usize, column: usize) -> Error {
-    Error::usage(format_args!("there is no column chunk {column} in row group {row_group}"))
+    Error::usage(format_args!(
+        "there is no column chunk {column} in row group {row_group}"
+    ))
 }
 
 thrift! {
@@ -161,7 +172,9 @@ impl Read for ChunkStarts {
             starts.push(u32::try_from(reader.position()).map_err(|_| too_large())?);
             reader.skip_struct()?;
         }
-        Ok(Self { starts: starts.into_boxed_slice() })
+        Ok(Self {
+            starts: starts.into_boxed_slice(),
+        })
     }
 }
 

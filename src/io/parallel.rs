@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use arrow_array::RecordBatch;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::blocking::open_row_group;
 use super::{Progress, Source};
@@ -109,9 +109,20 @@ impl Parallel {
         let share = plan.budget().cap() / 4;
         let wave_bytes = share.min(WAVE_BYTES_PER_THREAD * pool.threads() as u64);
         let cancelled = AtomicBool::new(false);
-        let shared = Arc::new(Shared { source, plan, progress, cancelled, wave_bytes });
-        let mut parallel =
-            Self { shared, pool, ready: VecDeque::new(), running: None, state: Some(State::default()) };
+        let shared = Arc::new(Shared {
+            source,
+            plan,
+            progress,
+            cancelled,
+            wave_bytes,
+        });
+        let mut parallel = Self {
+            shared,
+            pool,
+            ready: VecDeque::new(),
+            running: None,
+            state: Some(State::default()),
+        };
         parallel.start();
         parallel
     }
@@ -126,7 +137,9 @@ impl Parallel {
                 self.shared.progress.gave(batch.num_rows());
                 return Ok(Some(batch));
             }
-            let Some(running) = self.running.take() else { return Ok(None) };
+            let Some(running) = self.running.take() else {
+                return Ok(None);
+            };
             let (state, batches) = match wait(&running, &self.pool) {
                 Ok(finished) => finished,
                 Err(panic) => resume_unwind(panic),
@@ -143,7 +156,9 @@ impl Parallel {
 
     /// Gives the next wave to the pool.
     fn start(&mut self) {
-        let Some(mut state) = self.state.take() else { return };
+        let Some(mut state) = self.state.take() else {
+            return;
+        };
         let shared = self.shared.clone();
         let (send, receive) = sync_channel(1);
         self.pool.spawn(move || {
@@ -190,12 +205,16 @@ struct Part {
 fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
     let mut parts = gather(shared, state)?;
     let leaves = decode(shared, &mut parts)?;
+    let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let batches = leaves
         .into_par_iter()
-        .map(|(part, window, leaves)| parts[part].row_group.batch(window, leaves))
+        .map(|(part, window, leaves)| batchers[part].batch(window, leaves))
         .collect::<Result<Vec<_>>>()?;
     // Only the last row group can have windows left.
-    state.open = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
+    state.open = parts
+        .pop()
+        .map(|part| part.row_group)
+        .filter(|row_group| !row_group.is_done());
     Ok(batches)
 }
 
@@ -207,7 +226,9 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
         let mut row_group = match state.open.take() {
             Some(row_group) => row_group,
             None => {
-                let Some(range) = shared.plan.ranges().get(state.next_range) else { break };
+                let Some(range) = shared.plan.ranges().get(state.next_range) else {
+                    break;
+                };
                 state.next_range += 1;
                 open_row_group(&*shared.source, &shared.plan, range, &shared.progress)?
             }
@@ -238,9 +259,17 @@ fn decode(shared: &Shared, parts: &mut [Part]) -> Result<Vec<Decoded>> {
     }
     let mut jobs = Vec::new();
     for (part, Part { row_group, windows }) in parts.iter_mut().enumerate() {
-        let windows: Vec<_> = windows.iter().map(|&window| (window, row_group.ends_with(window))).collect();
+        let windows: Vec<_> = windows
+            .iter()
+            .map(|&window| (window, row_group.ends_with(window)))
+            .collect();
         for (leaf, unit) in row_group.units().iter_mut().enumerate() {
-            jobs.push(Job { part, leaf, unit, windows: windows.clone() });
+            jobs.push(Job {
+                part,
+                leaf,
+                unit,
+                windows: windows.clone(),
+            });
         }
     }
     jobs.sort_by_key(|job| std::cmp::Reverse(job.unit.cost()));

@@ -22,7 +22,10 @@ impl Pool {
     /// `FeatureDisabled` if more are wanted.
     pub fn new(threads: usize) -> Result<Self> {
         if threads > 1 {
-            return Err(Error::feature_disabled("parallel", format_args!("decoding with {threads} threads")));
+            return Err(Error::feature_disabled(
+                "parallel",
+                format_args!("decoding with {threads} threads"),
+            ));
         }
         Ok(Self::Global)
     }

@@ -38,7 +38,9 @@ impl Source for Bytes {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let start = usize::try_from(range.start).ok();
-        let end = usize::try_from(range.end).ok().filter(|end| *end <= Self::len(self));
+        let end = usize::try_from(range.end)
+            .ok()
+            .filter(|end| *end <= Self::len(self));
         match (start, end) {
             (Some(start), Some(end)) if start <= end => Ok(self.slice(start..end)),
             _ => Err(beyond_the_end(&range, Self::len(self) as u64)),
@@ -52,7 +54,9 @@ impl Source for Bytes {
 
 impl Source for File {
     fn len(&self) -> Result<u64> {
-        self.metadata().map(|metadata| metadata.len()).map_err(|e| Error::io("the length of the file", e))
+        self.metadata()
+            .map(|metadata| metadata.len())
+            .map_err(|e| Error::io("the length of the file", e))
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {

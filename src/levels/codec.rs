@@ -59,7 +59,12 @@ impl LevelDecoder {
     }
 
     fn new(max: u16, form: Form) -> Self {
-        Self { max, form, scratch: Vec::new(), narrow: Vec::new() }
+        Self {
+            max,
+            form,
+            scratch: Vec::new(),
+            narrow: Vec::new(),
+        }
     }
 
     /// The next run, of at most `max_slots` slots: levels of the same value, or packed bits.
@@ -85,7 +90,9 @@ impl LevelDecoder {
             u16::try_from(level)
                 .ok()
                 .filter(|level| *level <= max)
-                .ok_or_else(|| Error::mismatch(Spec::Levels, "level", format_args!("at most {max}"), level))
+                .ok_or_else(|| {
+                    Error::mismatch(Spec::Levels, "level", format_args!("at most {max}"), level)
+                })
         };
         match &mut self.form {
             Form::Absent => out.push_run(0, n),
@@ -111,8 +118,12 @@ impl LevelDecoder {
                             let top = self.scratch.iter().copied().max().unwrap_or(0);
                             check(top)?;
                             self.narrow.clear();
-                            #[expect(clippy::cast_possible_truncation, reason = "at most `max`, checked above")]
-                            self.narrow.extend(self.scratch.iter().map(|&level| level as u16));
+                            #[expect(
+                                clippy::cast_possible_truncation,
+                                reason = "at most `max`, checked above"
+                            )]
+                            self.narrow
+                                .extend(self.scratch.iter().map(|&level| level as u16));
                             out.push_slice(&self.narrow);
                             n -= run.len();
                         }

@@ -94,7 +94,10 @@ pub struct Opener {
 impl Opener {
     /// An opener for the pages of a chunk.
     pub fn new(context: PageContext) -> Self {
-        Self { context, decompressor: None }
+        Self {
+            context,
+            decompressor: None,
+        }
     }
 
     /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
@@ -107,8 +110,13 @@ impl Opener {
         self.verify_checksum(header, &body)?;
         match header.r#type {
             PageType::DictionaryPage => {
-                let inner = required(header.dictionary_page_header.as_ref(), "dictionary_page_header")?;
-                self.dictionary(header, inner, body).map(Page::Dictionary).map(Some)
+                let inner = required(
+                    header.dictionary_page_header.as_ref(),
+                    "dictionary_page_header",
+                )?;
+                self.dictionary(header, inner, body)
+                    .map(Page::Dictionary)
+                    .map(Some)
             }
             PageType::DataPage => {
                 let inner = required(header.data_page_header.as_ref(), "data_page_header")?;
@@ -159,13 +167,32 @@ impl Opener {
         Ok(DictionaryPage { values, bytes })
     }
 
-    fn data_v1(&mut self, header: &PageHeader, inner: &DataPageHeader, body: Bytes) -> Result<DataPage> {
+    fn data_v1(
+        &mut self,
+        header: &PageHeader,
+        inner: &DataPageHeader,
+        body: Bytes,
+    ) -> Result<DataPage> {
         let slots = count(inner.num_values, "DataPageHeader.num_values")?;
         let bytes = self.whole(header, body)?;
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
-        let PageContext { max_rep, max_def, .. } = self.context;
-        let rep = levels_v1(&mut cursor, &bytes, inner.repetition_level_encoding, max_rep, slots)?;
-        let def = levels_v1(&mut cursor, &bytes, inner.definition_level_encoding, max_def, slots)?;
+        let PageContext {
+            max_rep, max_def, ..
+        } = self.context;
+        let rep = levels_v1(
+            &mut cursor,
+            &bytes,
+            inner.repetition_level_encoding,
+            max_rep,
+            slots,
+        )?;
+        let def = levels_v1(
+            &mut cursor,
+            &bytes,
+            inner.definition_level_encoding,
+            max_def,
+            slots,
+        )?;
         let values = bytes.slice_ref(cursor.rest());
         Ok(DataPage {
             slots,
@@ -177,15 +204,33 @@ impl Opener {
         })
     }
 
-    fn data_v2(&mut self, header: &PageHeader, inner: &DataPageHeaderV2, body: &Bytes) -> Result<DataPage> {
+    fn data_v2(
+        &mut self,
+        header: &PageHeader,
+        inner: &DataPageHeaderV2,
+        body: &Bytes,
+    ) -> Result<DataPage> {
         let slots = count(inner.num_values, "DataPageHeaderV2.num_values")?;
         let nulls = count(inner.num_nulls, "DataPageHeaderV2.num_nulls")?;
-        let values = slots
-            .checked_sub(nulls)
-            .ok_or_else(|| Error::mismatch(Spec::Pages, "num_nulls", format_args!("at most {slots}"), nulls))?;
-        let rep_len = count(inner.repetition_levels_byte_length, "repetition_levels_byte_length")?;
-        let def_len = count(inner.definition_levels_byte_length, "definition_levels_byte_length")?;
-        let PageContext { max_rep, max_def, .. } = self.context;
+        let values = slots.checked_sub(nulls).ok_or_else(|| {
+            Error::mismatch(
+                Spec::Pages,
+                "num_nulls",
+                format_args!("at most {slots}"),
+                nulls,
+            )
+        })?;
+        let rep_len = count(
+            inner.repetition_levels_byte_length,
+            "repetition_levels_byte_length",
+        )?;
+        let def_len = count(
+            inner.definition_levels_byte_length,
+            "definition_levels_byte_length",
+        )?;
+        let PageContext {
+            max_rep, max_def, ..
+        } = self.context;
         let mut cursor = Cursor::new(body, Spec::Pages);
         let rep = body.slice_ref(cursor.take(rep_len)?);
         let def = body.slice_ref(cursor.take(def_len)?);
@@ -227,7 +272,10 @@ impl Opener {
     }
 
     fn uncompressed_len(&self, header: &PageHeader) -> Result<usize> {
-        let len = count(header.uncompressed_page_size, "PageHeader.uncompressed_page_size")?;
+        let len = count(
+            header.uncompressed_page_size,
+            "PageHeader.uncompressed_page_size",
+        )?;
         if len as u64 > self.context.page_bytes {
             return Err(Error::limit(
                 LimitKind::Page,
@@ -275,7 +323,10 @@ fn levels_v1(
             let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
             LevelDecoder::bit_packed(page.slice_ref(cursor.take(byte_len)?), max, slots)
         }
-        other => Err(Error::unsupported("level encoding", format_args!("levels in {other}"))),
+        other => Err(Error::unsupported(
+            "level encoding",
+            format_args!("levels in {other}"),
+        )),
     }
 }
 
@@ -284,12 +335,20 @@ fn exactly(body: Bytes, len: usize) -> Result<Bytes> {
     if body.len() == len {
         return Ok(body);
     }
-    Err(Error::mismatch(Spec::Pages, "uncompressed page, bytes", len, body.len()))
+    Err(Error::mismatch(
+        Spec::Pages,
+        "uncompressed page, bytes",
+        len,
+        body.len(),
+    ))
 }
 
 fn required<'a, T>(header: Option<&'a T>, name: &'static str) -> Result<&'a T> {
     header.ok_or_else(|| {
-        Error::malformed(Spec::Metadata("PageHeader"), format_args!("{name} is missing"))
+        Error::malformed(
+            Spec::Metadata("PageHeader"),
+            format_args!("{name} is missing"),
+        )
     })
 }
 

@@ -9,7 +9,7 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
     OffsetSizeTrait, StructArray, new_null_array,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, FieldRef};
 
@@ -58,17 +58,31 @@ pub fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayR
         Kind::Missing => new_null_array(shape.field.data_type(), len),
         Kind::Leaf { .. } => leaves.take()?,
         Kind::Struct(children) => assemble_struct(shape, children, leaves, len)?,
-        Kind::List { item, element, rep } | Kind::Map { entries: item, element, rep } => {
-            let node = Node { shape, item, element: *element, rep: *rep };
+        Kind::List { item, element, rep }
+        | Kind::Map {
+            entries: item,
+            element,
+            rep,
+        } => {
+            let node = Node {
+                shape,
+                item,
+                element: *element,
+                rep: *rep,
+            };
             match shape.field.data_type() {
                 DataType::List(field) => node.list::<i32>(field, leaves, len)?,
                 DataType::LargeList(field) => node.list::<i64>(field, leaves, len)?,
                 DataType::ListView(field) => node.list_view::<i32>(field, leaves, len)?,
                 DataType::LargeListView(field) => node.list_view::<i64>(field, leaves, len)?,
-                DataType::FixedSizeList(field, size) => node.fixed_size(field, *size, leaves, len)?,
+                DataType::FixedSizeList(field, size) => {
+                    node.fixed_size(field, *size, leaves, len)?
+                }
                 DataType::Map(field, sorted) => node.map(field, *sorted, leaves, len)?,
                 other => {
-                    return Err(Error::usage(format_args!("a list cannot be assembled as {other}")));
+                    return Err(Error::usage(format_args!(
+                        "a list cannot be assembled as {other}"
+                    )));
                 }
             }
         }
@@ -78,7 +92,10 @@ pub fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayR
     }
     Err(Error::mismatch(
         Spec::Levels,
-        &format!("elements of {:?}, of which its siblings have others", shape.field.name()),
+        &format!(
+            "elements of {:?}, of which its siblings have others",
+            shape.field.name()
+        ),
         len,
         array.len(),
     ))
@@ -114,13 +131,21 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     if found.len() == len {
         return Ok(found);
     }
-    Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
+    Err(Error::mismatch(
+        Spec::Levels,
+        "slots of the group",
+        len,
+        found.len(),
+    ))
 }
 
 /// Arrow's constructors see to it that children have one length and no nulls where there must be none.
 #[cold]
 fn contradiction(error: arrow_schema::ArrowError) -> Error {
-    Error::malformed(Spec::Levels, format_args!("the columns of a group contradict each other: {error}"))
+    Error::malformed(
+        Spec::Levels,
+        format_args!("the columns of a group contradict each other: {error}"),
+    )
 }
 
 /// A list or map on the way to its array.
@@ -143,24 +168,55 @@ impl Node<'_> {
         let (def, rep) = leaves.levels(leaves.next)?;
         let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep)?;
         if lists.offsets.len() != len + 1 {
-            return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
+            return Err(Error::mismatch(
+                Spec::Levels,
+                "lists",
+                len,
+                lists.offsets.len() - 1,
+            ));
         }
         let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
-        let nulls = if self.shape.field.is_nullable() { lists.validity.into_nulls() } else { None };
+        let nulls = if self.shape.field.is_nullable() {
+            lists.validity.into_nulls()
+        } else {
+            None
+        };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(lists.offsets));
         let items = assemble(self.item, leaves, elements)?;
-        Ok(Parts { offsets, nulls, items })
+        Ok(Parts {
+            offsets,
+            nulls,
+            items,
+        })
     }
 
-    fn list<O: OffsetSizeTrait>(&self, field: &FieldRef, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
+    fn list<O: OffsetSizeTrait>(
+        &self,
+        field: &FieldRef,
+        leaves: &mut Leaves,
+        len: usize,
+    ) -> Result<ArrayRef> {
+        let Parts {
+            offsets,
+            nulls,
+            items,
+        } = self.parts::<O>(leaves, len)?;
         GenericListArray::try_new(field.clone(), offsets, items, nulls)
             .map(|array| Arc::new(array) as ArrayRef)
             .map_err(contradiction)
     }
 
-    fn list_view<O: OffsetSizeTrait>(&self, field: &FieldRef, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
+    fn list_view<O: OffsetSizeTrait>(
+        &self,
+        field: &FieldRef,
+        leaves: &mut Leaves,
+        len: usize,
+    ) -> Result<ArrayRef> {
+        let Parts {
+            offsets,
+            nulls,
+            items,
+        } = self.parts::<O>(leaves, len)?;
         let sizes: Vec<O> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let starts = offsets.into_inner().slice(0, len);
         GenericListViewArray::try_new(field.clone(), starts, sizes.into(), items, nulls)
@@ -168,8 +224,18 @@ impl Node<'_> {
             .map_err(contradiction)
     }
 
-    fn map(&self, field: &FieldRef, sorted: bool, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<i32>(leaves, len)?;
+    fn map(
+        &self,
+        field: &FieldRef,
+        sorted: bool,
+        leaves: &mut Leaves,
+        len: usize,
+    ) -> Result<ArrayRef> {
+        let Parts {
+            offsets,
+            nulls,
+            items,
+        } = self.parts::<i32>(leaves, len)?;
         let entries = items
             .as_any()
             .downcast_ref::<StructArray>()
@@ -180,8 +246,18 @@ impl Node<'_> {
     }
 
     /// Lists that a hint or the caller says are of one size: null lists have no elements in the file, but `size` in Arrow.
-    fn fixed_size(&self, field: &FieldRef, size: i32, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
-        let Parts { offsets, nulls, items } = self.parts::<i64>(leaves, len)?;
+    fn fixed_size(
+        &self,
+        field: &FieldRef,
+        size: i32,
+        leaves: &mut Leaves,
+        len: usize,
+    ) -> Result<ArrayRef> {
+        let Parts {
+            offsets,
+            nulls,
+            items,
+        } = self.parts::<i64>(leaves, len)?;
         let wanted = usize::try_from(size).unwrap_or_default();
         let is_null = |i| nulls.as_ref().is_some_and(|nulls| nulls.is_null(i));
         for (i, list) in offsets.windows(2).enumerate() {
@@ -202,7 +278,11 @@ impl Node<'_> {
             let mut padded = MutableArrayData::new(vec![&data], true, len * wanted);
             for list in offsets.windows(2) {
                 let (start, end) = (list[0].as_usize(), list[1].as_usize());
-                if start == end { padded.extend_nulls(wanted) } else { padded.extend(0, start, end) }
+                if start == end {
+                    padded.try_extend_nulls(wanted)?
+                } else {
+                    padded.try_extend(0, start, end)?
+                }
             }
             arrow_array::make_array(padded.freeze())
         };

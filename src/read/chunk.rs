@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{PageHeader, PageType};
 use crate::page::{Opener, Page, PageContext};
-use crate::thrift;
+use crate::thrift::{self, Read};
 
 /// The pages of a column chunk, in file order.
 pub struct Pages {
@@ -50,7 +49,14 @@ impl Pages {
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
         loop {
-            let Some(Pending { header, body, offset }) = self.pending()? else { return Ok(None) };
+            let Some(Pending {
+                header,
+                body,
+                offset,
+            }) = self.pending()?
+            else {
+                return Ok(None);
+            };
             let page = self.opener.open(&header, body);
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
@@ -59,7 +65,8 @@ impl Pages {
                     return Ok(Some(Page::Dictionary(dictionary)));
                 }
                 Some(Page::Data(data)) => {
-                    self.note_data(data.slots).map_err(|e| e.at_offset(offset))?;
+                    self.note_data(data.slots)
+                        .map_err(|e| e.at_offset(offset))?;
                     return Ok(Some(Page::Data(data)));
                 }
             }
@@ -71,17 +78,22 @@ impl Pages {
     /// # Errors
     /// As [`Pages::next_page`].
     pub fn skip_page(&mut self, max_slots: usize) -> Result<Option<usize>> {
-        let Some(pending) = self.pending()? else { return Ok(None) };
+        let Some(pending) = self.pending()? else {
+            return Ok(None);
+        };
         let header = &pending.header;
         let num_values = match header.r#type {
             PageType::DataPage => header.data_page_header.as_ref().map(|h| h.num_values),
             PageType::DataPageV2 => header.data_page_header_v2.as_ref().map(|h| h.num_values),
             _ => None,
         };
-        let slots = num_values.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max_slots);
+        let slots = num_values
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| *n <= max_slots);
         match slots {
             Some(slots) => {
-                self.note_data(slots).map_err(|e| e.at_offset(pending.offset))?;
+                self.note_data(slots)
+                    .map_err(|e| e.at_offset(pending.offset))?;
                 Ok(Some(slots))
             }
             None => {
@@ -111,31 +123,44 @@ impl Pages {
             return Err(at(
                 Error::malformed(
                     Spec::Pages,
-                    format_args!("the column chunk ends with {} values missing", self.slots_left),
+                    format_args!(
+                        "the column chunk ends with {} values missing",
+                        self.slots_left
+                    ),
                 ),
                 self.page,
             ));
         }
-        let mut cursor = Cursor::new(&self.rest, Spec::Metadata("PageHeader"));
-        let header = thrift::read_struct::<PageHeader>(&mut cursor).map_err(|e| at(e, self.page))?;
-        let body_len = crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")
-            .map_err(|e| at(e, self.page))?;
-        if body_len > cursor.remaining() {
+        let mut reader = thrift::Reader::new(&self.rest);
+        let header = PageHeader::read(&mut reader).map_err(|e| at(e, self.page))?;
+        let body_len = crate::page::count(
+            header.compressed_page_size,
+            "PageHeader.compressed_page_size",
+        )
+        .map_err(|e| at(e, self.page))?;
+        if body_len > reader.rest().len() {
             return Err(at(
                 Error::mismatch(
                     Spec::Pages,
                     "compressed_page_size",
-                    format_args!("at most the {} bytes left of the column chunk", cursor.remaining()),
+                    format_args!(
+                        "at most the {} bytes left of the column chunk",
+                        reader.rest().len()
+                    ),
                     body_len,
                 ),
                 self.page,
             ));
         }
-        let header_len = cursor.position();
+        let header_len = reader.position();
         let mut taken = self.rest.split_to(header_len + body_len);
         self.offset += taken.len() as u64;
         let body = taken.split_off(header_len);
-        Ok(Some(Pending { header, body, offset }))
+        Ok(Some(Pending {
+            header,
+            body,
+            offset,
+        }))
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
@@ -156,7 +181,10 @@ impl Pages {
             Error::mismatch(
                 Spec::Pages,
                 "num_values of the page",
-                format_args!("at most the {} that the column chunk has left", self.slots_left),
+                format_args!(
+                    "at most the {} that the column chunk has left",
+                    self.slots_left
+                ),
                 slots,
             )
             .at_page(self.page - 1)

@@ -30,8 +30,14 @@ impl Footer {
     pub fn parse(bytes: Bytes, limits: &Limits) -> Result<Self> {
         let mut index = FooterIndex::parse(bytes)?;
         let schema = Schema::parse(index.take_schema(), limits)?;
-        let writer = Writer::parse(index.created_by().unwrap_or_default());
-        Ok(Self { shared: Arc::new(Shared { index, schema, writer }) })
+        let writer = Writer::parse(index.head().created_by.as_deref().unwrap_or_default());
+        Ok(Self {
+            shared: Arc::new(Shared {
+                index,
+                schema,
+                writer,
+            }),
+        })
     }
 
     /// The Parquet schema.
@@ -46,12 +52,17 @@ impl Footer {
 
     /// Key-value metadata of the file, in the order written.
     pub fn key_values(&self) -> &[KeyValue] {
-        self.shared.index.key_value_metadata()
+        self.shared
+            .index
+            .head()
+            .key_value_metadata
+            .as_deref()
+            .unwrap_or_default()
     }
 
     /// Number of row groups.
     pub fn row_groups(&self) -> usize {
-        self.shared.index.row_groups().len()
+        self.shared.index.head().row_groups.len()
     }
 
     /// Rows of a row group.
@@ -59,15 +70,26 @@ impl Footer {
     /// # Errors
     /// `Usage` if there is no such row group, `Malformed` if it says a negative number.
     pub fn row_group_rows(&self, row_group: usize) -> Result<u64> {
-        let group = self.shared.index.row_groups().get(row_group).ok_or_else(|| {
-            Error::usage(format_args!(
-                "row group {row_group} of {}: the file has no such",
-                self.row_groups()
-            ))
-        })?;
+        let group = self
+            .shared
+            .index
+            .head()
+            .row_groups
+            .get(row_group)
+            .ok_or_else(|| {
+                Error::usage(format_args!(
+                    "row group {row_group} of {}: the file has no such",
+                    self.row_groups()
+                ))
+            })?;
         u64::try_from(group.num_rows).map_err(|_| {
-            Error::mismatch(Spec::Metadata("RowGroup"), "num_rows", "not negative", group.num_rows)
-                .at_row_group(row_group)
+            Error::mismatch(
+                Spec::Metadata("RowGroup"),
+                "num_rows",
+                "not negative",
+                group.num_rows,
+            )
+            .at_row_group(row_group)
         })
     }
 
@@ -78,7 +100,10 @@ impl Footer {
     pub fn rows(&self) -> Result<u64> {
         (0..self.row_groups()).try_fold(0u64, |sum, i| {
             sum.checked_add(self.row_group_rows(i)?).ok_or_else(|| {
-                Error::malformed(Spec::Metadata("RowGroup"), "the rows of the row groups overflow 64 bits")
+                Error::malformed(
+                    Spec::Metadata("RowGroup"),
+                    "the rows of the row groups overflow 64 bits",
+                )
             })
         })
     }
@@ -88,7 +113,10 @@ impl Footer {
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken.
     pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<ColumnChunk> {
-        self.shared.index.column_chunk(row_group, leaf).map_err(|e| e.at_row_group(row_group))
+        self.shared
+            .index
+            .column_chunk(row_group, leaf)
+            .map_err(|e| e.at_row_group(row_group))
     }
 
     pub(super) fn writer(&self) -> Writer {
@@ -101,7 +129,7 @@ impl fmt::Debug for Footer {
         f.debug_struct("Footer")
             .field("leaves", &self.schema().leaves_len())
             .field("row_groups", &self.row_groups())
-            .field("created_by", &self.shared.index.created_by())
+            .field("created_by", &self.shared.index.head().created_by)
             .finish()
     }
 }
@@ -122,7 +150,10 @@ impl Writer {
     fn parse(created_by: &str) -> Self {
         let mut words = created_by.split_whitespace();
         let application = words.next().unwrap_or_default();
-        let version = words.skip_while(|word| *word != "version").nth(1).unwrap_or_default();
+        let version = words
+            .skip_while(|word| *word != "version")
+            .nth(1)
+            .unwrap_or_default();
         let mut numbers = version
             .split(|c: char| !c.is_ascii_digit())
             .map(|part| part.parse::<u32>().unwrap_or(u32::MAX));
@@ -149,7 +180,13 @@ mod tests {
         assert!(old_mr.carries_prefix && old_mr.short_chunks);
         let newer_mr = Writer::parse("parquet-mr version 1.8.0 (build abc)");
         assert!(!newer_mr.carries_prefix && !newer_mr.short_chunks);
-        for text in ["", "parquet-mr", "version", "parquet-mr version", "parquet-cpp version x.y"] {
+        for text in [
+            "",
+            "parquet-mr",
+            "version",
+            "parquet-mr version",
+            "parquet-cpp version x.y",
+        ] {
             Writer::parse(text);
         }
     }

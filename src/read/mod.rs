@@ -19,5 +19,5 @@ pub use footer::Footer;
 pub use leaf::{LeafBatch, LeafReader};
 pub use options::{ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 pub use plan::{LeafPlan, Plan, RowGroupPlan, RowRange};
-pub use row_group::{RowGroup, Unit, Window};
+pub use row_group::{Batcher, RowGroup, Unit, Window};
 pub use tail::{FooterTail, Tail};

@@ -1,7 +1,7 @@
 //! A row group: its leaves, decoded window by window.
 //!
 //! A window is the rows of one batch. A serial driver asks for batch after batch; a parallel one takes the [`Unit`]s of several row groups,
-//! decodes windows of each on any thread, and gives the results back to [`RowGroup::batch`].
+//! decodes windows of each on any thread, and gives the results to a [`Batcher`].
 
 use std::sync::Arc;
 
@@ -51,7 +51,16 @@ impl RowGroup {
             unit.skip(range.rows.start)?;
         }
         let next_row = range.rows.start;
-        Ok(Self { plan, range, rows_in_group, next_row, batch_rows, batch_bytes, units, _fetched: fetched })
+        Ok(Self {
+            plan,
+            range,
+            rows_in_group,
+            next_row,
+            batch_rows,
+            batch_bytes,
+            units,
+            _fetched: fetched,
+        })
     }
 
     /// Rows of the next `batches` batches, one number each; fewer at the end of the row group. They are given out: the units must
@@ -60,8 +69,13 @@ impl RowGroup {
         let mut windows = Vec::new();
         while windows.len() < batches && self.next_row < self.range.rows.end {
             let left = self.range.rows.end - self.next_row;
-            let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.batch_rows);
-            windows.push(Window { first: self.next_row, rows });
+            let rows = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .min(self.batch_rows);
+            windows.push(Window {
+                first: self.next_row,
+                rows,
+            });
             self.next_row += rows as u64;
         }
         windows
@@ -87,7 +101,40 @@ impl RowGroup {
         window.first + window.rows as u64 == self.rows_in_group
     }
 
-    /// Makes the batch of a window from what the units decoded for it.
+    /// What makes batches of the leaves of this row group, on any thread.
+    pub fn batcher(&self) -> Batcher {
+        Batcher {
+            plan: self.plan.clone(),
+            range: self.range.clone(),
+        }
+    }
+
+    /// Decodes the next batch on this thread; `None` after the last row.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the pages of the rows.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(window) = self.windows(1).pop() else {
+            return Ok(None);
+        };
+        let last = self.ends_with(window);
+        let mut leaves = Vec::with_capacity(self.units.len());
+        for unit in &mut self.units {
+            leaves.push(unit.decode(window.rows, last)?);
+        }
+        self.batcher().batch(window, leaves).map(Some)
+    }
+}
+
+/// Makes batches of decoded leaves.
+#[derive(Debug, Clone)]
+pub struct Batcher {
+    plan: Plan,
+    range: RowRange,
+}
+
+impl Batcher {
+    /// Makes the batch of a window from what the units decoded for it, in the order of [`Plan::leaves`].
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other.
@@ -99,20 +146,6 @@ impl RowGroup {
         };
         record_batch(&self.plan, window.rows, leaves, &origin)
             .map_err(|e| e.at_row_group(self.range.row_group))
-    }
-
-    /// Decodes the next batch on this thread; `None` after the last row.
-    ///
-    /// # Errors
-    /// Whatever is wrong with the pages of the rows.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(window) = self.windows(1).pop() else { return Ok(None) };
-        let last = self.ends_with(window);
-        let mut leaves = Vec::with_capacity(self.units.len());
-        for unit in &mut self.units {
-            leaves.push(unit.decode(window.rows, last)?);
-        }
-        self.batch(window, leaves).map(Some)
     }
 }
 
@@ -127,7 +160,12 @@ pub struct Window {
 
 impl Unit {
     pub(super) fn new(reader: LeafReader, plan: &LeafPlan, row_group: usize, cost: usize) -> Self {
-        Self { reader, row_group, column: plan.leaf.path.dotted().into(), cost }
+        Self {
+            reader,
+            row_group,
+            column: plan.leaf.path.dotted().into(),
+            cost,
+        }
     }
 
     /// About how much work the chunk is, in compressed bytes.
@@ -155,6 +193,9 @@ impl Unit {
     }
 
     fn place(&self, error: Error) -> Error {
-        error.at_page(self.reader.page()).at_column(self.column.clone()).at_row_group(self.row_group)
+        error
+            .at_page(self.reader.page())
+            .at_column(self.column.clone())
+            .at_row_group(self.row_group)
     }
 }

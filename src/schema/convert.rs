@@ -201,7 +201,9 @@ fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
 
 /// The power of ten and the storage of a decimal target that has room for the leaf's digits on both sides of the point.
 fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
-    let Some(LogicalType::Decimal(from)) = &leaf.logical else { return None };
+    let Some(LogicalType::Decimal(from)) = &leaf.logical else {
+        return None;
+    };
     let (precision, scale, storage) = match *to {
         DataType::Decimal32(p, s) => (p, s, Storage::I32),
         DataType::Decimal64(p, s) => (p, s, Storage::I64),
@@ -216,7 +218,13 @@ fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
 
 fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     let wide = leaf.physical == Physical::Int64;
-    let signed = |scale, to| Some(Conversion::Integer { unsigned: false, scale, to });
+    let signed = |scale, to| {
+        Some(Conversion::Integer {
+            unsigned: false,
+            scale,
+            to,
+        })
+    };
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => {
             let (exponent, to) = decimal(leaf, to)?;
@@ -284,7 +292,13 @@ fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
         _ if leaf.physical == Physical::Int64 => (64, false),
         _ => (32, false),
     };
-    let keep = |storage| Some(Conversion::Integer { unsigned, scale: Scale::Keep, to: storage });
+    let keep = |storage| {
+        Some(Conversion::Integer {
+            unsigned,
+            scale: Scale::Keep,
+            to: storage,
+        })
+    };
     let fits = |to_bits: u32, to_unsigned: bool| match (unsigned, to_unsigned) {
         (false, false) | (true, true) => to_bits >= bits,
         (true, false) => to_bits > bits,

@@ -11,8 +11,14 @@ const STEP: usize = 16;
 /// If a span reaches beyond `source`.
 pub fn append_payload(source: &[u8], spans: &[Span], out: &mut Vec<u8>) {
     let total: usize = spans.iter().map(|span| span.len as usize).sum();
-    let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
-    assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
+    let furthest = spans
+        .iter()
+        .map(|span| u64::from(span.start) + u64::from(span.len))
+        .max();
+    assert!(
+        furthest.unwrap_or(0) <= source.len() as u64,
+        "spans lie within their source"
+    );
     // The last copy may write up to a step beyond its value.
     grow(out, total + STEP);
     let mut to = out.len();
@@ -27,7 +33,9 @@ pub fn append_payload(source: &[u8], spans: &[Span], out: &mut Vec<u8>) {
             unsafe { copy_step(source.as_ptr().add(start), target.add(to)) };
         } else {
             // SAFETY: `start + len <= source.len()` (asserted for all spans), and `to + len` is at most the length plus `total`.
-            unsafe { std::ptr::copy_nonoverlapping(source.as_ptr().add(start), target.add(to), len) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(source.as_ptr().add(start), target.add(to), len)
+            };
         }
         to += len;
     }
@@ -121,7 +129,9 @@ pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &m
             inline << 32 | u128::from(span.len)
         } else {
             let value = &source[start..start + len];
-            let prefix = value.first_chunk::<4>().map_or(0, |prefix| u32::from_le_bytes(*prefix));
+            let prefix = value
+                .first_chunk::<4>()
+                .map_or(0, |prefix| u32::from_le_bytes(*prefix));
             u128::from(span.len)
                 | u128::from(prefix) << 32
                 | u128::from(buffer) << 64
@@ -140,7 +150,10 @@ mod tests {
             .map(|_| {
                 let start = rng.usize(0..=len);
                 let most = (len - start).min(if rng.bool() { 12 } else { 60 });
-                Span { start: start as u32, len: rng.usize(0..=most) as u32 }
+                Span {
+                    start: start as u32,
+                    len: rng.usize(0..=most) as u32,
+                }
             })
             .collect()
     }
@@ -156,7 +169,10 @@ mod tests {
             let spans = random_spans(&mut rng, len, n);
             let mut out = vec![1, 2, 3];
             append_payload(&source, &spans, &mut out);
-            let expected: Vec<u8> = spans.iter().flat_map(|s| s.slice(&source).to_vec()).collect();
+            let expected: Vec<u8> = spans
+                .iter()
+                .flat_map(|s| s.slice(&source).to_vec())
+                .collect();
             assert_eq!(out[..3], [1, 2, 3]);
             assert_eq!(out[3..], expected, "seed {seed}");
             let (mut narrow, mut wide) = (vec![5], vec![5]);
@@ -171,8 +187,20 @@ mod tests {
     #[test]
     fn offsets_that_overflow_append_nothing() {
         let mut offsets = vec![i32::MAX - 1];
-        assert_eq!(append_offsets_i32(&[Span { start: 0, len: 2 }], &mut offsets), None);
-        assert_eq!(append_offsets_i32(&[Span { start: 0, len: u32::MAX }], &mut offsets), None);
+        assert_eq!(
+            append_offsets_i32(&[Span { start: 0, len: 2 }], &mut offsets),
+            None
+        );
+        assert_eq!(
+            append_offsets_i32(
+                &[Span {
+                    start: 0,
+                    len: u32::MAX
+                }],
+                &mut offsets
+            ),
+            None
+        );
         assert_eq!(offsets.len(), 1);
         append_offsets_i32(&[Span { start: 0, len: 1 }], &mut offsets).unwrap();
         assert_eq!(offsets, [i32::MAX - 1, i32::MAX]);
@@ -190,7 +218,12 @@ mod tests {
             let spans = random_spans(&mut rng, source.len(), n);
             let mut views = Vec::new();
             make_views(&source, &spans, 0, 0, &mut views);
-            let array = BinaryViewArray::try_new(views.into(), vec![Buffer::from_vec(source.clone())], None).unwrap();
+            let array = BinaryViewArray::try_new(
+                views.into(),
+                vec![Buffer::from_vec(source.clone())],
+                None,
+            )
+            .unwrap();
             for (i, span) in spans.iter().enumerate() {
                 assert_eq!(array.value(i), span.slice(&source), "seed {seed}");
             }

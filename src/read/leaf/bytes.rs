@@ -35,15 +35,29 @@ enum Decoder {
     DeltaLength(delta_length::Decoder),
     DeltaBytes(Box<delta_bytes::Decoder>),
     /// FIXED_LEN_BYTE_ARRAY read as strings of any length.
-    Fixed { bytes: Bytes, width: usize, next: usize, left: usize },
+    Fixed {
+        bytes: Bytes,
+        width: usize,
+        next: usize,
+        left: usize,
+    },
 }
 
 impl SpanDecoder {
     pub(super) fn new(physical: Physical, carries_prefix: bool) -> Self {
-        Self { physical, carries_prefix, decoder: Decoder::Nothing }
+        Self {
+            physical,
+            carries_prefix,
+            decoder: Decoder::Nothing,
+        }
     }
 
-    pub(super) fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+    pub(super) fn set_page(
+        &mut self,
+        encoding: Encoding,
+        bytes: Bytes,
+        count: Count,
+    ) -> Result<()> {
         let text = self.physical == Physical::ByteArray;
         self.decoder = match encoding {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
@@ -63,7 +77,12 @@ impl SpanDecoder {
                             bytes.len(),
                         ));
                     }
-                    Decoder::Fixed { bytes, width, next: 0, left }
+                    Decoder::Fixed {
+                        bytes,
+                        width,
+                        next: 0,
+                        left,
+                    }
                 }
                 _ => {
                     let n = match count {
@@ -74,13 +93,16 @@ impl SpanDecoder {
                 }
             },
             Encoding::DeltaLengthByteArray if text => {
-                let n = count.settle(delta_length::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
+                let n =
+                    count.settle(delta_length::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
                 Decoder::DeltaLength(delta_length::Decoder::new(bytes, n)?)
             }
             Encoding::DeltaByteArray => {
                 let n = count.settle(delta_bytes::stated_len(&bytes)?, "DELTA_BYTE_ARRAY")?;
                 let previous = match &self.decoder {
-                    Decoder::DeltaBytes(last) if self.carries_prefix => Some(last.last_value().to_vec()),
+                    Decoder::DeltaBytes(last) if self.carries_prefix => {
+                        Some(last.last_value().to_vec())
+                    }
                     _ => None,
                 };
                 Decoder::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
@@ -105,7 +127,9 @@ impl SpanDecoder {
             Decoder::Plain(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaBytes(decoder) => decoder.read_spans(n, room, out),
-            Decoder::Fixed { width, next, left, .. } => {
+            Decoder::Fixed {
+                width, next, left, ..
+            } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 let len = u32::try_from(*width).map_err(|_| no_page())?;
                 for _ in 0..n {
@@ -139,7 +163,11 @@ impl SpanDecoder {
 
     /// Bytes between two values in the buffer.
     fn gap(&self) -> usize {
-        if matches!(self.decoder, Decoder::Plain(_)) { size_of::<u32>() } else { 0 }
+        if matches!(self.decoder, Decoder::Plain(_)) {
+            size_of::<u32>()
+        } else {
+            0
+        }
     }
 
     pub(super) fn skip(&mut self, n: usize) -> Result<()> {
@@ -148,7 +176,9 @@ impl SpanDecoder {
             Decoder::DeltaLength(decoder) => decoder.skip(n),
             Decoder::DeltaBytes(decoder) => decoder.skip(n),
             Decoder::Dictionary(indices) => indices.skip(n),
-            Decoder::Fixed { width, next, left, .. } => {
+            Decoder::Fixed {
+                width, next, left, ..
+            } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 *next += n * *width;
                 Ok(())
@@ -182,7 +212,13 @@ trait Layout: Send {
     fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()>;
 
     /// Appends values of the dictionary.
-    fn gather(&mut self, indices: &mut Indices, n: usize, dictionary: &Dictionary, room: usize) -> Result<()>;
+    fn gather(
+        &mut self,
+        indices: &mut Indices,
+        n: usize,
+        dictionary: &Dictionary,
+        room: usize,
+    ) -> Result<()>;
 
     /// Appends values that lie in a page, checked to be text where that is wanted.
     fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()>;
@@ -191,7 +227,12 @@ trait Layout: Send {
 
     fn bytes_held(&self) -> usize;
 
-    fn finish(&mut self, data_type: &DataType, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef>;
+    fn finish(
+        &mut self,
+        data_type: &DataType,
+        nulls: Option<NullBuffer>,
+        slots: usize,
+    ) -> Result<ArrayRef>;
 }
 
 /// The column of a leaf of byte strings.
@@ -217,9 +258,21 @@ impl BytesColumn<Views> {
         utf8: Option<Utf8>,
         carries_prefix: bool,
     ) -> Box<dyn Column> {
-        fn of<L: Layout + 'static>(values: SpanDecoder, utf8: Option<Utf8>, layout: L, data_type: &DataType) -> Box<dyn Column> {
+        fn of<L: Layout + 'static>(
+            values: SpanDecoder,
+            utf8: Option<Utf8>,
+            layout: L,
+            data_type: &DataType,
+        ) -> Box<dyn Column> {
             let data_type = data_type.clone();
-            Box::new(BytesColumn { values, utf8, dictionary: None, layout, spans: Vec::new(), data_type })
+            Box::new(BytesColumn {
+                values,
+                utf8,
+                dictionary: None,
+                layout,
+                spans: Vec::new(),
+                data_type,
+            })
         }
         let values = SpanDecoder::new(physical, carries_prefix);
         match layout {
@@ -240,11 +293,21 @@ impl<L: Layout> Column for BytesColumn<L> {
         decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
         let mut spans = Vec::new();
         decoder.read_spans(page.values, usize::MAX, &mut spans)?;
-        let Payload::Shared(bytes) = decoder.payload()? else { return Err(no_page()) };
-        let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
+        let Payload::Shared(bytes) = decoder.payload()? else {
+            return Err(no_page());
+        };
+        let mut dictionary = Dictionary {
+            bytes: bytes.clone(),
+            spans,
+        };
         if let Some(utf8) = self.utf8 {
-            if let Some(lossy) = checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.gap())? {
-                dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+            if let Some(lossy) =
+                checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.gap())?
+            {
+                dictionary = Dictionary {
+                    bytes: lossy.bytes.into(),
+                    spans: lossy.spans,
+                };
             }
         }
         self.layout.set_dictionary(&dictionary)?;
@@ -269,11 +332,16 @@ impl<L: Layout> Column for BytesColumn<L> {
             let payload = self.values.payload()?;
             let lossy = match self.utf8 {
                 None => None,
-                Some(utf8) => checked_text(utf8, self.values.buffer()?, &self.spans, self.values.gap())?,
+                Some(utf8) => {
+                    checked_text(utf8, self.values.buffer()?, &self.spans, self.values.gap())?
+                }
             };
             match lossy {
                 None => self.layout.append(payload, &self.spans, room)?,
-                Some(lossy) => self.layout.append(Payload::Borrowed(&lossy.bytes), &lossy.spans, room)?,
+                Some(lossy) => {
+                    self.layout
+                        .append(Payload::Borrowed(&lossy.bytes), &lossy.spans, room)?
+                }
             }
             left -= block;
         }
@@ -328,7 +396,10 @@ fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], gap: usize) -> Result
             ))
         }
         Utf8::Lossy => {
-            let mut lossy = Lossy { bytes: Vec::new(), spans: Vec::with_capacity(spans.len()) };
+            let mut lossy = Lossy {
+                bytes: Vec::new(),
+                spans: Vec::with_capacity(spans.len()),
+            };
             for span in spans {
                 let text = String::from_utf8_lossy(span.slice(source));
                 let start = u32::try_from(lossy.bytes.len()).map_err(|_| too_long())?;
@@ -342,7 +413,9 @@ fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], gap: usize) -> Result
 }
 
 fn is_text(source: &[u8], spans: &[Span], gap: usize) -> bool {
-    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return true;
+    };
     let start = first.start as usize;
     let end = last.start as usize + last.len as usize;
     let stretch = source.get(start..end).unwrap_or_default();
@@ -352,12 +425,16 @@ fn is_text(source: &[u8], spans: &[Span], gap: usize) -> bool {
         0 => {
             simdutf8::basic::from_utf8(stretch).is_ok()
                 && spans.iter().all(|span| {
-                    source.get(span.start as usize).is_none_or(|&byte| !is_continuation(byte))
+                    source
+                        .get(span.start as usize)
+                        .is_none_or(|&byte| !is_continuation(byte))
                 })
         }
         // Lengths below 128 are ASCII between the values: a character cannot reach across.
         _ if longest < 128 && simdutf8::basic::from_utf8(stretch).is_ok() => true,
-        _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
+        _ => spans
+            .iter()
+            .all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
     }
 }
 
@@ -377,7 +454,11 @@ fn too_long() -> Error {
 /// The payload of the spans, in bytes, if there is room for it.
 fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
-    if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
+    if wanted > room as u64 {
+        Err(no_room(wanted, room))
+    } else {
+        Ok(wanted)
+    }
 }
 
 /// Offsets into one buffer.
@@ -415,7 +496,13 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         Ok(())
     }
 
-    fn gather(&mut self, indices: &mut Indices, n: usize, dictionary: &Dictionary, room: usize) -> Result<()> {
+    fn gather(
+        &mut self,
+        indices: &mut Indices,
+        n: usize,
+        dictionary: &Dictionary,
+        room: usize,
+    ) -> Result<()> {
         let mut block = std::mem::take(&mut self.block);
         let mut left = n;
         while left > 0 {
@@ -447,7 +534,12 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         self.offsets.capacity() * size_of::<O>() + self.values.capacity()
     }
 
-    fn finish(&mut self, data_type: &DataType, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+    fn finish(
+        &mut self,
+        data_type: &DataType,
+        nulls: Option<NullBuffer>,
+        _slots: usize,
+    ) -> Result<ArrayRef> {
         self.begin();
         let offsets = std::mem::take(&mut self.offsets);
         let mut values = std::mem::take(&mut self.values);
@@ -499,12 +591,17 @@ impl Views {
             if span.len > INLINE {
                 self.side.extend_from_slice(span.slice(source));
             }
-            let end = u32::try_from(self.side.len()).ok().filter(|end| i32::try_from(*end).is_ok());
+            let end = u32::try_from(self.side.len())
+                .ok()
+                .filter(|end| i32::try_from(*end).is_ok());
             if end.is_none() {
                 return Err(too_long());
             }
             let base = u32::try_from(start).map_err(|_| too_long())?;
-            let here = Span { start: 0, len: span.len };
+            let here = Span {
+                start: 0,
+                len: span.len,
+            };
             kernels::make_views(span.slice(source), &[here], index, base, &mut self.views);
         }
         Ok(())
@@ -523,15 +620,27 @@ impl Layout for Views {
         Ok(())
     }
 
-    fn gather(&mut self, indices: &mut Indices, n: usize, _dictionary: &Dictionary, _room: usize) -> Result<()> {
+    fn gather(
+        &mut self,
+        indices: &mut Indices,
+        n: usize,
+        _dictionary: &Dictionary,
+        _room: usize,
+    ) -> Result<()> {
         self.begin();
         let (views, _) = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
         indices.gather(n, views, &mut self.views)
     }
 
     fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()> {
-        let long: u64 = spans.iter().map(|span| u64::from(span.len)).filter(|len| *len > u64::from(INLINE)).sum();
-        let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(()) };
+        let long: u64 = spans
+            .iter()
+            .map(|span| u64::from(span.len))
+            .filter(|len| *len > u64::from(INLINE))
+            .sum();
+        let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+            return Ok(());
+        };
         let stretch = u64::from(last.start + last.len - first.start);
         match payload {
             // The page is kept if at least half of it is in use; else the few long values are copied.
@@ -566,7 +675,12 @@ impl Layout for Views {
             + self.buffers.iter().map(Buffer::len).sum::<usize>()
     }
 
-    fn finish(&mut self, data_type: &DataType, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
+    fn finish(
+        &mut self,
+        data_type: &DataType,
+        nulls: Option<NullBuffer>,
+        _slots: usize,
+    ) -> Result<ArrayRef> {
         let views = std::mem::take(&mut self.views);
         let mut buffers = std::mem::take(&mut self.buffers);
         if let Some(index) = self.side_index.take() {

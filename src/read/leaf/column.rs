@@ -68,7 +68,12 @@ impl Count {
     /// The number of values, where `stated` is what the encoding itself says of it.
     pub(super) fn settle(self, stated: usize, encoding: &'static str) -> Result<usize> {
         let wrong = |expected: &dyn std::fmt::Display| {
-            Err(Error::mismatch(Spec::Encodings(encoding), "values in the page", expected, stated))
+            Err(Error::mismatch(
+                Spec::Encodings(encoding),
+                "values in the page",
+                expected,
+                stated,
+            ))
         };
         match self {
             Self::Exactly(n) if n != stated => wrong(&n),
@@ -93,12 +98,20 @@ pub(super) fn column(plan: &LeafPlan, utf8: Utf8, carries_prefix: bool) -> Resul
     }
 }
 
-fn plain_column(plan: &LeafPlan, data_type: &DataType, utf8: Utf8, carries_prefix: bool) -> Result<Box<dyn Column>> {
+fn plain_column(
+    plan: &LeafPlan,
+    data_type: &DataType,
+    utf8: Utf8,
+    carries_prefix: bool,
+) -> Result<Box<dyn Column>> {
     let physical = plan.leaf.physical;
     Ok(match plan.conversion {
         Conversion::Null => Box::new(NullColumn),
         Conversion::Boolean => Box::new(BooleanColumn::default()),
-        Conversion::Bytes { layout, utf8: is_text } => {
+        Conversion::Bytes {
+            layout,
+            utf8: is_text,
+        } => {
             let check = if is_text { Some(utf8) } else { None };
             BytesColumn::boxed(physical, layout, data_type, check, carries_prefix)
         }
@@ -130,9 +143,10 @@ pub(super) fn fixed_width_array<T: ArrowNativeType>(
 #[cold]
 pub(super) fn illegal(encoding: Encoding, physical: impl std::fmt::Display) -> Error {
     match encoding {
-        Encoding::Unknown(number) => {
-            Error::unsupported("encoding", format_args!("encoding {number}, which this version does not know"))
-        }
+        Encoding::Unknown(number) => Error::unsupported(
+            "encoding",
+            format_args!("encoding {number}, which this version does not know"),
+        ),
         known => Error::malformed(
             Spec::Encodings("Supported Encodings"),
             format_args!("{known} is not an encoding of {physical}"),
@@ -152,7 +166,10 @@ pub(super) fn no_dictionary() -> Error {
 /// A page must be there when values are read; levels of a page without values ask for some.
 #[cold]
 pub(super) fn no_page() -> Error {
-    Error::malformed(Spec::Pages, "the levels ask for values, and the page has none")
+    Error::malformed(
+        Spec::Pages,
+        "the levels ask for values, and the page has none",
+    )
 }
 
 /// The array would take more memory than is left.
@@ -182,7 +199,12 @@ impl Column for NullColumn {
     }
 
     fn read(&mut self, n: usize, _room: usize) -> Result<()> {
-        Err(Error::mismatch(Spec::LogicalTypes("UNKNOWN"), "values that are not null", 0, n))
+        Err(Error::mismatch(
+            Spec::LogicalTypes("UNKNOWN"),
+            "values that are not null",
+            0,
+            n,
+        ))
     }
 
     fn skip(&mut self, _n: usize) -> Result<()> {

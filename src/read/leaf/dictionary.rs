@@ -20,12 +20,20 @@ use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
 
 /// The column of a leaf whose dictionary is kept. `values` decodes the values.
-pub(super) fn dictionary_column(key: &DataType, value: &DataType, values: Box<dyn Column>) -> Result<Box<dyn Column>> {
+pub(super) fn dictionary_column(
+    key: &DataType,
+    value: &DataType,
+    values: Box<dyn Column>,
+) -> Result<Box<dyn Column>> {
     fn of<K: ArrowDictionaryKeyType>(value: &DataType, values: Box<dyn Column>) -> Box<dyn Column>
     where
         K::Native: Send,
     {
-        Box::new(DictionaryColumn::<K> { keys: Vec::new(), coded: Coded::new(value, values), indices: Vec::new() })
+        Box::new(DictionaryColumn::<K> {
+            keys: Vec::new(),
+            coded: Coded::new(value, values),
+            indices: Vec::new(),
+        })
     }
     Ok(match key {
         DataType::Int8 => of::<types::Int8Type>(value, values),
@@ -36,7 +44,11 @@ pub(super) fn dictionary_column(key: &DataType, value: &DataType, values: Box<dy
         DataType::UInt16 => of::<types::UInt16Type>(value, values),
         DataType::UInt32 => of::<types::UInt32Type>(value, values),
         DataType::UInt64 => of::<types::UInt64Type>(value, values),
-        other => return Err(Error::usage(format_args!("{other} cannot be the key of a dictionary"))),
+        other => {
+            return Err(Error::usage(format_args!(
+                "{other} cannot be the key of a dictionary"
+            )));
+        }
     })
 }
 
@@ -54,14 +66,24 @@ pub(super) struct Coded {
 
 impl Coded {
     pub(super) fn new(value_type: &DataType, values: Box<dyn Column>) -> Self {
-        Self { values, dictionary: None, appended: 0, indices: None, value_type: value_type.clone() }
+        Self {
+            values,
+            dictionary: None,
+            appended: 0,
+            indices: None,
+            value_type: value_type.clone(),
+        }
     }
 
     pub(super) fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let n = page.values;
         self.values.set_dictionary(page)?;
         // The values in their order: what a page with the indices 0, 1, 2 … would decode to.
-        self.values.set_page(Encoding::RleDictionary, counting_indices(n), Count::Exactly(n))?;
+        self.values.set_page(
+            Encoding::RleDictionary,
+            counting_indices(n),
+            Count::Exactly(n),
+        )?;
         if n > 0 {
             self.values.read(n, usize::MAX)?;
         }
@@ -69,9 +91,16 @@ impl Coded {
         Ok(())
     }
 
-    pub(super) fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
+    pub(super) fn set_page(
+        &mut self,
+        encoding: Encoding,
+        bytes: Bytes,
+        count: Count,
+    ) -> Result<()> {
         self.indices = match encoding {
-            Encoding::RleDictionary | Encoding::PlainDictionary => Some(Indices::new(bytes, count.most())?),
+            Encoding::RleDictionary | Encoding::PlainDictionary => {
+                Some(Indices::new(bytes, count.most())?)
+            }
             other => {
                 self.values.set_page(other, bytes, count)?;
                 None
@@ -81,7 +110,9 @@ impl Coded {
     }
 
     fn entries(&self) -> usize {
-        self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len())
+        self.dictionary
+            .as_ref()
+            .map_or(0, |dictionary| dictionary.len())
     }
 
     /// Appends the index of each of the next `n` values.
@@ -157,7 +188,9 @@ fn counting_indices(n: usize) -> Bytes {
 fn too_many(entries: usize) -> Error {
     Error::limit(
         LimitKind::ArrayLength,
-        format_args!("a dictionary of {entries} entries does not fit its key type; use a wider one"),
+        format_args!(
+            "a dictionary of {entries} entries does not fit its key type; use a wider one"
+        ),
     )
 }
 
@@ -196,7 +229,11 @@ where
             if K::Native::from_usize(highest).is_none() {
                 return Err(too_many(highest + 1));
             }
-            self.keys.extend(self.indices.iter().map(|&index| K::Native::usize_as(index as usize)));
+            self.keys.extend(
+                self.indices
+                    .iter()
+                    .map(|&index| K::Native::usize_as(index as usize)),
+            );
             left -= n;
         }
         Ok(())

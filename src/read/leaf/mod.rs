@@ -57,6 +57,8 @@ pub struct LeafReader {
 /// The levels of the current page that are not decoded yet.
 struct OpenPage {
     slots_left: usize,
+    /// Values that the levels may still ask for.
+    values_left: usize,
     def: LevelDecoder,
     rep: LevelDecoder,
 }
@@ -87,7 +89,13 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Unsupported` if the leaf cannot be read as the plan says.
-    pub fn new(plan: &LeafPlan, pages: Pages, utf8: Utf8, carries_prefix: bool, budget: &Budget) -> Result<Self> {
+    pub fn new(
+        plan: &LeafPlan,
+        pages: Pages,
+        utf8: Utf8,
+        carries_prefix: bool,
+        budget: &Budget,
+    ) -> Result<Self> {
         Ok(Self {
             max_def: plan.leaf.max_def,
             max_rep: plan.leaf.max_rep,
@@ -116,11 +124,17 @@ impl LeafReader {
         } else {
             self.nested(rows, &mut sink)?;
         }
-        let Sink::Keep(kept) = sink else { return Err(Error::usage("read keeps its rows")) };
+        let Sink::Keep(kept) = sink else {
+            return Err(Error::usage("read keeps its rows"));
+        };
         let slots = kept.validity.len();
         let array = self.column.finish(kept.validity.into_nulls(), slots)?;
         self.held.resize(0)?;
-        Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
+        Ok(LeafBatch {
+            array,
+            def: kept.def,
+            rep: kept.rep,
+        })
     }
 
     /// Skips the next `rows` rows.
@@ -141,7 +155,11 @@ impl LeafReader {
                         continue;
                     }
                 }
-                let n = self.page.as_ref().map_or(1, |page| page.slots_left.max(1)).min(n);
+                let n = self
+                    .page
+                    .as_ref()
+                    .map_or(1, |page| page.slots_left.max(1))
+                    .min(n);
                 self.flat(n, &mut Sink::Drop)?;
                 left -= n as u64;
             } else {
@@ -178,13 +196,25 @@ impl LeafReader {
                 None => return Ok(None),
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
-                    let DataPage { slots, values, rep, def, encoding, bytes } = page;
+                    let DataPage {
+                        slots,
+                        values,
+                        rep,
+                        def,
+                        encoding,
+                        bytes,
+                    } = page;
                     let count = values.map_or(Count::AtMost(slots), Count::Exactly);
                     // A page of nulls may hold anything, or nothing, where its values would be.
                     if count.most() > 0 {
                         self.column.set_page(encoding, bytes, count)?;
                     }
-                    self.page = Some(OpenPage { slots_left: slots, def, rep });
+                    self.page = Some(OpenPage {
+                        slots_left: slots,
+                        values_left: count.most(),
+                        def,
+                        rep,
+                    });
                 }
             }
         }
@@ -194,9 +224,12 @@ impl LeafReader {
     /// Rows outside lists: one slot each.
     fn flat(&mut self, rows: usize, sink: &mut Sink) -> Result<()> {
         let (max_def, slot, keep_levels) = (self.max_def, self.slot, self.keep_levels);
+        let mut block = std::mem::take(&mut self.pending.def);
         let mut left = rows;
         while left > 0 {
-            let Some(page) = self.open_page()? else { return Err(fewer_rows(rows - left, rows)) };
+            let Some(page) = self.open_page()? else {
+                return Err(fewer_rows(rows - left, rows));
+            };
             let n = left.min(page.slots_left);
             page.slots_left -= n;
             let mut skipped = Kept::default();
@@ -218,20 +251,20 @@ impl LeafReader {
                 }
                 Decoded { slots: n, values }
             } else {
-                let block = &mut self.pending.def;
                 block.clear();
-                page.def.read(n, block)?;
-                let decoded = leaf_validity(block, 0, n, slot, max_def, &mut kept.validity);
+                page.def.read(n, &mut block)?;
+                let decoded = leaf_validity(&block, 0, n, slot, max_def, &mut kept.validity);
                 if keep_levels {
-                    kept.def.push_range(block, 0, n);
+                    kept.def.push_range(&block, 0, n);
                     kept.rep.push_run(0, n);
                 }
-                block.clear();
                 decoded
             };
             self.values(decoded, first, sink)?;
             left -= n;
         }
+        block.clear();
+        self.pending.def = block;
         Ok(())
     }
 
@@ -264,7 +297,14 @@ impl LeafReader {
             let kept = sink.kept().unwrap_or(&mut skipped);
             let first = kept.validity.len();
             let (slot, max_def) = (self.slot, self.max_def);
-            let decoded = leaf_validity(&self.pending.def, start, end, slot, max_def, &mut kept.validity);
+            let decoded = leaf_validity(
+                &self.pending.def,
+                start,
+                end,
+                slot,
+                max_def,
+                &mut kept.validity,
+            );
             if self.keep_levels {
                 kept.def.push_range(&self.pending.def, start, end);
                 kept.rep.push_range(&self.pending.rep, start, end);
@@ -275,7 +315,9 @@ impl LeafReader {
 
     /// Decodes the next block of levels; false after the last page.
     fn decode_levels(&mut self) -> Result<bool> {
-        let Pending { mut def, mut rep, .. } = std::mem::take(&mut self.pending);
+        let Pending {
+            mut def, mut rep, ..
+        } = std::mem::take(&mut self.pending);
         def.clear();
         rep.clear();
         let more = match self.open_page()? {
@@ -295,10 +337,23 @@ impl LeafReader {
     /// Decodes or skips the values of a stretch whose validity begins at slot `first`.
     fn values(&mut self, decoded: Decoded, first: usize, sink: &mut Sink) -> Result<()> {
         let Decoded { slots, values } = decoded;
-        let Some(kept) = sink.kept() else { return self.column.skip(values) };
+        if let Some(page) = &mut self.page {
+            page.values_left = page.values_left.checked_sub(values).ok_or_else(|| {
+                Error::mismatch(
+                    Spec::Pages,
+                    "values that the levels ask for",
+                    page.values_left,
+                    values,
+                )
+            })?;
+        }
+        let Some(kept) = sink.kept() else {
+            return self.column.skip(values);
+        };
         if values > 0 {
             let room = self.budget.cap().saturating_sub(self.budget.used());
-            let room = usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX);
+            let room =
+                usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX);
             self.column.read(values, room)?;
         }
         if values < slots {
@@ -387,7 +442,9 @@ impl Pending {
 fn fewer_rows(found: usize, wanted: usize) -> Error {
     Error::malformed(
         Spec::Pages,
-        format_args!("the column chunk has fewer rows than its row group: {wanted} wanted, {found} left"),
+        format_args!(
+            "the column chunk has fewer rows than its row group: {wanted} wanted, {found} left"
+        ),
     )
 }
 
@@ -414,7 +471,9 @@ fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut LevelBu
     match validity.bitmap() {
         None => def.push_run(1, n),
         Some(bitmap) => {
-            let levels: Vec<u16> = (first..first + n).map(|i| u16::from(bitmap.get(i))).collect();
+            let levels: Vec<u16> = (first..first + n)
+                .map(|i| u16::from(bitmap.get(i)))
+                .collect();
             def.push_slice(&levels);
         }
     }
@@ -437,7 +496,10 @@ fn leaf_validity(
         }
         let valid = level == max_def;
         validity.push_run(valid, n);
-        return Decoded { slots: n, values: if valid { n } else { 0 } };
+        return Decoded {
+            slots: n,
+            values: if valid { n } else { 0 },
+        };
     };
     let mut decoded = Decoded::default();
     for block in levels[start..end].chunks(64) {

@@ -3,8 +3,6 @@
 //! The indices of a batch are looked through for runs; what a run costs is one entry. Values of pages without a dictionary have an index
 //! each, so that only their nulls form runs.
 
-use std::sync::Arc;
-
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{ArrayRef, PrimitiveArray, RunArray, UInt32Array, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
@@ -21,12 +19,20 @@ use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
 
 /// The column of a leaf that is read as runs. `values` decodes the values.
-pub(super) fn run_column(ends: &FieldRef, value: &FieldRef, values: Box<dyn Column>) -> Result<Box<dyn Column>> {
+pub(super) fn run_column(
+    ends: &FieldRef,
+    value: &FieldRef,
+    values: Box<dyn Column>,
+) -> Result<Box<dyn Column>> {
     let build = match ends.data_type() {
         DataType::Int16 => build::<Int16Type>,
         DataType::Int32 => build::<Int32Type>,
         DataType::Int64 => build::<Int64Type>,
-        other => return Err(Error::usage(format_args!("{other} cannot be the run ends of an array"))),
+        other => {
+            return Err(Error::usage(format_args!(
+                "{other} cannot be the run ends of an array"
+            )));
+        }
     };
     Ok(Box::new(RunColumn {
         indices: Vec::new(),
@@ -94,17 +100,26 @@ impl Column for RunColumn {
     }
 }
 
-fn build<R: RunEndIndexType>(data_type: &DataType, ends: &[usize], values: &ArrayRef) -> Result<ArrayRef> {
+fn build<R: RunEndIndexType>(
+    data_type: &DataType,
+    ends: &[usize],
+    values: &ArrayRef,
+) -> Result<ArrayRef> {
     let len = ends.last().copied().unwrap_or(0);
     if R::Native::from_usize(len).is_none() {
         return Err(Error::limit(
             LimitKind::ArrayLength,
-            format_args!("{len} rows in a batch do not fit the run ends; read fewer rows per batch"),
+            format_args!(
+                "{len} rows in a batch do not fit the run ends; read fewer rows per batch"
+            ),
         ));
     }
-    let ends = PrimitiveArray::<R>::from_iter_values(ends.iter().map(|&end| R::Native::usize_as(end)));
+    let ends =
+        PrimitiveArray::<R>::from_iter_values(ends.iter().map(|&end| R::Native::usize_as(end)));
     let runs = RunArray::<R>::try_new(&ends, values)?;
     // The fields as the schema names them; the constructor has names of its own.
     let data: ArrayData = arrow_array::Array::to_data(&runs);
-    Ok(make_array(data.into_builder().data_type(data_type.clone()).build()?))
+    Ok(make_array(
+        data.into_builder().data_type(data_type.clone()).build()?,
+    ))
 }

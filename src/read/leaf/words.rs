@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{alp, delta_binary, plain, split};
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
@@ -19,27 +19,46 @@ use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
 
 /// The column of a leaf of words.
-pub(super) fn word_column(physical: Physical, conversion: Conversion, data_type: &DataType) -> Result<Box<dyn Column>> {
+pub(super) fn word_column(
+    physical: Physical,
+    conversion: Conversion,
+    data_type: &DataType,
+) -> Result<Box<dyn Column>> {
     match physical {
         Physical::Int32 | Physical::Float => of_word::<i32>(physical, conversion, data_type),
         _ => of_word::<i64>(physical, conversion, data_type),
     }
 }
 
-fn of_word<P: Word>(physical: Physical, conversion: Conversion, data_type: &DataType) -> Result<Box<dyn Column>> {
-    let same = || -> Box<dyn Column> { Box::new(WordColumn::new(physical, data_type, Same)) };
+fn of_word<P: Word>(
+    physical: Physical,
+    conversion: Conversion,
+    data_type: &DataType,
+) -> Result<Box<dyn Column>> {
+    let same =
+        || -> Box<dyn Column> { Box::new(WordColumn::<P, Same>::new(physical, data_type, Same)) };
     let wrong = || Error::usage(format_args!("{physical} cannot be read as {data_type}"));
     match conversion {
         Conversion::Float { to: Storage::F32 } if P::BYTES == 4 => Ok(same()),
         Conversion::Float { to: Storage::F64 } if P::BYTES == 8 => Ok(same()),
         Conversion::Float { to: Storage::F64 } => {
-            let widen = Apply { convert: |_, words: &[P], out: &mut Vec<f64>| {
-                out.extend(words.iter().map(|word| f64::from(word.f32_bits())));
-                Ok(())
-            }, rule: Rule { unsigned: false, scale: Scale::Keep } };
+            let widen = Apply {
+                convert: |_, words: &[P], out: &mut Vec<f64>| {
+                    out.extend(words.iter().map(|word| f64::from(word.f32_bits())));
+                    Ok(())
+                },
+                rule: Rule {
+                    unsigned: false,
+                    scale: Scale::Keep,
+                },
+            };
             Ok(Box::new(WordColumn::new(physical, data_type, widen)))
         }
-        Conversion::Integer { unsigned, scale, to } => {
+        Conversion::Integer {
+            unsigned,
+            scale,
+            to,
+        } => {
             let rule = Rule { unsigned, scale };
             if scale == Scale::Keep && to.byte_width() == P::BYTES && !to.is_float() {
                 return Ok(same());
@@ -60,7 +79,11 @@ fn of_word<P: Word>(physical: Physical, conversion: Conversion, data_type: &Data
     }
 }
 
-fn of_rule<P: Word, T: FromWord>(physical: Physical, data_type: &DataType, rule: Rule) -> Box<dyn Column> {
+fn of_rule<P: Word, T: FromWord>(
+    physical: Physical,
+    data_type: &DataType,
+    rule: Rule,
+) -> Box<dyn Column> {
     let convert = match (rule.scale, rule.unsigned) {
         (Scale::Keep, false) => keep_signed::<P, T>,
         (Scale::Keep, true) => keep_unsigned::<P, T>,
@@ -68,11 +91,17 @@ fn of_rule<P: Word, T: FromWord>(physical: Physical, data_type: &DataType, rule:
         (Scale::Multiply(_), _) => multiply::<P, T>,
         (Scale::Divide(_), _) => divide::<P, T>,
     };
-    Box::new(WordColumn::new(physical, data_type, Apply { convert, rule }))
+    Box::new(WordColumn::new(
+        physical,
+        data_type,
+        Apply { convert, rule },
+    ))
 }
 
 /// A physical word: `i32` or `i64`, whatever it stands for.
-pub(super) trait Word: plain::Native + delta_binary::Int + split::Native + ArrowNativeType + Default {
+pub(super) trait Word:
+    plain::Native + delta_binary::Int + split::Native + ArrowNativeType + Default
+{
     const BYTES: usize;
     /// The ALP decoder of the float of this width.
     type Alp: Send;
@@ -129,7 +158,11 @@ impl Word for i64 {
     fn unsigned(self) -> i64 {
         self
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low bits are wanted")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the low bits are wanted"
+    )]
     fn f32_bits(self) -> f32 {
         f32::from_bits(self as u32)
     }
@@ -221,7 +254,9 @@ fn narrow<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Resul
 }
 
 fn multiply<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
-    let Scale::Multiply(factor) = rule.scale else { return Err(no_page()) };
+    let Scale::Multiply(factor) = rule.scale else {
+        return Err(no_page());
+    };
     for word in words {
         let value = word.signed();
         out.push(T::times(value, factor).ok_or_else(|| does_not_fit(value))?);
@@ -230,10 +265,14 @@ fn multiply<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> 
 }
 
 fn divide<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
-    let Scale::Divide(divisor) = rule.scale else { return Err(no_page()) };
+    let Scale::Divide(divisor) = rule.scale else {
+        return Err(no_page());
+    };
     for word in words {
         let value = word.signed();
-        let quotient = (value % divisor == 0).then(|| value / divisor).and_then(T::exact);
+        let quotient = (value % divisor == 0)
+            .then(|| value / divisor)
+            .and_then(T::exact);
         out.push(quotient.ok_or_else(|| does_not_fit(value))?);
     }
     Ok(())
@@ -243,14 +282,21 @@ fn divide<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Re
 fn does_not_fit(value: i64) -> Error {
     Error::unsupported(
         "conversion with loss",
-        format_args!("the value {value} does not fit the Arrow type; read the column as its own type"),
+        format_args!(
+            "the value {value} does not fit the Arrow type; read the column as its own type"
+        ),
     )
 }
 
 /// From the words of a decoder to the values of an array.
 pub(super) trait Convert<P: Word>: Send {
     type Out: ArrowNativeType + Default;
-    fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<Self::Out>) -> Result<()>;
+    fn read(
+        &mut self,
+        words: &mut WordDecoder<P>,
+        n: usize,
+        out: &mut Vec<Self::Out>,
+    ) -> Result<()>;
 }
 
 /// The words are the values.
@@ -374,7 +420,8 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes, page.values)?);
         let mut dictionary = Vec::with_capacity(page.values);
-        self.convert.read(&mut words, page.values, &mut dictionary)?;
+        self.convert
+            .read(&mut words, page.values, &mut dictionary)?;
         self.dictionary = Some(dictionary);
         Ok(())
     }
@@ -440,4 +487,3 @@ impl Storage {
         matches!(self, Self::F16 | Self::F32 | Self::F64)
     }
 }
-

@@ -96,7 +96,11 @@ mod tests {
     fn naive(bytes: &[u8], width: u32, n: usize) -> Vec<u64> {
         let bit = |at: usize| u64::from(bytes.get(at / 8).map_or(0, |byte| byte >> (at % 8) & 1));
         (0..n)
-            .map(|i| (0..width as usize).map(|b| bit(i * width as usize + b) << b).sum())
+            .map(|i| {
+                (0..width as usize)
+                    .map(|b| bit(i * width as usize + b) << b)
+                    .sum()
+            })
             .collect()
     }
 
@@ -120,12 +124,19 @@ mod tests {
                         let expected = naive(bytes, width, n);
                         let mut out = vec![7];
                         unpack_u64_with(isa, bytes, width, n, &mut out);
-                        assert_eq!(out[1..], expected, "{isa:?} u64 width {width} n {n} seed {seed}");
+                        assert_eq!(
+                            out[1..],
+                            expected,
+                            "{isa:?} u64 width {width} n {n} seed {seed}"
+                        );
                         if width <= 32 {
                             let mut out = vec![7];
                             unpack_u32_with(isa, bytes, width, n, &mut out);
                             let out: Vec<u64> = out[1..].iter().map(|&v| u64::from(v)).collect();
-                            assert_eq!(out, expected, "{isa:?} u32 width {width} n {n} seed {seed}");
+                            assert_eq!(
+                                out, expected,
+                                "{isa:?} u32 width {width} n {n} seed {seed}"
+                            );
                         }
                     }
                 }

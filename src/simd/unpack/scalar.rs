@@ -11,7 +11,6 @@ macro_rules! for_width {
         }
     };
 }
-pub(super) use for_width;
 
 /// Unpacks whole blocks of 1 to 32 bits.
 #[inline(always)]
@@ -33,7 +32,11 @@ fn kernel_u32<const W: usize>(bytes: &[u8], out: &mut [[u32; BLOCK]]) {
         for (i, value) in values.iter_mut().enumerate() {
             let (word, shift) = (i * W / 32, i * W % 32);
             let low = block[word] >> shift;
-            let high = if shift + W > 32 { block[word + 1] << (32 - shift) } else { 0 };
+            let high = if shift + W > 32 {
+                block[word + 1] << (32 - shift)
+            } else {
+                0
+            };
             *value = (low | high) & mask;
         }
     }
@@ -61,7 +64,11 @@ fn kernel_u64<const W: usize>(bytes: &[u8], out: &mut [[u64; BLOCK]]) {
         for (i, value) in values.iter_mut().enumerate() {
             let (word, shift) = (i * W / 64, i * W % 64);
             let low = block[word] >> shift;
-            let high = if shift + W > 64 { block[word + 1] << (64 - shift) } else { 0 };
+            let high = if shift + W > 64 {
+                block[word + 1] << (64 - shift)
+            } else {
+                0
+            };
             *value = (low | high) & mask;
         }
     }
