@@ -56,7 +56,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 fn brotli_stream(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    brotli::CompressorWriter::new(&mut out, 4096, 4, 20)
+    ::brotli::CompressorWriter::new(&mut out, 4096, 4, 20)
         .write_all(bytes)
         .unwrap();
     out

@@ -166,7 +166,7 @@ mod tests {
         let words: Vec<i64> = (0..n).map(|i| i * -987_654_321_987).collect();
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let mut decoder = Decoder::new(encode(&bytes, 8).into(), 8, n as usize).unwrap();
-        let mut out = Vec::new();
+        let mut out = Vec::<i64>::new();
         decoder.skip(7).unwrap();
         decoder.read_into(100, &mut out).unwrap();
         decoder.read_into(n as usize - 107, &mut out).unwrap();

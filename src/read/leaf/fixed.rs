@@ -782,7 +782,7 @@ mod tests {
     #[test]
     fn decimals_of_every_width_keep_their_sign() {
         let mut rng = fastrand::Rng::with_seed(7);
-        for width in 1..=20 {
+        for width in 1..=20usize {
             let mut bytes = Vec::new();
             let mut expected = Vec::new();
             for _ in 0..100 {
