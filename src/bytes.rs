@@ -18,11 +18,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// A cursor at the start of `bytes`, which belong to `spec`.
     pub fn new(bytes: &'a [u8], spec: Spec) -> Self {
-        Self {
-            rest: bytes,
-            len: bytes.len(),
-            spec,
-        }
+        Self { rest: bytes, len: bytes.len(), spec }
     }
 
     /// The section that the bytes belong to.
@@ -182,10 +178,7 @@ impl<'a> Cursor<'a> {
                 return Ok(value);
             }
         }
-        Err(Error::malformed(
-            self.spec,
-            "a variable-length number overflows 64 bits",
-        ))
+        Err(Error::malformed(self.spec, "a variable-length number overflows 64 bits"))
     }
 
     /// Reads an unsigned LEB128 number of at most 32 bits.
@@ -196,12 +189,7 @@ impl<'a> Cursor<'a> {
     pub fn uleb128_u32(&mut self) -> Result<u32> {
         let value = self.uleb128()?;
         u32::try_from(value).map_err(|_| {
-            Error::mismatch(
-                self.spec,
-                "a variable-length number",
-                "at most 32 bits",
-                value,
-            )
+            Error::mismatch(self.spec, "a variable-length number", "at most 32 bits", value)
         })
     }
 
@@ -230,10 +218,7 @@ impl<'a> Cursor<'a> {
 
 /// Undoes the zigzag mapping: 0, 1, 2, 3 → 0, −1, 1, −2.
 #[inline]
-#[expect(
-    clippy::cast_possible_wrap,
-    reason = "zigzag reinterprets the bits by definition"
-)]
+#[expect(clippy::cast_possible_wrap, reason = "zigzag reinterprets the bits by definition")]
 pub fn unzigzag(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
@@ -293,9 +278,7 @@ mod tests {
 
     #[test]
     fn prefix_longer_than_the_rest_is_malformed() {
-        let error = Cursor::new(&[255, 255, 255, 255, 0], SPEC)
-            .prefixed()
-            .unwrap_err();
+        let error = Cursor::new(&[255, 255, 255, 255, 0], SPEC).prefixed().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
     }
 }

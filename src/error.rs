@@ -112,12 +112,7 @@ impl Error {
     #[cold]
     #[inline(never)]
     fn new(kind: ErrorKind, message: String) -> Self {
-        Self(Box::new(Inner {
-            kind,
-            at: At::default(),
-            message,
-            source: None,
-        }))
+        Self(Box::new(Inner { kind, at: At::default(), message, source: None }))
     }
 
     /// The bytes break a rule of the section `spec`.
@@ -134,10 +129,7 @@ impl Error {
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Self {
-        Self::new(
-            ErrorKind::Malformed(spec),
-            format!("{what}: expected {expected}, found {found}"),
-        )
+        Self::new(ErrorKind::Malformed(spec), format!("{what}: expected {expected}, found {found}"))
     }
 
     /// Legal, but not done by this crate. `what` is the name of the thing, `message` the detail.
@@ -234,12 +226,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
-            kind,
-            at,
-            message,
-            source,
-        } = &*self.0;
+        let Inner { kind, at, message, source } = &*self.0;
         write!(f, "{at}{message}")?;
         if let Some(source) = source {
             write!(f, ": {source}")?;
@@ -316,10 +303,7 @@ impl fmt::Display for Spec {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0
-            .source
-            .as_deref()
-            .map(|e| e as &(dyn std::error::Error + 'static))
+        self.0.source.as_deref().map(|e| e as &(dyn std::error::Error + 'static))
     }
 }
 

@@ -3,11 +3,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     test,
-    allow(
-        clippy::unwrap_used,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss
-    )
+    allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
 pub mod bytes;

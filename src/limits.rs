@@ -53,12 +53,7 @@ struct Shared {
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
     pub fn new(cap: u64) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                cap,
-                used: AtomicU64::new(0),
-            }),
-        }
+        Self { shared: Arc::new(Shared { cap, used: AtomicU64::new(0) }) }
     }
 
     /// Takes `bytes` from the budget until the reservation is dropped.
@@ -66,10 +61,7 @@ impl Budget {
     /// # Errors
     /// `Limit(Memory)` if fewer are left.
     pub fn take(&self, bytes: usize) -> Result<Reservation> {
-        let mut reservation = Reservation {
-            budget: self.clone(),
-            bytes: 0,
-        };
+        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
         reservation.grow(bytes)?;
         Ok(reservation)
     }
@@ -144,10 +136,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget
-            .shared
-            .used
-            .fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.shared.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -160,10 +149,7 @@ mod tests {
     fn takes_refuses_and_gives_back() {
         let budget = Budget::new(100);
         let mut first = budget.take(60).unwrap();
-        assert_eq!(
-            budget.take(41).unwrap_err().kind(),
-            ErrorKind::Limit(LimitKind::Memory)
-        );
+        assert_eq!(budget.take(41).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
         assert_eq!(
             budget.take(usize::MAX).unwrap_err().kind(),
             ErrorKind::Limit(LimitKind::Memory)

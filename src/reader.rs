@@ -88,10 +88,7 @@ impl Reader {
             footer,
             file_len,
             file_name: None,
-            options: ReadOptions {
-                limits,
-                ..ReadOptions::default()
-            },
+            options: ReadOptions { limits, ..ReadOptions::default() },
             threads: Threads::Auto,
             progress: Progress::default(),
         })
@@ -104,10 +101,7 @@ impl Reader {
     /// # Errors
     /// `Usage` if the file has no such column.
     pub fn project<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Result<Self> {
-        let names = names
-            .into_iter()
-            .map(|name| name.as_ref().to_owned())
-            .collect::<Vec<_>>();
+        let names = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
         self.options.projection = Projection::Names(names);
         self.plan()?;
         Ok(self)
@@ -314,11 +308,7 @@ impl Reader {
                 self.progress.clone(),
             ))),
         };
-        Ok(Batches {
-            schema,
-            driver,
-            file_name: self.file_name.clone(),
-        })
+        Ok(Batches { schema, driver, file_name: self.file_name.clone() })
     }
 
     /// The threads for a plan: none but the caller's where there is little to do.

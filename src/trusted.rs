@@ -108,9 +108,7 @@ pub(crate) fn view_array(
 
 #[cold]
 fn wrong_type(data_type: &DataType) -> Error {
-    Error::usage(format_args!(
-        "byte strings cannot be laid out as {data_type}"
-    ))
+    Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
 }
 
 /// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten anyway is not zeroed.
@@ -124,8 +122,7 @@ pub(crate) fn read_at(
     out: &mut Vec<u8>,
 ) -> std::io::Result<()> {
     out.clear();
-    out.try_reserve_exact(len)
-        .map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+    out.try_reserve_exact(len).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
     platform::read_at(file, offset, len, out)
 }
 
@@ -168,10 +165,6 @@ mod platform {
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(offset))?;
         let read = file.take(len as u64).read_to_end(out)?;
-        if read == len {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::UnexpectedEof.into())
-        }
+        if read == len { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }

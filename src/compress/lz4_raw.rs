@@ -16,10 +16,7 @@ impl Decoder {
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         exact_room(input, len, RATIO, "LZ4_RAW", out)?;
         let written = lz4_flex::block::decompress_into(input, out).map_err(|e| {
-            Error::malformed(
-                Spec::Compression("LZ4_RAW"),
-                format_args!("the block is broken: {e}"),
-            )
+            Error::malformed(Spec::Compression("LZ4_RAW"), format_args!("the block is broken: {e}"))
         })?;
         out.truncate(written);
         Ok(())

@@ -117,12 +117,7 @@ impl Decompressor {
         if out.len() == len {
             return Ok(());
         }
-        Err(Error::mismatch(
-            Spec::Compression("page"),
-            "bytes that come out",
-            len,
-            out.len(),
-        ))
+        Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
     }
 }
 
@@ -173,16 +168,9 @@ fn read_stream(
     use std::io::Read;
     out.clear();
     out.reserve(first_room(input_len, len));
-    stream
-        .take(len as u64 + 1)
-        .read_to_end(out)
-        .map(drop)
-        .map_err(|e| {
-            Error::malformed(
-                Spec::Compression(name),
-                format_args!("the stream is broken: {e}"),
-            )
-        })
+    stream.take(len as u64 + 1).read_to_end(out).map(drop).map_err(|e| {
+        Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}"))
+    })
 }
 
 #[cfg(all(

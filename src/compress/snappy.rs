@@ -15,10 +15,7 @@ impl Decoder {
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         let broken = |e| {
-            Error::malformed(
-                Spec::Compression("SNAPPY"),
-                format_args!("the block is broken: {e}"),
-            )
+            Error::malformed(Spec::Compression("SNAPPY"), format_args!("the block is broken: {e}"))
         };
         let stated = snap::raw::decompress_len(input).map_err(broken)?;
         if stated != len {

@@ -7,15 +7,7 @@ use crate::error::ErrorKind;
 
 /// Data of some redundancy.
 fn data(rng: &mut fastrand::Rng, len: usize) -> Vec<u8> {
-    (0..len)
-        .map(|i| {
-            if i % 3 == 0 {
-                rng.u8(0..8)
-            } else {
-                (i / 7) as u8
-            }
-        })
-        .collect()
+    (0..len).map(|i| if i % 3 == 0 { rng.u8(0..8) } else { (i / 7) as u8 }).collect()
 }
 
 fn hadoop_framed(sections: &[&[u8]], block: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
@@ -56,9 +48,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 fn brotli_stream(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    ::brotli::CompressorWriter::new(&mut out, 4096, 4, 20)
-        .write_all(bytes)
-        .unwrap();
+    ::brotli::CompressorWriter::new(&mut out, 4096, 4, 20).write_all(bytes).unwrap();
     out
 }
 
@@ -73,20 +63,12 @@ fn samples(bytes: &[u8]) -> Vec<(CompressionCodec, &'static str, Vec<u8>)> {
     use CompressionCodec as C;
     let half = bytes.len() / 2;
     let (a, b) = bytes.split_at(half);
-    let skippable = [
-        &[0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3][..],
-        &zstd(a),
-        &zstd(b),
-    ]
-    .concat();
+    let skippable =
+        [&[0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(a), &zstd(b)].concat();
     let lz4 = |bytes: &[u8]| lz4_flex::block::compress(bytes);
     vec![
         (C::Uncompressed, "as it is", bytes.to_vec()),
-        (
-            C::Snappy,
-            "block",
-            snap::raw::Encoder::new().compress_vec(bytes).unwrap(),
-        ),
+        (C::Snappy, "block", snap::raw::Encoder::new().compress_vec(bytes).unwrap()),
         (C::Gzip, "one member", gzip(bytes)),
         (C::Gzip, "two members", [gzip(a), gzip(b)].concat()),
         (C::Brotli, "stream", brotli_stream(bytes)),
@@ -131,11 +113,7 @@ fn lzo_in_each_of_its_framings() {
         decompressor.decompress(&compressed, 200, &mut out).unwrap();
         assert_eq!(out, bytes);
         assert!(decompressor.decompress(&compressed, 199, &mut out).is_err());
-        assert!(
-            decompressor
-                .decompress(&compressed[..100], 200, &mut out)
-                .is_err()
-        );
+        assert!(decompressor.decompress(&compressed[..100], 200, &mut out).is_err());
     }
 }
 
@@ -146,9 +124,7 @@ fn another_size_than_stated_is_malformed() {
     for (codec, framing, compressed) in samples(&bytes) {
         for len in [0, 2_999, 3_001, 40_000_000] {
             let mut decompressor = Decompressor::new(codec).unwrap();
-            let error = decompressor
-                .decompress(&compressed, len, &mut Vec::new())
-                .unwrap_err();
+            let error = decompressor.decompress(&compressed, len, &mut Vec::new()).unwrap_err();
             assert!(
                 matches!(error.kind(), ErrorKind::Malformed(Spec::Compression(_))),
                 "{codec} {framing} {len}"
@@ -180,24 +156,17 @@ fn broken_input_is_an_error_and_takes_no_memory_that_was_not_filled() {
             let mut out = Vec::new();
             match decompressor.decompress(&broken, len, &mut out) {
                 Ok(()) => assert_eq!(out.len(), len, "{codec} {framing} seed {seed}"),
-                Err(error) => assert!(
-                    matches!(error.kind(), ErrorKind::Malformed(_)),
-                    "{codec} {framing}"
-                ),
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{codec} {framing}")
+                }
             }
-            assert!(
-                out.capacity() <= 4 << 20,
-                "{codec} {framing} took {} bytes",
-                out.capacity()
-            );
+            assert!(out.capacity() <= 4 << 20, "{codec} {framing} took {} bytes", out.capacity());
         }
     }
 }
 
 #[test]
 fn a_codec_that_nobody_knows_is_unsupported() {
-    let error = Decompressor::new(CompressionCodec::Unknown(42))
-        .err()
-        .unwrap();
+    let error = Decompressor::new(CompressionCodec::Unknown(42)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported("compression codec"));
 }

@@ -10,10 +10,7 @@ pub(super) struct Decoder(DCtx<'static>);
 impl Decoder {
     pub(super) fn new() -> Result<Self> {
         DCtx::try_create().map(Self).ok_or_else(|| {
-            Error::limit(
-                crate::error::LimitKind::Memory,
-                "no memory for the tables of ZSTD",
-            )
+            Error::limit(crate::error::LimitKind::Memory, "no memory for the tables of ZSTD")
         })
     }
 
@@ -29,9 +26,7 @@ impl Decoder {
 
     /// Takes memory as data arrive, for a size that may be a lie.
     fn stream(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        self.0
-            .reset(zstd_safe::ResetDirective::SessionOnly)
-            .map_err(broken)?;
+        self.0.reset(zstd_safe::ResetDirective::SessionOnly).map_err(broken)?;
         let mut source = InBuffer::around(input);
         loop {
             if out.len() == out.capacity() {
@@ -43,10 +38,7 @@ impl Decoder {
             let before = (out.len(), source.pos());
             let filled = out.len();
             let mut target = OutBuffer::around_pos(out, filled);
-            let hint = self
-                .0
-                .decompress_stream(&mut target, &mut source)
-                .map_err(broken)?;
+            let hint = self.0.decompress_stream(&mut target, &mut source).map_err(broken)?;
             let stuck = (out.len(), source.pos()) == before;
             if source.pos() == input.len() && (hint == 0 || stuck) {
                 if hint != 0 {

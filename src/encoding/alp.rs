@@ -94,9 +94,7 @@ macro_rules! float {
             }
 
             fn exception(bytes: &[u8]) -> Option<$int> {
-                bytes
-                    .first_chunk()
-                    .map(|bytes| <$int>::from_le_bytes(*bytes))
+                bytes.first_chunk().map(|bytes| <$int>::from_le_bytes(*bytes))
             }
         }
     };
@@ -105,9 +103,7 @@ float!(f32, i32, 10, unpack_u32, POSITIVE_32, NEGATIVE_32);
 float!(f64, i64, 18, unpack_u64, POSITIVE_64, NEGATIVE_64);
 
 const POSITIVE_32: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
-const NEGATIVE_32: [f32; 11] = [
-    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10,
-];
+const NEGATIVE_32: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 const POSITIVE_64: [f64; 19] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18,
@@ -160,12 +156,7 @@ impl<F: Float> Decoder<F> {
             ));
         }
         if !(3..=15).contains(&log_vector) {
-            return Err(Error::mismatch(
-                SPEC,
-                "log_vector_size",
-                "3 to 15",
-                log_vector,
-            ));
+            return Err(Error::mismatch(SPEC, "log_vector_size", "3 to 15", log_vector));
         }
         let stated = stated_len(&bytes)?;
         if stated != n {
@@ -181,21 +172,10 @@ impl<F: Float> Decoder<F> {
                 bytes.len() - HEADER,
             ));
         }
-        let decoder = Self {
-            bytes,
-            log_vector,
-            n,
-            next: 0,
-            vector: Vec::new(),
-            vector_index: None,
-        };
+        let decoder =
+            Self { bytes, log_vector, n, next: 0, vector: Vec::new(), vector_index: None };
         if n > 0 && decoder.offset(0)? != offsets_len {
-            return Err(Error::mismatch(
-                SPEC,
-                "first offset",
-                offsets_len,
-                decoder.offset(0)?,
-            ));
+            return Err(Error::mismatch(SPEC, "first offset", offsets_len, decoder.offset(0)?));
         }
         Ok(decoder)
     }
@@ -231,9 +211,7 @@ impl<F: Float> Decoder<F> {
                     self.vector_index = Some(index);
                 }
                 out.extend_from_slice(
-                    self.vector
-                        .get(self.next - start..until - start)
-                        .unwrap_or_default(),
+                    self.vector.get(self.next - start..until - start).unwrap_or_default(),
                 );
             }
             self.next = until;
@@ -329,16 +307,9 @@ impl<F: Float> Decoder<F> {
         let first = out.len();
         F::decode(packed, width, n, frame, exponent, factor, out);
         let (positions, _) = positions.as_chunks::<2>();
-        for (position, value) in positions
-            .iter()
-            .zip(values.chunks_exact((F::BITS / 8) as usize))
-        {
+        for (position, value) in positions.iter().zip(values.chunks_exact((F::BITS / 8) as usize)) {
             let position = usize::from(u16::from_le_bytes(*position));
-            let slot = if position < n {
-                out.get_mut(first + position)
-            } else {
-                None
-            };
+            let slot = if position < n { out.get_mut(first + position) } else { None };
             let (Some(slot), Some(value)) = (slot, F::exception(value)) else {
                 return Err(Error::mismatch(
                     SPEC,
@@ -445,11 +416,7 @@ mod tests {
             (23, 5),
             (26, 4),
         ] {
-            assert_eq!(
-                broken(at, byte),
-                ErrorKind::Malformed(SPEC),
-                "byte {at} = {byte}"
-            );
+            assert_eq!(broken(at, byte), ErrorKind::Malformed(SPEC), "byte {at} = {byte}");
         }
         for cut in 0..EXAMPLE.len() {
             let bytes = Bytes::copy_from_slice(&EXAMPLE[..cut]);

@@ -152,12 +152,7 @@ impl Header {
             || !block_values.is_multiple_of(128)
             || block_values > MOST_BLOCK_VALUES
         {
-            return Err(Error::mismatch(
-                SPEC,
-                "block size",
-                "a multiple of 128",
-                block_values,
-            ));
+            return Err(Error::mismatch(SPEC, "block size", "a multiple of 128", block_values));
         }
         let miniblock_values = block_values.checked_div(miniblocks).filter(|values| {
             values * miniblocks == block_values && values.is_multiple_of(32) && *values > 0
@@ -275,12 +270,7 @@ impl<T: Int> Decoder<T> {
             if self.miniblock.next == self.miniblock.values {
                 self.next_miniblock()?;
             }
-            let Miniblock {
-                packed,
-                width,
-                next,
-                values,
-            } = &mut self.miniblock;
+            let Miniblock { packed, width, next, values } = &mut self.miniblock;
             let n = (*values - *next).min(wanted);
             self.last = if *width == 0 {
                 T::progression(n, self.step, self.last, out)
@@ -354,20 +344,12 @@ impl<T: Int> Decoder<T> {
             Some(values) => values.min(self.header.miniblock_values),
         };
         if values == 0 {
-            return Err(Error::malformed(
-                SPEC,
-                "a miniblock ends before its first value",
-            ));
+            return Err(Error::malformed(SPEC, "a miniblock ends before its first value"));
         }
         let packed = self.rest.slice_ref(packed);
         let used = cursor.position();
         drop(self.rest.split_to(used));
-        self.miniblock = Miniblock {
-            packed,
-            width,
-            next: 0,
-            values,
-        };
+        self.miniblock = Miniblock { packed, width, next: 0, values };
         Ok(())
     }
 }
@@ -395,10 +377,8 @@ pub fn encode<T: Int + Into<i64>>(values: &[T]) -> Vec<u8> {
     for block in deltas.chunks(BLOCK) {
         let least = block.iter().copied().min().unwrap_or(0);
         put_zigzag(least, &mut out);
-        let packed: Vec<u64> = block
-            .iter()
-            .map(|d| d.wrapping_sub(least).cast_unsigned() & mask)
-            .collect();
+        let packed: Vec<u64> =
+            block.iter().map(|d| d.wrapping_sub(least).cast_unsigned() & mask).collect();
         let width = |miniblock: &[u64]| {
             let highest = miniblock.iter().copied().max().unwrap_or(0);
             (u64::BITS - highest.leading_zeros()) as u8
@@ -443,10 +423,7 @@ mod tests {
     fn example_of_datapage_v2_snappy() {
         let bytes = [0x80, 0x01, 0x04, 0x05, 0x02, 0x02, 0, 0, 0, 0];
         let mut out = Vec::new();
-        Decoder::<i32>::new(Bytes::copy_from_slice(&bytes), 5)
-            .unwrap()
-            .read(5, &mut out)
-            .unwrap();
+        Decoder::<i32>::new(Bytes::copy_from_slice(&bytes), 5).unwrap().read(5, &mut out).unwrap();
         assert_eq!(out, [1, 2, 3, 4, 5]);
         assert_eq!(encode(&out), bytes);
         assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
@@ -456,11 +433,7 @@ mod tests {
         let mut value = rng.i64(..);
         (0..n)
             .map(|_| {
-                let delta = if width == 0 {
-                    3
-                } else {
-                    rng.u64(..) >> (64 - width)
-                };
+                let delta = if width == 0 { 3 } else { rng.u64(..) >> (64 - width) };
                 value = value.wrapping_add(delta as i64);
                 value
             })
@@ -496,10 +469,7 @@ mod tests {
 
                 let narrow: Vec<i32> = values.iter().map(|v| *v as i32).collect();
                 let mut out = Vec::new();
-                Decoder::<i32>::new(encode(&narrow).into(), n)
-                    .unwrap()
-                    .read(n, &mut out)
-                    .unwrap();
+                Decoder::<i32>::new(encode(&narrow).into(), n).unwrap().read(n, &mut out).unwrap();
                 assert_eq!(out, narrow, "width {width} n {n} seed {seed}");
             }
         }
@@ -509,17 +479,11 @@ mod tests {
     fn differences_wrap_around() {
         let values = [i64::MIN, i64::MAX, i64::MIN, 0, i64::MAX];
         let mut out = Vec::new();
-        Decoder::<i64>::new(encode(&values).into(), 5)
-            .unwrap()
-            .read(5, &mut out)
-            .unwrap();
+        Decoder::<i64>::new(encode(&values).into(), 5).unwrap().read(5, &mut out).unwrap();
         assert_eq!(out, values);
         let values = [i32::MIN, i32::MAX, i32::MIN, 0, i32::MAX];
         let mut out = Vec::new();
-        Decoder::<i32>::new(encode(&values).into(), 5)
-            .unwrap()
-            .read(5, &mut out)
-            .unwrap();
+        Decoder::<i32>::new(encode(&values).into(), 5).unwrap().read(5, &mut out).unwrap();
         assert_eq!(out, values);
     }
 
@@ -527,22 +491,14 @@ mod tests {
     fn junk_widths_of_absent_miniblocks_are_tolerated_and_wide_ones_in_use_are_not() {
         let mut bytes = vec![0x80, 0x01, 0x04, 0x05, 0x02, 0x02, 0, 0xFF, 0xFE, 0xFD];
         let mut out = Vec::new();
-        Decoder::<i32>::new(bytes.clone().into(), 5)
-            .unwrap()
-            .read(5, &mut out)
-            .unwrap();
+        Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap();
         assert_eq!(out, [1, 2, 3, 4, 5]);
         bytes[6] = 33;
         bytes.extend([0; 200]);
-        let error = Decoder::<i32>::new(bytes.clone().into(), 5)
-            .unwrap()
-            .read(5, &mut out)
-            .unwrap_err();
+        let error =
+            Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
-        Decoder::<i64>::new(bytes.into(), 5)
-            .unwrap()
-            .read(5, &mut Vec::new())
-            .unwrap();
+        Decoder::<i64>::new(bytes.into(), 5).unwrap().read(5, &mut Vec::new()).unwrap();
     }
 
     #[test]

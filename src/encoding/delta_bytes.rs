@@ -111,9 +111,7 @@ impl Decoder {
             let prefix = usize::try_from(*prefix).unwrap_or_default();
             let start = self.values.len();
             match previous {
-                None => self
-                    .values
-                    .extend_from_slice(self.last.get(..prefix).unwrap_or_default()),
+                None => self.values.extend_from_slice(self.last.get(..prefix).unwrap_or_default()),
                 Some(previous) => self.values.extend_from_within(previous..previous + prefix),
             }
             self.values.extend_from_slice(suffix.slice(source));
@@ -126,8 +124,7 @@ impl Decoder {
         }
         if let Some(start) = previous {
             self.last.clear();
-            self.last
-                .extend_from_slice(self.values.get(start..).unwrap_or_default());
+            self.last.extend_from_slice(self.values.get(start..).unwrap_or_default());
         }
         Ok(())
     }
@@ -137,9 +134,7 @@ impl Decoder {
         let mut previous = self.last.len() as u64;
         let mut total = 0u64;
         for (&prefix, suffix) in self.prefix_block.iter().zip(&self.suffix_block) {
-            let Some(shared) = u64::try_from(prefix)
-                .ok()
-                .filter(|prefix| *prefix <= previous)
+            let Some(shared) = u64::try_from(prefix).ok().filter(|prefix| *prefix <= previous)
             else {
                 return Err(Error::mismatch(
                     SPEC,
@@ -179,11 +174,7 @@ pub fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
     let (mut prefixes, mut suffixes) = (Vec::new(), Vec::new());
     for value in values {
         let value = value.as_ref();
-        let shared = value
-            .iter()
-            .zip(previous)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let shared = value.iter().zip(previous).take_while(|(a, b)| a == b).count();
         prefixes.push(i32::try_from(shared).expect("a value of at most 2 GiB"));
         suffixes.push(value.get(shared..).unwrap_or_default());
         previous = value;
@@ -201,10 +192,7 @@ mod tests {
     fn read_all(decoder: &mut Decoder, n: usize) -> Vec<Vec<u8>> {
         let mut spans = Vec::new();
         decoder.read_spans(n, usize::MAX, &mut spans).unwrap();
-        spans
-            .iter()
-            .map(|span| span.slice(decoder.buffer()).to_vec())
-            .collect()
+        spans.iter().map(|span| span.slice(decoder.buffer()).to_vec()).collect()
     }
 
     #[test]
@@ -213,10 +201,7 @@ mod tests {
         let bytes = encode(&values);
         assert!(bytes.ends_with(b"axislebabbleyhood"));
         let mut decoder = Decoder::new(bytes.into(), 4, None).unwrap();
-        assert_eq!(
-            read_all(&mut decoder, 4),
-            values.map(|v| v.as_bytes().to_vec())
-        );
+        assert_eq!(read_all(&mut decoder, 4), values.map(|v| v.as_bytes().to_vec()));
         assert_eq!(decoder.last_value(), b"babyhood");
     }
 
@@ -224,9 +209,8 @@ mod tests {
     fn round_trip_with_skips() {
         let seed = 18;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let values: Vec<Vec<u8>> = (0..2000)
-            .map(|_| (0..rng.usize(0..12)).map(|_| rng.u8(0..2)).collect())
-            .collect();
+        let values: Vec<Vec<u8>> =
+            (0..2000).map(|_| (0..rng.usize(0..12)).map(|_| rng.u8(0..2)).collect()).collect();
         let mut decoder = Decoder::new(encode(&values).into(), values.len(), None).unwrap();
         let mut at = 0;
         while at < values.len() {
@@ -247,19 +231,10 @@ mod tests {
         bytes.extend(delta_length::encode(&["x", "y"]));
         let bytes = Bytes::from(bytes);
         let mut decoder = Decoder::new(bytes.clone(), 2, Some(b"abcdef".to_vec())).unwrap();
-        assert_eq!(
-            read_all(&mut decoder, 2),
-            [b"abcx".to_vec(), b"aby".to_vec()]
-        );
-        let error = Decoder::new(bytes, 2, None)
-            .unwrap()
-            .read_spans(2, 100, &mut Vec::new())
-            .unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::Malformed(SPEC),
-            "there is no value before the first"
-        );
+        assert_eq!(read_all(&mut decoder, 2), [b"abcx".to_vec(), b"aby".to_vec()]);
+        let error =
+            Decoder::new(bytes, 2, None).unwrap().read_spans(2, 100, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC), "there is no value before the first");
     }
 
     #[test]
@@ -270,9 +245,7 @@ mod tests {
         let mut bytes = delta_binary::encode(&prefixes);
         bytes.extend(delta_length::encode(&suffixes));
         let mut decoder = Decoder::new(bytes.into(), n as usize, None).unwrap();
-        let error = decoder
-            .read_spans(n as usize, 1 << 20, &mut Vec::new())
-            .unwrap_err();
+        let error = decoder.read_spans(n as usize, 1 << 20, &mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
     }
 }

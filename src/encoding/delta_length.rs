@@ -52,12 +52,7 @@ impl Decoder {
             ));
         }
         let lengths = delta_binary::Decoder::new(bytes, n)?;
-        Ok(Self {
-            lengths,
-            payload,
-            next: 0,
-            scratch: Vec::new(),
-        })
+        Ok(Self { lengths, payload, next: 0, scratch: Vec::new() })
     }
 
     /// What the spans lie in.
@@ -93,9 +88,7 @@ impl Decoder {
             self.lengths.read(left.min(BLOCK), &mut self.scratch)?;
             left -= self.scratch.len();
             for &len in &self.scratch {
-                let end = usize::try_from(len)
-                    .ok()
-                    .and_then(|len| self.next.checked_add(len));
+                let end = usize::try_from(len).ok().and_then(|len| self.next.checked_add(len));
                 let Some(end) = end.filter(|end| *end <= self.payload.len()) else {
                     return Err(Error::mismatch(
                         SPEC,
@@ -108,10 +101,7 @@ impl Decoder {
                     clippy::cast_possible_truncation,
                     reason = "below the length of the payload, which 32 bits can count"
                 )]
-                visit(Span {
-                    start: self.next as u32,
-                    len: len.cast_unsigned(),
-                });
+                visit(Span { start: self.next as u32, len: len.cast_unsigned() });
                 self.next = end;
             }
         }
@@ -127,9 +117,7 @@ pub fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
     let length = |value: &V| i32::try_from(value.as_ref().len()).expect("a value of at most 2 GiB");
     let lengths: Vec<i32> = values.iter().map(length).collect();
     let mut out = delta_binary::encode(&lengths);
-    values
-        .iter()
-        .for_each(|value| out.extend_from_slice(value.as_ref()));
+    values.iter().for_each(|value| out.extend_from_slice(value.as_ref()));
     out
 }
 
@@ -147,10 +135,7 @@ mod tests {
         let mut decoder = Decoder::new(bytes.into(), 4).unwrap();
         let mut spans = Vec::new();
         decoder.read_spans(4, &mut spans).unwrap();
-        let got: Vec<&[u8]> = spans
-            .iter()
-            .map(|span| span.slice(decoder.buffer()))
-            .collect();
+        let got: Vec<&[u8]> = spans.iter().map(|span| span.slice(decoder.buffer())).collect();
         assert_eq!(got, values.map(str::as_bytes));
     }
 
@@ -158,9 +143,8 @@ mod tests {
     fn round_trip_with_skips() {
         let seed = 17;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let values: Vec<Vec<u8>> = (0..3000)
-            .map(|_| (0..rng.usize(0..20)).map(|_| rng.u8(..)).collect())
-            .collect();
+        let values: Vec<Vec<u8>> =
+            (0..3000).map(|_| (0..rng.usize(0..20)).map(|_| rng.u8(..)).collect()).collect();
         let mut decoder = Decoder::new(encode(&values).into(), values.len()).unwrap();
         let mut at = 0;
         while at < values.len() {

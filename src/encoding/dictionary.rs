@@ -34,18 +34,12 @@ impl Indices {
     pub fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
         if bytes.is_empty() {
             let hybrid = Hybrid::new(bytes, BitWidth::for_max(1), 0)?;
-            return Ok(Self {
-                hybrid,
-                scratch: Vec::new(),
-            });
+            return Ok(Self { hybrid, scratch: Vec::new() });
         }
         let width = bytes.get_u8();
         let width = BitWidth::new(width)
             .map_err(|_| Error::mismatch(SPEC, "bit width of the indices", "at most 32", width))?;
-        Ok(Self {
-            hybrid: Hybrid::new(bytes, width, n)?,
-            scratch: Vec::new(),
-        })
+        Ok(Self { hybrid: Hybrid::new(bytes, width, n)?, scratch: Vec::new() })
     }
 
     /// The next run of indices, of at most `max`.
@@ -151,13 +145,9 @@ mod tests {
             let skip = rng.usize(0..indices.len());
             decoder.skip(skip).unwrap();
             let mut out = Vec::new();
-            decoder
-                .gather(indices.len() - skip, &dictionary, &mut out)
-                .unwrap();
-            let expected: Vec<u64> = indices[skip..]
-                .iter()
-                .map(|&i| dictionary[i as usize])
-                .collect();
+            decoder.gather(indices.len() - skip, &dictionary, &mut out).unwrap();
+            let expected: Vec<u64> =
+                indices[skip..].iter().map(|&i| dictionary[i as usize]).collect();
             assert_eq!(out, expected, "width {width} seed {seed}");
         }
     }
@@ -167,9 +157,7 @@ mod tests {
         for indices in [&[0, 1, 2, 3][..], &[3; 20]] {
             let mut out = vec![1u8];
             let mut decoder = Indices::new(page(indices, 2), indices.len()).unwrap();
-            let error = decoder
-                .gather(indices.len(), &[7u8, 8, 9], &mut out)
-                .unwrap_err();
+            let error = decoder.gather(indices.len(), &[7u8, 8, 9], &mut out).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
             assert_eq!(out, [1]);
         }
@@ -178,10 +166,7 @@ mod tests {
     #[test]
     fn page_of_nulls_may_be_empty_and_a_width_over_32_is_malformed() {
         Indices::new(Bytes::new(), 0).unwrap().skip(0).unwrap();
-        Indices::new(Bytes::from_static(&[5]), 0)
-            .unwrap()
-            .skip(0)
-            .unwrap();
+        Indices::new(Bytes::from_static(&[5]), 0).unwrap().skip(0).unwrap();
         assert!(Indices::new(Bytes::new(), 3).unwrap().skip(1).is_err());
         let error = Indices::new(Bytes::from_static(&[33, 0]), 1).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));

@@ -24,26 +24,14 @@ const SPEC: Spec = Spec::Encodings("PLAIN");
 
 #[cold]
 fn too_few(wanted: usize, left: usize) -> Error {
-    Error::mismatch(
-        SPEC,
-        "values left in the page",
-        format_args!("at least {wanted}"),
-        left,
-    )
+    Error::mismatch(SPEC, "values left in the page", format_args!("at least {wanted}"), left)
 }
 
 /// Checks that `bytes` has `n` values of `width` bytes; says how many bytes that is.
 fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
-    n.checked_mul(width)
-        .filter(|len| *len <= bytes.len())
-        .ok_or_else(|| {
-            Error::mismatch(
-                SPEC,
-                "bytes of the values",
-                format_args!("{n} times {width}"),
-                bytes.len(),
-            )
-        })
+    n.checked_mul(width).filter(|len| *len <= bytes.len()).ok_or_else(|| {
+        Error::mismatch(SPEC, "bytes of the values", format_args!("{n} times {width}"), bytes.len())
+    })
 }
 
 /// Decodes words: INT32, INT64, FLOAT and DOUBLE as their bits.
@@ -61,10 +49,7 @@ impl<T: Native> Fixed<T> {
     pub fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
         let len = checked_len(&bytes, size_of::<T>(), n)?;
         bytes.truncate(len);
-        Ok(Self {
-            bytes,
-            native: std::marker::PhantomData,
-        })
+        Ok(Self { bytes, native: std::marker::PhantomData })
     }
 
     /// Appends the next `n` values.
@@ -109,11 +94,7 @@ impl FixedBytes {
     /// `Malformed` if the bytes are too few for them.
     pub fn new(bytes: Bytes, width: usize, n: usize) -> Result<Self> {
         checked_len(&bytes, width, n)?;
-        Ok(Self {
-            bytes,
-            width,
-            left: n,
-        })
+        Ok(Self { bytes, width, left: n })
     }
 
     /// Appends the bytes of the next `n` values.
@@ -134,10 +115,7 @@ impl FixedBytes {
     }
 
     fn take(&mut self, n: usize) -> Result<Bytes> {
-        self.left = self
-            .left
-            .checked_sub(n)
-            .ok_or_else(|| too_few(n, self.left))?;
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
         // `new` has checked that all of them are there.
         Ok(self.bytes.split_to(n * self.width))
     }
@@ -158,12 +136,7 @@ impl Bits {
     /// `Malformed` if the bytes are too few for them.
     pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
         if n.div_ceil(8) > bytes.len() {
-            return Err(Error::mismatch(
-                SPEC,
-                "bytes of the values",
-                n.div_ceil(8),
-                bytes.len(),
-            ));
+            return Err(Error::mismatch(SPEC, "bytes of the values", n.div_ceil(8), bytes.len()));
         }
         Ok(Self { bytes, next: 0, n })
     }
@@ -209,18 +182,9 @@ impl ByteArrays {
     pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
         checked_len(&bytes, size_of::<u32>(), n)?;
         if u32::try_from(bytes.len()).is_err() {
-            return Err(Error::mismatch(
-                SPEC,
-                "bytes of the page",
-                "at most 32 bits",
-                bytes.len(),
-            ));
+            return Err(Error::mismatch(SPEC, "bytes of the page", "at most 32 bits", bytes.len()));
         }
-        Ok(Self {
-            bytes,
-            next: 0,
-            left: n,
-        })
+        Ok(Self { bytes, next: 0, left: n })
     }
 
     /// What the spans lie in.
@@ -253,10 +217,7 @@ impl ByteArrays {
     /// From length to length: each says where the next one lies.
     #[inline(always)]
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
-        self.left = self
-            .left
-            .checked_sub(n)
-            .ok_or_else(|| too_few(n, self.left))?;
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
         let bytes = &self.bytes[..];
         let mut at = self.next;
         for _ in 0..n {
@@ -273,10 +234,7 @@ impl ByteArrays {
                 clippy::cast_possible_truncation,
                 reason = "below the length of the page, which 32 bits can count"
             )]
-            visit(Span {
-                start: start as u32,
-                len,
-            });
+            visit(Span { start: start as u32, len });
             at = start + len as usize;
         }
         self.next = at;
@@ -309,10 +267,7 @@ mod tests {
         let mut out = vec![1];
         decoder.read(90, &mut out).unwrap();
         assert_eq!(out[1..], values[10..]);
-        assert_eq!(
-            decoder.read(1, &mut out).unwrap_err().kind(),
-            ErrorKind::Malformed(SPEC)
-        );
+        assert_eq!(decoder.read(1, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
     }
 
     #[test]
@@ -320,9 +275,7 @@ mod tests {
         for n in [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65] {
             let bits: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
             let mut bytes = vec![0u8; (n as usize).div_ceil(8)];
-            bits.iter()
-                .enumerate()
-                .for_each(|(i, &bit)| bytes[i / 8] |= u8::from(bit) << (i % 8));
+            bits.iter().enumerate().for_each(|(i, &bit)| bytes[i / 8] |= u8::from(bit) << (i % 8));
             let mut decoder = Bits::new(bytes.into(), n as usize).unwrap();
             let skip = n as usize / 3;
             decoder.skip(skip).unwrap();
@@ -346,14 +299,8 @@ mod tests {
         let mut spans = Vec::new();
         decoder.skip(1).unwrap();
         decoder.read_spans(4, &mut spans).unwrap();
-        let got: Vec<&[u8]> = spans
-            .iter()
-            .map(|span| span.slice(decoder.buffer()))
-            .collect();
-        assert_eq!(
-            got,
-            values[1..].iter().map(|v| v.as_bytes()).collect::<Vec<_>>()
-        );
+        let got: Vec<&[u8]> = spans.iter().map(|span| span.slice(decoder.buffer())).collect();
+        assert_eq!(got, values[1..].iter().map(|v| v.as_bytes()).collect::<Vec<_>>());
         for cut in 20..bytes.len() {
             let mut decoder = ByteArrays::new(Bytes::copy_from_slice(&bytes[..cut]), 5).unwrap();
             let error = decoder.read_spans(5, &mut spans).unwrap_err();

@@ -137,12 +137,7 @@ impl Hybrid {
     pub fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
         // Values of no bits are all 0, and streams of them are often left out.
         let left = if width.0 == 0 { n } else { 0 };
-        Ok(Self {
-            bytes,
-            width,
-            left: n,
-            run: Current::Rle { value: 0, left },
-        })
+        Ok(Self { bytes, width, left: n, run: Current::Rle { value: 0, left } })
     }
 
     /// Values that are still to come.
@@ -157,10 +152,7 @@ impl Hybrid {
     pub fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
         let max = max.min(self.left);
         if max == 0 {
-            return Err(Error::malformed(
-                SPEC,
-                "more values are wanted than the page declares",
-            ));
+            return Err(Error::malformed(SPEC, "more values are wanted than the page declares"));
         }
         while self.run_left() == 0 {
             self.read_header()?;
@@ -178,12 +170,7 @@ impl Hybrid {
                 *next += n;
                 let start = first / 8 * width.bits() as usize;
                 let bytes = packed.get(start..).unwrap_or_default();
-                Run::Packed(Packed {
-                    bytes,
-                    width,
-                    skip: first % 8,
-                    n,
-                })
+                Run::Packed(Packed { bytes, width, skip: first % 8, n })
             }
         })
     }
@@ -271,10 +258,7 @@ impl Hybrid {
         self.run = if header & 1 == 0 {
             let mut value = [0; 4];
             let stored = cursor.take(bits.div_ceil(8))?;
-            value
-                .iter_mut()
-                .zip(stored)
-                .for_each(|(byte, stored)| *byte = *stored);
+            value.iter_mut().zip(stored).for_each(|(byte, stored)| *byte = *stored);
             let value = u32::from_le_bytes(value);
             if !self.width.holds(value) {
                 return Err(Error::mismatch(
@@ -285,10 +269,7 @@ impl Hybrid {
                 ));
             }
             // What is beyond the declared count, peers leave out as well.
-            Current::Rle {
-                value,
-                left: n.min(self.left),
-            }
+            Current::Rle { value, left: n.min(self.left) }
         } else {
             let wanted = n.saturating_mul(bits);
             // The padding of the last group may be cut off.
@@ -299,16 +280,9 @@ impl Hybrid {
             };
             let packed = self.bytes.slice_ref(cursor.take(stored)?);
             if end == 0 && n > 0 {
-                return Err(Error::malformed(
-                    SPEC,
-                    "a packed run ends before its first value",
-                ));
+                return Err(Error::malformed(SPEC, "a packed run ends before its first value"));
             }
-            Current::Packed {
-                packed,
-                next: 0,
-                end: end.min(self.left),
-            }
+            Current::Packed { packed, next: 0, end: end.min(self.left) }
         };
         let used = cursor.position();
         drop(self.bytes.split_to(used));
@@ -365,16 +339,9 @@ pub fn encode(values: &[u32], width: BitWidth) -> Vec<u8> {
             flush_packed(&mut packed, width, &mut out);
             let n = run - to_group;
             put_uleb((n as u64) << 1, &mut out);
-            assert!(
-                width.holds(first),
-                "a value of at most {} bits",
-                width.bits()
-            );
+            assert!(width.holds(first), "a value of at most {} bits", width.bits());
             out.extend_from_slice(
-                first
-                    .to_le_bytes()
-                    .get(..width.bits().div_ceil(8) as usize)
-                    .unwrap_or_default(),
+                first.to_le_bytes().get(..width.bits().div_ceil(8) as usize).unwrap_or_default(),
             );
         } else {
             packed.extend(std::iter::repeat_n(first, run));
@@ -393,11 +360,7 @@ fn flush_packed(packed: &mut Vec<u32>, width: BitWidth, out: &mut Vec<u8>) {
     put_uleb((packed.len() as u64 / 8) << 1 | 1, out);
     let (mut word, mut bits) = (0u64, 0);
     for value in packed.drain(..) {
-        assert!(
-            width.holds(value),
-            "a value of at most {} bits",
-            width.bits()
-        );
+        assert!(width.holds(value), "a value of at most {} bits", width.bits());
         word |= u64::from(value) << bits;
         bits += width.bits();
         while bits >= 8 {
@@ -422,25 +385,15 @@ mod tests {
     use crate::error::ErrorKind;
 
     fn decoder(bytes: &[u8], width: u8, n: usize) -> Hybrid {
-        Hybrid::new(
-            Bytes::copy_from_slice(bytes),
-            BitWidth::new(width).unwrap(),
-            n,
-        )
-        .unwrap()
+        Hybrid::new(Bytes::copy_from_slice(bytes), BitWidth::new(width).unwrap(), n).unwrap()
     }
 
     #[test]
     fn example_of_the_specification() {
         let mut out = Vec::new();
-        decoder(&[3, 0x88, 0xC6, 0xFA], 3, 8)
-            .read(8, &mut out)
-            .unwrap();
+        decoder(&[3, 0x88, 0xC6, 0xFA], 3, 8).read(8, &mut out).unwrap();
         assert_eq!(out, [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(
-            encode(&out, BitWidth::new(3).unwrap()),
-            [3, 0x88, 0xC6, 0xFA]
-        );
+        assert_eq!(encode(&out, BitWidth::new(3).unwrap()), [3, 0x88, 0xC6, 0xFA]);
         let mut out = Vec::new();
         decoder(&[20, 5], 3, 10).read(10, &mut out).unwrap();
         assert_eq!(out, [5; 10]);
@@ -521,10 +474,7 @@ mod tests {
         decoder(&[3, 0x21, 0x43], 4, 4).read(4, &mut out).unwrap();
         assert_eq!(out, [1, 2, 3, 4]);
         let mut short = decoder(&[3, 0x21, 0x43], 4, 5);
-        assert_eq!(
-            short.read(5, &mut out).unwrap_err().kind(),
-            ErrorKind::Malformed(SPEC)
-        );
+        assert_eq!(short.read(5, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
         assert_eq!(out.len(), 4, "a failed read appends nothing");
     }
 
@@ -539,9 +489,7 @@ mod tests {
             (&[0xFF; 12], 4, 100),
             (&[4, 1], 1, 5),
         ] {
-            let error = decoder(bytes, width, n)
-                .read(n, &mut Vec::new())
-                .unwrap_err();
+            let error = decoder(bytes, width, n).read(n, &mut Vec::new()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Malformed(SPEC), "{bytes:?}");
         }
         assert!(BitWidth::new(33).is_err());

@@ -14,8 +14,6 @@ impl Span {
     #[inline]
     pub fn slice(self, buffer: &[u8]) -> &[u8] {
         let (start, len) = (self.start as usize, self.len as usize);
-        buffer
-            .get(start..start.saturating_add(len))
-            .unwrap_or_default()
+        buffer.get(start..start.saturating_add(len)).unwrap_or_default()
     }
 }

@@ -71,12 +71,7 @@ impl Decoder {
                 bytes.len(),
             ));
         }
-        Ok(Self {
-            bytes,
-            width,
-            next: 0,
-            n,
-        })
+        Ok(Self { bytes, width, next: 0, n })
     }
 
     /// Appends the bytes of the next `n` values.
@@ -95,12 +90,7 @@ impl Decoder {
     /// `Malformed` if there are fewer, or the width is not that of the word.
     pub fn read_into<T: Native>(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         if self.width != size_of::<T>() {
-            return Err(Error::mismatch(
-                SPEC,
-                "bytes of a value",
-                size_of::<T>(),
-                self.width,
-            ));
+            return Err(Error::mismatch(SPEC, "bytes of a value", size_of::<T>(), self.width));
         }
         let first = self.advance(n)?;
         T::append(&self.bytes, self.n, first, n, out);
@@ -132,9 +122,7 @@ impl Decoder {
 
 /// Encodes values of `width` bytes each, laid end to end.
 pub fn encode(values: &[u8], width: usize) -> Vec<u8> {
-    (0..width)
-        .flat_map(|k| values.iter().skip(k).step_by(width).copied())
-        .collect()
+    (0..width).flat_map(|k| values.iter().skip(k).step_by(width).copied()).collect()
 }
 
 #[cfg(test)]
@@ -145,17 +133,10 @@ mod tests {
     #[test]
     fn example_of_the_specification() {
         // Three values AABBCCDD 00112233 A3B4C5D6.
-        let bytes = [
-            0xAA, 0x00, 0xA3, 0xBB, 0x11, 0xB4, 0xCC, 0x22, 0xC5, 0xDD, 0x33, 0xD6,
-        ];
-        let values = [
-            0xAA, 0xBB, 0xCC, 0xDD, 0x00, 0x11, 0x22, 0x33, 0xA3, 0xB4, 0xC5, 0xD6,
-        ];
+        let bytes = [0xAA, 0x00, 0xA3, 0xBB, 0x11, 0xB4, 0xCC, 0x22, 0xC5, 0xDD, 0x33, 0xD6];
+        let values = [0xAA, 0xBB, 0xCC, 0xDD, 0x00, 0x11, 0x22, 0x33, 0xA3, 0xB4, 0xC5, 0xD6];
         let mut out = Vec::new();
-        Decoder::new(Bytes::copy_from_slice(&bytes), 4, 3)
-            .unwrap()
-            .read(3, &mut out)
-            .unwrap();
+        Decoder::new(Bytes::copy_from_slice(&bytes), 4, 3).unwrap().read(3, &mut out).unwrap();
         assert_eq!(out, values);
         assert_eq!(encode(&values, 4), bytes);
     }

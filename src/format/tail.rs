@@ -67,10 +67,7 @@ pub fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
             footer_len,
         ));
     }
-    Ok(Tail {
-        footer_len,
-        encrypted,
-    })
+    Ok(Tail { footer_len, encrypted })
 }
 
 #[cfg(test)]
@@ -81,21 +78,9 @@ mod tests {
     #[test]
     fn both_magics_are_known() {
         let tail = parse(b"\x64\0\0\0PAR1", 112).unwrap();
-        assert_eq!(
-            tail,
-            Tail {
-                footer_len: 100,
-                encrypted: false
-            }
-        );
+        assert_eq!(tail, Tail { footer_len: 100, encrypted: false });
         let tail = parse(b"\x64\0\0\0PARE", 1000).unwrap();
-        assert_eq!(
-            tail,
-            Tail {
-                footer_len: 100,
-                encrypted: true
-            }
-        );
+        assert_eq!(tail, Tail { footer_len: 100, encrypted: true });
     }
 
     #[test]

@@ -36,13 +36,7 @@ impl Serial {
     /// The batches of `plan`, whose bytes come from `source`.
     pub fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
-        Self {
-            source,
-            plan,
-            next_range: 0,
-            row_group: None,
-            progress,
-        }
+        Self { source, plan, next_range: 0, row_group: None, progress }
     }
 
     /// The next batch; `None` after the last.
@@ -62,12 +56,8 @@ impl Serial {
                 return Ok(None);
             };
             self.next_range += 1;
-            self.row_group = Some(open_row_group(
-                &*self.source,
-                &self.plan,
-                range,
-                &self.progress,
-            )?);
+            self.row_group =
+                Some(open_row_group(&*self.source, &self.plan, range, &self.progress)?);
         }
     }
 }

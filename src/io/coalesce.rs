@@ -24,9 +24,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// Joins ranges whose gap is at most 64 KiB into reads of at most 16 MiB (a longer single range stays whole), in file order.
 pub fn coalesce(ranges: &[Range<u64>]) -> Vec<Fetch> {
-    let mut order: Vec<usize> = (0..ranges.len())
-        .filter(|&i| !ranges[i].is_empty())
-        .collect();
+    let mut order: Vec<usize> = (0..ranges.len()).filter(|&i| !ranges[i].is_empty()).collect();
     order.sort_by_key(|&i| ranges[i].start);
     let mut fetches: Vec<Fetch> = Vec::new();
     for i in order {
@@ -39,10 +37,7 @@ pub fn coalesce(ranges: &[Range<u64>]) -> Vec<Fetch> {
                 last.range.end = last.range.end.max(range.end);
                 last.parts.push(i);
             }
-            _ => fetches.push(Fetch {
-                range: range.clone(),
-                parts: vec![i],
-            }),
+            _ => fetches.push(Fetch { range: range.clone(), parts: vec![i] }),
         }
     }
     fetches
@@ -51,21 +46,15 @@ pub fn coalesce(ranges: &[Range<u64>]) -> Vec<Fetch> {
 /// Reads the wanted ranges, joined, and gives them in their order.
 pub(super) fn fetch(source: &dyn Source, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     if source.in_memory() {
-        return ranges
-            .iter()
-            .map(|range| source.read(range.clone()))
-            .collect();
+        return ranges.iter().map(|range| source.read(range.clone())).collect();
     }
     let mut out = vec![Bytes::new(); ranges.len()];
     for Fetch { range, parts } in coalesce(ranges) {
         let bytes = source.read(range.clone())?;
         for part in parts {
             let wanted = &ranges[part];
-            let offset = |at: u64| {
-                usize::try_from(at - range.start)
-                    .unwrap_or(usize::MAX)
-                    .min(bytes.len())
-            };
+            let offset =
+                |at: u64| usize::try_from(at - range.start).unwrap_or(usize::MAX).min(bytes.len());
             out[part] = bytes.slice(offset(wanted.start)..offset(wanted.end));
         }
     }
@@ -83,14 +72,8 @@ mod tests {
         assert_eq!(
             fetches,
             [
-                Fetch {
-                    range: 0..50_010,
-                    parts: vec![1, 2]
-                },
-                Fetch {
-                    range: 1_000_000..1_000_010,
-                    parts: vec![0]
-                }
+                Fetch { range: 0..50_010, parts: vec![1, 2] },
+                Fetch { range: 1_000_000..1_000_010, parts: vec![0] }
             ]
         );
     }
@@ -114,10 +97,6 @@ mod tests {
         for (got, range) in got.iter().zip(&ranges) {
             assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
         }
-        assert_eq!(
-            source.1.into_inner(),
-            2,
-            "one read for the two that lie close"
-        );
+        assert_eq!(source.1.into_inner(), 2, "one read for the two that lie close");
     }
 }

@@ -109,13 +109,7 @@ impl Parallel {
         let share = plan.budget().cap() / 4;
         let wave_bytes = share.min(WAVE_BYTES_PER_THREAD * pool.threads() as u64);
         let cancelled = AtomicBool::new(false);
-        let shared = Arc::new(Shared {
-            source,
-            plan,
-            progress,
-            cancelled,
-            wave_bytes,
-        });
+        let shared = Arc::new(Shared { source, plan, progress, cancelled, wave_bytes });
         let mut parallel = Self {
             shared,
             pool,
@@ -211,10 +205,7 @@ fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
         .map(|(part, window, leaves)| batchers[part].batch(window, leaves))
         .collect::<Result<Vec<_>>>()?;
     // Only the last row group can have windows left.
-    state.open = parts
-        .pop()
-        .map(|part| part.row_group)
-        .filter(|row_group| !row_group.is_done());
+    state.open = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
     Ok(batches)
 }
 
@@ -259,17 +250,10 @@ fn decode(shared: &Shared, parts: &mut [Part]) -> Result<Vec<Decoded>> {
     }
     let mut jobs = Vec::new();
     for (part, Part { row_group, windows }) in parts.iter_mut().enumerate() {
-        let windows: Vec<_> = windows
-            .iter()
-            .map(|&window| (window, row_group.ends_with(window)))
-            .collect();
+        let windows: Vec<_> =
+            windows.iter().map(|&window| (window, row_group.ends_with(window))).collect();
         for (leaf, unit) in row_group.units().iter_mut().enumerate() {
-            jobs.push(Job {
-                part,
-                leaf,
-                unit,
-                windows: windows.clone(),
-            });
+            jobs.push(Job { part, leaf, unit, windows: windows.clone() });
         }
     }
     jobs.sort_by_key(|job| std::cmp::Reverse(job.unit.cost()));

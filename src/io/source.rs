@@ -38,9 +38,7 @@ impl Source for Bytes {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let start = usize::try_from(range.start).ok();
-        let end = usize::try_from(range.end)
-            .ok()
-            .filter(|end| *end <= Self::len(self));
+        let end = usize::try_from(range.end).ok().filter(|end| *end <= Self::len(self));
         match (start, end) {
             (Some(start), Some(end)) if start <= end => Ok(self.slice(start..end)),
             _ => Err(beyond_the_end(&range, Self::len(self) as u64)),

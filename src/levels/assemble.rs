@@ -34,17 +34,10 @@ pub fn list_slots<O: ArrowNativeType>(
     if O::from_usize(def.len()).is_none() {
         return Err(Error::limit(
             LimitKind::ArrayLength,
-            format_args!(
-                "{} list elements in one batch; read fewer rows per batch",
-                def.len()
-            ),
+            format_args!("{} list elements in one batch; read fewer rows per batch", def.len()),
         ));
     }
-    let rules = ListRules {
-        node,
-        element,
-        item_rep,
-    };
+    let rules = ListRules { node, element, item_rep };
     let n = def.len();
     Ok(match (def.mixed(), rep.mixed()) {
         (Some(def), Some(rep)) => rules.walk(n, |i| def[i], |i| rep[i]),
@@ -70,11 +63,7 @@ impl ListRules {
         def: impl Fn(usize) -> u16,
         rep: impl Fn(usize) -> u16,
     ) -> Lists<O> {
-        let Levels {
-            slot,
-            present,
-            rep: node_rep,
-        } = self.node;
+        let Levels { slot, present, rep: node_rep } = self.node;
         let mut offsets = Vec::with_capacity(n / 2 + 1);
         let mut validity = Validity::default();
         let mut elements = 0usize;
@@ -181,11 +170,7 @@ mod tests {
     #[test]
     fn empty_list_differs_from_null_list() {
         let (def, rep) = (levels(&[3, 2, 0, 1, 3]), levels(&[0, 1, 0, 0, 0]));
-        let node = Levels {
-            slot: 0,
-            present: 1,
-            rep: 0,
-        };
+        let node = Levels { slot: 0, present: 1, rep: 0 };
         let lists = list_slots::<i32>(&def, &rep, node, 2, 1).unwrap();
         assert_eq!(lists.offsets, [0, 2, 2, 2, 3]);
         assert_eq!(bits(lists.validity), [true, false, true, true]);
@@ -198,28 +183,14 @@ mod tests {
         let (def, rep) = (levels(&[2, 2, 1, 0, 2]), levels(&[0, 2, 1, 0, 0]));
         let outer = list_slots::<i64>(&def, &rep, Levels::default(), 1, 1).unwrap();
         assert_eq!(outer.offsets, [0, 2, 2, 3]);
-        let inner = list_slots::<i64>(
-            &def,
-            &rep,
-            Levels {
-                slot: 1,
-                present: 1,
-                rep: 1,
-            },
-            2,
-            2,
-        )
-        .unwrap();
+        let inner =
+            list_slots::<i64>(&def, &rep, Levels { slot: 1, present: 1, rep: 1 }, 2, 2).unwrap();
         assert_eq!(inner.offsets, [0, 2, 2, 3]);
     }
 
     #[test]
     fn uniform_levels_give_what_spelled_out_ones_give() {
-        let node = Levels {
-            slot: 1,
-            present: 2,
-            rep: 1,
-        };
+        let node = Levels { slot: 1, present: 2, rep: 1 };
         let n = 200;
         for level in 0..4 {
             for r in 0..3 {

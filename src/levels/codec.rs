@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use super::LevelBuffer;
-use crate::encoding::legacy::BitPacked;
+use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
 
@@ -50,21 +50,16 @@ impl LevelDecoder {
     ///
     /// # Errors
     /// `Malformed` if the data end early.
-    pub fn bit_packed(bytes: Bytes, max: u16, slots: usize) -> Result<Self> {
+    pub fn bit_packed(bytes: Bytes, order: BitOrder, max: u16, slots: usize) -> Result<Self> {
         if max == 0 {
             return Ok(Self::absent());
         }
-        let packed = BitPacked::new(bytes, width_of(max), slots)?;
+        let packed = BitPacked::new(bytes, order, width_of(max), slots)?;
         Ok(Self::new(max, Form::BitPacked(packed)))
     }
 
     fn new(max: u16, form: Form) -> Self {
-        Self {
-            max,
-            form,
-            scratch: Vec::new(),
-            narrow: Vec::new(),
-        }
+        Self { max, form, scratch: Vec::new(), narrow: Vec::new() }
     }
 
     /// The next run, of at most `max_slots` slots: levels of the same value, or packed bits.
@@ -87,12 +82,9 @@ impl LevelDecoder {
     pub fn read(&mut self, mut n: usize, out: &mut LevelBuffer) -> Result<()> {
         let max = self.max;
         let check = |level: u32| {
-            u16::try_from(level)
-                .ok()
-                .filter(|level| *level <= max)
-                .ok_or_else(|| {
-                    Error::mismatch(Spec::Levels, "level", format_args!("at most {max}"), level)
-                })
+            u16::try_from(level).ok().filter(|level| *level <= max).ok_or_else(|| {
+                Error::mismatch(Spec::Levels, "level", format_args!("at most {max}"), level)
+            })
         };
         match &mut self.form {
             Form::Absent => out.push_run(0, n),
@@ -122,8 +114,7 @@ impl LevelDecoder {
                                 clippy::cast_possible_truncation,
                                 reason = "at most `max`, checked above"
                             )]
-                            self.narrow
-                                .extend(self.scratch.iter().map(|&level| level as u16));
+                            self.narrow.extend(self.scratch.iter().map(|&level| level as u16));
                             out.push_slice(&self.narrow);
                             n -= run.len();
                         }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::bytes::Cursor;
 use crate::compress::Decompressor;
+use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
     CompressionCodec, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader,
@@ -66,6 +67,8 @@ pub struct PageContext {
     pub verify_checksums: bool,
     /// Arrow C++ before 3.0 wrote `is_compressed = false` over compressed values (it called itself `parquet-cpp`).
     pub ignore_is_compressed: bool,
+    /// How BIT_PACKED levels are packed.
+    pub bit_order: BitOrder,
     /// Cap on the uncompressed size, in bytes.
     pub page_bytes: u64,
 }
@@ -79,6 +82,7 @@ impl PageContext {
             max_rep: leaf.max_rep,
             verify_checksums: true,
             ignore_is_compressed: false,
+            bit_order: BitOrder::default(),
             page_bytes: limits.page_bytes,
         }
     }
@@ -94,10 +98,7 @@ pub struct Opener {
 impl Opener {
     /// An opener for the pages of a chunk.
     pub fn new(context: PageContext) -> Self {
-        Self {
-            context,
-            decompressor: None,
-        }
+        Self { context, decompressor: None }
     }
 
     /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
@@ -110,13 +111,9 @@ impl Opener {
         self.verify_checksum(header, &body)?;
         match header.r#type {
             PageType::DictionaryPage => {
-                let inner = required(
-                    header.dictionary_page_header.as_ref(),
-                    "dictionary_page_header",
-                )?;
-                self.dictionary(header, inner, body)
-                    .map(Page::Dictionary)
-                    .map(Some)
+                let inner =
+                    required(header.dictionary_page_header.as_ref(), "dictionary_page_header")?;
+                self.dictionary(header, inner, body).map(Page::Dictionary).map(Some)
             }
             PageType::DataPage => {
                 let inner = required(header.data_page_header.as_ref(), "data_page_header")?;
@@ -176,20 +173,14 @@ impl Opener {
         let slots = count(inner.num_values, "DataPageHeader.num_values")?;
         let bytes = self.whole(header, body)?;
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
-        let PageContext {
-            max_rep, max_def, ..
-        } = self.context;
-        let rep = levels_v1(
-            &mut cursor,
-            &bytes,
-            inner.repetition_level_encoding,
-            max_rep,
-            slots,
-        )?;
+        let PageContext { max_rep, max_def, bit_order, .. } = self.context;
+        let encoding = inner.repetition_level_encoding;
+        let rep = levels_v1(&mut cursor, &bytes, encoding, bit_order, max_rep, slots)?;
         let def = levels_v1(
             &mut cursor,
             &bytes,
             inner.definition_level_encoding,
+            bit_order,
             max_def,
             slots,
         )?;
@@ -213,32 +204,17 @@ impl Opener {
         let slots = count(inner.num_values, "DataPageHeaderV2.num_values")?;
         let nulls = count(inner.num_nulls, "DataPageHeaderV2.num_nulls")?;
         let values = slots.checked_sub(nulls).ok_or_else(|| {
-            Error::mismatch(
-                Spec::Pages,
-                "num_nulls",
-                format_args!("at most {slots}"),
-                nulls,
-            )
+            Error::mismatch(Spec::Pages, "num_nulls", format_args!("at most {slots}"), nulls)
         })?;
-        let rep_len = count(
-            inner.repetition_levels_byte_length,
-            "repetition_levels_byte_length",
-        )?;
-        let def_len = count(
-            inner.definition_levels_byte_length,
-            "definition_levels_byte_length",
-        )?;
-        let PageContext {
-            max_rep, max_def, ..
-        } = self.context;
+        let rep_len = count(inner.repetition_levels_byte_length, "repetition_levels_byte_length")?;
+        let def_len = count(inner.definition_levels_byte_length, "definition_levels_byte_length")?;
+        let PageContext { max_rep, max_def, .. } = self.context;
         let mut cursor = Cursor::new(body, Spec::Pages);
         let rep = body.slice_ref(cursor.take(rep_len)?);
         let def = body.slice_ref(cursor.take(def_len)?);
         let packed = body.slice_ref(cursor.rest());
-        let uncompressed_len = self
-            .uncompressed_len(header)?
-            .checked_sub(rep_len + def_len)
-            .ok_or_else(|| {
+        let uncompressed_len =
+            self.uncompressed_len(header)?.checked_sub(rep_len + def_len).ok_or_else(|| {
                 Error::mismatch(
                     Spec::Pages,
                     "uncompressed_page_size",
@@ -272,10 +248,7 @@ impl Opener {
     }
 
     fn uncompressed_len(&self, header: &PageHeader) -> Result<usize> {
-        let len = count(
-            header.uncompressed_page_size,
-            "PageHeader.uncompressed_page_size",
-        )?;
+        let len = count(header.uncompressed_page_size, "PageHeader.uncompressed_page_size")?;
         if len as u64 > self.context.page_bytes {
             return Err(Error::limit(
                 LimitKind::Page,
@@ -306,6 +279,7 @@ fn levels_v1(
     cursor: &mut Cursor<'_>,
     page: &Bytes,
     encoding: Encoding,
+    order: BitOrder,
     max: u16,
     slots: usize,
 ) -> Result<LevelDecoder> {
@@ -321,12 +295,9 @@ fn levels_v1(
             let width = u64::from(u16::BITS - max.leading_zeros());
             let byte_len = (slots as u64 * width).div_ceil(8);
             let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
-            LevelDecoder::bit_packed(page.slice_ref(cursor.take(byte_len)?), max, slots)
+            LevelDecoder::bit_packed(page.slice_ref(cursor.take(byte_len)?), order, max, slots)
         }
-        other => Err(Error::unsupported(
-            "level encoding",
-            format_args!("levels in {other}"),
-        )),
+        other => Err(Error::unsupported("level encoding", format_args!("levels in {other}"))),
     }
 }
 
@@ -335,20 +306,12 @@ fn exactly(body: Bytes, len: usize) -> Result<Bytes> {
     if body.len() == len {
         return Ok(body);
     }
-    Err(Error::mismatch(
-        Spec::Pages,
-        "uncompressed page, bytes",
-        len,
-        body.len(),
-    ))
+    Err(Error::mismatch(Spec::Pages, "uncompressed page, bytes", len, body.len()))
 }
 
 fn required<'a, T>(header: Option<&'a T>, name: &'static str) -> Result<&'a T> {
     header.ok_or_else(|| {
-        Error::malformed(
-            Spec::Metadata("PageHeader"),
-            format_args!("{name} is missing"),
-        )
+        Error::malformed(Spec::Metadata("PageHeader"), format_args!("{name} is missing"))
     })
 }
 

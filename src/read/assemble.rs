@@ -58,18 +58,8 @@ pub fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayR
         Kind::Missing => new_null_array(shape.field.data_type(), len),
         Kind::Leaf { .. } => leaves.take()?,
         Kind::Struct(children) => assemble_struct(shape, children, leaves, len)?,
-        Kind::List { item, element, rep }
-        | Kind::Map {
-            entries: item,
-            element,
-            rep,
-        } => {
-            let node = Node {
-                shape,
-                item,
-                element: *element,
-                rep: *rep,
-            };
+        Kind::List { item, element, rep } | Kind::Map { entries: item, element, rep } => {
+            let node = Node { shape, item, element: *element, rep: *rep };
             match shape.field.data_type() {
                 DataType::List(field) => node.list::<i32>(field, leaves, len)?,
                 DataType::LargeList(field) => node.list::<i64>(field, leaves, len)?,
@@ -92,10 +82,7 @@ pub fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayR
     }
     Err(Error::mismatch(
         Spec::Levels,
-        &format!(
-            "elements of {:?}, of which its siblings have others",
-            shape.field.name()
-        ),
+        &format!("elements of {:?}, of which its siblings have others", shape.field.name()),
         len,
         array.len(),
     ))
@@ -108,10 +95,8 @@ fn assemble_struct(
     len: usize,
 ) -> Result<ArrayRef> {
     let first = leaves.next;
-    let arrays = children
-        .iter()
-        .map(|child| assemble(child, leaves, len))
-        .collect::<Result<Vec<_>>>()?;
+    let arrays =
+        children.iter().map(|child| assemble(child, leaves, len)).collect::<Result<Vec<_>>>()?;
     // A struct of nothing but missing fields has no leaf that could say where it is null.
     let nulls = if shape.field.is_nullable() && leaves.next > first {
         let (def, rep) = leaves.levels(first)?;
@@ -131,12 +116,7 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     if found.len() == len {
         return Ok(found);
     }
-    Err(Error::mismatch(
-        Spec::Levels,
-        "slots of the group",
-        len,
-        found.len(),
-    ))
+    Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
 }
 
 /// Arrow's constructors see to it that children have one length and no nulls where there must be none.
@@ -168,26 +148,13 @@ impl Node<'_> {
         let (def, rep) = leaves.levels(leaves.next)?;
         let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep)?;
         if lists.offsets.len() != len + 1 {
-            return Err(Error::mismatch(
-                Spec::Levels,
-                "lists",
-                len,
-                lists.offsets.len() - 1,
-            ));
+            return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
         }
         let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
-        let nulls = if self.shape.field.is_nullable() {
-            lists.validity.into_nulls()
-        } else {
-            None
-        };
+        let nulls = if self.shape.field.is_nullable() { lists.validity.into_nulls() } else { None };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(lists.offsets));
         let items = assemble(self.item, leaves, elements)?;
-        Ok(Parts {
-            offsets,
-            nulls,
-            items,
-        })
+        Ok(Parts { offsets, nulls, items })
     }
 
     fn list<O: OffsetSizeTrait>(
@@ -196,11 +163,7 @@ impl Node<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts {
-            offsets,
-            nulls,
-            items,
-        } = self.parts::<O>(leaves, len)?;
+        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
         GenericListArray::try_new(field.clone(), offsets, items, nulls)
             .map(|array| Arc::new(array) as ArrayRef)
             .map_err(contradiction)
@@ -212,11 +175,7 @@ impl Node<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts {
-            offsets,
-            nulls,
-            items,
-        } = self.parts::<O>(leaves, len)?;
+        let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
         let sizes: Vec<O> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let starts = offsets.into_inner().slice(0, len);
         GenericListViewArray::try_new(field.clone(), starts, sizes.into(), items, nulls)
@@ -231,11 +190,7 @@ impl Node<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts {
-            offsets,
-            nulls,
-            items,
-        } = self.parts::<i32>(leaves, len)?;
+        let Parts { offsets, nulls, items } = self.parts::<i32>(leaves, len)?;
         let entries = items
             .as_any()
             .downcast_ref::<StructArray>()
@@ -253,11 +208,7 @@ impl Node<'_> {
         leaves: &mut Leaves,
         len: usize,
     ) -> Result<ArrayRef> {
-        let Parts {
-            offsets,
-            nulls,
-            items,
-        } = self.parts::<i64>(leaves, len)?;
+        let Parts { offsets, nulls, items } = self.parts::<i64>(leaves, len)?;
         let wanted = usize::try_from(size).unwrap_or_default();
         let is_null = |i| nulls.as_ref().is_some_and(|nulls| nulls.is_null(i));
         for (i, list) in offsets.windows(2).enumerate() {

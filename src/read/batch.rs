@@ -37,11 +37,7 @@ pub(super) fn record_batch(
         columns.push(virtual_column(column, rows, origin));
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(
-        plan.schema().clone(),
-        columns,
-        &options,
-    )?)
+    Ok(RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?)
 }
 
 fn virtual_column(column: &VirtualColumn, rows: usize, origin: &Origin<'_>) -> ArrayRef {
@@ -55,9 +51,7 @@ fn virtual_column(column: &VirtualColumn, rows: usize, origin: &Origin<'_>) -> A
             Arc::new(Int32Array::from_value(row_group, rows))
         }
         VirtualColumn::FileName { .. } => match origin.file_name {
-            Some(name) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(
-                name, rows,
-            ))),
+            Some(name) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows))),
             None => Arc::new(StringArray::new_null(rows)),
         },
     }

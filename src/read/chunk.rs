@@ -49,12 +49,7 @@ impl Pages {
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
         loop {
-            let Some(Pending {
-                header,
-                body,
-                offset,
-            }) = self.pending()?
-            else {
+            let Some(Pending { header, body, offset }) = self.pending()? else {
                 return Ok(None);
             };
             let page = self.opener.open(&header, body);
@@ -65,8 +60,7 @@ impl Pages {
                     return Ok(Some(Page::Dictionary(dictionary)));
                 }
                 Some(Page::Data(data)) => {
-                    self.note_data(data.slots)
-                        .map_err(|e| e.at_offset(offset))?;
+                    self.note_data(data.slots).map_err(|e| e.at_offset(offset))?;
                     return Ok(Some(Page::Data(data)));
                 }
             }
@@ -87,13 +81,10 @@ impl Pages {
             PageType::DataPageV2 => header.data_page_header_v2.as_ref().map(|h| h.num_values),
             _ => None,
         };
-        let slots = num_values
-            .and_then(|n| usize::try_from(n).ok())
-            .filter(|n| *n <= max_slots);
+        let slots = num_values.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max_slots);
         match slots {
             Some(slots) => {
-                self.note_data(slots)
-                    .map_err(|e| e.at_offset(pending.offset))?;
+                self.note_data(slots).map_err(|e| e.at_offset(pending.offset))?;
                 Ok(Some(slots))
             }
             None => {
@@ -123,21 +114,16 @@ impl Pages {
             return Err(at(
                 Error::malformed(
                     Spec::Pages,
-                    format_args!(
-                        "the column chunk ends with {} values missing",
-                        self.slots_left
-                    ),
+                    format_args!("the column chunk ends with {} values missing", self.slots_left),
                 ),
                 self.page,
             ));
         }
         let mut reader = thrift::Reader::new(&self.rest);
         let header = PageHeader::read(&mut reader).map_err(|e| at(e, self.page))?;
-        let body_len = crate::page::count(
-            header.compressed_page_size,
-            "PageHeader.compressed_page_size",
-        )
-        .map_err(|e| at(e, self.page))?;
+        let body_len =
+            crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")
+                .map_err(|e| at(e, self.page))?;
         if body_len > reader.rest().len() {
             return Err(at(
                 Error::mismatch(
@@ -156,11 +142,7 @@ impl Pages {
         let mut taken = self.rest.split_to(header_len + body_len);
         self.offset += taken.len() as u64;
         let body = taken.split_off(header_len);
-        Ok(Some(Pending {
-            header,
-            body,
-            offset,
-        }))
+        Ok(Some(Pending { header, body, offset }))
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
@@ -181,10 +163,7 @@ impl Pages {
             Error::mismatch(
                 Spec::Pages,
                 "num_values of the page",
-                format_args!(
-                    "at most the {} that the column chunk has left",
-                    self.slots_left
-                ),
+                format_args!("at most the {} that the column chunk has left", self.slots_left),
                 slots,
             )
             .at_page(self.page - 1)

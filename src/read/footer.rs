@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnChunk, FooterIndex, KeyValue};
 use crate::limits::Limits;
@@ -31,13 +32,7 @@ impl Footer {
         let mut index = FooterIndex::parse(bytes)?;
         let schema = Schema::parse(index.take_schema(), limits)?;
         let writer = Writer::parse(index.head().created_by.as_deref().unwrap_or_default());
-        Ok(Self {
-            shared: Arc::new(Shared {
-                index,
-                schema,
-                writer,
-            }),
-        })
+        Ok(Self { shared: Arc::new(Shared { index, schema, writer }) })
     }
 
     /// The Parquet schema.
@@ -52,12 +47,7 @@ impl Footer {
 
     /// Key-value metadata of the file, in the order written.
     pub fn key_values(&self) -> &[KeyValue] {
-        self.shared
-            .index
-            .head()
-            .key_value_metadata
-            .as_deref()
-            .unwrap_or_default()
+        self.shared.index.head().key_value_metadata.as_deref().unwrap_or_default()
     }
 
     /// Number of row groups.
@@ -70,26 +60,15 @@ impl Footer {
     /// # Errors
     /// `Usage` if there is no such row group, `Malformed` if it says a negative number.
     pub fn row_group_rows(&self, row_group: usize) -> Result<u64> {
-        let group = self
-            .shared
-            .index
-            .head()
-            .row_groups
-            .get(row_group)
-            .ok_or_else(|| {
-                Error::usage(format_args!(
-                    "row group {row_group} of {}: the file has no such",
-                    self.row_groups()
-                ))
-            })?;
+        let group = self.shared.index.head().row_groups.get(row_group).ok_or_else(|| {
+            Error::usage(format_args!(
+                "row group {row_group} of {}: the file has no such",
+                self.row_groups()
+            ))
+        })?;
         u64::try_from(group.num_rows).map_err(|_| {
-            Error::mismatch(
-                Spec::Metadata("RowGroup"),
-                "num_rows",
-                "not negative",
-                group.num_rows,
-            )
-            .at_row_group(row_group)
+            Error::mismatch(Spec::Metadata("RowGroup"), "num_rows", "not negative", group.num_rows)
+                .at_row_group(row_group)
         })
     }
 
@@ -113,10 +92,7 @@ impl Footer {
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken.
     pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<ColumnChunk> {
-        self.shared
-            .index
-            .column_chunk(row_group, leaf)
-            .map_err(|e| e.at_row_group(row_group))
+        self.shared.index.column_chunk(row_group, leaf).map_err(|e| e.at_row_group(row_group))
     }
 
     pub(super) fn writer(&self) -> Writer {
@@ -141,6 +117,8 @@ pub(super) struct Writer {
     pub(super) ignores_is_compressed: bool,
     /// parquet-mr before 1.8.0 (PARQUET-246): a DELTA_BYTE_ARRAY page begins with a prefix of the previous page's last value.
     pub(super) carries_prefix: bool,
+    /// Impala packs BIT_PACKED levels from the least significant bit (testdata/bit_packed_levels_impala.parquet).
+    pub(super) bit_order: BitOrder,
     /// parquet-mr up to 1.2.8 (PARQUET-816): total_compressed_size leaves out the header of the dictionary page.
     pub(super) short_chunks: bool,
 }
@@ -150,10 +128,7 @@ impl Writer {
     fn parse(created_by: &str) -> Self {
         let mut words = created_by.split_whitespace();
         let application = words.next().unwrap_or_default();
-        let version = words
-            .skip_while(|word| *word != "version")
-            .nth(1)
-            .unwrap_or_default();
+        let version = words.skip_while(|word| *word != "version").nth(1).unwrap_or_default();
         let mut numbers = version
             .split(|c: char| !c.is_ascii_digit())
             .map(|part| part.parse::<u32>().unwrap_or(u32::MAX));
@@ -162,6 +137,11 @@ impl Writer {
         Self {
             ignores_is_compressed: application == "parquet-cpp" && version < (2, 0, 0),
             carries_prefix: application == "parquet-mr" && version < (1, 8, 0),
+            bit_order: if application == "impala" {
+                BitOrder::LeastSignificantFirst
+            } else {
+                BitOrder::MostSignificantFirst
+            },
             short_chunks: application == "parquet-mr" && version <= (1, 2, 8),
         }
     }
@@ -180,13 +160,7 @@ mod tests {
         assert!(old_mr.carries_prefix && old_mr.short_chunks);
         let newer_mr = Writer::parse("parquet-mr version 1.8.0 (build abc)");
         assert!(!newer_mr.carries_prefix && !newer_mr.short_chunks);
-        for text in [
-            "",
-            "parquet-mr",
-            "version",
-            "parquet-mr version",
-            "parquet-cpp version x.y",
-        ] {
+        for text in ["", "parquet-mr", "version", "parquet-mr version", "parquet-cpp version x.y"] {
             Writer::parse(text);
         }
     }

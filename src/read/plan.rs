@@ -90,12 +90,8 @@ impl Footer {
         file_len: u64,
         file_name: Option<Arc<str>>,
     ) -> Result<Plan> {
-        let mapping = to_arrow(
-            self.schema(),
-            self.key_values(),
-            &options.projection,
-            &options.arrow,
-        )?;
+        let mapping =
+            to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
         let leaves = leaf_plans(self, &mapping.shapes)?;
         let ranges = row_ranges(self, options)?;
         let schema = with_virtual_columns(mapping.schema, &options.virtual_columns);
@@ -143,11 +139,7 @@ impl Plan {
 
     /// Rows that the read gives.
     pub fn rows(&self) -> u64 {
-        self.shared
-            .ranges
-            .iter()
-            .map(|range| range.rows.end - range.rows.start)
-            .sum()
+        self.shared.ranges.iter().map(|range| range.rows.end - range.rows.start).sum()
     }
 
     /// What the read may hold in memory.
@@ -175,10 +167,9 @@ impl Plan {
         let mut needs = Vec::with_capacity(self.leaves().len());
         let mut bytes_per_row = 0u64;
         for leaf in self.leaves() {
-            let (chunk, need, width) = self.chunk(range.row_group, leaf).map_err(|e| {
-                e.at_column(leaf.leaf.path.dotted())
-                    .at_row_group(range.row_group)
-            })?;
+            let (chunk, need, width) = self
+                .chunk(range.row_group, leaf)
+                .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
             bytes_per_row = bytes_per_row.saturating_add(width / rows_in_group.max(1));
             chunks.push(chunk);
             needs.push(need);
@@ -212,24 +203,12 @@ impl Plan {
         let found = meta.r#type;
         let expected = plan.leaf.physical.format_type();
         if found != expected {
-            return Err(Error::mismatch(
-                Spec::Metadata("ColumnMetaData"),
-                "type",
-                expected,
-                found,
-            ));
+            return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
         }
         let slots = not_negative(meta.num_values, "num_values")?;
         let range = self.byte_range(&meta, slots)?;
         let width = memory_of(&meta, slots, &plan.data_type);
-        Ok((
-            ChunkPlan {
-                slots,
-                codec: meta.codec,
-            },
-            range,
-            width,
-        ))
+        Ok((ChunkPlan { slots, codec: meta.codec }, range, width))
     }
 
     /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
@@ -242,17 +221,12 @@ impl Plan {
         let dictionary = meta.dictionary_page_offset.unwrap_or(0);
         let dictionary = not_negative(dictionary, "dictionary_page_offset")?;
         // 0 means that there is none.
-        let start = if dictionary > 0 && (data == 0 || dictionary <= data) {
-            dictionary
-        } else {
-            data
-        };
+        let start =
+            if dictionary > 0 && (data == 0 || dictionary <= data) { dictionary } else { data };
         let mut len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
         let end_of_data = self.shared.file_len.saturating_sub(8);
         if self.footer().writer().short_chunks {
-            len = len
-                .saturating_add(100)
-                .min(end_of_data.saturating_sub(start));
+            len = len.saturating_add(100).min(end_of_data.saturating_sub(start));
         }
         match start.checked_add(len).filter(|end| *end <= end_of_data) {
             Some(end) => Ok(start..end),
@@ -279,8 +253,7 @@ impl RowGroupPlan {
 
     /// About how many bytes the rows wanted take as Arrow arrays, by what the metadata say.
     pub fn memory_bytes(&self) -> u64 {
-        self.bytes_per_row
-            .saturating_mul(self.range.rows.end - self.range.rows.start)
+        self.bytes_per_row.saturating_mul(self.range.rows.end - self.range.rows.start)
     }
 
     /// Bytes that are fetched.
@@ -292,10 +265,7 @@ impl RowGroupPlan {
     pub fn batch_rows(&self) -> usize {
         let options = self.plan.options();
         let by_bytes = options.batch_bytes as u64 / self.bytes_per_row.max(1);
-        options
-            .batch_rows
-            .min(usize::try_from(by_bytes).unwrap_or(usize::MAX))
-            .max(1)
+        options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
     /// Takes the bytes wanted, in the same order.
@@ -330,6 +300,7 @@ impl RowGroupPlan {
             let mut context = PageContext::new(&leaf.leaf, chunk.codec, &options.limits);
             context.verify_checksums = options.verify_checksums;
             context.ignore_is_compressed = writer.ignores_is_compressed;
+            context.bit_order = writer.bit_order;
             let cost = bytes.len();
             let pages = Pages::new(bytes, need.start, chunk.slots, context);
             let reader = LeafReader::new(
@@ -339,10 +310,7 @@ impl RowGroupPlan {
                 writer.carries_prefix,
                 self.plan.budget(),
             )
-            .map_err(|e| {
-                e.at_column(leaf.leaf.path.dotted())
-                    .at_row_group(self.range.row_group)
-            })?;
+            .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(self.range.row_group))?;
             units.push(Unit::new(reader, leaf, self.range.row_group, cost));
         }
         let batch_bytes = self.bytes_per_row.saturating_mul(batch_rows as u64);
@@ -373,20 +341,12 @@ fn memory_of(meta: &ColumnMetaData, slots: u64, data_type: &DataType) -> u64 {
         .and_then(|sizes| sizes.unencoded_byte_array_data_bytes)
         .and_then(|bytes| u64::try_from(bytes).ok());
     let stated = u64::try_from(meta.total_uncompressed_size).unwrap_or_default();
-    exact
-        .unwrap_or(stated)
-        .saturating_add(slots.saturating_mul(4))
+    exact.unwrap_or(stated).saturating_add(slots.saturating_mul(4))
 }
 
 fn not_negative(value: i64, name: &str) -> Result<u64> {
-    u64::try_from(value).map_err(|_| {
-        Error::mismatch(
-            Spec::Metadata("ColumnMetaData"),
-            name,
-            "not negative",
-            value,
-        )
-    })
+    u64::try_from(value)
+        .map_err(|_| Error::mismatch(Spec::Metadata("ColumnMetaData"), name, "not negative", value))
 }
 
 /// The leaves of the shapes, in output order, and which of them must keep their levels.
@@ -404,13 +364,7 @@ fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPlan>> {
                     .at_column(leaf.path.dotted())
                 })?;
                 let slot = shape.levels.slot;
-                out.push(LeafPlan {
-                    leaf,
-                    data_type,
-                    conversion,
-                    keep_levels: keep,
-                    slot,
-                });
+                out.push(LeafPlan { leaf, data_type, conversion, keep_levels: keep, slot });
                 Ok(())
             }
             Kind::Struct(children) => {
@@ -459,11 +413,7 @@ fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
         left -= end - start;
         if start < end {
             let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-            ranges.push(RowRange {
-                row_group,
-                rows: start..end,
-                first_row,
-            });
+            ranges.push(RowRange { row_group, rows: start..end, first_row });
         }
     }
     Ok(ranges)
@@ -478,14 +428,6 @@ fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaR
         VirtualColumn::RowGroup { name } => Field::new(&**name, DataType::Int32, false),
         VirtualColumn::FileName { name } => Field::new(&**name, DataType::Utf8, true),
     });
-    let fields = schema
-        .fields()
-        .iter()
-        .cloned()
-        .chain(added.map(Arc::new))
-        .collect::<Vec<_>>();
-    Arc::new(ArrowSchema::new_with_metadata(
-        fields,
-        schema.metadata().clone(),
-    ))
+    let fields = schema.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>();
+    Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()))
 }

@@ -69,13 +69,8 @@ impl RowGroup {
         let mut windows = Vec::new();
         while windows.len() < batches && self.next_row < self.range.rows.end {
             let left = self.range.rows.end - self.next_row;
-            let rows = usize::try_from(left)
-                .unwrap_or(usize::MAX)
-                .min(self.batch_rows);
-            windows.push(Window {
-                first: self.next_row,
-                rows,
-            });
+            let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.batch_rows);
+            windows.push(Window { first: self.next_row, rows });
             self.next_row += rows as u64;
         }
         windows
@@ -103,10 +98,7 @@ impl RowGroup {
 
     /// What makes batches of the leaves of this row group, on any thread.
     pub fn batcher(&self) -> Batcher {
-        Batcher {
-            plan: self.plan.clone(),
-            range: self.range.clone(),
-        }
+        Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
 
     /// Decodes the next batch on this thread; `None` after the last row.
@@ -160,12 +152,7 @@ pub struct Window {
 
 impl Unit {
     pub(super) fn new(reader: LeafReader, plan: &LeafPlan, row_group: usize, cost: usize) -> Self {
-        Self {
-            reader,
-            row_group,
-            column: plan.leaf.path.dotted().into(),
-            cost,
-        }
+        Self { reader, row_group, column: plan.leaf.path.dotted().into(), cost }
     }
 
     /// About how much work the chunk is, in compressed bytes.

@@ -51,10 +51,7 @@ impl Tail {
         }
         let end = file_len.saturating_sub(GUESS)..file_len;
         let head = (end.start > 0).then_some(0..4);
-        Ok(Self {
-            file_len,
-            need: head.into_iter().chain([end]).collect(),
-        })
+        Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
     }
 
     /// The bytes wanted: the magic number at the head, and the end of the file, in one range if they lie close.
@@ -107,11 +104,7 @@ impl Tail {
         let footer_start = footer_end - footer_len as u64;
         let have_start = footer_end - have.len() as u64;
         let need = (footer_start < have_start).then_some(footer_start..have_start);
-        Ok(FooterTail {
-            need,
-            have,
-            footer_len,
-        })
+        Ok(FooterTail { need, have, footer_len })
     }
 }
 
@@ -127,9 +120,7 @@ impl FooterTail {
     /// `Malformed` if the footer is not what the format says.
     pub fn supply(self, missing: Option<Bytes>, limits: &Limits) -> Result<Footer> {
         let footer = match missing {
-            None => self
-                .have
-                .slice(self.have.len().saturating_sub(self.footer_len)..),
+            None => self.have.slice(self.have.len().saturating_sub(self.footer_len)..),
             Some(front) => [&front[..], &self.have[..]].concat().into(),
         };
         if footer.len() != self.footer_len {

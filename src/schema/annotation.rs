@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use super::Physical;
+use crate::error::{Error, Result, Spec};
 use crate::format::{
     ConvertedType, DecimalType, IntType, LogicalType, SchemaElement, TimeType, TimeUnit,
     TimestampType,
@@ -33,38 +34,41 @@ pub(super) enum GroupAnnotation {
 }
 
 /// The annotation of the leaf `element`, whose type is `physical`.
-pub(super) fn in_force(element: &SchemaElement, physical: Physical) -> Annotation<'_> {
-    const IGNORED: Annotation<'_> = Annotation {
-        logical: None,
-        ordered: false,
-    };
-    const NONE: Annotation<'_> = Annotation {
-        logical: None,
-        ordered: true,
-    };
+///
+/// # Errors
+/// `Malformed` if a converted type stands alone on a type that it may not stand on. The format forgives that to logical types only, and no
+/// reader knows what such a writer meant.
+pub(super) fn in_force(element: &SchemaElement, physical: Physical) -> Result<Annotation<'_>> {
+    const IGNORED: Annotation<'_> = Annotation { logical: None, ordered: false };
+    const NONE: Annotation<'_> = Annotation { logical: None, ordered: true };
     let logical = match (&element.logical_type, element.converted_type) {
         (Some(logical), _) => Cow::Borrowed(logical),
-        (None, None) => return NONE,
+        (None, None) => return Ok(NONE),
         // INTERVAL has no logical type; `Leaf::converted` keeps it.
         (None, Some(ConvertedType::Interval)) => {
             return if physical == Physical::FixedLenByteArray(12) {
-                NONE
+                Ok(NONE)
             } else {
-                IGNORED
+                Ok(IGNORED)
             };
         }
         (None, Some(converted)) => match of_converted(converted, element) {
             Some(logical) => Cow::Owned(logical),
-            None => return IGNORED,
+            None => return Ok(IGNORED),
         },
     };
     if fits(&logical, physical) {
-        Annotation {
-            logical: Some(logical),
-            ordered: true,
-        }
-    } else {
-        IGNORED
+        return Ok(Annotation { logical: Some(logical), ordered: true });
+    }
+    match (&element.logical_type, element.converted_type) {
+        // A precision that the bytes cannot hold is forgiven as well.
+        (None, Some(converted)) if converted != ConvertedType::Decimal => Err(Error::mismatch(
+            Spec::LogicalTypes("ConvertedType"),
+            "annotation",
+            format_args!("one that may stand on {physical}"),
+            converted,
+        )),
+        _ => Ok(IGNORED),
     }
 }
 
@@ -73,9 +77,9 @@ pub(super) fn of_group(element: &SchemaElement) -> Option<GroupAnnotation> {
     match (&element.logical_type, element.converted_type) {
         (Some(LogicalType::List), _) => Some(GroupAnnotation::List),
         (Some(LogicalType::Map), _) => Some(GroupAnnotation::Map),
-        (Some(LogicalType::Variant(variant)), _) => Some(GroupAnnotation::Variant(
-            variant.specification_version.unwrap_or(1),
-        )),
+        (Some(LogicalType::Variant(variant)), _) => {
+            Some(GroupAnnotation::Variant(variant.specification_version.unwrap_or(1)))
+        }
         (Some(LogicalType::File), _) => Some(GroupAnnotation::File),
         (Some(_), _) => None,
         (None, Some(ConvertedType::List)) => Some(GroupAnnotation::List),
@@ -88,24 +92,9 @@ pub(super) fn of_group(element: &SchemaElement) -> Option<GroupAnnotation> {
 /// The logical type that a converted type stands for.
 fn of_converted(converted: ConvertedType, element: &SchemaElement) -> Option<LogicalType> {
     use ConvertedType as C;
-    let time = |unit| {
-        LogicalType::Time(TimeType {
-            is_adjusted_to_utc: true,
-            unit,
-        })
-    };
-    let timestamp = |unit| {
-        LogicalType::Timestamp(TimestampType {
-            is_adjusted_to_utc: true,
-            unit,
-        })
-    };
-    let integer = |bit_width, is_signed| {
-        LogicalType::Integer(IntType {
-            bit_width,
-            is_signed,
-        })
-    };
+    let time = |unit| LogicalType::Time(TimeType { is_adjusted_to_utc: true, unit });
+    let timestamp = |unit| LogicalType::Timestamp(TimestampType { is_adjusted_to_utc: true, unit });
+    let integer = |bit_width, is_signed| LogicalType::Integer(IntType { bit_width, is_signed });
     Some(match converted {
         C::Utf8 => LogicalType::String,
         C::Enum => LogicalType::Enum,
@@ -143,11 +132,7 @@ fn fits(logical: &LogicalType, physical: Physical) -> bool {
         }
         L::Uuid => physical == Physical::FixedLenByteArray(16),
         L::Float16 => physical == Physical::FixedLenByteArray(2),
-        L::Integer(IntType {
-            bit_width: 8 | 16 | 32,
-            ..
-        })
-        | L::Date => physical == Physical::Int32,
+        L::Integer(IntType { bit_width: 8 | 16 | 32, .. }) | L::Date => physical == Physical::Int32,
         L::Integer(IntType { bit_width, .. }) => *bit_width == 64 && physical == Physical::Int64,
         L::Time(TimeType { unit, .. }) => match unit {
             TimeUnit::Millis => physical == Physical::Int32,
@@ -183,11 +168,7 @@ fn most_digits(bytes: usize) -> i32 {
         return 0;
     };
     // 2^bits is no power of ten, so the floor is that of bits · log10(2). The product is exact enough up to billions.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        reason = "saturates"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "saturates")]
     let digits = (bits as f64 * std::f64::consts::LOG10_2) as i32;
     digits
 }
@@ -200,9 +181,7 @@ mod tests {
     #[test]
     fn digits_that_fit_into_bytes() {
         // LogicalTypes.md, DECIMAL.
-        let digits = [
-            0, 2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38,
-        ];
+        let digits = [0, 2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38];
         for (bytes, digits) in digits.into_iter().enumerate() {
             assert_eq!(most_digits(bytes), digits, "{bytes} bytes");
         }
@@ -222,19 +201,17 @@ mod tests {
     fn logical_type_wins_and_never_falls_back() {
         let mut element = samples::leaf("a", Physical::Int32);
         element.converted_type = Some(ConvertedType::Date);
-        let annotation = in_force(&element, Physical::Int32);
+        let annotation = in_force(&element, Physical::Int32).unwrap();
         assert_eq!(annotation.logical.as_deref(), Some(&LogicalType::Date));
         assert!(annotation.ordered);
 
-        element.logical_type = Some(LogicalType::Integer(IntType {
-            bit_width: 8,
-            is_signed: true,
-        }));
-        let annotation = in_force(&element, Physical::Int32);
+        element.logical_type =
+            Some(LogicalType::Integer(IntType { bit_width: 8, is_signed: true }));
+        let annotation = in_force(&element, Physical::Int32).unwrap();
         assert_eq!(annotation.logical.as_deref(), element.logical_type.as_ref());
 
         element.logical_type = Some(LogicalType::Uuid);
-        let annotation = in_force(&element, Physical::Int32);
+        let annotation = in_force(&element, Physical::Int32).unwrap();
         assert_eq!(annotation.logical, None);
         assert!(!annotation.ordered);
     }
@@ -242,25 +219,10 @@ mod tests {
     #[test]
     fn annotations_stand_only_on_their_types() {
         use LogicalType as L;
-        let int = |bit_width| {
-            L::Integer(IntType {
-                bit_width,
-                is_signed: false,
-            })
-        };
+        let int = |bit_width| L::Integer(IntType { bit_width, is_signed: false });
         let decimal = |precision, scale| L::Decimal(DecimalType { scale, precision });
-        let time = |unit| {
-            L::Time(TimeType {
-                is_adjusted_to_utc: false,
-                unit,
-            })
-        };
-        let timestamp = |unit| {
-            L::Timestamp(TimestampType {
-                is_adjusted_to_utc: false,
-                unit,
-            })
-        };
+        let time = |unit| L::Time(TimeType { is_adjusted_to_utc: false, unit });
+        let timestamp = |unit| L::Timestamp(TimestampType { is_adjusted_to_utc: false, unit });
         let fixed = Physical::FixedLenByteArray;
         #[rustfmt::skip]
         let table: &[(L, Physical, bool)] = &[
@@ -303,11 +265,7 @@ mod tests {
             (L::File,                    Physical::ByteArray, false),
         ];
         for (logical, physical, expected) in table {
-            assert_eq!(
-                fits(logical, *physical),
-                *expected,
-                "{logical:?} on {physical}"
-            );
+            assert_eq!(fits(logical, *physical), *expected, "{logical:?} on {physical}");
         }
     }
 }

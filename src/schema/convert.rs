@@ -218,13 +218,7 @@ fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
 
 fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     let wide = leaf.physical == Physical::Int64;
-    let signed = |scale, to| {
-        Some(Conversion::Integer {
-            unsigned: false,
-            scale,
-            to,
-        })
-    };
+    let signed = |scale, to| Some(Conversion::Integer { unsigned: false, scale, to });
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => {
             let (exponent, to) = decimal(leaf, to)?;
@@ -292,13 +286,7 @@ fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
         _ if leaf.physical == Physical::Int64 => (64, false),
         _ => (32, false),
     };
-    let keep = |storage| {
-        Some(Conversion::Integer {
-            unsigned,
-            scale: Scale::Keep,
-            to: storage,
-        })
-    };
+    let keep = |storage| Some(Conversion::Integer { unsigned, scale: Scale::Keep, to: storage });
     let fits = |to_bits: u32, to_unsigned: bool| match (unsigned, to_unsigned) {
         (false, false) | (true, true) => to_bits >= bits,
         (true, false) => to_bits > bits,

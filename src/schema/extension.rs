@@ -34,24 +34,15 @@ pub(super) struct Extension {
 
 impl Extension {
     pub(super) fn uuid() -> Self {
-        Self {
-            name: UUID,
-            metadata: None,
-        }
+        Self { name: UUID, metadata: None }
     }
 
     pub(super) fn json() -> Self {
-        Self {
-            name: JSON,
-            metadata: Some(String::new()),
-        }
+        Self { name: JSON, metadata: Some(String::new()) }
     }
 
     pub(super) fn variant() -> Self {
-        Self {
-            name: VARIANT,
-            metadata: Some(String::new()),
-        }
+        Self { name: VARIANT, metadata: Some(String::new()) }
     }
 
     /// Well-known binary with planar edges.
@@ -81,10 +72,7 @@ impl Extension {
         let mut members = Vec::new();
         members.extend(crs_members(crs, key_values));
         members.extend(edges.map(|edges| format!("\"edges\":{}", quoted(edges))));
-        Self {
-            name: WKB,
-            metadata: Some(format!("{{{}}}", members.join(","))),
-        }
+        Self { name: WKB, metadata: Some(format!("{{{}}}", members.join(","))) }
     }
 
     pub(super) fn write(self, metadata: &mut HashMap<String, String>) {
@@ -100,16 +88,10 @@ pub(super) fn keep_if_fitting(metadata: &mut HashMap<String, String>, storage: &
     let fits = match metadata.get(EXTENSION_TYPE_NAME_KEY).map(String::as_str) {
         Some(UUID) => *storage == DataType::FixedSizeBinary(16),
         Some(JSON) => {
-            matches!(
-                storage,
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-            )
+            matches!(storage, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
         }
         Some(WKB) => {
-            matches!(
-                storage,
-                DataType::Binary | DataType::LargeBinary | DataType::BinaryView
-            )
+            matches!(storage, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
         }
         _ => true,
     };
@@ -136,11 +118,7 @@ fn crs_members(crs: Option<&str>, key_values: &[KeyValue]) -> Option<String> {
             return Some(member(json, "projjson"));
         }
     }
-    let value = if is_json_object(crs) {
-        crs.to_owned()
-    } else {
-        quoted(crs)
-    };
+    let value = if is_json_object(crs) { crs.to_owned() } else { quoted(crs) };
     Some(format!("\"crs\":{value}"))
 }
 
@@ -161,9 +139,7 @@ fn quoted(text: &str) -> String {
 
 /// Whether `text` is a JSON object, so that it can be put into another without breaking that.
 fn is_json_object(text: &str) -> bool {
-    let mut json = Json {
-        rest: text.trim_start_matches(WHITE).as_bytes(),
-    };
+    let mut json = Json { rest: text.trim_start_matches(WHITE).as_bytes() };
     json.rest.first() == Some(&b'{') && json.value(0).is_some() && {
         json.white();
         json.rest.is_empty()
@@ -247,11 +223,7 @@ impl Json<'_> {
                 {
                     self.rest = rest;
                 }
-                [
-                    b'\\',
-                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't',
-                    rest @ ..,
-                ] => {
+                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', rest @ ..] => {
                     self.rest = rest;
                 }
                 [0x20..=0x5b | 0x5d..=0xff, rest @ ..] => self.rest = rest,
@@ -279,11 +251,7 @@ impl Json<'_> {
     }
 
     fn digits(&mut self) -> Option<()> {
-        let count = self
-            .rest
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let count = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.rest = self.rest.get(count..)?;
         (count > 0).then_some(())
     }
@@ -306,48 +274,25 @@ mod tests {
             (Some(""), crs84),
             (Some("OGC:CRS84"), crs84),
             (Some("srid:0"), "{}"),
-            (
-                Some("srid:4326"),
-                "{\"crs\":\"4326\",\"crs_type\":\"srid\"}",
-            ),
-            (
-                Some("projjson:here"),
-                "{\"crs\":{\"type\":\"x\"},\"crs_type\":\"projjson\"}",
-            ),
+            (Some("srid:4326"), "{\"crs\":\"4326\",\"crs_type\":\"srid\"}"),
+            (Some("projjson:here"), "{\"crs\":{\"type\":\"x\"},\"crs_type\":\"projjson\"}"),
             (Some("projjson:gone"), "{\"crs\":\"projjson:gone\"}"),
             (Some("EPSG:3857"), "{\"crs\":\"EPSG:3857\"}"),
-            (
-                Some("a \"b\" \\ \n"),
-                "{\"crs\":\"a \\\"b\\\" \\\\ \\u000a\"}",
-            ),
-            (
-                Some("{\"id\": [1, -2.5e3]}"),
-                "{\"crs\":{\"id\": [1, -2.5e3]}}",
-            ),
-            (
-                Some("{\"a\":1},\"x\":{}"),
-                "{\"crs\":\"{\\\"a\\\":1},\\\"x\\\":{}\"}",
-            ),
+            (Some("a \"b\" \\ \n"), "{\"crs\":\"a \\\"b\\\" \\\\ \\u000a\"}"),
+            (Some("{\"id\": [1, -2.5e3]}"), "{\"crs\":{\"id\": [1, -2.5e3]}}"),
+            (Some("{\"a\":1},\"x\":{}"), "{\"crs\":\"{\\\"a\\\":1},\\\"x\\\":{}\"}"),
         ] {
             let extension = Extension::geometry(crs, &key_values);
             assert_eq!(extension.metadata.as_deref(), Some(expected), "{crs:?}");
         }
         let karney = Some(EdgeInterpolationAlgorithm::Karney);
         let extension = Extension::geography(Some("srid:0"), karney, &[]);
-        assert_eq!(
-            extension.metadata.as_deref(),
-            Some("{\"edges\":\"karney\"}")
-        );
+        assert_eq!(extension.metadata.as_deref(), Some("{\"edges\":\"karney\"}"));
     }
 
     #[test]
     fn json_objects() {
-        for text in [
-            "{}",
-            " { } ",
-            "{\"a\":{\"b\":[true,null,\"\\u00e9\\n\"]}}",
-            "{\"é\":0.5}",
-        ] {
+        for text in ["{}", " { } ", "{\"a\":{\"b\":[true,null,\"\\u00e9\\n\"]}}", "{\"é\":0.5}"] {
             assert!(is_json_object(text), "{text}");
         }
         for text in [

@@ -77,10 +77,7 @@ impl Hint {
             MessageHeader::Schema => message.header_as_schema()?,
             _ => return None,
         };
-        Some(Open {
-            schema,
-            budget: Cell::new(bytes.len()),
-        })
+        Some(Open { schema, budget: Cell::new(bytes.len()) })
     }
 }
 
@@ -90,16 +87,12 @@ const CONTINUATION: u32 = u32::MAX;
 impl Open<'_> {
     /// Metadata of the schema.
     pub(super) fn metadata(&self) -> HashMap<String, String> {
-        self.key_values(self.schema.custom_metadata())
-            .unwrap_or_default()
+        self.key_values(self.schema.custom_metadata()).unwrap_or_default()
     }
 
     /// The shape of the top-level field at `position` of the file, with what the hint knows better.
     pub(super) fn refine(&self, file: &Schema, position: usize, shape: Shape) -> Shape {
-        let hinted = self
-            .schema
-            .fields()
-            .filter(|fields| position < fields.len());
+        let hinted = self.schema.fields().filter(|fields| position < fields.len());
         match hinted.map(|fields| fields.get(position)) {
             Some(hinted) if hinted.name() == Some(shape.field.name()) => {
                 self.refine_node(file, hinted, shape)
@@ -126,9 +119,7 @@ impl Open<'_> {
         extension::keep_if_fitting(&mut metadata, &data_type);
         field.set_metadata(metadata);
         field.set_data_type(data_type);
-        let is_ordered = hinted
-            .dictionary()
-            .is_some_and(|dictionary| dictionary.isOrdered());
+        let is_ordered = hinted.dictionary().is_some_and(|dictionary| dictionary.isOrdered());
         if is_ordered && matches!(field.data_type(), DataType::Dictionary(..)) {
             *field = std::mem::replace(field, Field::new("", DataType::Null, true))
                 .with_dict_is_ordered(true);
@@ -183,9 +174,7 @@ impl Open<'_> {
                 let sorted = hinted.type_as_map()?.keysSorted();
                 let hinted_entries = only_child(hinted)?;
                 (hinted_entries.type_type() == ipc::Type::Struct_).then_some(())?;
-                let fields = hinted_entries
-                    .children()
-                    .filter(|fields| fields.len() == 2)?;
+                let fields = hinted_entries.children().filter(|fields| fields.len() == 2)?;
                 let Kind::Struct(pair) = &mut entries.kind else {
                     return None;
                 };
@@ -217,19 +206,14 @@ impl Open<'_> {
             Some(dictionary) => {
                 let value = Box::new(self.plain_type(hinted)?);
                 // Schema.fbs: a dictionary without index type has signed 32-bit indexes.
-                let index = dictionary
-                    .indexType()
-                    .map_or(Some(DataType::Int32), int_type)?;
+                let index = dictionary.indexType().map_or(Some(DataType::Int32), int_type)?;
                 DataType::Dictionary(Box::new(index), value)
             }
             None if hinted.type_type() == ipc::Type::RunEndEncoded => {
                 let children = hinted.children().filter(|children| children.len() == 2)?;
                 let (ends, values) = (children.get(0), children.get(1));
                 let ends_type = int_type(ends.type_as_int()?)?;
-                if !matches!(
-                    ends_type,
-                    DataType::Int16 | DataType::Int32 | DataType::Int64
-                ) {
+                if !matches!(ends_type, DataType::Int16 | DataType::Int32 | DataType::Int64) {
                     return None;
                 }
                 let values_type = self.plain_type(values)?;
@@ -336,10 +320,7 @@ impl Open<'_> {
     ) -> Option<HashMap<String, String>> {
         let entries = entries?.into_iter();
         let copy = |entry: ipc::KeyValue<'b>| {
-            Some((
-                self.text(entry.key()?)?.to_owned(),
-                self.text(entry.value()?)?.to_owned(),
-            ))
+            Some((self.text(entry.key()?)?.to_owned(), self.text(entry.value()?)?.to_owned()))
         };
         entries.map(copy).collect()
     }
@@ -371,10 +352,7 @@ fn plain(data_type: &DataType) -> &DataType {
 }
 
 fn only_child(field: ipc::Field<'_>) -> Option<ipc::Field<'_>> {
-    field
-        .children()
-        .filter(|children| children.len() == 1)
-        .map(|children| children.get(0))
+    field.children().filter(|children| children.len() == 1).map(|children| children.get(0))
 }
 
 fn list_type(hinted: ipc::Field<'_>, item: &FieldRef) -> Option<DataType> {
@@ -407,9 +385,7 @@ fn int_type(int: ipc::Int<'_>) -> Option<DataType> {
 }
 
 fn decimal_type(decimal: ipc::Decimal<'_>) -> Option<DataType> {
-    let precision = u8::try_from(decimal.precision())
-        .ok()
-        .filter(|&precision| precision > 0)?;
+    let precision = u8::try_from(decimal.precision()).ok().filter(|&precision| precision > 0)?;
     let scale = i8::try_from(decimal.scale()).ok()?;
     Some(match (decimal.bitWidth(), precision) {
         (32, ..=9) => DataType::Decimal32(precision, scale),
@@ -432,11 +408,8 @@ fn time_unit(unit: ipc::TimeUnit) -> Option<TimeUnit> {
 
 /// Replaces `shape` by what `refine` makes of it.
 fn take_mut(shape: &mut Shape, refine: impl FnOnce(Shape) -> Shape) {
-    let taken = Shape {
-        field: Arc::clone(&shape.field),
-        levels: shape.levels,
-        kind: Kind::Missing,
-    };
+    let taken =
+        Shape { field: Arc::clone(&shape.field), levels: shape.levels, kind: Kind::Missing };
     *shape = refine(std::mem::replace(shape, taken));
 }
 

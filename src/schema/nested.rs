@@ -104,25 +104,18 @@ fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
 fn list(g: Node<'_>) -> Option<Group<'_>> {
     let repeated = repeated_child(g)?;
     let rule = LIST_RULES.iter().find(|rule| (rule.holds)(g, repeated))?;
-    Some(Group::List(List {
-        repeated,
-        element: rule.element,
-    }))
+    Some(Group::List(List { repeated, element: rule.element }))
 }
 
 /// Positions decide, not names: the first child is the key, the second the value. Without a value the map is a set, and reads
 /// as the list of its keys. An OPTIONAL key is against the rules, but Presto and Athena wrote such.
 fn map(g: Node<'_>) -> Option<Group<'_>> {
     let entries = repeated_child(g)?;
-    let mut fields = entries
-        .children()
-        .filter(|field| !field.leaves().is_empty());
+    let mut fields = entries.children().filter(|field| !field.leaves().is_empty());
     match (fields.next(), fields.next(), fields.next()) {
-        (Some(key), Some(value), None) if !is_repeated(key) => Some(Group::Map(Map {
-            entries,
-            key,
-            value,
-        })),
+        (Some(key), Some(value), None) if !is_repeated(key) => {
+            Some(Group::Map(Map { entries, key, value }))
+        }
         (Some(_), None, None) => list(g),
         _ => None,
     }

@@ -128,10 +128,7 @@ impl Schema {
                 leaves.push(index);
                 leaves_before += 1;
             } else {
-                open.push(Open {
-                    node: index,
-                    waits_for: child_count(element)?,
-                });
+                open.push(Open { node: index, waits_for: child_count(element)? });
             }
             links.push(link);
             while let Some(group) = open.pop_if(|group| group.waits_for == 0) {
@@ -141,21 +138,13 @@ impl Schema {
             }
         }
         if let Some(group) = open.last() {
-            let name = elements
-                .get(group.node as usize)
-                .map_or("", |element| &element.name);
+            let name = elements.get(group.node as usize).map_or("", |element| &element.name);
             return Err(malformed(format_args!(
                 "the schema ends early: group {name:?} lacks {} of its children",
                 group.waits_for
             )));
         }
-        Ok(Self {
-            elements,
-            links,
-            fields,
-            leaves,
-            names: OnceLock::new(),
-        })
+        Ok(Self { elements, links, fields, leaves, names: OnceLock::new() })
     }
 
     /// The node above all fields.
@@ -189,9 +178,7 @@ impl Schema {
     pub fn field_named(&self, name: &str) -> Named {
         let names = self.names.get_or_init(|| Names::new(self));
         let hash = names.state.hash_one(name);
-        let found = names
-            .table
-            .find(hash, |&field| self.field_name(field) == name);
+        let found = names.table.find(hash, |&field| self.field_name(field) == name);
         match found {
             None => Named::None,
             Some(&field) if names.repeated.binary_search(&field).is_ok() => {
@@ -215,7 +202,8 @@ impl Schema {
         let node = self.leaf_node(index)?;
         node.check_levels()?;
         let physical = node.physical()?;
-        let Annotation { logical, ordered } = annotation::in_force(node.element(), physical);
+        let Annotation { logical, ordered } = annotation::in_force(node.element(), physical)
+            .map_err(|e| e.at_column(node.path().dotted()))?;
         Ok(Leaf {
             index,
             path: node.path(),
@@ -245,10 +233,7 @@ impl Schema {
     }
 
     fn node(&self, index: u32) -> Node<'_> {
-        Node {
-            schema: self,
-            index,
-        }
+        Node { schema: self, index }
     }
 
     fn field_name(&self, field: u32) -> &str {
@@ -288,11 +273,7 @@ impl Names {
             }
         }
         repeated.sort_unstable();
-        Self {
-            state,
-            table,
-            repeated,
-        }
+        Self { state, table, repeated }
     }
 }
 
@@ -325,12 +306,7 @@ impl Link {
 
 /// Whether an element below the root is a leaf, with what a leaf needs.
 fn is_leaf(element: &SchemaElement) -> Result<bool> {
-    let SchemaElement {
-        r#type,
-        num_children,
-        name,
-        ..
-    } = element;
+    let SchemaElement { r#type, num_children, name, .. } = element;
     match (r#type, num_children) {
         // Some writers give leaves a child count of 0, others give groups a type.
         (Some(Type::FixedLenByteArray), None | Some(0)) => match element.type_length {
@@ -457,9 +433,7 @@ impl<'a> Node<'a> {
             Some(Type::ByteArray) => Physical::ByteArray,
             Some(Type::FixedLenByteArray) => {
                 // Checked when the schema was parsed.
-                let length = element
-                    .type_length
-                    .and_then(|length| usize::try_from(length).ok());
+                let length = element.type_length.and_then(|length| usize::try_from(length).ok());
                 Physical::FixedLenByteArray(length.unwrap_or(0))
             }
             Some(Type::Unknown(number)) => {
@@ -470,10 +444,7 @@ impl<'a> Node<'a> {
                 .at_column(self.path().dotted()));
             }
             None => {
-                return Err(Error::usage(format_args!(
-                    "{} is not a column",
-                    self.path()
-                )));
+                return Err(Error::usage(format_args!("{} is not a column", self.path())));
             }
         };
         Ok(known)
@@ -496,11 +467,7 @@ impl<'a> Node<'a> {
 
     /// The nodes directly below, in order.
     pub fn children(self) -> Children<'a> {
-        Children {
-            schema: self.schema,
-            next: self.index + 1,
-            end: self.link().end,
-        }
+        Children { schema: self.schema, next: self.index + 1, end: self.link().end }
     }
 
     /// The indexes of the leaves at and below the node.
@@ -583,10 +550,7 @@ mod tests {
 
     /// A group that claims this many children.
     fn claims(name: &str, children: i32) -> SchemaElement {
-        SchemaElement {
-            num_children: Some(children),
-            ..samples::element(name)
-        }
+        SchemaElement { num_children: Some(children), ..samples::element(name) }
     }
 
     fn leaf(name: &str) -> SchemaElement {
@@ -649,30 +613,18 @@ mod tests {
         // A leaf that says 0 children, a group that also has a type, groups without children.
         let elements = vec![
             claims("root", 4),
-            SchemaElement {
-                num_children: Some(0),
-                ..leaf("a")
-            },
-            SchemaElement {
-                num_children: Some(1),
-                ..leaf("g")
-            },
+            SchemaElement { num_children: Some(0), ..leaf("a") },
+            SchemaElement { num_children: Some(1), ..leaf("g") },
             leaf("b"),
             claims("empty", 0),
-            SchemaElement {
-                repetition_type: None,
-                ..leaf("")
-            },
+            SchemaElement { repetition_type: None, ..leaf("") },
         ];
         let schema = parse(elements).unwrap();
         let names: Vec<_> = schema.fields().map(Node::name).collect();
         assert_eq!(names, ["a", "g", "empty", ""]);
         assert_eq!(schema.leaves_len(), 3);
         assert_eq!(schema.field(2).unwrap().leaves(), 2..2);
-        assert!(
-            !schema.leaf(2).unwrap().nullable,
-            "no repetition is REQUIRED"
-        );
+        assert!(!schema.leaf(2).unwrap().nullable, "no repetition is REQUIRED");
 
         let root_only = parse(vec![samples::element("root")]).unwrap();
         assert_eq!((root_only.fields_len(), root_only.leaves_len()), (0, 0));
@@ -695,13 +647,7 @@ mod tests {
             vec![samples::element("root"), leaf("a")],
             vec![claims("root", -1)],
             vec![claims("root", 1), claims("g", -1)],
-            vec![
-                claims("root", 1),
-                SchemaElement {
-                    num_children: Some(-1),
-                    ..leaf("a")
-                },
-            ],
+            vec![claims("root", 1), SchemaElement { num_children: Some(-1), ..leaf("a") }],
             vec![claims("root", 1), claims("g", 2), leaf("a")],
             vec![claims("root", 1), samples::element("neither")],
             vec![claims("root", 1), fixed(None)],
@@ -709,11 +655,7 @@ mod tests {
         ];
         for elements in broken {
             let error = parse(elements.clone()).unwrap_err();
-            assert_eq!(
-                error.kind(),
-                ErrorKind::Malformed(Spec::Schema),
-                "{elements:?}"
-            );
+            assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Schema), "{elements:?}");
         }
         parse(vec![claims("root", 1), fixed(Some(0))]).unwrap();
     }
@@ -725,33 +667,18 @@ mod tests {
             elements.push(leaf("a"));
             parse(elements)
         };
-        assert_eq!(
-            nested(512).unwrap().leaf(0).unwrap().path.names().len(),
-            512
-        );
+        assert_eq!(nested(512).unwrap().leaf(0).unwrap().path.names().len(), 512);
         for depth in [513, 100_000] {
             let error = nested(depth).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
         }
-        let limits = Limits {
-            nesting: usize::MAX,
-            ..Limits::default()
-        };
+        let limits = Limits { nesting: usize::MAX, ..Limits::default() };
         let mut elements = vec![claims("g", 1)];
-        elements.resize(
-            70_000,
-            SchemaElement {
-                repetition_type: Some(Optional),
-                ..claims("g", 1)
-            },
-        );
+        elements
+            .resize(70_000, SchemaElement { repetition_type: Some(Optional), ..claims("g", 1) });
         elements.push(leaf("a"));
         let error = Schema::parse(elements, &limits).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::Limit(LimitKind::Nesting),
-            "levels are 16 bits wide"
-        );
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting), "levels are 16 bits wide");
     }
 
     #[test]
@@ -760,26 +687,14 @@ mod tests {
         let schema = parse(vec![
             claims("root", 3),
             leaf("a"),
-            SchemaElement {
-                r#type: Some(Type::Unknown(-7)),
-                ..leaf("b")
-            },
-            SchemaElement {
-                repetition_type: Some(unknown),
-                ..claims("g", 1)
-            },
+            SchemaElement { r#type: Some(Type::Unknown(-7)), ..leaf("b") },
+            SchemaElement { repetition_type: Some(unknown), ..claims("g", 1) },
             leaf("c"),
         ])
         .unwrap();
         schema.leaf(0).unwrap();
-        assert_eq!(
-            schema.leaf(1).unwrap_err().kind(),
-            ErrorKind::Unsupported("physical type")
-        );
-        assert_eq!(
-            schema.leaf(2).unwrap_err().kind(),
-            ErrorKind::Unsupported("repetition type")
-        );
+        assert_eq!(schema.leaf(1).unwrap_err().kind(), ErrorKind::Unsupported("physical type"));
+        assert_eq!(schema.leaf(2).unwrap_err().kind(), ErrorKind::Unsupported("repetition type"));
     }
 
     #[test]
@@ -823,21 +738,10 @@ mod tests {
                 reached += 1;
                 leaves += usize::from(node.is_leaf());
                 stack.extend(node.children());
-                let below = node
-                    .children()
-                    .map(|child| child.leaves().len())
-                    .sum::<usize>();
-                assert_eq!(
-                    node.leaves().len(),
-                    below + usize::from(node.is_leaf()),
-                    "{seed}"
-                );
+                let below = node.children().map(|child| child.leaves().len()).sum::<usize>();
+                assert_eq!(node.leaves().len(), below + usize::from(node.is_leaf()), "{seed}");
             }
-            assert_eq!(
-                (reached, leaves),
-                (elements.len(), schema.leaves_len()),
-                "seed {seed}"
-            );
+            assert_eq!((reached, leaves), (elements.len(), schema.leaves_len()), "seed {seed}");
             for index in 0..leaves {
                 let _ = schema.leaf(index);
             }
@@ -846,11 +750,7 @@ mod tests {
 
     #[test]
     fn list_levels() {
-        let schema = schema([list(
-            Optional,
-            "a",
-            col(Optional, Physical::Int32, "element"),
-        )]);
+        let schema = schema([list(Optional, "a", col(Optional, Physical::Int32, "element"))]);
         let leaf = schema.leaf(0).unwrap();
         assert_eq!((leaf.max_def, leaf.max_rep), (3, 1));
         assert_eq!(leaf.path.dotted(), "a.list.element");

@@ -178,9 +178,7 @@ impl Schema {
         }
         let mut node = self.root();
         for position in path {
-            node = node
-                .child(position)
-                .expect("the path was found in this schema");
+            node = node.child(position).expect("the path was found in this schema");
         }
         Ok(node)
     }
@@ -224,10 +222,7 @@ impl Picks {
             Entry::Occupied(slot) => *slot.get(),
             Entry::Vacant(vacant) => {
                 let slot = *vacant.insert(self.list.len());
-                self.list.push(Pick {
-                    position,
-                    inner: (!whole).then(Self::default),
-                });
+                self.list.push(Pick { position, inner: (!whole).then(Self::default) });
                 slot
             }
         };
@@ -388,25 +383,20 @@ fn unambiguous<T: Tree>(group: T, name: &str) -> Result<Option<usize>> {
     match group.named(name) {
         Named::None => Ok(None),
         Named::One(position) => Ok(Some(position)),
-        Named::Several(_) => Err(Error::usage(format_args!(
-            "several fields are named {name:?}; choose by index"
-        ))),
+        Named::Several(_) => {
+            Err(Error::usage(format_args!("several fields are named {name:?}; choose by index")))
+        }
     }
 }
 
 /// The error for a name that stands for nothing, with the names that look like it.
 #[cold]
 fn unknown<T: Tree>(name: &str, root: T) -> Error {
-    let mut near: Vec<(usize, String)> = root
-        .names()
-        .filter_map(|other| Some((distance(name, &other)?, other)))
-        .collect();
+    let mut near: Vec<(usize, String)> =
+        root.names().filter_map(|other| Some((distance(name, &other)?, other))).collect();
     near.sort();
     near.truncate(NEAR_MISSES);
-    let names: Vec<String> = near
-        .into_iter()
-        .map(|(_, name)| format!("{name:?}"))
-        .collect();
+    let names: Vec<String> = near.into_iter().map(|(_, name)| format!("{name:?}")).collect();
     if names.is_empty() {
         Error::usage(format_args!("there is no field {name:?}"))
     } else {

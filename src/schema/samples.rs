@@ -12,11 +12,7 @@ pub(super) fn leaf(name: &str, physical: Physical) -> SchemaElement {
         Physical::FixedLenByteArray(length) => Some(length as i32),
         _ => None,
     };
-    SchemaElement {
-        r#type: Some(physical.format_type()),
-        type_length,
-        ..element(name)
-    }
+    SchemaElement { r#type: Some(physical.format_type()), type_length, ..element(name) }
 }
 
 /// A REQUIRED element with nothing but a name.
@@ -34,10 +30,7 @@ pub(super) struct Tree(Vec<SchemaElement>);
 
 /// A leaf.
 pub(super) fn col(repetition: FieldRepetitionType, physical: Physical, name: &str) -> Tree {
-    Tree(vec![SchemaElement {
-        repetition_type: Some(repetition),
-        ..leaf(name, physical)
-    }])
+    Tree(vec![SchemaElement { repetition_type: Some(repetition), ..leaf(name, physical) }])
 }
 
 /// A group.
@@ -46,10 +39,7 @@ pub(super) fn group(
     name: &str,
     children: impl IntoIterator<Item = Tree>,
 ) -> Tree {
-    let mut elements = vec![SchemaElement {
-        repetition_type: Some(repetition),
-        ..element(name)
-    }];
+    let mut elements = vec![SchemaElement { repetition_type: Some(repetition), ..element(name) }];
     let mut count = 0;
     for child in children {
         count += 1;
@@ -66,12 +56,7 @@ pub(super) fn list(repetition: FieldRepetitionType, name: &str, element: Tree) -
 
 /// A map.
 pub(super) fn map(repetition: FieldRepetitionType, name: &str, key: Tree, value: Tree) -> Tree {
-    group(
-        repetition,
-        name,
-        [group(Repeated, "key_value", [key, value])],
-    )
-    .logical(LogicalType::Map)
+    group(repetition, name, [group(Repeated, "key_value", [key, value])]).logical(LogicalType::Map)
 }
 
 impl Tree {
@@ -112,11 +97,7 @@ pub(super) fn drawn(shape: &Shape) -> String {
             format!("{{{}}}", children.join(", "))
         }
         Kind::List { item, element, rep } => format!("list {element}@{rep} <{}>", drawn(item)),
-        Kind::Map {
-            entries,
-            element,
-            rep,
-        } => format!("map {element}@{rep} <{}>", drawn(entries)),
+        Kind::Map { entries, element, rep } => format!("map {element}@{rep} <{}>", drawn(entries)),
         Kind::Missing => format!("{} missing", shape.field.data_type()),
     };
     format!("{}{mark} {slot}/{present}/{rep} {what}", shape.field.name())

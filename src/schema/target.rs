@@ -36,11 +36,7 @@ pub(super) fn to_target(
         }
     };
     let by = mapper.options.match_by;
-    let mut bend = Bend {
-        file,
-        by,
-        path: Vec::new(),
-    };
+    let mut bend = Bend { file, by, path: Vec::new() };
     let ids = match by {
         MatchBy::Name => HashMap::new(),
         MatchBy::FieldId => ids_of_fields(file),
@@ -106,11 +102,7 @@ impl Bend<'_> {
                 wanted.data_type()
             )));
         }
-        let Shape {
-            field,
-            levels,
-            kind,
-        } = shape;
+        let Shape { field, levels, kind } = shape;
         let kind = match (kind, wanted.data_type()) {
             (Kind::Leaf { leaf }, to) if field.data_type() == to => Kind::Leaf { leaf },
             (Kind::Leaf { leaf }, to) => {
@@ -148,31 +140,16 @@ impl Bend<'_> {
                 }
                 Kind::List { item, element, rep }
             }
-            (
-                Kind::Map {
-                    entries,
-                    element,
-                    rep,
-                },
-                DataType::Map(to, _),
-            ) => {
+            (Kind::Map { entries, element, rep }, DataType::Map(to, _)) => {
                 let entries = Box::new(self.entries(*entries, to)?);
                 if !reads_leaf(&entries) {
                     return Err(self.without_columns());
                 }
-                Kind::Map {
-                    entries,
-                    element,
-                    rep,
-                }
+                Kind::Map { entries, element, rep }
             }
             (_, to) => return Err(self.no_way(field.data_type(), to)),
         };
-        Ok(Shape {
-            field: Arc::clone(wanted),
-            levels,
-            kind,
-        })
+        Ok(Shape { field: Arc::clone(wanted), levels, kind })
     }
 
     /// The fields of a struct: each finds its own among `children`, or is missing.
@@ -208,27 +185,16 @@ impl Bend<'_> {
 
     /// The struct of key and value of a map: by position, whatever the names.
     fn entries(&mut self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
-        let Shape {
-            levels,
-            kind,
-            field,
-        } = shape;
+        let Shape { levels, kind, field } = shape;
         let (Kind::Struct(pair), DataType::Struct(to)) = (kind, wanted.data_type()) else {
             return Err(self.no_way(field.data_type(), wanted.data_type()));
         };
         if to.len() != pair.len() {
             return Err(self.no_way(field.data_type(), wanted.data_type()));
         }
-        let pair = pair
-            .into_iter()
-            .zip(to)
-            .map(|(child, to)| self.field(child, to));
+        let pair = pair.into_iter().zip(to).map(|(child, to)| self.field(child, to));
         let pair = pair.collect::<Result<Vec<_>>>()?;
-        Ok(Shape {
-            field: Arc::clone(wanted),
-            levels,
-            kind: Kind::Struct(pair),
-        })
+        Ok(Shape { field: Arc::clone(wanted), levels, kind: Kind::Struct(pair) })
     }
 
     /// A field that the file does not have, in a group with these levels.
@@ -240,11 +206,7 @@ impl Bend<'_> {
                 wanted.data_type()
             )));
         }
-        Ok(Shape {
-            field: Arc::clone(wanted),
-            levels,
-            kind: Kind::Missing,
-        })
+        Ok(Shape { field: Arc::clone(wanted), levels, kind: Kind::Missing })
     }
 
     fn no_way(&self, from: impl std::fmt::Display, to: &DataType) -> Error {
@@ -255,10 +217,7 @@ impl Bend<'_> {
     }
 
     fn ambiguous(&self, wanted: &Field) -> Error {
-        Error::usage(format_args!(
-            "the file has several columns {}",
-            self.dotted_with(wanted)
-        ))
+        Error::usage(format_args!("the file has several columns {}", self.dotted_with(wanted)))
     }
 
     fn without_columns(&self) -> Error {
@@ -277,9 +236,7 @@ impl Bend<'_> {
 
     fn dotted_with(&self, field: &Field) -> String {
         let names = self.path.iter().map(|name| Cow::Borrowed(name.as_str()));
-        let names: Vec<_> = names
-            .chain([Cow::Borrowed(field.name().as_str())])
-            .collect();
+        let names: Vec<_> = names.chain([Cow::Borrowed(field.name().as_str())]).collect();
         names.join(".")
     }
 }
@@ -295,9 +252,7 @@ fn reads_leaf(shape: &Shape) -> bool {
 
 /// The fields of `fields` that are picked. A map keeps its key, and its value if nothing of it was named.
 fn prune(fields: &Fields, picks: &Picks) -> Fields {
-    let picked = picks
-        .iter()
-        .filter_map(|pick| Some((fields.get(pick.position)?, &pick.inner)));
+    let picked = picks.iter().filter_map(|pick| Some((fields.get(pick.position)?, &pick.inner)));
     picked
         .map(|(field, inner)| match inner {
             None => Arc::clone(field),
@@ -336,9 +291,7 @@ fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
             _ => Arc::clone(field),
         }
     });
-    entries
-        .clone()
-        .with_data_type(DataType::Struct(pair.collect()))
+    entries.clone().with_data_type(DataType::Struct(pair.collect()))
 }
 
 /// A node of a target, as names are looked up in it.
@@ -380,10 +333,7 @@ impl Tree for Target<'_> {
     }
 
     fn named(self, name: &str) -> Named {
-        Named::among(
-            self.fields().iter().map(|field| field.name().as_str()),
-            name,
-        )
+        Named::among(self.fields().iter().map(|field| field.name().as_str()), name)
     }
 
     fn names(self) -> impl Iterator<Item = String> {

@@ -176,15 +176,8 @@ impl fmt::Display for AnnotationOf<'_> {
         match (&self.0.logical_type, self.0.converted_type) {
             (Some(logical), _) => write!(f, " ({})", Logical(logical)),
             (None, Some(ConvertedType::Decimal)) => {
-                let SchemaElement {
-                    precision, scale, ..
-                } = self.0;
-                write!(
-                    f,
-                    " (DECIMAL({},{}))",
-                    precision.unwrap_or(0),
-                    scale.unwrap_or(0)
-                )
+                let SchemaElement { precision, scale, .. } = self.0;
+                write!(f, " (DECIMAL({},{}))", precision.unwrap_or(0), scale.unwrap_or(0))
             }
             (None, Some(converted)) => write!(f, " ({converted})"),
             (None, None) => Ok(()),
@@ -257,24 +250,15 @@ mod tests {
 
     fn file() -> Schema {
         let unit = TimeUnit::Micros;
-        let stamp = TimestampType {
-            is_adjusted_to_utc: true,
-            unit,
-        };
-        let byte = IntType {
-            bit_width: 8,
-            is_signed: false,
-        };
+        let stamp = TimestampType { is_adjusted_to_utc: true, unit };
+        let byte = IntType { bit_width: 8, is_signed: false };
         schema([
             col(Required, Physical::Int64, "id").id(1),
             col(Optional, Physical::Int64, "ts").logical(LogicalType::Timestamp(stamp)),
             col(Optional, Physical::FixedLenByteArray(16), "u").logical(LogicalType::Uuid),
             col(Optional, Physical::Int32, "b").logical(LogicalType::Integer(byte)),
             list(Optional, "tags", {
-                let decimal = DecimalType {
-                    scale: 2,
-                    precision: 9,
-                };
+                let decimal = DecimalType { scale: 2, precision: 9 };
                 col(Optional, Physical::Int32, "element").logical(LogicalType::Decimal(decimal))
             }),
             group(

@@ -165,28 +165,18 @@ pub fn to_arrow(
     projection: &Projection,
     options: &ArrowOptions,
 ) -> Result<Mapping> {
-    let mapper = Mapper {
-        options,
-        key_values,
-    };
+    let mapper = Mapper { options, key_values };
     if let Some(target) = &options.target {
         return target::to_target(schema, &mapper, projection, target);
     }
-    let hint = if options.hint {
-        Hint::find(key_values)
-    } else {
-        None
-    };
+    let hint = if options.hint { Hint::find(key_values) } else { None };
     let hint = hint.as_ref().and_then(Hint::open);
     let shapes = mapper.fields(schema, projection, |position, shape| match &hint {
         Some(hint) => hint.refine(schema, position, shape),
         None => shape,
     })?;
     let shapes = refine_by_options(schema, shapes, options)?;
-    let fields: Fields = shapes
-        .iter()
-        .map(|shape| Arc::clone(&shape.field))
-        .collect();
+    let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
     let mut metadata = hint.map(|hint| hint.metadata()).unwrap_or_default();
     // A key without a value is not the same as one with an empty value, and Arrow can only say the latter.
     let present = key_values.iter().filter(|entry| entry.key != hint::KEY);
@@ -212,18 +202,11 @@ struct Outer {
 
 impl Outer {
     fn element_of(repeated: Node<'_>) -> Self {
-        Self {
-            slot: repeated.max_def(),
-            rep: repeated.max_rep(),
-        }
+        Self { slot: repeated.max_def(), rep: repeated.max_rep() }
     }
 
     fn levels(self, present: u16) -> Levels {
-        Levels {
-            slot: self.slot,
-            present,
-            rep: self.rep,
-        }
+        Levels { slot: self.slot, present, rep: self.rep }
     }
 }
 
@@ -248,9 +231,7 @@ impl Mapper<'_> {
             None => {
                 let fields = schema.fields().enumerate();
                 let fields = fields.filter(|(_, node)| has_columns(*node));
-                fields
-                    .map(|(position, node)| map(position, node, None))
-                    .collect()
+                fields.map(|(position, node)| map(position, node, None)).collect()
             }
             Some(picks) => picks
                 .iter()
@@ -278,11 +259,7 @@ impl Mapper<'_> {
                 Ok(Shape {
                     field: self.named(node, data_type, Nullable::No, None),
                     levels: outer.levels(element.saturating_sub(1)),
-                    kind: Kind::List {
-                        item: Box::new(item),
-                        element,
-                        rep: node.max_rep(),
-                    },
+                    kind: Kind::List { item: Box::new(item), element, rep: node.max_rep() },
                 })
             }
         }
@@ -313,15 +290,7 @@ impl Mapper<'_> {
                 };
                 let (element, rep) = (outer.slot, outer.rep);
                 let data_type = DataType::List(Arc::clone(&item.field));
-                (
-                    data_type,
-                    Kind::List {
-                        item: Box::new(item),
-                        element,
-                        rep,
-                    },
-                    None,
-                )
+                (data_type, Kind::List { item: Box::new(item), element, rep }, None)
             }
             Group::Map(map) => {
                 let outer = Outer::element_of(map.entries);
@@ -340,15 +309,7 @@ impl Mapper<'_> {
                 };
                 let (element, rep) = (outer.slot, outer.rep);
                 let data_type = DataType::Map(Arc::clone(&entries.field), false);
-                (
-                    data_type,
-                    Kind::Map {
-                        entries: Box::new(entries),
-                        element,
-                        rep,
-                    },
-                    None,
-                )
+                (data_type, Kind::Map { entries: Box::new(entries), element, rep }, None)
             }
             found => {
                 let children = self.children(node, inner, outer)?;
@@ -373,9 +334,7 @@ impl Mapper<'_> {
     fn children(&self, group: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Vec<Shape>> {
         let Some(picks) = inner else {
             let children = group.children().filter(|child| has_columns(*child));
-            return children
-                .map(|child| self.field(child, None, outer))
-                .collect();
+            return children.map(|child| self.field(child, None, outer)).collect();
         };
         let children: Vec<Node<'_>> = group.children().collect();
         picks
@@ -390,9 +349,7 @@ impl Mapper<'_> {
         Ok(Shape {
             field: self.named(node, data_type, nullable, extension.map(Marker::Extension)),
             levels: outer.levels(node.max_def()),
-            kind: Kind::Leaf {
-                leaf: node.leaves().start,
-            },
+            kind: Kind::Leaf { leaf: node.leaves().start },
         })
     }
 
@@ -400,7 +357,8 @@ impl Mapper<'_> {
     fn natural_type(&self, leaf: Node<'_>) -> Result<(DataType, Option<Extension>)> {
         use crate::format::TimeUnit as Unit;
         let physical = leaf.physical()?;
-        let Annotation { logical, .. } = annotation::in_force(leaf.element(), physical);
+        let Annotation { logical, .. } = annotation::in_force(leaf.element(), physical)
+            .map_err(|e| e.at_column(leaf.path().dotted()))?;
         let Some(logical) = logical.as_deref() else {
             return Ok((self.physical_type(leaf, physical)?, None));
         };
@@ -413,19 +371,12 @@ impl Mapper<'_> {
             }
             LogicalType::Bson => DataType::Binary,
             LogicalType::Geometry(geometry) => {
-                extension = Some(Extension::geometry(
-                    geometry.crs.as_deref(),
-                    self.key_values,
-                ));
+                extension = Some(Extension::geometry(geometry.crs.as_deref(), self.key_values));
                 DataType::Binary
             }
             LogicalType::Geography(geography) => {
                 let crs = geography.crs.as_deref();
-                extension = Some(Extension::geography(
-                    crs,
-                    geography.algorithm,
-                    self.key_values,
-                ));
+                extension = Some(Extension::geography(crs, geography.algorithm, self.key_values));
                 DataType::Binary
             }
             LogicalType::Uuid => {
@@ -500,10 +451,8 @@ impl Mapper<'_> {
             Physical::FixedLenByteArray(length) => match i32::try_from(length) {
                 Ok(length) => DataType::FixedSizeBinary(length),
                 Err(_) => {
-                    return Err(
-                        Error::unsupported("value length", format_args!("{length} bytes"))
-                            .at_column(leaf.path().dotted()),
-                    );
+                    return Err(Error::unsupported("value length", format_args!("{length} bytes"))
+                        .at_column(leaf.path().dotted()));
                 }
             },
         })
@@ -524,7 +473,9 @@ impl Mapper<'_> {
         nullable: Nullable,
         marker: Option<Marker>,
     ) -> FieldRef {
-        let field = Field::new(node.name(), data_type, nullable == Nullable::Yes);
+        // Whatever the schema says: an array of nulls holds nothing else.
+        let nullable = nullable == Nullable::Yes || data_type == DataType::Null;
+        let field = Field::new(node.name(), data_type, nullable);
         let field_id = node.element().field_id;
         if field_id.is_none() && marker.is_none() {
             return Arc::new(field);
@@ -568,12 +519,7 @@ fn picked(node: Node<'_>) -> Result<Node<'_>> {
 }
 
 pub(super) fn struct_of(children: &[Shape]) -> DataType {
-    DataType::Struct(
-        children
-            .iter()
-            .map(|child| Arc::clone(&child.field))
-            .collect(),
-    )
+    DataType::Struct(children.iter().map(|child| Arc::clone(&child.field)).collect())
 }
 
 /// Applies `views` and `dictionaries`.
@@ -643,11 +589,7 @@ impl Kept {
         let mut kept = Self::default();
         for name in names {
             let node = schema.node_named(name)?;
-            let leaves = if node.is_leaf() {
-                &mut kept.leaves
-            } else {
-                &mut kept.in_groups
-            };
+            let leaves = if node.is_leaf() { &mut kept.leaves } else { &mut kept.in_groups };
             leaves.extend(node.leaves());
         }
         Ok(kept)

@@ -28,9 +28,7 @@ impl Bitmap {
     /// The bit at `i`; false beyond the end.
     #[inline]
     pub fn get(&self, i: usize) -> bool {
-        self.words
-            .get(i / 64)
-            .is_some_and(|word| word >> (i % 64) & 1 != 0)
+        self.words.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 != 0)
     }
 
     /// The 64 bits from `at` on, the first in the lowest; 0 beyond the end.
@@ -113,15 +111,9 @@ impl Bitmap {
 
     /// Moves the bits from `start` on to the set bits of `validity[first..first + slots]`; the others become 0.
     pub fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
-        let dense: Vec<u64> = (start..self.len)
-            .step_by(64)
-            .map(|at| self.word_at(at))
-            .collect();
+        let dense: Vec<u64> = (start..self.len).step_by(64).map(|at| self.word_at(at)).collect();
         self.truncate(start);
-        let dense = Self {
-            len: dense.len() * 64,
-            words: dense,
-        };
+        let dense = Self { len: dense.len() * 64, words: dense };
         let mut from = 0;
         for at in (0..slots).step_by(64) {
             let n = (slots - at).min(64);
@@ -230,10 +222,7 @@ mod tests {
                 assert_eq!(bits(&bitmap), naive, "seed {seed}");
                 let a = rng.usize(0..=naive.len());
                 let b = rng.usize(a..=naive.len());
-                assert_eq!(
-                    bitmap.count_ones(a..b),
-                    naive[a..b].iter().filter(|b| **b).count()
-                );
+                assert_eq!(bitmap.count_ones(a..b), naive[a..b].iter().filter(|b| **b).count());
             }
         }
     }

@@ -1,5 +1,7 @@
 //! From spans to the bytes and offsets, or the views, of an Arrow array of strings.
 
+use std::collections::TryReserveError;
+
 use crate::encoding::Span;
 
 /// Bytes copied at a time: most strings are shorter, so that one load and one store does.
@@ -7,20 +9,21 @@ const STEP: usize = 16;
 
 /// Appends the payload of every span, end to end.
 ///
+/// # Errors
+/// If there is no memory for it; nothing is appended then.
+///
 /// # Panics
 /// If a span reaches beyond `source`.
-pub fn append_payload(source: &[u8], spans: &[Span], out: &mut Vec<u8>) {
+pub fn append_payload(
+    source: &[u8],
+    spans: &[Span],
+    out: &mut Vec<u8>,
+) -> Result<(), TryReserveError> {
     let total: usize = spans.iter().map(|span| span.len as usize).sum();
-    let furthest = spans
-        .iter()
-        .map(|span| u64::from(span.start) + u64::from(span.len))
-        .max();
-    assert!(
-        furthest.unwrap_or(0) <= source.len() as u64,
-        "spans lie within their source"
-    );
+    let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
+    assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
     // The last copy may write up to a step beyond its value.
-    grow(out, total + STEP);
+    grow(out, total + STEP)?;
     let mut to = out.len();
     let target = out.as_mut_ptr();
     // The last start from which a whole step can be read.
@@ -41,6 +44,7 @@ pub fn append_payload(source: &[u8], spans: &[Span], out: &mut Vec<u8>) {
     }
     // SAFETY: the loop has written every byte from the old length up to `to`, and there is room for them.
     unsafe { out.set_len(to) };
+    Ok(())
 }
 
 /// Copies 16 bytes.
@@ -56,10 +60,11 @@ unsafe fn copy_step(from: *const u8, to: *mut u8) {
 }
 
 /// Makes room for `more` bytes, at least doubling, as one batch calls often.
-fn grow(out: &mut Vec<u8>, more: usize) {
+fn grow(out: &mut Vec<u8>, more: usize) -> Result<(), TryReserveError> {
     if out.capacity() - out.len() < more {
-        out.reserve(more.max(4096));
+        out.try_reserve(more.max(4096))?;
     }
+    Ok(())
 }
 
 /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, if one is beyond `i32::MAX`.
@@ -129,9 +134,7 @@ pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &m
             inline << 32 | u128::from(span.len)
         } else {
             let value = &source[start..start + len];
-            let prefix = value
-                .first_chunk::<4>()
-                .map_or(0, |prefix| u32::from_le_bytes(*prefix));
+            let prefix = value.first_chunk::<4>().map_or(0, |prefix| u32::from_le_bytes(*prefix));
             u128::from(span.len)
                 | u128::from(prefix) << 32
                 | u128::from(buffer) << 64
@@ -150,10 +153,7 @@ mod tests {
             .map(|_| {
                 let start = rng.usize(0..=len);
                 let most = (len - start).min(if rng.bool() { 12 } else { 60 });
-                Span {
-                    start: start as u32,
-                    len: rng.usize(0..=most) as u32,
-                }
+                Span { start: start as u32, len: rng.usize(0..=most) as u32 }
             })
             .collect()
     }
@@ -168,11 +168,8 @@ mod tests {
             let n = rng.usize(0..40);
             let spans = random_spans(&mut rng, len, n);
             let mut out = vec![1, 2, 3];
-            append_payload(&source, &spans, &mut out);
-            let expected: Vec<u8> = spans
-                .iter()
-                .flat_map(|s| s.slice(&source).to_vec())
-                .collect();
+            append_payload(&source, &spans, &mut out).unwrap();
+            let expected: Vec<u8> = spans.iter().flat_map(|s| s.slice(&source).to_vec()).collect();
             assert_eq!(out[..3], [1, 2, 3]);
             assert_eq!(out[3..], expected, "seed {seed}");
             let (mut narrow, mut wide) = (vec![5], vec![5]);
@@ -187,20 +184,8 @@ mod tests {
     #[test]
     fn offsets_that_overflow_append_nothing() {
         let mut offsets = vec![i32::MAX - 1];
-        assert_eq!(
-            append_offsets_i32(&[Span { start: 0, len: 2 }], &mut offsets),
-            None
-        );
-        assert_eq!(
-            append_offsets_i32(
-                &[Span {
-                    start: 0,
-                    len: u32::MAX
-                }],
-                &mut offsets
-            ),
-            None
-        );
+        assert_eq!(append_offsets_i32(&[Span { start: 0, len: 2 }], &mut offsets), None);
+        assert_eq!(append_offsets_i32(&[Span { start: 0, len: u32::MAX }], &mut offsets), None);
         assert_eq!(offsets.len(), 1);
         append_offsets_i32(&[Span { start: 0, len: 1 }], &mut offsets).unwrap();
         assert_eq!(offsets, [i32::MAX - 1, i32::MAX]);

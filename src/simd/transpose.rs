@@ -13,10 +13,7 @@ pub fn transpose<const K: usize>(
     n: usize,
     out: &mut Vec<[u8; K]>,
 ) {
-    assert!(
-        bytes.len() == len * K && first + n <= len,
-        "values lie within the streams"
-    );
+    assert!(bytes.len() == len * K && first + n <= len, "values lie within the streams");
     let mut streams = [&bytes[..0]; K];
     for (k, stream) in streams.iter_mut().enumerate() {
         *stream = &bytes[k * len + first..k * len + first + n];
@@ -56,10 +53,7 @@ pub fn transpose_any(
     n: usize,
     out: &mut Vec<u8>,
 ) {
-    assert!(
-        bytes.len() == len * width && first + n <= len,
-        "values lie within the streams"
-    );
+    assert!(bytes.len() == len * width && first + n <= len, "values lie within the streams");
     let start = out.len();
     out.resize(start + n * width, 0);
     let target = &mut out[start..];
@@ -81,12 +75,9 @@ mod tests {
 
     fn check<const K: usize>() {
         let len = 150;
-        let values: Vec<[u8; K]> = (0..len)
-            .map(|i| std::array::from_fn(|k| (i * 7 + k * 13) as u8))
-            .collect();
-        let streams: Vec<u8> = (0..K)
-            .flat_map(|k| values.iter().map(move |v| v[k]))
-            .collect();
+        let values: Vec<[u8; K]> =
+            (0..len).map(|i| std::array::from_fn(|k| (i * 7 + k * 13) as u8)).collect();
+        let streams: Vec<u8> = (0..K).flat_map(|k| values.iter().map(move |v| v[k])).collect();
         for (first, n) in [(0, 0), (0, len), (3, 31), (5, 32), (7, 100), (149, 1)] {
             let mut out = vec![[9; K]];
             transpose::<K>(&streams, len, first, n, &mut out);

@@ -45,11 +45,7 @@ enum Decoder {
 
 impl SpanDecoder {
     pub(super) fn new(physical: Physical, carries_prefix: bool) -> Self {
-        Self {
-            physical,
-            carries_prefix,
-            decoder: Decoder::Nothing,
-        }
+        Self { physical, carries_prefix, decoder: Decoder::Nothing }
     }
 
     pub(super) fn set_page(
@@ -77,12 +73,7 @@ impl SpanDecoder {
                             bytes.len(),
                         ));
                     }
-                    Decoder::Fixed {
-                        bytes,
-                        width,
-                        next: 0,
-                        left,
-                    }
+                    Decoder::Fixed { bytes, width, next: 0, left }
                 }
                 _ => {
                     let n = match count {
@@ -127,9 +118,7 @@ impl SpanDecoder {
             Decoder::Plain(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaBytes(decoder) => decoder.read_spans(n, room, out),
-            Decoder::Fixed {
-                width, next, left, ..
-            } => {
+            Decoder::Fixed { width, next, left, .. } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 let len = u32::try_from(*width).map_err(|_| no_page())?;
                 for _ in 0..n {
@@ -163,11 +152,7 @@ impl SpanDecoder {
 
     /// Bytes between two values in the buffer.
     fn gap(&self) -> usize {
-        if matches!(self.decoder, Decoder::Plain(_)) {
-            size_of::<u32>()
-        } else {
-            0
-        }
+        if matches!(self.decoder, Decoder::Plain(_)) { size_of::<u32>() } else { 0 }
     }
 
     pub(super) fn skip(&mut self, n: usize) -> Result<()> {
@@ -176,9 +161,7 @@ impl SpanDecoder {
             Decoder::DeltaLength(decoder) => decoder.skip(n),
             Decoder::DeltaBytes(decoder) => decoder.skip(n),
             Decoder::Dictionary(indices) => indices.skip(n),
-            Decoder::Fixed {
-                width, next, left, ..
-            } => {
+            Decoder::Fixed { width, next, left, .. } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 *next += n * *width;
                 Ok(())
@@ -296,18 +279,12 @@ impl<L: Layout> Column for BytesColumn<L> {
         let Payload::Shared(bytes) = decoder.payload()? else {
             return Err(no_page());
         };
-        let mut dictionary = Dictionary {
-            bytes: bytes.clone(),
-            spans,
-        };
+        let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
         if let Some(utf8) = self.utf8 {
             if let Some(lossy) =
                 checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.gap())?
             {
-                dictionary = Dictionary {
-                    bytes: lossy.bytes.into(),
-                    spans: lossy.spans,
-                };
+                dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
             }
         }
         self.layout.set_dictionary(&dictionary)?;
@@ -339,8 +316,7 @@ impl<L: Layout> Column for BytesColumn<L> {
             match lossy {
                 None => self.layout.append(payload, &self.spans, room)?,
                 Some(lossy) => {
-                    self.layout
-                        .append(Payload::Borrowed(&lossy.bytes), &lossy.spans, room)?
+                    self.layout.append(Payload::Borrowed(&lossy.bytes), &lossy.spans, room)?
                 }
             }
             left -= block;
@@ -396,10 +372,7 @@ fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], gap: usize) -> Result
             ))
         }
         Utf8::Lossy => {
-            let mut lossy = Lossy {
-                bytes: Vec::new(),
-                spans: Vec::with_capacity(spans.len()),
-            };
+            let mut lossy = Lossy { bytes: Vec::new(), spans: Vec::with_capacity(spans.len()) };
             for span in spans {
                 let text = String::from_utf8_lossy(span.slice(source));
                 let start = u32::try_from(lossy.bytes.len()).map_err(|_| too_long())?;
@@ -425,16 +398,12 @@ fn is_text(source: &[u8], spans: &[Span], gap: usize) -> bool {
         0 => {
             simdutf8::basic::from_utf8(stretch).is_ok()
                 && spans.iter().all(|span| {
-                    source
-                        .get(span.start as usize)
-                        .is_none_or(|&byte| !is_continuation(byte))
+                    source.get(span.start as usize).is_none_or(|&byte| !is_continuation(byte))
                 })
         }
         // Lengths below 128 are ASCII between the values: a character cannot reach across.
         _ if longest < 128 && simdutf8::basic::from_utf8(stretch).is_ok() => true,
-        _ => spans
-            .iter()
-            .all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
+        _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
     }
 }
 
@@ -454,11 +423,7 @@ fn too_long() -> Error {
 /// The payload of the spans, in bytes, if there is room for it.
 fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
-    if wanted > room as u64 {
-        Err(no_room(wanted, room))
-    } else {
-        Ok(wanted)
-    }
+    if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
 }
 
 /// Offsets into one buffer.
@@ -481,7 +446,9 @@ impl<O: trusted::Offset> Offsets<O> {
         self.begin();
         payload_len(spans, room.saturating_sub(self.values.len()))?;
         O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
-        kernels::append_payload(source, spans, &mut self.values);
+        kernels::append_payload(source, spans, &mut self.values).map_err(|e| {
+            Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}"))
+        })?;
         Ok(())
     }
 }
@@ -591,17 +558,12 @@ impl Views {
             if span.len > INLINE {
                 self.side.extend_from_slice(span.slice(source));
             }
-            let end = u32::try_from(self.side.len())
-                .ok()
-                .filter(|end| i32::try_from(*end).is_ok());
+            let end = u32::try_from(self.side.len()).ok().filter(|end| i32::try_from(*end).is_ok());
             if end.is_none() {
                 return Err(too_long());
             }
             let base = u32::try_from(start).map_err(|_| too_long())?;
-            let here = Span {
-                start: 0,
-                len: span.len,
-            };
+            let here = Span { start: 0, len: span.len };
             kernels::make_views(span.slice(source), &[here], index, base, &mut self.views);
         }
         Ok(())

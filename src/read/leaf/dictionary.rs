@@ -45,9 +45,7 @@ pub(super) fn dictionary_column(
         DataType::UInt32 => of::<types::UInt32Type>(value, values),
         DataType::UInt64 => of::<types::UInt64Type>(value, values),
         other => {
-            return Err(Error::usage(format_args!(
-                "{other} cannot be the key of a dictionary"
-            )));
+            return Err(Error::usage(format_args!("{other} cannot be the key of a dictionary")));
         }
     })
 }
@@ -79,11 +77,7 @@ impl Coded {
         let n = page.values;
         self.values.set_dictionary(page)?;
         // The values in their order: what a page with the indices 0, 1, 2 … would decode to.
-        self.values.set_page(
-            Encoding::RleDictionary,
-            counting_indices(n),
-            Count::Exactly(n),
-        )?;
+        self.values.set_page(Encoding::RleDictionary, counting_indices(n), Count::Exactly(n))?;
         if n > 0 {
             self.values.read(n, usize::MAX)?;
         }
@@ -110,9 +104,7 @@ impl Coded {
     }
 
     fn entries(&self) -> usize {
-        self.dictionary
-            .as_ref()
-            .map_or(0, |dictionary| dictionary.len())
+        self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len())
     }
 
     /// Appends the index of each of the next `n` values.
@@ -229,11 +221,7 @@ where
             if K::Native::from_usize(highest).is_none() {
                 return Err(too_many(highest + 1));
             }
-            self.keys.extend(
-                self.indices
-                    .iter()
-                    .map(|&index| K::Native::usize_as(index as usize)),
-            );
+            self.keys.extend(self.indices.iter().map(|&index| K::Native::usize_as(index as usize)));
             left -= n;
         }
         Ok(())

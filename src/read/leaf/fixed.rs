@@ -25,20 +25,15 @@ pub(super) fn fixed_column(
     data_type: &DataType,
     carries_prefix: bool,
 ) -> Result<Box<dyn Column>> {
-    let column = Made {
-        physical,
-        data_type,
-        carries_prefix,
-    };
+    let column = Made { physical, data_type, carries_prefix };
     Ok(match conversion {
         Conversion::Int96(unit) => column.of(Int96 { unit }),
         Conversion::Decimal { exponent, to } => match to {
             Storage::I32 => column.of(Decimal::<i32>::new(exponent)?),
             Storage::I64 => column.of(Decimal::<i64>::new(exponent)?),
             Storage::I128 => column.of(Decimal::<i128>::new(exponent)?),
-            _ => column.of(Decimal256 {
-                factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)),
-            }),
+            _ => column
+                .of(Decimal256 { factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)) }),
         },
         Conversion::Float { to: Storage::F16 } => column.of(Half),
         Conversion::Float { to: Storage::F32 } => column.of(HalfTo32),
@@ -47,9 +42,7 @@ pub(super) fn fixed_column(
         Conversion::Interval(IntervalUnit::DayTime) => column.of(DayTime),
         Conversion::Interval(IntervalUnit::YearMonth) => column.of(YearMonth),
         _ => {
-            return Err(Error::usage(format_args!(
-                "{physical} cannot be read as {data_type}"
-            )));
+            return Err(Error::usage(format_args!("{physical} cannot be read as {data_type}")));
         }
     })
 }
@@ -117,9 +110,7 @@ impl FromBytes for Int96 {
             return Err(wrong_length("INT96", 12, bytes.len()));
         };
         let nanos = i64::from_le_bytes(*nanos);
-        let day = <[u8; 4]>::try_from(day)
-            .map(i32::from_le_bytes)
-            .unwrap_or_default();
+        let day = <[u8; 4]>::try_from(day).map(i32::from_le_bytes).unwrap_or_default();
         let per_second = match self.unit {
             TimeUnit::Second => 1,
             TimeUnit::Millisecond => 1_000,
@@ -172,20 +163,14 @@ decimal_int!(i32, i64, i128);
 
 impl<T: DecimalInt> Decimal<T> {
     fn new(exponent: u8) -> Result<Self> {
-        T::power_of_ten(exponent)
-            .map(|factor| Self { factor })
-            .ok_or_else(|| {
-                Error::usage(format_args!(
-                    "a decimal cannot be rescaled by 10^{exponent}"
-                ))
-            })
+        T::power_of_ten(exponent).map(|factor| Self { factor }).ok_or_else(|| {
+            Error::usage(format_args!("a decimal cannot be rescaled by 10^{exponent}"))
+        })
     }
 
     fn narrow(&self, value: i128) -> Result<T> {
         let value = T::try_from(value).ok();
-        value
-            .and_then(|value| value.checked_times(self.factor))
-            .ok_or_else(decimal_does_not_fit)
+        value.and_then(|value| value.checked_times(self.factor)).ok_or_else(decimal_does_not_fit)
     }
 }
 
@@ -211,9 +196,7 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
         }
         let keep = self.factor.is_one() && size_of::<T>() == 16;
         for end in (head + width..=bytes.len()).step_by(width) {
-            let Some(window) = bytes
-                .get(end - 16..end)
-                .and_then(|w| <[u8; 16]>::try_from(w).ok())
+            let Some(window) = bytes.get(end - 16..end).and_then(|w| <[u8; 16]>::try_from(w).ok())
             else {
                 return Err(decimal_does_not_fit());
             };
@@ -236,15 +219,12 @@ impl FromBytes for Decimal256 {
     type Out = i256;
 
     fn convert(&self, bytes: &[u8]) -> Result<i256> {
-        let value = be_bytes::<32>(bytes)
-            .map(i256::from_be_bytes)
-            .ok_or_else(decimal_does_not_fit)?;
+        let value =
+            be_bytes::<32>(bytes).map(i256::from_be_bytes).ok_or_else(decimal_does_not_fit)?;
         if self.factor == i256::ONE {
             return Ok(value);
         }
-        value
-            .checked_mul(self.factor)
-            .ok_or_else(decimal_does_not_fit)
+        value.checked_mul(self.factor).ok_or_else(decimal_does_not_fit)
     }
 }
 
@@ -255,19 +235,13 @@ fn be_i128(bytes: &[u8]) -> Option<i128> {
 
 /// Extends, or cuts where nothing but the sign is lost, to `N` bytes. No bytes at all are zero.
 fn be_bytes<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
-    let sign = if bytes.first().is_some_and(|first| first & 0x80 != 0) {
-        0xFF
-    } else {
-        0
-    };
+    let sign = if bytes.first().is_some_and(|first| first & 0x80 != 0) { 0xFF } else { 0 };
     let mut out = [sign; N];
     match bytes.len().checked_sub(N) {
         None => out[N - bytes.len()..].copy_from_slice(bytes),
         Some(extra) => {
             let (extra, kept) = bytes.split_at(extra);
-            let same_sign = kept
-                .first()
-                .is_some_and(|first| (first & 0x80 != 0) == (sign != 0));
+            let same_sign = kept.first().is_some_and(|first| (first & 0x80 != 0) == (sign != 0));
             if !same_sign || extra.iter().any(|&byte| byte != sign) {
                 return None;
             }
@@ -409,19 +383,11 @@ enum FixedDecoder {
 
 impl FixedSource {
     fn new(width: usize, carries_prefix: bool) -> Self {
-        Self {
-            width,
-            carries_prefix,
-            decoder: FixedDecoder::Nothing,
-        }
+        Self { width, carries_prefix, decoder: FixedDecoder::Nothing }
     }
 
     fn physical(&self) -> Physical {
-        if self.width == 12 {
-            Physical::Int96
-        } else {
-            Physical::FixedLenByteArray(self.width)
-        }
+        if self.width == 12 { Physical::Int96 } else { Physical::FixedLenByteArray(self.width) }
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
@@ -523,8 +489,7 @@ impl<C: FromBytes> Column for ConvertedColumn<C> {
                 dictionary.push(self.convert.convert(&[])?);
             }
         } else {
-            self.convert
-                .convert_all(&bytes, self.width, &mut dictionary)?;
+            self.convert.convert_all(&bytes, self.width, &mut dictionary)?;
         }
         self.dictionary = Some(dictionary);
         Ok(())
@@ -549,8 +514,7 @@ impl<C: FromBytes> Column for ConvertedColumn<C> {
                     self.out.push(self.convert.convert(&[])?);
                 }
             } else {
-                self.convert
-                    .convert_all(&self.block, self.width, &mut self.out)?;
+                self.convert.convert_all(&self.block, self.width, &mut self.out)?;
             }
             left -= n;
         }
@@ -670,8 +634,7 @@ impl FixedBytesColumn {
 
 impl Column for FixedBytesColumn {
     fn reserve(&mut self, slots: usize) {
-        self.out
-            .reserve_exact(slots.saturating_mul(self.width).min(MOST_RESERVED));
+        self.out.reserve_exact(slots.saturating_mul(self.width).min(MOST_RESERVED));
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -698,9 +661,8 @@ impl Column for FixedBytesColumn {
         indices.read(n, &mut self.indices)?;
         for &index in &self.indices {
             let start = (index as usize).saturating_mul(self.width);
-            let value = dictionary
-                .get(start..start.saturating_add(self.width))
-                .ok_or_else(|| {
+            let value =
+                dictionary.get(start..start.saturating_add(self.width)).ok_or_else(|| {
                     Error::mismatch(
                         Spec::Encodings("RLE_DICTIONARY"),
                         "index",
@@ -760,23 +722,13 @@ mod tests {
     #[test]
     fn int96_is_floored_and_signed() {
         let value = |nanos: i64, day: i32| [&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat();
-        let micros = Int96 {
-            unit: TimeUnit::Microsecond,
-        };
+        let micros = Int96 { unit: TimeUnit::Microsecond };
         assert_eq!(micros.convert(&value(0, 2_440_588)).unwrap(), 0);
         assert_eq!(micros.convert(&value(1_999, 2_440_588)).unwrap(), 1);
-        assert_eq!(
-            micros.convert(&value(0, 2_440_587)).unwrap(),
-            -86_400_000_000
-        );
-        let nanos = Int96 {
-            unit: TimeUnit::Nanosecond,
-        };
+        assert_eq!(micros.convert(&value(0, 2_440_587)).unwrap(), -86_400_000_000);
+        let nanos = Int96 { unit: TimeUnit::Nanosecond };
         let error = nanos.convert(&value(0, i32::MAX)).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::Unsupported("timestamp out of range")
-        );
+        assert_eq!(error.kind(), ErrorKind::Unsupported("timestamp out of range"));
     }
 
     #[test]
@@ -794,20 +746,11 @@ mod tests {
                 expected.push(value);
             }
             let mut out = Vec::new();
-            Decimal::<i128>::new(0)
-                .unwrap()
-                .convert_all(&bytes, width, &mut out)
-                .unwrap();
+            Decimal::<i128>::new(0).unwrap().convert_all(&bytes, width, &mut out).unwrap();
             assert_eq!(out, expected, "width {width}");
             let mut wide = Vec::new();
-            Decimal256 { factor: i256::ONE }
-                .convert_all(&bytes, width, &mut wide)
-                .unwrap();
-            assert!(
-                wide.iter()
-                    .zip(&expected)
-                    .all(|(a, b)| *a == i256::from_i128(*b))
-            );
+            Decimal256 { factor: i256::ONE }.convert_all(&bytes, width, &mut wide).unwrap();
+            assert!(wide.iter().zip(&expected).all(|(a, b)| *a == i256::from_i128(*b)));
         }
         assert_eq!(be_i128(&[]), Some(0));
         assert_eq!(be_i128(&[1; 17]), None);
@@ -815,10 +758,7 @@ mod tests {
 
     #[test]
     fn interval_keeps_months_days_and_milliseconds() {
-        let bytes = [1u32, 2, 3]
-            .iter()
-            .flat_map(|part| part.to_le_bytes())
-            .collect::<Vec<_>>();
+        let bytes = [1u32, 2, 3].iter().flat_map(|part| part.to_le_bytes()).collect::<Vec<_>>();
         let value = MonthDayNano.convert(&bytes).unwrap();
         assert_eq!(value.to_le_bytes()[..4], 1i32.to_le_bytes());
         assert_eq!(value.to_le_bytes()[4..8], 2i32.to_le_bytes());

@@ -130,11 +130,7 @@ impl LeafReader {
         let slots = kept.validity.len();
         let array = self.column.finish(kept.validity.into_nulls(), slots)?;
         self.held.resize(0)?;
-        Ok(LeafBatch {
-            array,
-            def: kept.def,
-            rep: kept.rep,
-        })
+        Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
     }
 
     /// Skips the next `rows` rows.
@@ -155,11 +151,7 @@ impl LeafReader {
                         continue;
                     }
                 }
-                let n = self
-                    .page
-                    .as_ref()
-                    .map_or(1, |page| page.slots_left.max(1))
-                    .min(n);
+                let n = self.page.as_ref().map_or(1, |page| page.slots_left.max(1)).min(n);
                 self.flat(n, &mut Sink::Drop)?;
                 left -= n as u64;
             } else {
@@ -196,25 +188,14 @@ impl LeafReader {
                 None => return Ok(None),
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
-                    let DataPage {
-                        slots,
-                        values,
-                        rep,
-                        def,
-                        encoding,
-                        bytes,
-                    } = page;
+                    let DataPage { slots, values, rep, def, encoding, bytes } = page;
                     let count = values.map_or(Count::AtMost(slots), Count::Exactly);
                     // A page of nulls may hold anything, or nothing, where its values would be.
                     if count.most() > 0 {
                         self.column.set_page(encoding, bytes, count)?;
                     }
-                    self.page = Some(OpenPage {
-                        slots_left: slots,
-                        values_left: count.most(),
-                        def,
-                        rep,
-                    });
+                    self.page =
+                        Some(OpenPage { slots_left: slots, values_left: count.most(), def, rep });
                 }
             }
         }
@@ -297,14 +278,8 @@ impl LeafReader {
             let kept = sink.kept().unwrap_or(&mut skipped);
             let first = kept.validity.len();
             let (slot, max_def) = (self.slot, self.max_def);
-            let decoded = leaf_validity(
-                &self.pending.def,
-                start,
-                end,
-                slot,
-                max_def,
-                &mut kept.validity,
-            );
+            let decoded =
+                leaf_validity(&self.pending.def, start, end, slot, max_def, &mut kept.validity);
             if self.keep_levels {
                 kept.def.push_range(&self.pending.def, start, end);
                 kept.rep.push_range(&self.pending.rep, start, end);
@@ -315,9 +290,7 @@ impl LeafReader {
 
     /// Decodes the next block of levels; false after the last page.
     fn decode_levels(&mut self) -> Result<bool> {
-        let Pending {
-            mut def, mut rep, ..
-        } = std::mem::take(&mut self.pending);
+        let Pending { mut def, mut rep, .. } = std::mem::take(&mut self.pending);
         def.clear();
         rep.clear();
         let more = match self.open_page()? {
@@ -471,9 +444,7 @@ fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut LevelBu
     match validity.bitmap() {
         None => def.push_run(1, n),
         Some(bitmap) => {
-            let levels: Vec<u16> = (first..first + n)
-                .map(|i| u16::from(bitmap.get(i)))
-                .collect();
+            let levels: Vec<u16> = (first..first + n).map(|i| u16::from(bitmap.get(i))).collect();
             def.push_slice(&levels);
         }
     }
@@ -496,10 +467,7 @@ fn leaf_validity(
         }
         let valid = level == max_def;
         validity.push_run(valid, n);
-        return Decoded {
-            slots: n,
-            values: if valid { n } else { 0 },
-        };
+        return Decoded { slots: n, values: if valid { n } else { 0 } };
     };
     let mut decoded = Decoded::default();
     for block in levels[start..end].chunks(64) {

@@ -29,9 +29,7 @@ pub(super) fn run_column(
         DataType::Int32 => build::<Int32Type>,
         DataType::Int64 => build::<Int64Type>,
         other => {
-            return Err(Error::usage(format_args!(
-                "{other} cannot be the run ends of an array"
-            )));
+            return Err(Error::usage(format_args!("{other} cannot be the run ends of an array")));
         }
     };
     Ok(Box::new(RunColumn {
@@ -119,7 +117,5 @@ fn build<R: RunEndIndexType>(
     let runs = RunArray::<R>::try_new(&ends, values)?;
     // The fields as the schema names them; the constructor has names of its own.
     let data: ArrayData = arrow_array::Array::to_data(&runs);
-    Ok(make_array(
-        data.into_builder().data_type(data_type.clone()).build()?,
-    ))
+    Ok(make_array(data.into_builder().data_type(data_type.clone()).build()?))
 }

@@ -47,18 +47,11 @@ fn of_word<P: Word>(
                     out.extend(words.iter().map(|word| f64::from(word.f32_bits())));
                     Ok(())
                 },
-                rule: Rule {
-                    unsigned: false,
-                    scale: Scale::Keep,
-                },
+                rule: Rule { unsigned: false, scale: Scale::Keep },
             };
             Ok(Box::new(WordColumn::new(physical, data_type, widen)))
         }
-        Conversion::Integer {
-            unsigned,
-            scale,
-            to,
-        } => {
+        Conversion::Integer { unsigned, scale, to } => {
             let rule = Rule { unsigned, scale };
             if scale == Scale::Keep && to.byte_width() == P::BYTES && !to.is_float() {
                 return Ok(same());
@@ -91,11 +84,7 @@ fn of_rule<P: Word, T: FromWord>(
         (Scale::Multiply(_), _) => multiply::<P, T>,
         (Scale::Divide(_), _) => divide::<P, T>,
     };
-    Box::new(WordColumn::new(
-        physical,
-        data_type,
-        Apply { convert, rule },
-    ))
+    Box::new(WordColumn::new(physical, data_type, Apply { convert, rule }))
 }
 
 /// A physical word: `i32` or `i64`, whatever it stands for.
@@ -270,9 +259,7 @@ fn divide<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Re
     };
     for word in words {
         let value = word.signed();
-        let quotient = (value % divisor == 0)
-            .then(|| value / divisor)
-            .and_then(T::exact);
+        let quotient = (value % divisor == 0).then(|| value / divisor).and_then(T::exact);
         out.push(quotient.ok_or_else(|| does_not_fit(value))?);
     }
     Ok(())
@@ -420,8 +407,7 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes, page.values)?);
         let mut dictionary = Vec::with_capacity(page.values);
-        self.convert
-            .read(&mut words, page.values, &mut dictionary)?;
+        self.convert.read(&mut words, page.values, &mut dictionary)?;
         self.dictionary = Some(dictionary);
         Ok(())
     }

@@ -12,9 +12,7 @@ fn message(schema: &ArrowSchema) -> Vec<u8> {
     let mut tracker = DictionaryTracker::new(true);
     let options = IpcWriteOptions::default();
     let generator = IpcDataGenerator::default();
-    generator
-        .schema_to_bytes_with_dictionary_tracker(schema, &mut tracker, &options)
-        .ipc_message
+    generator.schema_to_bytes_with_dictionary_tracker(schema, &mut tracker, &options).ipc_message
 }
 
 /// The message, framed, in Base64, under its key.
@@ -25,31 +23,16 @@ fn entry(message: &[u8]) -> KeyValue {
 }
 
 fn key_value(value: String) -> KeyValue {
-    KeyValue {
-        key: KEY.to_owned(),
-        value: Some(value),
-        ..KeyValue::default()
-    }
+    KeyValue { key: KEY.to_owned(), value: Some(value), ..KeyValue::default() }
 }
 
 fn read(file: &Schema, hint: &KeyValue, projection: &Projection) -> Mapping {
-    to_arrow(
-        file,
-        std::slice::from_ref(hint),
-        projection,
-        &ArrowOptions::default(),
-    )
-    .unwrap()
+    to_arrow(file, std::slice::from_ref(hint), projection, &ArrowOptions::default()).unwrap()
 }
 
 /// What is read of `fields` when the writer's schema was `hint`.
 fn hinted(fields: impl IntoIterator<Item = Tree>, hint: &ArrowSchema) -> SchemaRef {
-    read(
-        &samples::schema(fields),
-        &entry(&message(hint)),
-        &Projection::all(),
-    )
-    .schema
+    read(&samples::schema(fields), &entry(&message(hint)), &Projection::all()).schema
 }
 
 fn int(name: &str) -> Tree {
@@ -84,18 +67,10 @@ fn types_that_are_reached_without_loss_are_restored() {
     let bytes = || col(Optional, Physical::ByteArray, "a");
     let date = || int("a").logical(LogicalType::Date);
     let stamp = |is_adjusted_to_utc, unit| {
-        let stamp = TimestampType {
-            is_adjusted_to_utc,
-            unit,
-        };
+        let stamp = TimestampType { is_adjusted_to_utc, unit };
         long().logical(LogicalType::Timestamp(stamp))
     };
-    let decimal = || {
-        int("a").logical(LogicalType::Decimal(DecimalType {
-            scale: 2,
-            precision: 9,
-        }))
-    };
+    let decimal = || int("a").logical(LogicalType::Decimal(DecimalType { scale: 2, precision: 9 }));
     let interval = || {
         col(Optional, Physical::FixedLenByteArray(12), "a")
             .converted(crate::format::ConvertedType::Interval)
@@ -117,14 +92,8 @@ fn types_that_are_reached_without_loss_are_restored() {
         (long(), D::Date64),
         (date(), D::Date64),
         (int("a"), D::Time32(TimeUnit::Second)),
-        (
-            stamp(true, micros()),
-            D::Timestamp(TimeUnit::Microsecond, zone("Europe/Amsterdam")),
-        ),
-        (
-            stamp(true, micros()),
-            D::Timestamp(TimeUnit::Microsecond, zone("+05:30")),
-        ),
+        (stamp(true, micros()), D::Timestamp(TimeUnit::Microsecond, zone("Europe/Amsterdam"))),
+        (stamp(true, micros()), D::Timestamp(TimeUnit::Microsecond, zone("+05:30"))),
         (decimal(), D::Decimal32(9, 2)),
         (decimal(), D::Decimal64(18, 2)),
         (decimal(), D::Decimal256(76, 2)),
@@ -141,18 +110,10 @@ fn types_that_are_not_reached_are_ignored() {
     use DataType as D;
     let stamp = |is_adjusted_to_utc| {
         let unit = crate::format::TimeUnit::Micros;
-        let stamp = TimestampType {
-            is_adjusted_to_utc,
-            unit,
-        };
+        let stamp = TimestampType { is_adjusted_to_utc, unit };
         col(Optional, Physical::Int64, "a").logical(LogicalType::Timestamp(stamp))
     };
-    let byte = || {
-        int("a").logical(LogicalType::Integer(IntType {
-            bit_width: 8,
-            is_signed: true,
-        }))
-    };
+    let byte = || int("a").logical(LogicalType::Integer(IntType { bit_width: 8, is_signed: true }));
     let utc = || D::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC")));
     let local = D::Timestamp(TimeUnit::Microsecond, None);
     let item = || Arc::new(Field::new("item", D::Int32, true));
@@ -206,16 +167,10 @@ fn structure_names_and_nullability() {
         assert_eq!(hinted_type(file(), hint.clone()), hint);
     }
     // What does not fit inside leaves the outside as hinted.
-    assert_eq!(
-        hinted_type(file(), D::LargeList(item(D::Int8))),
-        D::LargeList(item(D::Utf8))
-    );
+    assert_eq!(hinted_type(file(), D::LargeList(item(D::Int8))), D::LargeList(item(D::Utf8)));
 
     let entries = |key: &str, value: DataType| {
-        let pair = vec![
-            Field::new(key, D::Utf8, false),
-            Field::new("v", value, true),
-        ];
+        let pair = vec![Field::new(key, D::Utf8, false), Field::new("v", value, true)];
         Arc::new(Field::new("entries", D::Struct(pair.into()), false))
     };
     let key = || col(Required, Physical::ByteArray, "key").logical(LogicalType::String);
@@ -224,39 +179,23 @@ fn structure_names_and_nullability() {
     assert_eq!(hinted_type(file, hint.clone()), hint);
 
     // Nullability is that of the file, at every level.
-    let inner = Fields::from(vec![
-        Field::new("x", D::LargeUtf8, false),
-        Field::new("y", D::Int32, true),
-    ]);
+    let inner =
+        Fields::from(vec![Field::new("x", D::LargeUtf8, false), Field::new("y", D::Int32, true)]);
     let hint = ArrowSchema::new(vec![
         Field::new("s", D::Struct(inner), false),
         Field::new("b", D::LargeUtf8, true),
     ]);
     let required = || col(Required, Physical::ByteArray, "b").logical(LogicalType::String);
-    let file = || {
-        group(
-            Optional,
-            "s",
-            [text("x"), col(Required, Physical::Int32, "y")],
-        )
-    };
+    let file = || group(Optional, "s", [text("x"), col(Required, Physical::Int32, "y")]);
     let read_schema = hinted([file(), required()], &hint);
-    let expected = Fields::from(vec![
-        Field::new("x", D::LargeUtf8, true),
-        Field::new("y", D::Int32, false),
-    ]);
-    assert_eq!(
-        *read_schema.field(0),
-        Field::new("s", D::Struct(expected), true)
-    );
+    let expected =
+        Fields::from(vec![Field::new("x", D::LargeUtf8, true), Field::new("y", D::Int32, false)]);
+    assert_eq!(*read_schema.field(0), Field::new("s", D::Struct(expected), true));
     assert_eq!(*read_schema.field(1), Field::new("b", D::LargeUtf8, false));
 
     // An unannotated repetition may be any kind of list.
     let hint = D::LargeList(Arc::new(Field::new("a", D::Int32, false)));
-    assert_eq!(
-        hinted_type(col(Repeated, Physical::Int32, "a"), hint.clone()),
-        hint
-    );
+    assert_eq!(hinted_type(col(Repeated, Physical::Int32, "a"), hint.clone()), hint);
 }
 
 #[test]
@@ -268,17 +207,10 @@ fn fields_match_by_position_and_name() {
         Field::new("c", D::LargeUtf8, true),
     ]);
     let types = |schema: &SchemaRef| -> Vec<DataType> {
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.data_type().clone())
-            .collect()
+        schema.fields().iter().map(|field| field.data_type().clone()).collect()
     };
     let read_schema = hinted(["a", "b", "c", "d"].map(text), &hint);
-    assert_eq!(
-        types(&read_schema),
-        [D::Utf8, D::Utf8, D::LargeUtf8, D::Utf8]
-    );
+    assert_eq!(types(&read_schema), [D::Utf8, D::Utf8, D::LargeUtf8, D::Utf8]);
 
     let file = samples::schema(["b", "a", "c"].map(text));
     let entry = entry(&message(&hint));
@@ -300,20 +232,14 @@ fn pruned_structs_keep_their_hints() {
     let entry = entry(&message(&ArrowSchema::new(vec![outer])));
     let mapping = read(&file, &entry, &Projection::names(["s.z", "s.y"]));
     let expected = ["z", "y"].map(|name| Field::new(name, D::LargeUtf8, true));
-    assert_eq!(
-        *mapping.schema.field(0).data_type(),
-        D::Struct(expected.to_vec().into())
-    );
+    assert_eq!(*mapping.schema.field(0).data_type(), D::Struct(expected.to_vec().into()));
     assert_eq!(mapping.schema.field(0).metadata().len(), 1);
 }
 
 #[test]
 fn metadata_are_merged() {
     let map = |entries: &[(&str, &str)]| -> HashMap<String, String> {
-        entries
-            .iter()
-            .map(|(k, v)| (k.to_string(), v.to_string()))
-            .collect()
+        entries.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
     };
     let fields = vec![
         Field::new("a", DataType::Int8, true).with_metadata(map(&[
@@ -325,29 +251,15 @@ fn metadata_are_merged() {
         Field::new("b", DataType::Utf8, true),
     ];
     let hint = ArrowSchema::new_with_metadata(fields, map(&[("x", "hint"), ("y", "hint")]));
-    let byte = LogicalType::Integer(IntType {
-        bit_width: 8,
-        is_signed: true,
-    });
+    let byte = LogicalType::Integer(IntType { bit_width: 8, is_signed: true });
     let json = col(Optional, Physical::ByteArray, "b").logical(LogicalType::Json);
     let file = samples::schema([int("a").logical(byte).id(7), json]);
-    let own = KeyValue {
-        key: "x".to_owned(),
-        value: Some("file".to_owned()),
-        ..KeyValue::default()
-    };
+    let own =
+        KeyValue { key: "x".to_owned(), value: Some("file".to_owned()), ..KeyValue::default() };
     let key_values = [own, entry(&message(&hint))];
-    let mapping = to_arrow(
-        &file,
-        &key_values,
-        &Projection::all(),
-        &ArrowOptions::default(),
-    )
-    .unwrap();
-    assert_eq!(
-        *mapping.schema.metadata(),
-        map(&[("x", "file"), ("y", "hint")])
-    );
+    let mapping =
+        to_arrow(&file, &key_values, &Projection::all(), &ArrowOptions::default()).unwrap();
+    assert_eq!(*mapping.schema.metadata(), map(&[("x", "file"), ("y", "hint")]));
     let expected = map(&[
         ("ARROW:extension:name", "arrow.bool8"),
         ("ARROW:extension:metadata", ""),
@@ -355,27 +267,16 @@ fn metadata_are_merged() {
         ("own", "1"),
     ]);
     assert_eq!(*mapping.schema.field(0).metadata(), expected);
-    let expected = map(&[
-        ("ARROW:extension:name", "arrow.json"),
-        ("ARROW:extension:metadata", ""),
-    ]);
+    let expected = map(&[("ARROW:extension:name", "arrow.json"), ("ARROW:extension:metadata", "")]);
     assert_eq!(*mapping.schema.field(1).metadata(), expected);
 }
 
 #[test]
 fn forms_of_the_message() {
-    let message = message(&ArrowSchema::new(vec![Field::new(
-        "a",
-        DataType::LargeUtf8,
-        true,
-    )]));
+    let message = message(&ArrowSchema::new(vec![Field::new("a", DataType::LargeUtf8, true)]));
     let file = samples::schema([text("a")]);
     let is_heeded = |bytes: &[u8]| {
-        let mapping = read(
-            &file,
-            &key_value(STANDARD.encode(bytes)),
-            &Projection::all(),
-        );
+        let mapping = read(&file, &key_value(STANDARD.encode(bytes)), &Projection::all());
         *mapping.schema.field(0).data_type() == DataType::LargeUtf8
     };
     let framed = |length: u32| [&length.to_le_bytes()[..], &message].concat();
@@ -387,34 +288,17 @@ fn forms_of_the_message() {
     assert!(!is_heeded(&marked(&framed(length + 1))), "ends early");
     assert!(!is_heeded(&marked(&framed(u32::MAX))));
     assert!(!is_heeded(&message), "without length");
-    for bytes in [
-        &[][..],
-        &[0xFF; 4],
-        &[0xFF; 7],
-        &[0xFF; 8],
-        &[0; 8],
-        &[0; 64],
-    ] {
+    for bytes in [&[][..], &[0xFF; 4], &[0xFF; 7], &[0xFF; 8], &[0; 8], &[0; 64]] {
         assert!(!is_heeded(bytes), "{bytes:?}");
     }
     // Base64 without padding, and what is no Base64.
     let good = STANDARD.encode(marked(&framed(length)));
     let unpadded = good.trim_end_matches('=').to_owned();
-    for (text, heeded) in [
-        (unpadded, true),
-        ("?".to_owned(), false),
-        (format!("{good}!"), false),
-    ] {
+    for (text, heeded) in [(unpadded, true), ("?".to_owned(), false), (format!("{good}!"), false)] {
         let mapping = read(&file, &key_value(text), &Projection::all());
-        assert_eq!(
-            *mapping.schema.field(0).data_type() == DataType::LargeUtf8,
-            heeded
-        );
+        assert_eq!(*mapping.schema.field(0).data_type() == DataType::LargeUtf8, heeded);
     }
-    let absent = KeyValue {
-        key: KEY.to_owned(),
-        ..KeyValue::default()
-    };
+    let absent = KeyValue { key: KEY.to_owned(), ..KeyValue::default() };
     read(&file, &absent, &Projection::all());
 }
 
@@ -422,10 +306,7 @@ fn forms_of_the_message() {
 fn damaged_hints_are_never_fatal() {
     use DataType as D;
     let item = |data_type| Arc::new(Field::new("item", data_type, true));
-    let pair = vec![
-        Field::new("k", D::Utf8, false),
-        Field::new("v", D::LargeUtf8, true),
-    ];
+    let pair = vec![Field::new("k", D::Utf8, false), Field::new("v", D::LargeUtf8, true)];
     let entries = Arc::new(Field::new("entries", D::Struct(pair.into()), false));
     let stamp = D::Timestamp(TimeUnit::Second, Some(Arc::from("UTC")));
     let metadata = HashMap::from([("key".to_owned(), "value".to_owned())]);
@@ -438,10 +319,7 @@ fn damaged_hints_are_never_fatal() {
         ],
         metadata,
     );
-    let decimal = LogicalType::Decimal(DecimalType {
-        scale: 2,
-        precision: 9,
-    });
+    let decimal = LogicalType::Decimal(DecimalType { scale: 2, precision: 9 });
     let key = col(Required, Physical::ByteArray, "k").logical(LogicalType::String);
     let file = samples::schema([
         text("a"),
@@ -457,11 +335,7 @@ fn damaged_hints_are_never_fatal() {
         let mut bytes = whole.clone();
         for _ in 0..rng.usize(1..4) {
             let at = rng.usize(..bytes.len());
-            bytes[at] = if rng.bool() {
-                rng.u8(..)
-            } else {
-                bytes[at] ^ (1 << rng.u8(..8))
-            };
+            bytes[at] = if rng.bool() { rng.u8(..) } else { bytes[at] ^ (1 << rng.u8(..8)) };
         }
         if rng.u8(..8) == 0 {
             bytes.truncate(rng.usize(..bytes.len()));
@@ -469,11 +343,7 @@ fn damaged_hints_are_never_fatal() {
         // Whatever it says, it is one of the file's mappings.
         let mapping = read(&file, &entry(&bytes), &Projection::all());
         assert_eq!(mapping.leaves(), [0, 1, 2, 3, 4], "seed {seed}");
-        let nullable = mapping
-            .schema
-            .fields()
-            .iter()
-            .all(|field| field.is_nullable());
+        let nullable = mapping.schema.fields().iter().all(|field| field.is_nullable());
         assert!(nullable, "seed {seed}");
     }
 }

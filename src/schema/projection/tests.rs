@@ -15,35 +15,18 @@ fn file() -> Schema {
         group(
             Optional,
             "user",
-            [
-                int("name"),
-                int("age"),
-                group(Required, "home", [int("zip"), int("city")]),
-            ],
+            [int("name"), int("age"), group(Required, "home", [int("zip"), int("city")])],
         ),
         list(Optional, "tags", int("element")),
         list(
             Optional,
             "items",
-            group(
-                Optional,
-                "element",
-                [int("sku"), int("price"), int("element")],
-            ),
+            group(Optional, "element", [int("sku"), int("price"), int("element")]),
         ),
-        map(
-            Optional,
-            "prices",
-            int("key"),
-            group(Optional, "value", [int("net"), int("gross")]),
-        ),
+        map(Optional, "prices", int("key"), group(Optional, "value", [int("net"), int("gross")])),
         group(Repeated, "events", [int("at"), int("what")]),
         int("user.name"),
-        group(
-            Optional,
-            "a",
-            [group(Optional, "b.c", [int("d")]), int("b.c.e")],
-        ),
+        group(Optional, "a", [group(Optional, "b.c", [int("d")]), int("b.c.e")]),
         int(""),
     ])
 }
@@ -76,10 +59,7 @@ fn names_and_nested_paths_in_the_order_given() {
         (&[], ""),
         (&["tags", "id"], "tags[element#5] id#0"),
         (&["user"], "user{name#1,age#2,home{zip#3,city#4}}"),
-        (
-            &["user.age", "id", "user.home.zip"],
-            "user{age#2,home{zip#3}} id#0",
-        ),
+        (&["user.age", "id", "user.home.zip"], "user{age#2,home{zip#3}} id#0"),
         // A name with a dot wins over the path.
         (&["user.name"], "user.name#14"),
         (&["a.b.c.d"], "a{b.c{d#15}}"),
@@ -88,47 +68,23 @@ fn names_and_nested_paths_in_the_order_given() {
         (&[""], "#17"),
         // Twice, and a part of what is there already.
         (&["id", "id"], "id#0"),
-        (
-            &["user.age", "user"],
-            "user{name#1,age#2,home{zip#3,city#4}}",
-        ),
-        (
-            &["user", "user.age"],
-            "user{name#1,age#2,home{zip#3,city#4}}",
-        ),
+        (&["user.age", "user"], "user{name#1,age#2,home{zip#3,city#4}}"),
+        (&["user", "user.age"], "user{name#1,age#2,home{zip#3,city#4}}"),
         // Lists: the names in between may be left out.
         (&["tags.list.element"], "tags[element#5]"),
         (&["tags.element"], "tags[element#5]"),
         (&["tags.list"], "tags[element#5]"),
         (&["items.list.element.sku"], "items[element{sku#6}]"),
         (&["items.element.sku"], "items[element{sku#6}]"),
-        (
-            &["items.price", "items.sku"],
-            "items[element{price#7,sku#6}]",
-        ),
-        (
-            &["items.element"],
-            "items[element{sku#6,price#7,element#8}]",
-        ),
+        (&["items.price", "items.sku"], "items[element{price#7,sku#6}]"),
+        (&["items.element"], "items[element{sku#6,price#7,element#8}]"),
         (&["items.element.element"], "items[element{element#8}]"),
         (&["events.what"], "events[events{what#13}]"),
         // Maps keep their key; a key alone is no map.
-        (
-            &["prices.value.gross"],
-            "prices[key_value{key#9,value{gross#11}}]",
-        ),
-        (
-            &["prices.key_value.value.net"],
-            "prices[key_value{key#9,value{net#10}}]",
-        ),
-        (
-            &["prices.key"],
-            "prices[key_value{key#9,value{net#10,gross#11}}]",
-        ),
-        (
-            &["prices.value"],
-            "prices[key_value{key#9,value{net#10,gross#11}}]",
-        ),
+        (&["prices.value.gross"], "prices[key_value{key#9,value{gross#11}}]"),
+        (&["prices.key_value.value.net"], "prices[key_value{key#9,value{net#10}}]"),
+        (&["prices.key"], "prices[key_value{key#9,value{net#10,gross#11}}]"),
+        (&["prices.value"], "prices[key_value{key#9,value{net#10,gross#11}}]"),
     ];
     for (names, expected) in table {
         let projection = Projection::names(names.iter().copied());
@@ -138,26 +94,13 @@ fn names_and_nested_paths_in_the_order_given() {
 
 #[test]
 fn names_that_stand_for_nothing() {
-    for name in [
-        "ID",
-        "user.",
-        "user.nam",
-        ".user",
-        "id.x",
-        "tags.list.item",
-        "a.b",
-        "user..age",
-        ".",
-    ] {
+    for name in
+        ["ID", "user.", "user.nam", ".user", "id.x", "tags.list.item", "a.b", "user..age", "."]
+    {
         let error = read(&Projection::names([name])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{name:?}");
     }
-    let message = |name: &str| {
-        read(&Projection::names([name]))
-            .unwrap_err()
-            .message()
-            .to_owned()
-    };
+    let message = |name: &str| read(&Projection::names([name])).unwrap_err().message().to_owned();
     assert!(message("Tag").contains("\"tags\""), "{}", message("Tag"));
     assert!(!message("something else entirely").contains("did you mean"));
 }
@@ -170,10 +113,7 @@ fn exact_paths() {
         (&["a", "b.c", "d"], "a{b.c{d#15}}"),
         (&["items", "sku"], "items[element{sku#6}]"),
     ] {
-        assert_eq!(
-            read(&Projection::paths([path.iter().copied()])).unwrap(),
-            expected
-        );
+        assert_eq!(read(&Projection::paths([path.iter().copied()])).unwrap(), expected);
     }
     for path in [&["user", "age", "x"][..], &["a", "b", "c", "d"], &[]] {
         let error = read(&Projection::paths([path.iter().copied()])).unwrap_err();
@@ -210,12 +150,7 @@ fn names_that_repeat_are_ambiguous() {
     assert_eq!(error.kind(), ErrorKind::Usage);
     let mapping = to_arrow(&file, &[], &Projection::fields([2]), &options).unwrap();
     assert_eq!(mapping.leaves(), [2]);
-    assert_eq!(
-        to_arrow(&file, &[], &Projection::all(), &options)
-            .unwrap()
-            .leaves(),
-        [0, 1, 2]
-    );
+    assert_eq!(to_arrow(&file, &[], &Projection::all(), &options).unwrap().leaves(), [0, 1, 2]);
 }
 
 #[test]
@@ -231,10 +166,8 @@ fn levels_do_not_depend_on_the_projection() {
 #[test]
 fn rules_for_lists_look_at_the_file_not_at_what_is_left() {
     // Rule 2: a group of two fields stays the element when one of them is read.
-    let file = schema([
-        group(Optional, "a", [group(Repeated, "r", [int("x"), int("y")])])
-            .logical(crate::format::LogicalType::List),
-    ]);
+    let file = schema([group(Optional, "a", [group(Repeated, "r", [int("x"), int("y")])])
+        .logical(crate::format::LogicalType::List)]);
     let projection = Projection::names(["a.y"]);
     let mapping = to_arrow(&file, &[], &projection, &ArrowOptions::default()).unwrap();
     let expected = "a? 0/1/0 list 2@1 <r 2/2/1 {y? 2/3/1 Int32 #1}>";
@@ -248,11 +181,7 @@ fn columns_by_name() {
     assert_eq!(file.leaf_named("tags").unwrap(), 5);
     assert_eq!(file.leaf_named("items.sku").unwrap(), 6);
     for name in ["user", "x", "prices"] {
-        assert_eq!(
-            file.leaf_named(name).unwrap_err().kind(),
-            ErrorKind::Usage,
-            "{name}"
-        );
+        assert_eq!(file.leaf_named(name).unwrap_err().kind(), ErrorKind::Usage, "{name}");
     }
 }
 

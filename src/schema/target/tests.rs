@@ -31,23 +31,14 @@ fn read(
     projection: &Projection,
 ) -> Result<Mapping> {
     let target = Arc::new(ArrowSchema::new(wanted));
-    to_arrow(
-        file,
-        &[],
-        projection,
-        &ArrowOptions::default().with_target(target, by),
-    )
+    to_arrow(file, &[], projection, &ArrowOptions::default().with_target(target, by))
 }
 
 /// Reads all of `target` from a file of `columns`, and draws the shapes.
 fn by_name(columns: impl IntoIterator<Item = Sample>, target: Vec<Field>) -> Result<String> {
     let file = schema(columns);
     let mapping = read(&file, target.clone(), MatchBy::Name, &Projection::all())?;
-    assert_eq!(
-        *mapping.schema,
-        ArrowSchema::new(target),
-        "the rows have the wanted schema"
-    );
+    assert_eq!(*mapping.schema, ArrowSchema::new(target), "the rows have the wanted schema");
     for (field, shape) in mapping.schema.fields().iter().zip(&mapping.shapes) {
         assert_eq!(*field, shape.field);
     }
@@ -64,10 +55,7 @@ fn wider_types() {
         |precision, scale| int("a").logical(LogicalType::Decimal(DecimalType { scale, precision }));
     let stamp = || {
         let unit = crate::format::TimeUnit::Millis;
-        let stamp = TimestampType {
-            is_adjusted_to_utc: false,
-            unit,
-        };
+        let stamp = TimestampType { is_adjusted_to_utc: false, unit };
         long().logical(LogicalType::Timestamp(stamp))
     };
     let dictionary = |value| D::Dictionary(Box::new(D::Int32), Box::new(value));
@@ -81,16 +69,10 @@ fn wider_types() {
         (bytes(), D::Utf8View),
         (text(Optional, "a"), D::BinaryView),
         (text(Optional, "a"), dictionary(D::LargeUtf8)),
-        (
-            col(Optional, Physical::Int96, "a"),
-            D::Timestamp(TimeUnit::Microsecond, None),
-        ),
+        (col(Optional, Physical::Int96, "a"), D::Timestamp(TimeUnit::Microsecond, None)),
     ] {
         let expected = format!("a? 0/1/0 {wanted} #0");
-        assert_eq!(
-            by_name([column], vec![field("a", wanted)]).unwrap(),
-            expected
-        );
+        assert_eq!(by_name([column], vec![field("a", wanted)]).unwrap(), expected);
     }
     for (column, wanted) in [
         (long(), D::Int32),
@@ -99,17 +81,11 @@ fn wider_types() {
         (col(Optional, Physical::Double, "a"), D::Float32),
         (decimal(5, 2), D::Decimal128(5, 1)),
         (decimal(5, 2), D::Decimal128(5, 3)),
-        (
-            stamp(),
-            D::Timestamp(TimeUnit::Millisecond, Some(Arc::from("UTC"))),
-        ),
+        (stamp(), D::Timestamp(TimeUnit::Millisecond, Some(Arc::from("UTC")))),
         (int("a"), D::List(Arc::new(field("item", D::Int32)))),
         (int("a"), D::Struct(fields([field("a", D::Int32)]))),
         (group(Optional, "a", [int("x")]), D::Int32),
-        (
-            list(Optional, "a", int("x")),
-            D::Struct(fields([field("x", D::Int32)])),
-        ),
+        (list(Optional, "a", int("x")), D::Struct(fields([field("x", D::Int32)]))),
     ] {
         let error = by_name([column], vec![field("a", wanted.clone())]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{wanted}");
@@ -124,24 +100,14 @@ fn order_absence_and_nullability() {
     assert_eq!(
         by_name(
             file(),
-            vec![
-                Field::new("b", D::Int64, false),
-                field("new", D::Utf8),
-                field("a", D::Int32),
-            ]
+            vec![Field::new("b", D::Int64, false), field("new", D::Utf8), field("a", D::Int32),]
         )
         .unwrap(),
         "b 0/0/0 Int64 #1 | new? 0/0/0 Utf8 missing | a? 0/1/0 Int32 #0"
     );
     // A required column into a nullable field, but not the other way round.
-    assert_eq!(
-        by_name(file(), vec![field("b", D::Int64)]).unwrap(),
-        "b? 0/0/0 Int64 #1"
-    );
-    for wanted in [
-        Field::new("a", D::Int32, false),
-        Field::new("new", D::Int32, false),
-    ] {
+    assert_eq!(by_name(file(), vec![field("b", D::Int64)]).unwrap(), "b? 0/0/0 Int64 #1");
+    for wanted in [Field::new("a", D::Int32, false), Field::new("new", D::Int32, false)] {
         let error = by_name(file(), vec![wanted.clone()]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{wanted}");
     }
@@ -162,14 +128,8 @@ fn nested_fields() {
             ],
         )
     };
-    let item = field(
-        "item",
-        D::Struct(fields([field("q", D::Int64), field("r", D::Utf8)])),
-    );
-    let pair = fields([
-        Field::new("key", D::LargeUtf8, false),
-        field("value", D::Int64),
-    ]);
+    let item = field("item", D::Struct(fields([field("q", D::Int64), field("r", D::Utf8)])));
+    let pair = fields([Field::new("key", D::LargeUtf8, false), field("value", D::Int64)]);
     let entries = Field::new("entries", D::Struct(pair), false);
     let wanted = D::Struct(fields([
         field("m", D::Map(Arc::new(entries), false)),
@@ -183,10 +143,7 @@ fn nested_fields() {
          l? 0/2/0 list 3@1 <item? 3/3/1 {q? 3/4/1 Int64 #2, r? 3/3/1 Utf8 missing}>}"
     );
     // The error says where.
-    let wanted = D::List(Arc::new(field(
-        "e",
-        D::Struct(fields([field("p", D::Utf8)])),
-    )));
+    let wanted = D::List(Arc::new(field("e", D::Struct(fields([field("p", D::Utf8)])))));
     let wanted = D::Struct(fields([field("l", wanted)]));
     let error = by_name([file()], vec![field("s", wanted)]).unwrap_err();
     assert!(error.message().contains("s.l.e.p"), "{error}");
@@ -196,19 +153,12 @@ fn nested_fields() {
 fn groups_without_any_wanted_column() {
     use DataType as D;
     let only_new = || fields([field("new", D::Int32)]);
-    let optional = by_name(
-        [group(Optional, "s", [int("x")])],
-        vec![field("s", D::Struct(only_new()))],
-    );
-    assert!(matches!(
-        optional.unwrap_err().kind(),
-        ErrorKind::Unsupported(_)
-    ));
+    let optional =
+        by_name([group(Optional, "s", [int("x")])], vec![field("s", D::Struct(only_new()))]);
+    assert!(matches!(optional.unwrap_err().kind(), ErrorKind::Unsupported(_)));
     // A struct that is never null needs no column.
-    let required = by_name(
-        [group(Required, "s", [int("x")])],
-        vec![field("s", D::Struct(only_new()))],
-    );
+    let required =
+        by_name([group(Required, "s", [int("x")])], vec![field("s", D::Struct(only_new()))]);
     assert_eq!(required.unwrap(), "s? 0/0/0 {new? 0/0/0 Int32 missing}");
     let item = Arc::new(field("e", D::Struct(only_new())));
     let file = list(Required, "l", group(Required, "e", [int("x")]));
@@ -240,10 +190,7 @@ fn by_field_id() {
         int("twice").id(9),
         int("again").id(9),
     ]);
-    let inner = fields([
-        with_id(field("why", D::Int32), 4),
-        with_id(field("x", D::Int32), 5),
-    ]);
+    let inner = fields([with_id(field("why", D::Int32), 4), with_id(field("x", D::Int32), 5)]);
     let wanted = vec![
         with_id(field("struct", D::Struct(inner)), 2),
         with_id(field("new", D::Int64), 1),
@@ -272,34 +219,19 @@ fn projections_choose_among_the_target() {
     let file = schema([
         int("a"),
         group(Optional, "s", [int("x"), int("y")]),
-        list(
-            Optional,
-            "l",
-            group(Optional, "element", [int("p"), int("q")]),
-        ),
-        map(
-            Optional,
-            "m",
-            text(Required, "k"),
-            group(Optional, "v", [int("p"), int("q")]),
-        ),
+        list(Optional, "l", group(Optional, "element", [int("p"), int("q")])),
+        map(Optional, "m", text(Required, "k"), group(Optional, "v", [int("p"), int("q")])),
     ]);
     let pq = || D::Struct(fields([field("p", D::Int32), field("q", D::Int64)]));
     let pair = fields([Field::new("k", D::Utf8, false), field("v", pq())]);
     let wanted = || {
         vec![
             field("new", D::Utf8),
-            field(
-                "s",
-                D::Struct(fields([field("y", D::Int32), field("x", D::Int32)])),
-            ),
+            field("s", D::Struct(fields([field("y", D::Int32), field("x", D::Int32)]))),
             field("l", D::List(Arc::new(field("item", pq())))),
             field(
                 "m",
-                D::Map(
-                    Arc::new(Field::new("entries", D::Struct(pair.clone()), false)),
-                    false,
-                ),
+                D::Map(Arc::new(Field::new("entries", D::Struct(pair.clone()), false)), false),
             ),
         ]
     };
@@ -309,10 +241,7 @@ fn projections_choose_among_the_target() {
             "l? 0/1/0 list 2@1 <item? 2/3/1 {q? 2/4/1 Int64 #4}> | new? 0/0/0 Utf8 missing",
         ),
         (&["s.x"], "s? 0/1/0 {x? 0/2/0 Int32 #1}"),
-        (
-            &["l.item.p"],
-            "l? 0/1/0 list 2@1 <item? 2/3/1 {p? 2/4/1 Int32 #3}>",
-        ),
+        (&["l.item.p"], "l? 0/1/0 list 2@1 <item? 2/3/1 {p? 2/4/1 Int32 #3}>"),
         (
             &["m.v.p"],
             "m? 0/1/0 map 2@1 <entries 2/2/1 {k 2/2/1 Utf8 #5, v? 2/3/1 {p? 2/4/1 Int32 #6}}>",
@@ -326,11 +255,7 @@ fn projections_choose_among_the_target() {
             assert_eq!(*field, shape.field);
         }
     }
-    for projection in [
-        Projection::names(["a"]),
-        Projection::leaves([0]),
-        Projection::fields([4]),
-    ] {
+    for projection in [Projection::names(["a"]), Projection::leaves([0]), Projection::fields([4])] {
         let error = read(&file, wanted(), MatchBy::Name, &projection).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{projection:?}");
     }

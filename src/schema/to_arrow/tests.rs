@@ -12,32 +12,21 @@ use crate::schema::samples::{
 };
 
 fn mapped(fields: impl IntoIterator<Item = Tree>) -> Mapping {
-    to_arrow(
-        &schema(fields),
-        &[],
-        &Projection::all(),
-        &ArrowOptions::default(),
-    )
-    .unwrap()
+    to_arrow(&schema(fields), &[], &Projection::all(), &ArrowOptions::default()).unwrap()
 }
 
 /// The one field, drawn.
 fn one(field: Tree) -> String {
     let mapping = mapped([field]);
     check(&mapping);
-    let [shape] = &mapping.shapes[..] else {
-        panic!("one shape expected")
-    };
+    let [shape] = &mapping.shapes[..] else { panic!("one shape expected") };
     drawn(shape)
 }
 
 /// The fields of the shapes and those of the data types must be the same.
 fn check(mapping: &Mapping) {
     fn node(shape: &Shape) {
-        assert_eq!(
-            with_children(shape.field.data_type(), &shape.kind),
-            *shape.field.data_type()
-        );
+        assert_eq!(with_children(shape.field.data_type(), &shape.kind), *shape.field.data_type());
         match &shape.kind {
             Kind::Struct(children) => children.iter().for_each(node),
             Kind::List { item: child, .. } | Kind::Map { entries: child, .. } => node(child),
@@ -84,20 +73,13 @@ fn levels_of_lists() {
         one(list(Optional, "a", int(Optional, "e"))),
         "a? 0/1/0 list 2@1 <e? 2/3/1 Int32 #0>"
     );
-    assert_eq!(
-        one(list(Required, "a", int(Required, "e"))),
-        "a 0/0/0 list 1@1 <e 1/1/1 Int32 #0>"
-    );
+    assert_eq!(one(list(Required, "a", int(Required, "e"))), "a 0/0/0 list 1@1 <e 1/1/1 Int32 #0>");
     let inner = list(Optional, "i", int(Optional, "e"));
     assert_eq!(
         one(list(Optional, "a", inner)),
         "a? 0/1/0 list 2@1 <i? 2/3/1 list 4@2 <e? 4/5/2 Int32 #0>>"
     );
-    let pair = group(
-        Optional,
-        "s",
-        [int(Required, "x"), list(Required, "y", int(Optional, "e"))],
-    );
+    let pair = group(Optional, "s", [int(Required, "x"), list(Required, "y", int(Optional, "e"))]);
     assert_eq!(
         one(group(Optional, "g", [list(Optional, "a", pair)])),
         "g? 0/1/0 {a? 0/2/0 list 3@1 <s? 3/4/1 {x 3/4/1 Int32 #0, y 3/4/1 list 5@2 <e? 5/6/2 Int32 #1>}>}"
@@ -117,11 +99,7 @@ fn the_five_list_rules() {
             as_list(group(
                 Optional,
                 "a",
-                [group(
-                    Repeated,
-                    "r",
-                    [int(Required, "x"), int(Optional, "y")],
-                )],
+                [group(Repeated, "r", [int(Required, "x"), int(Optional, "y")])],
             )),
             "a? 0/1/0 list 2@1 <r 2/2/1 {x 2/2/1 Int32 #0, y? 2/3/1 Int32 #1}>",
         ),
@@ -135,45 +113,25 @@ fn the_five_list_rules() {
             "a? 0/1/0 list 2@1 <array 2/2/1 list 3@2 <array 3/3/2 Int32 #0>>",
         ),
         (
-            as_list(group(
-                Optional,
-                "a",
-                [group(Repeated, "r", [int(Repeated, "x")])],
-            )),
+            as_list(group(Optional, "a", [group(Repeated, "r", [int(Repeated, "x")])])),
             "a? 0/1/0 list 2@1 <r 2/2/1 {x 2/2/1 list 3@2 <x 3/3/2 Int32 #0>}>",
         ),
         // 4. The two legacy names.
         (
-            as_list(group(
-                Optional,
-                "a",
-                [group(Repeated, "array", [int(Optional, "x")])],
-            )),
+            as_list(group(Optional, "a", [group(Repeated, "array", [int(Optional, "x")])])),
             "a? 0/1/0 list 2@1 <array 2/2/1 {x? 2/3/1 Int32 #0}>",
         ),
         (
-            as_list(group(
-                Optional,
-                "a",
-                [group(Repeated, "a_tuple", [int(Optional, "x")])],
-            )),
+            as_list(group(Optional, "a", [group(Repeated, "a_tuple", [int(Optional, "x")])])),
             "a? 0/1/0 list 2@1 <a_tuple 2/2/1 {x? 2/3/1 Int32 #0}>",
         ),
         // 5. Whatever the names are.
         (
-            as_list(group(
-                Optional,
-                "a",
-                [group(Repeated, "b_tuple", [int(Optional, "x")])],
-            )),
+            as_list(group(Optional, "a", [group(Repeated, "b_tuple", [int(Optional, "x")])])),
             "a? 0/1/0 list 2@1 <x? 2/3/1 Int32 #0>",
         ),
         (
-            as_list(group(
-                Required,
-                "a",
-                [group(Repeated, "bag", [int(Required, "array")])],
-            )),
+            as_list(group(Required, "a", [group(Repeated, "bag", [int(Required, "array")])])),
             "a 0/0/0 list 1@1 <array 1/1/1 Int32 #0>",
         ),
         // A map as the repeated group: rule 3.
@@ -184,11 +142,7 @@ fn the_five_list_rules() {
                 [as_map(group(
                     Repeated,
                     "m",
-                    [group(
-                        Repeated,
-                        "kv",
-                        [text(Required, "k"), int(Optional, "v")],
-                    )],
+                    [group(Repeated, "kv", [text(Required, "k"), int(Optional, "v")])],
                 ))],
             )),
             "a? 0/1/0 list 2@1 <m 2/2/1 map 3@2 <kv 3/3/2 {k 3/3/2 Utf8 #0, v? 3/4/2 Int32 #1}>>",
@@ -202,16 +156,9 @@ fn the_five_list_rules() {
 #[test]
 fn lists_that_are_none_are_structs() {
     let table = [
+        (as_list(group(Optional, "a", [int(Optional, "x")])), "a? 0/1/0 {x? 0/2/0 Int32 #0}"),
         (
-            as_list(group(Optional, "a", [int(Optional, "x")])),
-            "a? 0/1/0 {x? 0/2/0 Int32 #0}",
-        ),
-        (
-            as_list(group(
-                Optional,
-                "a",
-                [int(Repeated, "x"), int(Required, "y")],
-            )),
+            as_list(group(Optional, "a", [int(Repeated, "x"), int(Required, "y")])),
             "a? 0/1/0 {x 0/1/0 list 2@1 <x 2/2/1 Int32 #0>, y 0/1/0 Int32 #1}",
         ),
         // A logical type other than LIST wins over the converted type.
@@ -227,10 +174,7 @@ fn lists_that_are_none_are_structs() {
 
 #[test]
 fn repetition_without_annotation_is_a_list_that_is_never_null() {
-    assert_eq!(
-        one(int(Repeated, "a")),
-        "a 0/0/0 list 1@1 <a 1/1/1 Int32 #0>"
-    );
+    assert_eq!(one(int(Repeated, "a")), "a 0/0/0 list 1@1 <a 1/1/1 Int32 #0>");
     let pair = group(Repeated, "g", [int(Optional, "x"), int(Repeated, "y")]);
     assert_eq!(
         one(group(Optional, "o", [pair])),
@@ -238,10 +182,7 @@ fn repetition_without_annotation_is_a_list_that_is_never_null() {
     );
     // A LIST group that is itself repeated, outside of another.
     let repeated = list(Repeated, "a", int(Optional, "e"));
-    assert_eq!(
-        one(repeated),
-        "a 0/0/0 list 1@1 <a 1/1/1 list 2@2 <e? 2/3/2 Int32 #0>>"
-    );
+    assert_eq!(one(repeated), "a 0/0/0 list 1@1 <a 1/1/1 list 2@2 <e? 2/3/2 Int32 #0>>");
 }
 
 #[test]
@@ -257,39 +198,24 @@ fn maps_and_their_tolerances() {
             group(
                 Optional,
                 "m",
-                [
-                    kv(int(Required, "a"), int(Required, "b"))
-                        .converted(ConvertedType::MapKeyValue),
-                ],
+                [kv(int(Required, "a"), int(Required, "b")).converted(ConvertedType::MapKeyValue)],
             )
             .converted(ConvertedType::MapKeyValue),
             "m? 0/1/0 map 2@1 <kv 2/2/1 {a 2/2/1 Int32 #0, b 2/2/1 Int32 #1}>",
         ),
         // An optional key counts for levels, but the field is not nullable.
         (
-            as_map(group(
-                Required,
-                "m",
-                [kv(int(Optional, "k"), int(Optional, "v"))],
-            )),
+            as_map(group(Required, "m", [kv(int(Optional, "k"), int(Optional, "v"))])),
             "m 0/0/0 map 1@1 <kv 1/1/1 {k 1/2/1 Int32 #0, v? 1/2/1 Int32 #1}>",
         ),
         // A repeated value is a list.
         (
-            as_map(group(
-                Optional,
-                "m",
-                [kv(int(Required, "k"), int(Repeated, "v"))],
-            )),
+            as_map(group(Optional, "m", [kv(int(Required, "k"), int(Repeated, "v"))])),
             "m? 0/1/0 map 2@1 <kv 2/2/1 {k 2/2/1 Int32 #0, v 2/2/1 list 3@2 <v 3/3/2 Int32 #1>}>",
         ),
         // Without a value: the list of the keys.
         (
-            as_map(group(
-                Optional,
-                "m",
-                [group(Repeated, "kv", [int(Required, "k")])],
-            )),
+            as_map(group(Optional, "m", [group(Repeated, "kv", [int(Required, "k")])])),
             "m? 0/1/0 list 2@1 <k 2/2/1 Int32 #0>",
         ),
         // No maps: structs.
@@ -306,17 +232,10 @@ fn maps_and_their_tolerances() {
             "m? 0/1/0 {kv 0/1/0 list 2@1 <kv 2/2/1 {k 2/2/1 Int32 #0, v 2/2/1 Int32 #1, w 2/2/1 Int32 #2}>}",
         ),
         (
-            as_map(group(
-                Optional,
-                "m",
-                [kv(int(Repeated, "k"), int(Required, "v"))],
-            )),
+            as_map(group(Optional, "m", [kv(int(Repeated, "k"), int(Required, "v"))])),
             "m? 0/1/0 {kv 0/1/0 list 2@1 <kv 2/2/1 {k 2/2/1 list 3@2 <k 3/3/2 Int32 #0>, v 2/2/1 Int32 #1}>}",
         ),
-        (
-            as_map(group(Optional, "m", [int(Required, "k")])),
-            "m? 0/1/0 {k 0/1/0 Int32 #0}",
-        ),
+        (as_map(group(Optional, "m", [int(Required, "k")])), "m? 0/1/0 {k 0/1/0 Int32 #0}"),
         (
             as_map(group(Optional, "m", [int(Repeated, "k")])),
             "m? 0/1/0 {k 0/1/0 list 2@1 <k 2/2/1 Int32 #0>}",
@@ -336,11 +255,7 @@ fn groups_without_columns_are_left_out() {
         group(Optional, "c", [nothing("d"), group(Repeated, "r", [])]),
         group(Optional, "e", [nothing("f"), int(Optional, "g")]),
         as_list(group(Optional, "h", [group(Repeated, "r", [])])),
-        as_map(group(
-            Optional,
-            "m",
-            [group(Repeated, "kv", [int(Required, "k"), nothing("v")])],
-        )),
+        as_map(group(Optional, "m", [group(Repeated, "kv", [int(Required, "k"), nothing("v")])])),
     ]);
     let options = ArrowOptions::default();
     let mapping = to_arrow(&file, &[], &Projection::all(), &options).unwrap();
@@ -364,25 +279,11 @@ fn natural_types() {
     use crate::format::TimeUnit as U;
     use DataType as D;
     use LogicalType as L;
-    let int = |bit_width, is_signed| {
-        Some(L::Integer(IntType {
-            bit_width,
-            is_signed,
-        }))
-    };
+    let int = |bit_width, is_signed| Some(L::Integer(IntType { bit_width, is_signed }));
     let decimal = |precision, scale| Some(L::Decimal(DecimalType { scale, precision }));
-    let time = |unit| {
-        Some(L::Time(TimeType {
-            is_adjusted_to_utc: true,
-            unit,
-        }))
-    };
-    let stamp = |is_adjusted_to_utc, unit| {
-        Some(L::Timestamp(TimestampType {
-            is_adjusted_to_utc,
-            unit,
-        }))
-    };
+    let time = |unit| Some(L::Time(TimeType { is_adjusted_to_utc: true, unit }));
+    let stamp =
+        |is_adjusted_to_utc, unit| Some(L::Timestamp(TimestampType { is_adjusted_to_utc, unit }));
     let utc = || Some(Arc::from("UTC"));
     let fixed = Physical::FixedLenByteArray;
     #[rustfmt::skip]
@@ -441,10 +342,7 @@ fn natural_types() {
         assert_eq!(*field.data_type(), expected, "{physical} {logical:?}");
         assert!(field.metadata().is_empty(), "{physical} {logical:?}");
         let leaf = file.leaf(0).unwrap();
-        assert!(
-            conversion(&leaf, field.data_type()).is_some(),
-            "{physical} {logical:?}"
-        );
+        assert!(conversion(&leaf, field.data_type()).is_some(), "{physical} {logical:?}");
     }
 }
 
@@ -472,7 +370,6 @@ fn natural_types_by_converted_type() {
         (Physical::Int32,     C::Int16,           D::Int16),
         (Physical::Int32,     C::Int32,           D::Int32),
         (Physical::Int64,     C::Int64,           D::Int64),
-        (Physical::Int64,     C::Uint32,          D::Int64),
         (fixed(12),           C::Interval,        D::Interval(IntervalUnit::MonthDayNano)),
         (fixed(11),           C::Interval,        D::FixedSizeBinary(11)),
         (Physical::Int32,     C::Decimal,         D::Int32),
@@ -482,33 +379,36 @@ fn natural_types_by_converted_type() {
     ];
     for (physical, converted, expected) in table {
         let mapping = mapped([col(Required, physical, "a").converted(converted)]);
-        assert_eq!(
-            *mapping.schema.field(0).data_type(),
-            expected,
-            "{physical} {converted}"
-        );
+        assert_eq!(*mapping.schema.field(0).data_type(), expected, "{physical} {converted}");
     }
     let mut elements = samples::elements([int(Required, "a").converted(C::Decimal)]);
     elements[1].precision = Some(5);
     let file = Schema::parse(elements, &Limits::default()).unwrap();
     let mapping = to_arrow(&file, &[], &Projection::all(), &ArrowOptions::default()).unwrap();
-    assert_eq!(
-        *mapping.schema.field(0).data_type(),
-        D::Decimal128(5, 0),
-        "no scale is 0"
-    );
+    assert_eq!(*mapping.schema.field(0).data_type(), D::Decimal128(5, 0), "no scale is 0");
+}
+
+#[test]
+fn converted_type_alone_on_a_type_it_may_not_stand_on_is_malformed() {
+    use ConvertedType as C;
+    for (physical, converted) in [
+        (Physical::Int64, C::Uint32),
+        (Physical::Int64, C::Date),
+        (Physical::Int32, C::TimestampMillis),
+        (Physical::Double, C::Utf8),
+    ] {
+        let file = schema([col(Required, physical, "a").converted(converted)]);
+        let error = to_arrow(&file, &[], &Projection::all(), &ArrowOptions::default()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{physical} {converted}");
+        assert!(file.leaf(0).is_err());
+    }
 }
 
 #[test]
 fn decimals_beyond_arrow_are_unsupported() {
-    let decimal = LogicalType::Decimal(DecimalType {
-        scale: 1,
-        precision: 77,
-    });
-    let file = schema([
-        col(Required, Physical::ByteArray, "a").logical(decimal),
-        int(Required, "b"),
-    ]);
+    let decimal = LogicalType::Decimal(DecimalType { scale: 1, precision: 77 });
+    let file =
+        schema([col(Required, Physical::ByteArray, "a").logical(decimal), int(Required, "b")]);
     let options = ArrowOptions::default();
     let error = to_arrow(&file, &[], &Projection::all(), &options).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
@@ -532,10 +432,7 @@ fn extension_types() {
         let mapping = mapped([tree]);
         let metadata = mapping.schema.field(0).metadata();
         let get = |key: &str| metadata.get(key).cloned();
-        (
-            get(EXTENSION_TYPE_NAME_KEY),
-            get(EXTENSION_TYPE_METADATA_KEY),
-        )
+        (get(EXTENSION_TYPE_NAME_KEY), get(EXTENSION_TYPE_METADATA_KEY))
     };
     let some = |text: &str| Some(text.to_owned());
     let bytes = |name: &str| col(Optional, Physical::ByteArray, name);
@@ -543,10 +440,7 @@ fn extension_types() {
     assert_eq!(extension(uuid), (some("arrow.uuid"), None));
     let json = bytes("a").logical(LogicalType::Json);
     assert_eq!(extension(json), (some("arrow.json"), some("")));
-    let geometry = GeometryType {
-        crs: some("srid:5"),
-        ..GeometryType::default()
-    };
+    let geometry = GeometryType { crs: some("srid:5"), ..GeometryType::default() };
     let geometry = bytes("a").logical(LogicalType::Geometry(geometry));
     let expected = "{\"crs\":\"5\",\"crs_type\":\"srid\"}";
     assert_eq!(extension(geometry), (some("geoarrow.wkb"), some(expected)));
@@ -561,10 +455,7 @@ fn variants() {
     let bytes = |repetition, name: &str| col(repetition, Physical::ByteArray, name);
     let variant = |version, children: Vec<Tree>| {
         let specification_version = version;
-        let variant = VariantType {
-            specification_version,
-            ..VariantType::default()
-        };
+        let variant = VariantType { specification_version, ..VariantType::default() };
         group(Optional, "v", children).logical(LogicalType::Variant(variant))
     };
     let whole = || vec![bytes(Required, "metadata"), bytes(Optional, "value")];
@@ -572,83 +463,41 @@ fn variants() {
         let object = group(
             Optional,
             "typed_value",
-            [group(
-                Required,
-                "a",
-                [bytes(Optional, "value"), int(Optional, "typed_value")],
-            )],
+            [group(Required, "a", [bytes(Optional, "value"), int(Optional, "typed_value")])],
         );
-        vec![
-            bytes(Optional, "value"),
-            bytes(Required, "metadata"),
-            object,
-        ]
+        vec![bytes(Optional, "value"), bytes(Required, "metadata"), object]
     };
     let is_marked = |tree: Tree, projection: &Projection| {
         let mapping = to_arrow(&schema([tree]), &[], projection, &ArrowOptions::default()).unwrap();
         assert!(matches!(mapping.shapes[0].kind, Kind::Struct(_)));
         let metadata = mapping.schema.field(0).metadata();
-        metadata
-            .get(EXTENSION_TYPE_NAME_KEY)
-            .is_some_and(|name| name == "arrow.parquet.variant")
+        metadata.get(EXTENSION_TYPE_NAME_KEY).is_some_and(|name| name == "arrow.parquet.variant")
     };
     let all = Projection::all();
     assert!(is_marked(variant(None, whole()), &all));
     assert!(is_marked(variant(Some(1), typed()), &all));
-    assert!(is_marked(
-        variant(Some(1), vec![bytes(Required, "metadata")]),
-        &all
-    ));
-    assert!(
-        !is_marked(variant(Some(2), whole()), &all),
-        "a later version is only a struct"
-    );
-    assert!(!is_marked(
-        variant(None, vec![bytes(Optional, "value")]),
-        &all
-    ));
-    assert!(!is_marked(
-        variant(None, vec![int(Required, "metadata")]),
-        &all
-    ));
+    assert!(is_marked(variant(Some(1), vec![bytes(Required, "metadata")]), &all));
+    assert!(!is_marked(variant(Some(2), whole()), &all), "a later version is only a struct");
+    assert!(!is_marked(variant(None, vec![bytes(Optional, "value")]), &all));
+    assert!(!is_marked(variant(None, vec![int(Required, "metadata")]), &all));
     let part = Projection::names(["v.metadata", "v.value"]);
-    assert!(
-        !is_marked(variant(None, typed()), &part),
-        "without typed values it says less"
-    );
+    assert!(!is_marked(variant(None, typed()), &part), "without typed values it says less");
 }
 
 #[test]
 fn file_references() {
     let marked = |children: Vec<Tree>| {
         let mapping = mapped([group(Optional, "f", children).logical(LogicalType::File)]);
-        mapping
-            .schema
-            .field(0)
-            .metadata()
-            .get(LOGICAL_TYPE_KEY)
-            .cloned()
+        mapping.schema.field(0).metadata().get(LOGICAL_TYPE_KEY).cloned()
     };
     use crate::schema::LOGICAL_TYPE_KEY;
     let long = |name: &str| col(Optional, Physical::Int64, name);
     let file = Some("FILE".to_owned());
-    assert_eq!(
-        marked(vec![text(Optional, "uri"), long("size"), long("offset")]),
-        file
-    );
-    assert_eq!(
-        marked(vec![col(Optional, Physical::ByteArray, "inline")]),
-        file
-    );
+    assert_eq!(marked(vec![text(Optional, "uri"), long("size"), long("offset")]), file);
+    assert_eq!(marked(vec![col(Optional, Physical::ByteArray, "inline")]), file);
     assert_eq!(marked(vec![int(Optional, "size")]), None);
-    assert_eq!(
-        marked(vec![text(Optional, "uri"), text(Optional, "path")]),
-        None
-    );
-    assert_eq!(
-        marked(vec![col(Optional, Physical::ByteArray, "uri")]),
-        None
-    );
+    assert_eq!(marked(vec![text(Optional, "uri"), text(Optional, "path")]), None);
+    assert_eq!(marked(vec![col(Optional, Physical::ByteArray, "uri")]), None);
 }
 
 #[test]
@@ -660,12 +509,7 @@ fn field_ids_and_key_values() {
     };
     let file = schema([
         list(Optional, "a", int(Optional, "e").id(-2)).id(1),
-        map(
-            Optional,
-            "m",
-            int(Required, "k").id(3),
-            int(Optional, "v").id(4),
-        ),
+        map(Optional, "m", int(Required, "k").id(3), int(Optional, "v").id(4)),
     ]);
     let key_values = [
         entry("x", Some("1")),
@@ -673,13 +517,8 @@ fn field_ids_and_key_values() {
         entry("z", Some("")),
         entry("ARROW:schema", Some("?")),
     ];
-    let mapping = to_arrow(
-        &file,
-        &key_values,
-        &Projection::all(),
-        &ArrowOptions::default(),
-    )
-    .unwrap();
+    let mapping =
+        to_arrow(&file, &key_values, &Projection::all(), &ArrowOptions::default()).unwrap();
     let expected = [("x", "1"), ("z", "")].map(|(k, v)| (k.to_owned(), v.to_owned()));
     assert_eq!(*mapping.schema.metadata(), HashMap::from(expected));
     let mut ids = Vec::new();
@@ -706,33 +545,19 @@ fn options_change_types() {
     let types = |options: ArrowOptions| {
         let mapping = to_arrow(&file, &[], &Projection::all(), &options).unwrap();
         check(&mapping);
-        let json = mapping
-            .schema
-            .field(5)
-            .metadata()
-            .contains_key(EXTENSION_TYPE_NAME_KEY);
-        let types = mapping
-            .schema
-            .fields()
-            .iter()
-            .map(|field| match field.data_type() {
-                DataType::List(item) => format!("[{}]", item.data_type()),
-                other => other.to_string(),
-            });
+        let json = mapping.schema.field(5).metadata().contains_key(EXTENSION_TYPE_NAME_KEY);
+        let types = mapping.schema.fields().iter().map(|field| match field.data_type() {
+            DataType::List(item) => format!("[{}]", item.data_type()),
+            other => other.to_string(),
+        });
         (types.collect::<Vec<_>>().join(" "), json)
     };
     let options = ArrowOptions::new;
     let ns = "Timestamp(ns)";
-    assert_eq!(
-        types(options()),
-        (format!("Utf8 Binary {ns} [Utf8] Int32 Utf8"), true)
-    );
+    assert_eq!(types(options()), (format!("Utf8 Binary {ns} [Utf8] Int32 Utf8"), true));
     assert_eq!(
         types(options().with_views(true).with_int96(TimeUnit::Microsecond)),
-        (
-            "Utf8View BinaryView Timestamp(µs) [Utf8View] Int32 Utf8View".to_owned(),
-            true
-        )
+        ("Utf8View BinaryView Timestamp(µs) [Utf8View] Int32 Utf8View".to_owned(), true)
     );
     assert_eq!(
         types(options().with_binary_as_string(true)),
@@ -746,11 +571,7 @@ fn options_change_types() {
     );
     let named = ["b", "l", "i"].map(str::to_owned).to_vec();
     assert_eq!(
-        types(
-            options()
-                .with_views(true)
-                .with_dictionaries(Dictionaries::Named(named))
-        ),
+        types(options().with_views(true).with_dictionaries(Dictionaries::Named(named))),
         (
             format!(
                 "Utf8View {} {ns} [{utf8}] {} Utf8View",
@@ -769,10 +590,7 @@ fn options_change_types() {
 fn deepest_schema_maps_on_a_small_stack() {
     let work = || {
         for (depth, make) in [
-            (
-                511,
-                (|inner| group(Optional, "g", [inner])) as fn(Tree) -> Tree,
-            ),
+            (511, (|inner| group(Optional, "g", [inner])) as fn(Tree) -> Tree),
             (255, |inner| list(Optional, "l", inner)),
             (255, |inner| map(Optional, "m", int(Required, "k"), inner)),
         ] {
@@ -795,9 +613,6 @@ fn deepest_schema_maps_on_a_small_stack() {
             assert!(!file.tree().to_string().is_empty());
         }
     };
-    let thread = std::thread::Builder::new()
-        .stack_size(2 << 20)
-        .spawn(work)
-        .unwrap();
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap();
     thread.join().unwrap();
 }

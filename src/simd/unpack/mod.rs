@@ -96,11 +96,7 @@ mod tests {
     fn naive(bytes: &[u8], width: u32, n: usize) -> Vec<u64> {
         let bit = |at: usize| u64::from(bytes.get(at / 8).map_or(0, |byte| byte >> (at % 8) & 1));
         (0..n)
-            .map(|i| {
-                (0..width as usize)
-                    .map(|b| bit(i * width as usize + b) << b)
-                    .sum()
-            })
+            .map(|i| (0..width as usize).map(|b| bit(i * width as usize + b) << b).sum())
             .collect()
     }
 

@@ -32,11 +32,7 @@ fn kernel_u32<const W: usize>(bytes: &[u8], out: &mut [[u32; BLOCK]]) {
         for (i, value) in values.iter_mut().enumerate() {
             let (word, shift) = (i * W / 32, i * W % 32);
             let low = block[word] >> shift;
-            let high = if shift + W > 32 {
-                block[word + 1] << (32 - shift)
-            } else {
-                0
-            };
+            let high = if shift + W > 32 { block[word + 1] << (32 - shift) } else { 0 };
             *value = (low | high) & mask;
         }
     }
@@ -64,11 +60,7 @@ fn kernel_u64<const W: usize>(bytes: &[u8], out: &mut [[u64; BLOCK]]) {
         for (i, value) in values.iter_mut().enumerate() {
             let (word, shift) = (i * W / 64, i * W % 64);
             let low = block[word] >> shift;
-            let high = if shift + W > 64 {
-                block[word + 1] << (64 - shift)
-            } else {
-                0
-            };
+            let high = if shift + W > 64 { block[word + 1] << (64 - shift) } else { 0 };
             *value = (low | high) & mask;
         }
     }
