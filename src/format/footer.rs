@@ -35,7 +35,11 @@ impl FooterIndex {
         let mut reader = Reader::new(&bytes);
         let head = FileHead::read(&mut reader)?;
         let byte_len = reader.position();
-        Ok(Self { bytes, byte_len, head })
+        Ok(Self {
+            bytes,
+            byte_len,
+            head,
+        })
     }
 
     /// Everything but the column chunks.
@@ -80,7 +84,9 @@ impl FooterIndex {
 
 #[cold]
 fn no_chunk(row_group: usize, column: usize) -> Error {
-    Error::usage(format_args!("there is no column chunk {column} in row group {row_group}"))
+    Error::usage(format_args!(
+        "there is no column chunk {column} in row group {row_group}"
+    ))
 }
 
 thrift! {
@@ -161,7 +167,9 @@ impl Read for ChunkStarts {
             starts.push(u32::try_from(reader.position()).map_err(|_| too_large())?);
             reader.skip_struct()?;
         }
-        Ok(Self { starts: starts.into_boxed_slice() })
+        Ok(Self {
+            starts: starts.into_boxed_slice(),
+        })
     }
 }
 

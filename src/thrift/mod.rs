@@ -47,6 +47,8 @@
 //! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit). Known ones are not recursive.
 
 pub(crate) mod derive;
+#[cfg(test)]
+pub(crate) mod oracle;
 mod read;
 mod skip;
 #[cfg(test)]
@@ -54,12 +56,12 @@ mod tests;
 mod unknown;
 mod write;
 
+pub(crate) use read::in_field;
 pub use read::{Field, Read, Reader};
+pub(crate) use skip::Fault;
 pub use unknown::{Unknown, UnknownField};
 pub use write::Write;
 pub(crate) use write::empty_struct_field;
-pub(crate) use read::in_field;
-pub(crate) use skip::Fault;
 
 /// The types of the wire: the low nibble of a field header.
 pub mod wire {

@@ -60,7 +60,10 @@ pub struct Field {
 impl<'a> Reader<'a> {
     /// A reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { cursor: Cursor::new(bytes, Spec::Thrift), lossy: false }
+        Self {
+            cursor: Cursor::new(bytes, Spec::Thrift),
+            lossy: false,
+        }
     }
 
     /// Bytes read so far: after a struct, where what follows it begins.
@@ -96,8 +99,14 @@ impl<'a> Reader<'a> {
     fn field_rare(&mut self, header: u8) -> Result<Option<Field>> {
         match header {
             wire::STOP => Ok(None),
-            1..0x10 => Ok(Some(Field { id: self.i16()?, ty: header })),
-            _ => Err(Error::malformed(Spec::Thrift, "a field without a type, or with an id beyond 16 bits")),
+            1..0x10 => Ok(Some(Field {
+                id: self.i16()?,
+                ty: header,
+            })),
+            _ => Err(Error::malformed(
+                Spec::Thrift,
+                "a field without a type, or with an id beyond 16 bits",
+            )),
         }
     }
 
@@ -115,7 +124,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if it is longer than 3 bytes, overflows, or ends early.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "16 bits, zigzag keeps the width")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "16 bits, zigzag keeps the width"
+    )]
     pub fn i16(&mut self) -> Result<i16> {
         Ok(unzigzag(self.varint::<16>()?) as i16)
     }
@@ -125,7 +137,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if it is longer than 5 bytes, overflows, or ends early.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "32 bits, zigzag keeps the width")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "32 bits, zigzag keeps the width"
+    )]
     pub fn i32(&mut self) -> Result<i32> {
         Ok(unzigzag(self.varint::<32>()?) as i32)
     }
@@ -255,13 +270,17 @@ impl<'a> Reader<'a> {
 
     /// The bytes read since `before` was what is left.
     pub(crate) fn since(&self, before: &'a [u8]) -> &'a [u8] {
-        before.get(..before.len().saturating_sub(self.cursor.remaining())).unwrap_or_default()
+        before
+            .get(..before.len().saturating_sub(self.cursor.remaining()))
+            .unwrap_or_default()
     }
 
     #[inline]
     fn move_to(&mut self, rest: std::result::Result<&'a [u8], Fault>) -> Result<()> {
         match rest {
-            Ok(rest) => self.cursor.skip(self.cursor.remaining().saturating_sub(rest.len())),
+            Ok(rest) => self
+                .cursor
+                .skip(self.cursor.remaining().saturating_sub(rest.len())),
             Err(fault) => Err(self.fault(fault)),
         }
     }
@@ -307,7 +326,10 @@ impl<'a> Reader<'a> {
     fn too_many_bits(&self, bits: u32) -> Error {
         Error::malformed(
             Spec::Thrift,
-            format_args!("the number at byte {} has more than {bits} bits", self.position()),
+            format_args!(
+                "the number at byte {} has more than {bits} bits",
+                self.position()
+            ),
         )
     }
 
@@ -377,7 +399,10 @@ pub(crate) fn in_field(error: Error, name: &'static str, id: i16, field: &str) -
     }
     let spec = Spec::Metadata(name);
     match field {
-        "" => Error::malformed(spec, format_args!("{name}, field {id}: {}", error.message())),
+        "" => Error::malformed(
+            spec,
+            format_args!("{name}, field {id}: {}", error.message()),
+        ),
         _ => Error::malformed(spec, format_args!("{name}.{field}: {}", error.message())),
     }
 }
@@ -395,7 +420,12 @@ impl Read for bool {
         match reader.u8()? {
             1 => Ok(true),
             0 | 2 => Ok(false),
-            byte => Err(Error::mismatch(Spec::Thrift, "a bool in a list", "0, 1 or 2", byte)),
+            byte => Err(Error::mismatch(
+                Spec::Thrift,
+                "a bool in a list",
+                "0, 1 or 2",
+                byte,
+            )),
         }
     }
 

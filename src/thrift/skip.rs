@@ -204,5 +204,9 @@ fn length_slow(bytes: &[u8]) -> Result<(u64, &[u8]), Fault> {
             return Ok((value, bytes.get(i + 1..).unwrap_or_default()));
         }
     }
-    Err(if bytes.len() < 5 { Fault::Short } else { Fault::Number })
+    Err(if bytes.len() < 5 {
+        Fault::Short
+    } else {
+        Fault::Number
+    })
 }

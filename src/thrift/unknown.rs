@@ -46,7 +46,11 @@ impl Unknown {
             let Field { id, ty } = reader.field(0).ok().flatten()?;
             let before = reader.rest();
             reader.skip(ty).ok()?;
-            Some(UnknownField { id, ty, payload: reader.since(before) })
+            Some(UnknownField {
+                id,
+                ty,
+                payload: reader.since(before),
+            })
         })
     }
 

@@ -53,7 +53,10 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-#[expect(clippy::cast_sign_loss, reason = "zigzag reinterprets the bits by definition")]
+#[expect(
+    clippy::cast_sign_loss,
+    reason = "zigzag reinterprets the bits by definition"
+)]
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
