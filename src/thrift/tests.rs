@@ -31,8 +31,6 @@ thrift! {
         7 optional name: String,
         /// A text.
         8 optional text: String as text,
-        /// Numbers that may be absent.
-        9 defaulted defaulted: Vec<i32>,
     }
 }
 
@@ -450,7 +448,11 @@ fn missing_required_field_is_malformed_and_named() {
     malformed::<SchemaElement>("SchemaElement", "name", &[0]);
     malformed::<PageHeader>("PageHeader", "PageHeader.type", &[0]);
     malformed::<ColumnMetaData>("ColumnMetaData", "path_in_schema", &[0x15, 0, 0]);
-    assert_eq!(read::<Sample>(&[0x15, 2, 0]).defaulted, [0; 0]);
+    // The encodings may be absent, and nothing else.
+    let bytes = [
+        0x15, 0, 0x29, 0x08, 0x15, 0, 0x16, 0, 0x16, 0, 0x16, 0, 0x26, 0, 0,
+    ];
+    assert_eq!(read::<ColumnMetaData>(&bytes), ColumnMetaData::default());
 }
 
 #[test]
