@@ -24,4 +24,4 @@ mod trusted;
 
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use limits::{Budget, Limits, Reservation};
-pub use reader::{Batches, Reader, Threads};
+pub use reader::{Batches, PageIndex, Reader, Threads};

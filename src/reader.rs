@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
+use bytes::Bytes;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Spec};
+use crate::format::{ColumnIndex, OffsetIndex};
 use crate::io::{Parallel, Pool, Progress, Serial, Source, open_footer};
 use crate::limits::Limits;
 use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 use crate::schema::{Dictionaries, MatchBy, Projection};
+use crate::thrift::{self, Read};
 
 /// A Parquet file that is open, and what is wanted of it.
 ///
@@ -278,6 +281,43 @@ impl Reader {
         &self.progress
     }
 
+    /// The page index of a column chunk, as it is written: each half is `None` if the file does not have it.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or is not what the format says, `Io`.
+    pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndex> {
+        let chunk = self.footer.column_chunk(row_group, leaf)?;
+        let place = |e: Error| self.name(e.at_row_group(row_group));
+        let fetch = |offset: Option<i64>, len: Option<i32>| -> Result<Option<Bytes>> {
+            let (Some(offset), Some(len)) = (offset, len) else { return Ok(None) };
+            let range = u64::try_from(offset).ok().zip(u64::try_from(len).ok());
+            let range = range.and_then(|(at, len)| Some(at..at.checked_add(len)?));
+            match range.filter(|range| range.end <= self.file_len) {
+                Some(range) if range.is_empty() => Ok(None),
+                Some(range) => self.source.read(range).map(Some),
+                None => Err(Error::mismatch(
+                    Spec::PageIndex,
+                    "range of the index",
+                    format_args!("within the {} bytes of the file", self.file_len),
+                    format_args!("{len} bytes at {offset}"),
+                )),
+            }
+        };
+        let read = || -> Result<PageIndex> {
+            let offsets = fetch(chunk.offset_index_offset, chunk.offset_index_length)?;
+            let columns = fetch(chunk.column_index_offset, chunk.column_index_length)?;
+            Ok(PageIndex {
+                offset_index: offsets
+                    .map(|b| OffsetIndex::read(&mut thrift::Reader::new(&b)))
+                    .transpose()?,
+                column_index: columns
+                    .map(|b| ColumnIndex::read(&mut thrift::Reader::new(&b)))
+                    .transpose()?,
+            })
+        };
+        read().map_err(place)
+    }
+
     /// What the read will do.
     ///
     /// # Errors
@@ -331,6 +371,15 @@ impl Reader {
             None => error,
         }
     }
+}
+
+/// The page index of a column chunk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageIndex {
+    /// Where the data pages are.
+    pub offset_index: Option<OffsetIndex>,
+    /// What bounds they have.
+    pub column_index: Option<ColumnIndex>,
 }
 
 /// Below this many bytes a file is decoded sooner than threads are woken.

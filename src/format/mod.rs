@@ -11,6 +11,8 @@ mod page;
 mod schema;
 mod statistics;
 pub mod tail;
+#[cfg(test)]
+mod tests;
 
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use column::{ColumnChunk, ColumnMetaData, PageEncodingStats};

@@ -99,7 +99,7 @@ macro_rules! thrift {
         }
 
         $crate::thrift::derive::thrift! {
-            @read $Name $thrift, closed {$($id $need $field: $Type $(as $how)?,)*}
+            @read $Name $thrift, view {$($id $need $field: $Type $(as $how)?,)*}
         }
     };
 
@@ -312,10 +312,11 @@ macro_rules! thrift {
                         _ => $crate::thrift::derive::thrift!(@unknown $kind reader header value),
                     }
                 }
-                if seen & REQUIRED == REQUIRED {
+                let missing = REQUIRED & !seen;
+                if missing == 0 {
                     return Ok(value);
                 }
-                *id = (REQUIRED & !seen).trailing_zeros().try_into().unwrap_or_default();
+                *id = missing.trailing_zeros().try_into().unwrap_or_default();
                 Err($crate::Error::malformed($crate::Spec::Thrift, "a required field is absent"))
             }
         }
@@ -374,10 +375,16 @@ macro_rules! thrift {
         let _ = $before;
     };
 
+    (@lossy view $reader:ident $header:ident $before:ident $value:ident) => {{
+        let _ = $before;
+        $reader.take_lossy();
+    }};
+
     (@unknown open $reader:ident $header:ident $value:ident) => {
         $reader.keep($header, &mut $value.unknown)?
     };
     (@unknown closed $reader:ident $header:ident $value:ident) => { $reader.lose($header)? };
+    (@unknown view $reader:ident $header:ident $value:ident) => { $reader.skip($header.ty)? };
 
     (@write optional $id:literal $self:ident.$field:ident, $last:ident, $out:ident) => {
         if let Some(value) = &$self.$field {

@@ -47,6 +47,8 @@
 //! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit). Known ones are not recursive.
 
 pub(crate) mod derive;
+#[cfg(test)]
+pub(crate) mod oracle;
 mod read;
 mod skip;
 #[cfg(test)]

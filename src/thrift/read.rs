@@ -83,10 +83,11 @@ impl<'a> Reader<'a> {
     pub fn field(&mut self, last: i16) -> Result<Option<Field>> {
         let header = self.cursor.u8()?;
         let ty = header & 0x0F;
-        if let Some(id) = last.checked_add(i16::from(header >> 4)) {
-            if header >= 0x10 && ty != wire::STOP {
-                return Ok(Some(Field { id, ty }));
-            }
+        if let Some(id) = last.checked_add(i16::from(header >> 4))
+            && header >= 0x10
+            && ty != wire::STOP
+        {
+            return Ok(Some(Field { id, ty }));
         }
         self.field_rare(header)
     }

@@ -1,0 +1,137 @@
+//! Reads a path a line on standard input, reads the whole file through the library, and answers one line:
+//!
+//! `OK`, `ERR text`, `PANIC text` (caught), `MEMERR text` (a limit, or memory refused) or `BADDATA text` (what came back fails full validation),
+//! each with `peak=BYTES`, the most heap that the file took.
+//!
+//! Flags: `--threads N` (default 1), `--views` (strings as views).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::Array;
+use marquetry::{ErrorKind, Reader};
+
+/// Counts what is allocated, and the most that was at a time.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn grew(bytes: usize) {
+    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(now, Ordering::Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator as it is; the counters do not touch the memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grew(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grew(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        grew(size);
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How a file is read.
+struct Options {
+    threads: usize,
+    views: bool,
+}
+
+enum Answer {
+    Ok,
+    Err(String),
+    MemErr(String),
+    BadData(String),
+}
+
+fn main() {
+    let mut options = Options { threads: 1, views: false };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--threads" => options.threads = args.next().and_then(|n| n.parse().ok()).unwrap_or(1),
+            "--views" => options.views = true,
+            other => {
+                eprintln!("unknown flag {other}");
+                std::process::exit(2);
+            }
+        }
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut out = std::io::stdout();
+    for path in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let before = NOW.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let answer = catch_unwind(AssertUnwindSafe(|| read(&path, &options)));
+        let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+        let (word, text) = match answer {
+            Ok(Answer::Ok) => ("OK", String::new()),
+            Ok(Answer::Err(text)) => ("ERR", text),
+            Ok(Answer::MemErr(text)) => ("MEMERR", text),
+            Ok(Answer::BadData(text)) => ("BADDATA", text),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                ("PANIC", text.unwrap_or("?").to_owned())
+            }
+        };
+        let text = text.replace(['\n', '\r'], " ");
+        if writeln!(out, "{word} peak={peak} {text}").and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read(path: &str, options: &Options) -> Answer {
+    match read_all(path, options) {
+        Ok(answer) => answer,
+        Err(error) => match error.kind() {
+            ErrorKind::Limit(_) => Answer::MemErr(error.to_string()),
+            _ => Answer::Err(error.to_string()),
+        },
+    }
+}
+
+fn read_all(path: &str, options: &Options) -> marquetry::Result<Answer> {
+    let reader = Reader::open(path)?.threads(options.threads).views(options.views);
+    reader.metadata().index().to_file_meta_data()?;
+    for row_group in 0..reader.metadata().row_groups() {
+        for leaf in 0..reader.metadata().schema().leaves_len() {
+            // A broken index is a report, never a reason not to read.
+            let _ = reader.page_index(row_group, leaf);
+        }
+    }
+    let mut batches = reader.batches()?;
+    while let Some(batch) = batches.next_batch()? {
+        for column in batch.columns() {
+            if let Err(error) = column.to_data().validate_full() {
+                return Ok(Answer::BadData(error.to_string()));
+            }
+        }
+    }
+    Ok(Answer::Ok)
+}
