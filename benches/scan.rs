@@ -27,22 +27,37 @@ fn main() {
     for cases in groups {
         for case in cases() {
             if case.name.contains(&filter) {
-                table.row(&case.name, || theirs(&case), || ours(&case, 1), Some(&|| ours(&case, 2)));
+                table.row(
+                    &case.name,
+                    || theirs(&case),
+                    || ours(&case, 1),
+                    Some(&|| ours(&case, 2)),
+                );
             }
         }
     }
     let case = common::wide();
     for (name, projection) in [("open wide, read 1 column", 1), ("open wide, read 3 columns", 3)] {
         if name.contains(&filter) {
-            table.row(name, || theirs_projected(&case, projection), || ours_projected(&case, projection), None);
+            table.row(
+                name,
+                || theirs_projected(&case, projection),
+                || ours_projected(&case, projection),
+                None,
+            );
         }
     }
     table.close();
 }
 
 fn ours(case: &Case, threads: usize) -> usize {
-    let reader = Reader::new(case.file.clone()).expect("a file").threads(threads).batch_rows(BATCH).views(case.views);
-    let rows = reader.batches().expect("a plan").map(|batch| batch.expect("a batch").num_rows()).sum();
+    let reader = Reader::new(case.file.clone())
+        .expect("a file")
+        .threads(threads)
+        .batch_rows(BATCH)
+        .views(case.views);
+    let rows =
+        reader.batches().expect("a plan").map(|batch| batch.expect("a batch").num_rows()).sum();
     assert_eq!(rows, case.rows, "{}", case.name);
     rows
 }
@@ -56,7 +71,8 @@ fn theirs(case: &Case) -> usize {
         }
         let schema = std::sync::Arc::new(arrow_schema_60::Schema::new(fields));
         let options = ArrowReaderOptions::new().with_schema(schema);
-        builder = ParquetRecordBatchReaderBuilder::try_new_with_options(case.file.clone(), options).expect("a file");
+        builder = ParquetRecordBatchReaderBuilder::try_new_with_options(case.file.clone(), options)
+            .expect("a file");
     }
     let reader = builder.with_batch_size(BATCH).build().expect("a reader");
     reader.map(|batch| batch.expect("a batch").num_rows()).sum()
@@ -96,7 +112,9 @@ impl Table {
         ours_2: Option<&dyn Fn() -> usize>,
     ) {
         if self.ratios.is_empty() {
-            println!("| rows of a file | parquet 60.1, ms | ours, ms | ratio | spread | ours on 2 threads, ms | 1 thread / 2 |");
+            println!(
+                "| rows of a file | parquet 60.1, ms | ours, ms | ratio | spread | ours on 2 threads, ms | 1 thread / 2 |"
+            );
             println!("|---|--:|--:|--:|--:|--:|--:|");
         }
         let time = |run: &dyn Fn() -> usize| {
@@ -106,7 +124,8 @@ impl Table {
         };
         time(&theirs);
         time(&ours);
-        let (mut a, mut b, mut c, mut ratios, mut scaling) = (vec![], vec![], vec![], vec![], vec![]);
+        let (mut a, mut b, mut c, mut ratios, mut scaling) =
+            (vec![], vec![], vec![], vec![], vec![]);
         for _ in 0..ROUNDS {
             let (t, o) = (time(&theirs), time(&ours));
             a.push(t);
@@ -120,9 +139,20 @@ impl Table {
         }
         let spread = ratios.clone();
         let ratio = median(&mut ratios);
-        let (least, most) = (spread.iter().copied().fold(f64::MAX, f64::min), spread.iter().copied().fold(0.0, f64::max));
-        let two = if c.is_empty() { String::from(" | ") } else { format!("{:.2} | {:.2}", median(&mut c), median(&mut scaling)) };
-        println!("| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {most:.2} | {two} |", median(&mut a), median(&mut b));
+        let (least, most) = (
+            spread.iter().copied().fold(f64::MAX, f64::min),
+            spread.iter().copied().fold(0.0, f64::max),
+        );
+        let two = if c.is_empty() {
+            String::from(" | ")
+        } else {
+            format!("{:.2} | {:.2}", median(&mut c), median(&mut scaling))
+        };
+        println!(
+            "| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {most:.2} | {two} |",
+            median(&mut a),
+            median(&mut b)
+        );
         self.ratios.push(ratio);
     }
 
@@ -130,9 +160,13 @@ impl Table {
         if self.ratios.is_empty() {
             return;
         }
-        let mean = (self.ratios.iter().map(|r| r.ln()).sum::<f64>() / self.ratios.len() as f64).exp();
+        let mean =
+            (self.ratios.iter().map(|r| r.ln()).sum::<f64>() / self.ratios.len() as f64).exp();
         let below = self.ratios.iter().filter(|r| **r < 1.0).count();
-        println!("\n{} rows, geometric mean of the ratios {mean:.2}, {below} below 1.0", self.ratios.len());
+        println!(
+            "\n{} rows, geometric mean of the ratios {mean:.2}, {below} below 1.0",
+            self.ratios.len()
+        );
     }
 }
 

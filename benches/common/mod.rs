@@ -62,7 +62,8 @@ pub fn columns() -> Vec<Case> {
     let many = ints(100_000);
     let sorted: Vec<i64> = (0..ROWS as i64).map(|i| i * 3 + few[i as usize] % 3).collect();
     let mut rng = fastrand::Rng::with_seed(2);
-    let mut valid = |percent: u32| -> Vec<bool> { (0..ROWS).map(|_| rng.u32(0..100) >= percent).collect() };
+    let mut valid =
+        |percent: u32| -> Vec<bool> { (0..ROWS).map(|_| rng.u32(0..100) >= percent).collect() };
     let (v10, v50) = (valid(10), valid(50));
     fn opt<T: Copy>(values: &[T], valid: &[bool]) -> Vec<Option<T>> {
         values.iter().zip(valid).map(|(v, ok)| ok.then_some(*v)).collect()
@@ -74,21 +75,53 @@ pub fn columns() -> Vec<Case> {
     add("i64 plain 10% null", Arc::new(arrow::Int64Array::from(opt(&wide, &v10))), plain());
     add("i64 plain 50% null", Arc::new(arrow::Int64Array::from(opt(&wide, &v50))), plain());
     add("i32 plain 10% null", Arc::new(arrow::Int32Array::from(opt(&i32s(&wide), &v10))), plain());
-    add("i8 plain", Arc::new(arrow::Int8Array::from(few.iter().map(|v| *v as i8).collect::<Vec<_>>())), plain());
+    add(
+        "i8 plain",
+        Arc::new(arrow::Int8Array::from(few.iter().map(|v| *v as i8).collect::<Vec<_>>())),
+        plain(),
+    );
     add("i32 dictionary", Arc::new(arrow::Int32Array::from(i32s(&few))), dictionary());
     add("i64 dictionary", Arc::new(arrow::Int64Array::from(few.clone())), dictionary());
     add("i64 dictionary, large", Arc::new(arrow::Int64Array::from(many.clone())), dictionary());
-    add("i64 dictionary 10% null", Arc::new(arrow::Int64Array::from(opt(&few, &v10))), dictionary());
-    add("i64 dictionary, runs", Arc::new(arrow::Int64Array::from((0..ROWS as i64).map(|i| i / 500).collect::<Vec<_>>())), dictionary());
-    add("i32 delta", Arc::new(arrow::Int32Array::from(i32s(&sorted))), with(Encoding::DELTA_BINARY_PACKED));
-    add("i64 delta", Arc::new(arrow::Int64Array::from(sorted.clone())), with(Encoding::DELTA_BINARY_PACKED));
-    add("i64 delta 10% null", Arc::new(arrow::Int64Array::from(opt(&sorted, &v10))), with(Encoding::DELTA_BINARY_PACKED));
-    add("i64 delta, wide", Arc::new(arrow::Int64Array::from(wide.clone())), with(Encoding::DELTA_BINARY_PACKED));
+    add(
+        "i64 dictionary 10% null",
+        Arc::new(arrow::Int64Array::from(opt(&few, &v10))),
+        dictionary(),
+    );
+    add(
+        "i64 dictionary, runs",
+        Arc::new(arrow::Int64Array::from((0..ROWS as i64).map(|i| i / 500).collect::<Vec<_>>())),
+        dictionary(),
+    );
+    add(
+        "i32 delta",
+        Arc::new(arrow::Int32Array::from(i32s(&sorted))),
+        with(Encoding::DELTA_BINARY_PACKED),
+    );
+    add(
+        "i64 delta",
+        Arc::new(arrow::Int64Array::from(sorted.clone())),
+        with(Encoding::DELTA_BINARY_PACKED),
+    );
+    add(
+        "i64 delta 10% null",
+        Arc::new(arrow::Int64Array::from(opt(&sorted, &v10))),
+        with(Encoding::DELTA_BINARY_PACKED),
+    );
+    add(
+        "i64 delta, wide",
+        Arc::new(arrow::Int64Array::from(wide.clone())),
+        with(Encoding::DELTA_BINARY_PACKED),
+    );
     let f64s: Vec<f64> = few.iter().map(|v| *v as f64 * 0.25).collect();
     let f32s: Vec<f32> = f64s.iter().map(|v| *v as f32).collect();
     add("f64 plain", Arc::new(arrow::Float64Array::from(f64s.clone())), plain());
     add("f32 split", Arc::new(arrow::Float32Array::from(f32s)), with(Encoding::BYTE_STREAM_SPLIT));
-    add("f64 split", Arc::new(arrow::Float64Array::from(f64s.clone())), with(Encoding::BYTE_STREAM_SPLIT));
+    add(
+        "f64 split",
+        Arc::new(arrow::Float64Array::from(f64s.clone())),
+        with(Encoding::BYTE_STREAM_SPLIT),
+    );
     add("f64 dictionary", Arc::new(arrow::Float64Array::from(f64s)), dictionary());
     let bools: Vec<bool> = few.iter().map(|v| v % 3 == 0).collect();
     add("bool plain", Arc::new(arrow::BooleanArray::from(bools.clone())), plain());
@@ -97,19 +130,29 @@ pub fn columns() -> Vec<Case> {
     let timestamps = arrow::TimestampMicrosecondArray::from(wide.clone());
     add("timestamp plain", Arc::new(timestamps), plain());
     let decimal = |v: &[i64], p: u8| -> ArrayRef {
-        let array = arrow::Decimal128Array::from(v.iter().map(|v| i128::from(*v)).collect::<Vec<_>>());
+        let array =
+            arrow::Decimal128Array::from(v.iter().map(|v| i128::from(*v)).collect::<Vec<_>>());
         Arc::new(array.with_precision_and_scale(p, 2).expect("digits that fit"))
     };
     add("decimal(9,2) plain", decimal(&few, 9), plain());
     add("decimal(15,2) plain", decimal(&many, 15), plain());
     add("decimal(38,2) plain", decimal(&many, 38), plain());
     add("decimal(38,2) dictionary", decimal(&few, 38), dictionary());
-    let fixed = arrow::FixedSizeBinaryArray::try_from_iter(many.iter().map(|v| i128::from(*v).to_be_bytes())).expect("one width");
+    let fixed = arrow::FixedSizeBinaryArray::try_from_iter(
+        many.iter().map(|v| i128::from(*v).to_be_bytes()),
+    )
+    .expect("one width");
     add("fixed(16) plain", Arc::new(fixed), plain());
 
     let texts = |v: &[i64], long: bool| -> Vec<String> {
         v.iter()
-            .map(|v| if long { format!("https://example.org/some/path/{v}/and/more/of/it") } else { format!("key{v}") })
+            .map(|v| {
+                if long {
+                    format!("https://example.org/some/path/{v}/and/more/of/it")
+                } else {
+                    format!("key{v}")
+                }
+            })
             .collect()
     };
     for (kind, long) in [("short", false), ("long", true)] {
@@ -118,19 +161,42 @@ pub fn columns() -> Vec<Case> {
         add(&format!("string {kind} plain"), utf8(&many), plain());
         add(&format!("string {kind} dictionary"), utf8(&few), dictionary());
         add(&format!("string {kind} dictionary, large"), utf8(&many), dictionary());
-        let nulls: Vec<Option<&str>> = few.iter().zip(&v10).map(|(v, ok)| ok.then_some(v.as_str())).collect();
-        add(&format!("string {kind} dictionary 10% null"), Arc::new(arrow::StringArray::from(nulls)), dictionary());
-        let nulls: Vec<Option<&str>> = many.iter().zip(&v10).map(|(v, ok)| ok.then_some(v.as_str())).collect();
-        add(&format!("string {kind} plain 10% null"), Arc::new(arrow::StringArray::from(nulls)), plain());
-        add(&format!("string {kind} delta length"), utf8(&many), with(Encoding::DELTA_LENGTH_BYTE_ARRAY));
+        let nulls: Vec<Option<&str>> =
+            few.iter().zip(&v10).map(|(v, ok)| ok.then_some(v.as_str())).collect();
+        add(
+            &format!("string {kind} dictionary 10% null"),
+            Arc::new(arrow::StringArray::from(nulls)),
+            dictionary(),
+        );
+        let nulls: Vec<Option<&str>> =
+            many.iter().zip(&v10).map(|(v, ok)| ok.then_some(v.as_str())).collect();
+        add(
+            &format!("string {kind} plain 10% null"),
+            Arc::new(arrow::StringArray::from(nulls)),
+            plain(),
+        );
+        add(
+            &format!("string {kind} delta length"),
+            utf8(&many),
+            with(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        );
         let mut ordered = many.clone();
         ordered.sort_unstable();
-        add(&format!("string {kind} delta bytes"), utf8(&ordered), with(Encoding::DELTA_BYTE_ARRAY));
+        add(
+            &format!("string {kind} delta bytes"),
+            utf8(&ordered),
+            with(Encoding::DELTA_BYTE_ARRAY),
+        );
     }
     let views: Vec<Case> = cases
         .iter()
         .filter(|case| case.name.starts_with("string"))
-        .map(|case| Case { name: case.name.replace("string", "view"), file: case.file.clone(), rows: case.rows, views: true })
+        .map(|case| Case {
+            name: case.name.replace("string", "view"),
+            file: case.file.clone(),
+            rows: case.rows,
+            views: true,
+        })
         .collect();
     cases.extend(views);
     cases
@@ -147,16 +213,27 @@ pub fn nested() -> Vec<Case> {
         cases.push(Case { name: name.to_owned(), file, rows, views: false });
     };
     let item = |nullable| Arc::new(Field::new("element", DataType::Int64, nullable));
-    let mut lengths = |most: usize| -> Vec<usize> { (0..rows).map(|_| rng.usize(0..most)).collect() };
+    let mut lengths =
+        |most: usize| -> Vec<usize> { (0..rows).map(|_| rng.usize(0..most)).collect() };
     let short = lengths(8);
     let offsets = arrow_buffer_60::OffsetBuffer::<i32>::from_lengths(short.iter().copied());
     let elements = offsets[offsets.len() - 1] as usize;
-    let values: ArrayRef = Arc::new(arrow::Int64Array::from_iter_values((0..elements as i64).map(|i| i * 7 % 1000)));
-    add("list of i64", Arc::new(arrow::ListArray::new(item(false), offsets.clone(), values.clone(), None)));
+    let values: ArrayRef =
+        Arc::new(arrow::Int64Array::from_iter_values((0..elements as i64).map(|i| i * 7 % 1000)));
+    add(
+        "list of i64",
+        Arc::new(arrow::ListArray::new(item(false), offsets.clone(), values.clone(), None)),
+    );
     let mut rng = fastrand::Rng::with_seed(4);
-    let nulls: arrow_buffer_60::NullBuffer = (0..rows).map(|_| rng.u32(0..100) >= 10).collect::<Vec<_>>().into();
-    let some: ArrayRef = Arc::new(arrow::Int64Array::from_iter((0..elements as i64).map(|i| (i % 10 != 0).then_some(i % 1000))));
-    add("list of i64, nulls at each level", Arc::new(arrow::ListArray::new(item(true), offsets.clone(), some, Some(nulls.clone()))));
+    let nulls: arrow_buffer_60::NullBuffer =
+        (0..rows).map(|_| rng.u32(0..100) >= 10).collect::<Vec<_>>().into();
+    let some: ArrayRef = Arc::new(arrow::Int64Array::from_iter(
+        (0..elements as i64).map(|i| (i % 10 != 0).then_some(i % 1000)),
+    ));
+    add(
+        "list of i64, nulls at each level",
+        Arc::new(arrow::ListArray::new(item(true), offsets.clone(), some, Some(nulls.clone()))),
+    );
     let fixed = arrow_buffer_60::OffsetBuffer::<i32>::from_lengths(std::iter::repeat_n(4, rows));
     let values4: ArrayRef = Arc::new(arrow::Int64Array::from_iter_values(0..4 * rows as i64));
     add("list of 4 i64", Arc::new(arrow::ListArray::new(item(false), fixed, values4, None)));
@@ -165,12 +242,23 @@ pub fn nested() -> Vec<Case> {
         Field::new("b", DataType::Int64, false),
         Field::new("c", DataType::Int64, false),
     ]);
-    let parts = arrow::StructArray::new(fields.clone(), vec![values.clone(), values.clone(), values.clone()], None);
+    let parts = arrow::StructArray::new(
+        fields.clone(),
+        vec![values.clone(), values.clone(), values.clone()],
+        None,
+    );
     let item3 = Arc::new(Field::new("element", DataType::Struct(fields), false));
-    add("list of struct of 3 i64", Arc::new(arrow::ListArray::new(item3, offsets, Arc::new(parts), None)));
-    let leaf: ArrayRef = Arc::new(arrow::Int64Array::from_iter((0..rows as i64).map(|i| (i % 7 != 0).then_some(i))));
+    add(
+        "list of struct of 3 i64",
+        Arc::new(arrow::ListArray::new(item3, offsets, Arc::new(parts), None)),
+    );
+    let leaf: ArrayRef =
+        Arc::new(arrow::Int64Array::from_iter((0..rows as i64).map(|i| (i % 7 != 0).then_some(i))));
     let fields = Fields::from(vec![Field::new("a", DataType::Int64, true)]);
-    add("struct of nullable i64, nulls", Arc::new(arrow::StructArray::new(fields, vec![leaf], Some(nulls))));
+    add(
+        "struct of nullable i64, nulls",
+        Arc::new(arrow::StructArray::new(fields, vec![leaf], Some(nulls))),
+    );
     cases
 }
 
@@ -180,7 +268,11 @@ pub fn lineitem() -> Vec<Case> {
     let n = ROWS;
     let decimal = |most: i64, rng: &mut fastrand::Rng| -> ArrayRef {
         let values: Vec<i128> = (0..n).map(|_| i128::from(rng.i64(0..most))).collect();
-        Arc::new(arrow::Decimal128Array::from(values).with_precision_and_scale(15, 2).expect("digits that fit"))
+        Arc::new(
+            arrow::Decimal128Array::from(values)
+                .with_precision_and_scale(15, 2)
+                .expect("digits that fit"),
+        )
     };
     let text = |of: &[&str], rng: &mut fastrand::Rng| -> ArrayRef {
         Arc::new(arrow::StringArray::from_iter_values((0..n).map(|_| of[rng.usize(0..of.len())])))
@@ -191,13 +283,31 @@ pub fn lineitem() -> Vec<Case> {
     let int = |most: i64, rng: &mut fastrand::Rng| -> ArrayRef {
         Arc::new(arrow::Int64Array::from_iter_values((0..n).map(|_| rng.i64(0..most))))
     };
-    let words = ["carefully", "final", "deposits", "sleep", "quickly", "among", "the", "ironic", "pinto", "beans"];
-    let comments = (0..n).map(|_| (0..rng.usize(2..6)).map(|_| words[rng.usize(0..10)]).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+    let words = [
+        "carefully",
+        "final",
+        "deposits",
+        "sleep",
+        "quickly",
+        "among",
+        "the",
+        "ironic",
+        "pinto",
+        "beans",
+    ];
+    let comments = (0..n)
+        .map(|_| {
+            (0..rng.usize(2..6)).map(|_| words[rng.usize(0..10)]).collect::<Vec<_>>().join(" ")
+        })
+        .collect::<Vec<_>>();
     let batch = table(vec![
         ("l_orderkey", Arc::new(arrow::Int64Array::from_iter_values((0..n as i64).map(|i| i / 4)))),
         ("l_partkey", int(200_000, &mut rng)),
         ("l_suppkey", int(10_000, &mut rng)),
-        ("l_linenumber", Arc::new(arrow::Int32Array::from_iter_values((0..n as i32).map(|i| i % 7)))),
+        (
+            "l_linenumber",
+            Arc::new(arrow::Int32Array::from_iter_values((0..n as i32).map(|i| i % 7))),
+        ),
         ("l_quantity", decimal(5_000, &mut rng)),
         ("l_extendedprice", decimal(10_000_000, &mut rng)),
         ("l_discount", decimal(11, &mut rng)),
@@ -207,7 +317,10 @@ pub fn lineitem() -> Vec<Case> {
         ("l_shipdate", date(&mut rng)),
         ("l_commitdate", date(&mut rng)),
         ("l_receiptdate", date(&mut rng)),
-        ("l_shipinstruct", text(&["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"], &mut rng)),
+        (
+            "l_shipinstruct",
+            text(&["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"], &mut rng),
+        ),
         ("l_shipmode", text(&["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"], &mut rng)),
         ("l_comment", Arc::new(arrow::StringArray::from_iter_values(comments))),
     ]);
@@ -215,9 +328,15 @@ pub fn lineitem() -> Vec<Case> {
     [("uncompressed", Compression::UNCOMPRESSED), ("snappy", Compression::SNAPPY), ("zstd", zstd)]
         .into_iter()
         .map(|(name, codec)| {
-            let properties =
-                WriterProperties::builder().set_compression(codec).set_max_row_group_row_count(Some(n / 4));
-            Case { name: format!("lineitem {name}"), file: write(&batch, properties), rows: n, views: false }
+            let properties = WriterProperties::builder()
+                .set_compression(codec)
+                .set_max_row_group_row_count(Some(n / 4));
+            Case {
+                name: format!("lineitem {name}"),
+                file: write(&batch, properties),
+                rows: n,
+                views: false,
+            }
         })
         .collect()
 }
@@ -225,9 +344,11 @@ pub fn lineitem() -> Vec<Case> {
 /// 10,000 columns, 4 row groups of few rows.
 pub fn wide() -> Case {
     let columns = 10_000;
-    let fields: Vec<Field> = (0..columns).map(|i| Field::new(format!("column_{i}"), DataType::Int64, true)).collect();
+    let fields: Vec<Field> =
+        (0..columns).map(|i| Field::new(format!("column_{i}"), DataType::Int64, true)).collect();
     let array: ArrayRef = Arc::new(arrow::Int64Array::from_iter_values(0..40));
-    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![array; columns]).expect("one length");
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![array; columns])
+        .expect("one length");
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(10));
     Case { name: "wide".into(), file: write(&batch, properties), rows: 40, views: false }
 }

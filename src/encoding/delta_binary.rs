@@ -25,6 +25,9 @@ const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
 /// INT32 or INT64.
 pub trait Int: Native + TryFrom<i64> {
+    /// A packed difference.
+    type Delta: Send + Sync + std::fmt::Debug;
+
     /// Bits of the type: no difference takes more.
     const BITS: u32;
 
@@ -36,11 +39,10 @@ pub trait Int: Native + TryFrom<i64> {
 
     /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up behind `last`. Gives the last value.
     fn sum_packed(
-        packed: &[u8],
-        width: u32,
-        n: usize,
+        packed: Packed<'_>,
         step: Self,
         last: Self,
+        scratch: &mut Vec<Self::Delta>,
         out: &mut Vec<Self>,
     ) -> Self;
 
@@ -49,8 +51,9 @@ pub trait Int: Native + TryFrom<i64> {
 }
 
 macro_rules! int {
-    ($int:ty, $unpack:ident, $sum:ident) => {
+    ($int:ty, $delta:ty, $unpack:ident, $sum:ident) => {
         impl Int for $int {
+            type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
 
             #[expect(
@@ -68,16 +71,15 @@ macro_rules! int {
             }
 
             fn sum_packed(
-                packed: &[u8],
-                width: u32,
-                n: usize,
+                packed: Packed<'_>,
                 step: Self,
                 last: Self,
+                scratch: &mut Vec<Self::Delta>,
                 out: &mut Vec<Self>,
             ) -> Self {
-                let mut deltas = Vec::with_capacity(n.next_multiple_of(32));
-                $unpack(packed, width, n, &mut deltas);
-                $sum(&deltas, step, last, out)
+                scratch.clear();
+                $unpack(packed.bytes, packed.width, packed.n, scratch);
+                $sum(scratch, step, last, out)
             }
 
             fn progression(n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self {
@@ -95,8 +97,16 @@ macro_rules! int {
         }
     };
 }
-int!(i32, unpack_u32, prefix_sum_i32);
-int!(i64, unpack_u64, prefix_sum_i64);
+int!(i32, u32, unpack_u32, prefix_sum_i32);
+int!(i64, u64, unpack_u64, prefix_sum_i64);
+
+/// Packed differences, the first at bit 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'a> {
+    bytes: &'a [u8],
+    width: u32,
+    n: usize,
+}
 
 /// The number of values that a stream says it has.
 ///
@@ -182,7 +192,7 @@ impl Header {
 
 /// Decodes a stream.
 #[derive(Debug)]
-pub struct Decoder<T> {
+pub struct Decoder<T: Int> {
     /// From the next byte that is not read yet.
     rest: Bytes,
     header: Header,
@@ -196,6 +206,7 @@ pub struct Decoder<T> {
     /// Widths of the miniblocks of this block that are not begun.
     widths: Bytes,
     miniblock: Miniblock,
+    scratch: Vec<T::Delta>,
 }
 
 /// What is left of a miniblock.
@@ -228,6 +239,7 @@ impl<T: Int> Decoder<T> {
             step: T::default(),
             widths: Bytes::new(),
             miniblock: Miniblock::default(),
+            scratch: Vec::new(),
         })
     }
 
@@ -272,30 +284,22 @@ impl<T: Int> Decoder<T> {
             }
             let Miniblock { packed, width, next, values } = &mut self.miniblock;
             let n = (*values - *next).min(wanted);
-            self.last = if *width == 0 {
+            let (width, group, skip) = (*width, *next / 8, *next % 8);
+            let bytes = packed.get(group * width as usize..).unwrap_or_default();
+            let packed = |n| Packed { bytes, width, n };
+            let scratch = &mut self.scratch;
+            self.last = if width == 0 {
                 T::progression(n, self.step, self.last, out)
-            } else if *next % 8 == 0 {
-                let start = *next / 8 * *width as usize;
-                T::sum_packed(
-                    packed.get(start..).unwrap_or_default(),
-                    *width,
-                    n,
-                    self.step,
-                    self.last,
-                    out,
-                )
+            } else if skip == 0 {
+                T::sum_packed(packed(n), self.step, self.last, scratch, out)
             } else {
-                // A read stopped inside a group of 8: unpack from its start, and leave out what was given.
-                let (group, skip) = (*next / 8, *next % 8);
-                let start = group * *width as usize;
+                // A read stopped inside a group of 8: unpack from its start, and leave out what was given. Without the differences that were
+                // given, the sums lack exactly those.
+                let given =
+                    T::sum_packed(packed(skip), self.step, T::default(), scratch, &mut Vec::new());
                 let mut sums = Vec::with_capacity(skip + n);
-                let packed = packed.get(start..).unwrap_or_default();
-                // Without the differences that were given, the sums lack exactly those.
-                let zero = T::default();
-                let mut given = Vec::with_capacity(skip);
-                let before = T::sum_packed(packed, *width, skip, self.step, zero, &mut given);
-                let first = self.last.minus(before);
-                let last = T::sum_packed(packed, *width, skip + n, self.step, first, &mut sums);
+                let first = self.last.minus(given);
+                let last = T::sum_packed(packed(skip + n), self.step, first, scratch, &mut sums);
                 out.extend_from_slice(sums.get(skip..).unwrap_or_default());
                 last
             };

@@ -17,9 +17,12 @@ pub mod unpack;
 pub enum Isa {
     /// What every machine of the architecture has.
     Scalar,
-    /// x86-64 with AVX2 and BMI.
+    /// x86-64 with AVX2 and BMI2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// x86-64 with AVX-512 F, BW, VL, VBMI and VBMI2 too, as machines since Ice Lake and Zen 4 have.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Isa {
@@ -27,10 +30,16 @@ impl Isa {
     #[inline]
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("bmi2")
         {
-            return Self::Avx2;
+            use std::arch::is_x86_feature_detected as has;
+            if has!("avx2") && has!("bmi2") && has!("popcnt") {
+                let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+                return if wide && has!("avx512vbmi") && has!("avx512vbmi2") {
+                    Self::Avx512
+                } else {
+                    Self::Avx2
+                };
+            }
         }
         Self::Scalar
     }
@@ -38,8 +47,11 @@ impl Isa {
     /// All that this machine has, for tests of twins.
     pub fn available() -> Vec<Self> {
         let mut all = vec![Self::Scalar];
-        if Self::best() != Self::Scalar {
-            all.push(Self::best());
+        #[cfg(target_arch = "x86_64")]
+        match Self::best() {
+            Self::Scalar => {}
+            Self::Avx2 => all.push(Self::Avx2),
+            Self::Avx512 => all.extend([Self::Avx2, Self::Avx512]),
         }
         all
     }

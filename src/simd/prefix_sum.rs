@@ -1,60 +1,25 @@
 //! Running sums: the second half of DELTA decoding.
 //!
-//! Blocks of 8 are summed in themselves first, so that the chain from value to value is one addition a block, not one a value.
+//! The step is added outside the chain from value to value, which is one addition for each. Summing blocks of 8 in themselves first was slower
+//! here (bench `scan`, i64 delta: 2.1 ms against 1.0): the compiler spills what it shuffles.
 
-/// Turns `deltas` into the running sums that begin behind `last`, each with `step` added; gives the last sum. All of it wraps.
+/// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the last sum. All of it wraps.
 pub fn prefix_sum_i64(deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
     let mut last = last;
-    let (blocks, rest) = deltas.as_chunks::<8>();
-    for block in blocks {
-        let mut sums = [0i64; 8];
-        for (sum, delta) in sums.iter_mut().zip(block) {
-            *sum = delta.cast_signed().wrapping_add(step);
-        }
-        for distance in [1, 2, 4] {
-            let before = sums;
-            for i in distance..8 {
-                sums[i] = before[i].wrapping_add(before[i - distance]);
-            }
-        }
-        for sum in &mut sums {
-            *sum = sum.wrapping_add(last);
-        }
-        last = sums[7];
-        out.extend_from_slice(&sums);
-    }
-    for delta in rest {
-        last = last.wrapping_add(delta.cast_signed()).wrapping_add(step);
-        out.push(last);
-    }
+    out.extend(deltas.iter().map(|delta| {
+        last = last.wrapping_add(delta.cast_signed().wrapping_add(step));
+        last
+    }));
     last
 }
 
 /// As [`prefix_sum_i64`], with 32 bits.
 pub fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
     let mut last = last;
-    let (blocks, rest) = deltas.as_chunks::<8>();
-    for block in blocks {
-        let mut sums = [0i32; 8];
-        for (sum, delta) in sums.iter_mut().zip(block) {
-            *sum = delta.cast_signed().wrapping_add(step);
-        }
-        for distance in [1, 2, 4] {
-            let before = sums;
-            for i in distance..8 {
-                sums[i] = before[i].wrapping_add(before[i - distance]);
-            }
-        }
-        for sum in &mut sums {
-            *sum = sum.wrapping_add(last);
-        }
-        last = sums[7];
-        out.extend_from_slice(&sums);
-    }
-    for delta in rest {
-        last = last.wrapping_add(delta.cast_signed()).wrapping_add(step);
-        out.push(last);
-    }
+    out.extend(deltas.iter().map(|delta| {
+        last = last.wrapping_add(delta.cast_signed().wrapping_add(step));
+        last
+    }));
     last
 }
 

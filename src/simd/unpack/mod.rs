@@ -29,8 +29,8 @@ pub fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut V
     append(bytes, width, n, out, |bytes, blocks| match isa {
         Isa::Scalar => scalar::blocks_u32(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Isa::Avx2` exists only where `Isa::best` has found the feature.
-        Isa::Avx2 => unsafe { x86::blocks_u32(bytes, width, blocks) },
+        // SAFETY: these exist only where `Isa::best` has found the features.
+        Isa::Avx2 | Isa::Avx512 => unsafe { x86::blocks_u32(bytes, width, blocks) },
     });
 }
 
@@ -51,8 +51,8 @@ pub fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut V
     append(bytes, width, n, out, |bytes, blocks| match isa {
         Isa::Scalar => scalar::blocks_u64(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Isa::Avx2` exists only where `Isa::best` has found the feature.
-        Isa::Avx2 => unsafe { x86::blocks_u64(bytes, width, blocks) },
+        // SAFETY: these exist only where `Isa::best` has found the features.
+        Isa::Avx2 | Isa::Avx512 => unsafe { x86::blocks_u64(bytes, width, blocks) },
     });
 }
 

@@ -1,8 +1,20 @@
 //! Spreads dense values to their slots, in place, from the back.
 //!
-//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word a select without branches from a copy of its values.
+//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word is expanded from a copy of its values: by a table look-up
+//! for each slot, or by the expand instruction of AVX-512. The scalar definition has no branch for a slot either.
 
+mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::Isa;
 use super::bitmap::Bitmap;
+
+/// Slots of a word.
+const WORD: usize = 64;
+
+/// A block of values with room behind it, so that a vector can be read from any of the 64.
+type Block<T> = [T; 2 * WORD];
 
 /// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots of nulls become 0.
 ///
@@ -17,32 +29,50 @@ pub fn spread<T: Copy + Default>(
     first: usize,
     slots: usize,
 ) {
+    spread_with(Isa::best(), values, start, validity, first, slots);
+}
+
+/// As [`spread`], with the kernel of an instruction set.
+///
+/// # Panics
+/// As [`spread`].
+pub fn spread_with<T: Copy + Default>(
+    isa: Isa,
+    values: &mut Vec<T>,
+    start: usize,
+    validity: &Bitmap,
+    first: usize,
+    slots: usize,
+) {
     let dense = values.len() - start;
     values.resize(start + slots, T::default());
     let region = &mut values[start..];
+    let mut block: Block<T> = [T::default(); 2 * WORD];
     let mut from = dense;
-    for at in (0..slots.next_multiple_of(64)).step_by(64).rev() {
-        let n = (slots - at).min(64);
-        let word = validity.word_at(first + at) & (u64::MAX >> (64 - n));
+    for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
+        let n = (slots - at).min(WORD);
+        let word = validity.word_at(first + at) & (u64::MAX >> (WORD - n));
         let ones = word.count_ones() as usize;
         from -= ones;
-        if from == at && word == u64::MAX >> (64 - n) {
+        if from == at && ones == n {
             // Every slot before is valid too: nothing moves any more.
             return;
         }
-        if ones == n {
+        let target = &mut region[at..at + n];
+        if ones == 0 {
+            target.fill(T::default());
+        } else if ones == n {
             region.copy_within(from..from + ones, at);
-        } else if ones == 0 {
-            region[at..at + n].fill(T::default());
         } else {
-            let mut block = [T::default(); 64];
             block[..ones].copy_from_slice(&region[from..from + ones]);
-            let mut next = 0usize;
-            for (i, slot) in region[at..at + n].iter_mut().enumerate() {
-                let bit = word >> i & 1;
-                let value = block[next & 63];
-                *slot = if bit != 0 { value } else { T::default() };
-                next += bit as usize;
+            let target = &mut region[at..at + n];
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 if x86::fits::<T>() && n == WORD => {
+                    // SAFETY: `Isa::Avx512` exists only where the features were found; the target has 64 values, and the width fits.
+                    unsafe { x86::expand(&block, word, target) }
+                }
+                _ => scalar::expand(&block, word, target),
             }
         }
     }
@@ -65,20 +95,20 @@ pub fn spread_ends<T: Copy + Default>(
     // Index 0 is the end before the first slot.
     let region = &mut ends[start - 1..];
     let mut from = dense;
-    for at in (0..slots.next_multiple_of(64)).step_by(64).rev() {
-        let n = (slots - at).min(64);
-        let word = validity.word_at(first + at) & (u64::MAX >> (64 - n));
+    for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
+        let n = (slots - at).min(WORD);
+        let word = validity.word_at(first + at) & (u64::MAX >> (WORD - n));
         let ones = word.count_ones() as usize;
         from -= ones;
         if ones == n {
             region.copy_within(from + 1..from + 1 + ones, at + 1);
         } else {
-            let mut block = [T::default(); 65];
+            let mut block = [T::default(); 2 * WORD];
             block[..=ones].copy_from_slice(&region[from..=from + ones]);
             let mut next = 0usize;
             for (i, slot) in region[at + 1..at + 1 + n].iter_mut().enumerate() {
                 next += (word >> i & 1) as usize;
-                *slot = block[next.min(64)];
+                *slot = block[next % (2 * WORD)];
             }
         }
     }
@@ -102,6 +132,21 @@ mod tests {
         bitmap
     }
 
+    fn widths<T: Copy + Default + PartialEq + std::fmt::Debug + TryFrom<usize>>(
+        isa: Isa,
+        bitmap: &Bitmap,
+        first: usize,
+        slots: usize,
+    ) {
+        let value = |i: usize| T::try_from(i % 100 + 1).unwrap_or_default();
+        let valid = |i: &usize| bitmap.get(first + i);
+        let mut values: Vec<T> = (0..slots).filter(valid).map(value).collect();
+        spread_with(isa, &mut values, 0, bitmap, first, slots);
+        for (i, found) in values.iter().enumerate() {
+            assert_eq!(*found, if valid(&i) { value(i) } else { T::default() }, "{isa:?} slot {i}");
+        }
+    }
+
     #[test]
     fn values_stand_at_their_slots() {
         let seed = 5;
@@ -118,8 +163,15 @@ mod tests {
                 }
                 expected.push(if valid { 1000 + i as u32 } else { 0 });
             }
-            spread(&mut values, start, &bitmap, first, slots);
-            assert_eq!(values, expected, "seed {seed}");
+            for isa in Isa::available() {
+                let mut values = values.clone();
+                spread_with(isa, &mut values, start, &bitmap, first, slots);
+                assert_eq!(values, expected, "{isa:?} seed {seed}");
+                widths::<u8>(isa, &bitmap, first, slots);
+                widths::<u16>(isa, &bitmap, first, slots);
+                widths::<u64>(isa, &bitmap, first, slots);
+                widths::<u128>(isa, &bitmap, first, slots);
+            }
         }
     }
 
