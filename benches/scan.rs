@@ -6,6 +6,7 @@
 #[path = "common/mod.rs"]
 mod common;
 
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -62,6 +63,13 @@ fn ours(case: &Case, threads: usize) -> usize {
     rows
 }
 
+/// One pool for all runs, as a service would have.
+fn pool(threads: usize) -> Arc<rayon::ThreadPool> {
+    static POOL: OnceLock<Arc<rayon::ThreadPool>> = OnceLock::new();
+    let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    POOL.get_or_init(|| Arc::new(build())).clone()
+}
+
 fn theirs(case: &Case) -> usize {
     let mut builder = ParquetRecordBatchReaderBuilder::try_new(case.file.clone()).expect("a file");
     if case.views {
@@ -69,7 +77,7 @@ fn theirs(case: &Case) -> usize {
         for field in builder.schema().fields() {
             fields.push(field.as_ref().clone().with_data_type(arrow_schema_60::DataType::Utf8View));
         }
-        let schema = std::sync::Arc::new(arrow_schema_60::Schema::new(fields));
+        let schema = Arc::new(arrow_schema_60::Schema::new(fields));
         let options = ArrowReaderOptions::new().with_schema(schema);
         builder = ParquetRecordBatchReaderBuilder::try_new_with_options(case.file.clone(), options)
             .expect("a file");

@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::{Span, delta_binary, delta_length};
 use crate::error::{Error, LimitKind, Result, Spec};
+use crate::simd::spans::join;
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 
@@ -102,29 +103,20 @@ impl Decoder {
         self.suffix_block.clear();
         self.suffixes.read_spans(n, &mut self.suffix_block)?;
         let total = self.total_len(room)?;
-        self.values.reserve(total);
         let source = self.suffixes.buffer();
-        // The value before lies in `last` at first, then in `values`.
-        let mut previous = None;
-        for (prefix, suffix) in self.prefix_block.iter().zip(&self.suffix_block) {
-            // `total_len` has found every prefix to be within the value before.
-            let prefix = usize::try_from(*prefix).unwrap_or_default();
-            let start = self.values.len();
-            match previous {
-                None => self.values.extend_from_slice(self.last.get(..prefix).unwrap_or_default()),
-                Some(previous) => self.values.extend_from_within(previous..previous + prefix),
-            }
-            self.values.extend_from_slice(suffix.slice(source));
-            previous = Some(start);
-            let len = self.values.len() - start;
-            let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
-                return Err(too_long(self.values.len() as u64, room));
-            };
-            out.push(Span { start, len });
-        }
-        if let Some(start) = previous {
+        // `total_len` has found every prefix to be within the value before, and all of it to be countable.
+        join(
+            &self.last,
+            &self.prefix_block,
+            source,
+            &self.suffix_block,
+            total,
+            &mut self.values,
+            out,
+        );
+        if let Some(last) = out.last().filter(|_| n > 0) {
             self.last.clear();
-            self.last.extend_from_slice(self.values.get(start..).unwrap_or_default());
+            self.last.extend_from_slice(last.slice(&self.values));
         }
         Ok(())
     }
@@ -146,7 +138,8 @@ impl Decoder {
             previous = shared + u64::from(suffix.len);
             total = total.saturating_add(previous);
         }
-        let most = (room as u64).min(u64::from(u32::MAX));
+        // Half of 32 bits, so that the value before can lie in front of them.
+        let most = (room as u64).min(u64::from(u32::MAX / 2));
         if total > most {
             return Err(too_long(total, room));
         }

@@ -87,25 +87,46 @@ impl Decoder {
             self.scratch.clear();
             self.lengths.read(left.min(BLOCK), &mut self.scratch)?;
             left -= self.scratch.len();
-            for &len in &self.scratch {
-                let end = usize::try_from(len).ok().and_then(|len| self.next.checked_add(len));
-                let Some(end) = end.filter(|end| *end <= self.payload.len()) else {
-                    return Err(Error::mismatch(
-                        SPEC,
-                        "length of a value",
-                        format_args!("0 to {}", self.payload.len() - self.next),
-                        len,
-                    ));
-                };
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "below the length of the payload, which 32 bits can count"
-                )]
-                visit(Span { start: self.next as u32, len: len.cast_unsigned() });
-                self.next = end;
+            // All of them at once: none negative, and together no more than there is.
+            let negative = self.scratch.iter().fold(0, |signs, len| signs | len) < 0;
+            let total: u64 = self.scratch.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+            let room = (self.payload.len() - self.next) as u64;
+            if negative || total > room {
+                return Err(self.bad_length(room));
             }
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "below the length of the payload, which 32 bits can count"
+            )]
+            let mut start = self.next as u32;
+            for &len in &self.scratch {
+                let len = len.cast_unsigned();
+                visit(Span { start, len });
+                start += len;
+            }
+            self.next = start as usize;
         }
         Ok(())
+    }
+
+    /// The error for a block of lengths that do not fit into `room` bytes.
+    #[cold]
+    fn bad_length(&self, room: u64) -> Error {
+        let mut room = room;
+        for &len in &self.scratch {
+            match u64::try_from(len).ok().and_then(|len| room.checked_sub(len)) {
+                Some(left) => room = left,
+                None => {
+                    return Error::mismatch(
+                        SPEC,
+                        "length of a value",
+                        format_args!("0 to {room}"),
+                        len,
+                    );
+                }
+            }
+        }
+        Error::malformed(SPEC, "the lengths do not fit the page")
     }
 }
 

@@ -11,7 +11,8 @@
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
-use crate::simd::transpose::{transpose, transpose_any};
+use crate::simd::native;
+use crate::simd::transpose::transpose_any;
 
 const SPEC: Spec = Spec::Encodings("BYTE_STREAM_SPLIT");
 
@@ -31,22 +32,13 @@ macro_rules! native {
     ($word:ty) => {
         impl Native for $word {
             fn append(bytes: &[u8], len: usize, first: usize, n: usize, out: &mut Vec<Self>) {
-                out.reserve(n);
-                // By blocks, so that the bytes are still in the first-level cache when they become words.
-                let mut block = Vec::with_capacity(n.min(BLOCK));
-                for at in (0..n).step_by(BLOCK) {
-                    block.clear();
-                    transpose(bytes, len, first + at, (n - at).min(BLOCK), &mut block);
-                    out.extend(block.iter().map(|bytes| Self::from_le_bytes(*bytes)));
-                }
+                native::append_transposed::<Self, { size_of::<Self>() }>(bytes, len, first, n, out);
             }
         }
     };
 }
 native!(i32);
 native!(i64);
-
-const BLOCK: usize = 1024;
 
 /// Decodes the values of a page.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! A bitmap that grows: validity, booleans, selections. The first bit is the lowest of the first byte, as in Arrow and in the format.
 
+use super::Isa;
+
 /// Bits in words of 64; those beyond the length are 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bitmap {
@@ -113,12 +115,13 @@ impl Bitmap {
     pub fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
         let dense: Vec<u64> = (start..self.len).step_by(64).map(|at| self.word_at(at)).collect();
         self.truncate(start);
+        let isa = Isa::best();
         let dense = Self { len: dense.len() * 64, words: dense };
         let mut from = 0;
         for at in (0..slots).step_by(64) {
             let n = (slots - at).min(64);
             let valid = validity.word_at(first + at) & (u64::MAX >> (64 - n));
-            self.append_word(deposit(dense.word_at(from), valid), n);
+            self.append_word(deposit(isa, dense.word_at(from), valid), n);
             from += valid.count_ones() as usize;
         }
     }
@@ -166,10 +169,16 @@ fn load(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Puts the low bits of `bits` at the set bits of `mask`, in order.
-fn deposit(bits: u64, mask: u64) -> u64 {
+fn deposit(isa: Isa, bits: u64, mask: u64) -> u64 {
     if mask == u64::MAX {
         return bits;
     }
+    #[cfg(target_arch = "x86_64")]
+    if isa != Isa::Scalar {
+        // SAFETY: all but `Isa::Scalar` exist only where BMI2 was found.
+        return unsafe { std::arch::x86_64::_pdep_u64(bits, mask) };
+    }
+    let _ = isa;
     let (mut bits, mut mask, mut out) = (bits, mask, 0);
     while mask != 0 {
         let lowest = mask & mask.wrapping_neg();
@@ -223,6 +232,17 @@ mod tests {
                 let a = rng.usize(0..=naive.len());
                 let b = rng.usize(a..=naive.len());
                 assert_eq!(bitmap.count_ones(a..b), naive[a..b].iter().filter(|b| **b).count());
+            }
+        }
+    }
+
+    #[test]
+    fn deposits_as_the_scalar_definition() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        for _ in 0..1000 {
+            let (bits, mask) = (rng.u64(..), rng.u64(..) & rng.u64(..));
+            for isa in Isa::available() {
+                assert_eq!(deposit(isa, bits, mask), deposit(Isa::Scalar, bits, mask));
             }
         }
     }

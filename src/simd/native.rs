@@ -43,6 +43,29 @@ pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     }
 }
 
+/// Appends words `first` to `first + n` from their `K` byte streams; `K` is the size of the word.
+///
+/// # Panics
+/// If the streams are not whole, or `K` is another size.
+pub fn append_transposed<T: Native, const K: usize>(
+    bytes: &[u8],
+    len: usize,
+    first: usize,
+    n: usize,
+    out: &mut Vec<T>,
+) {
+    assert_eq!(K, size_of::<T>(), "as many streams as a word has bytes");
+    // By blocks, so that the bytes are in the first-level cache when they become words.
+    const BLOCK: usize = 512;
+    let mut block: Vec<[u8; K]> = Vec::with_capacity(BLOCK.min(n));
+    out.reserve(n);
+    for at in (0..n).step_by(BLOCK) {
+        block.clear();
+        super::transpose::transpose(bytes, len, first + at, (n - at).min(BLOCK), &mut block);
+        append_le(block.as_flattened(), out);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -103,7 +103,7 @@ pub fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> 
 }
 
 /// The longest value that lies in the view itself.
-const INLINE: usize = 12;
+const INLINE: u32 = 12;
 
 /// Appends an Arrow view of every span: values of up to 12 bytes lie in the view, others are a prefix, the number of their buffer, and
 /// their place in it, which is `base` plus their start.
@@ -116,31 +116,122 @@ const INLINE: usize = 12;
 /// # Panics
 /// If a span reaches beyond `source`.
 pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &mut Vec<u128>) {
-    out.reserve(spans.len());
-    for span in spans {
-        let (start, len) = (span.start as usize, span.len as usize);
-        let view = if len <= INLINE {
-            let rest = &source[start..];
-            let bytes = match rest.first_chunk::<STEP>() {
-                Some(step) => u128::from_le_bytes(*step),
-                None => {
-                    let mut step = [0; STEP];
-                    step[..rest.len()].copy_from_slice(rest);
-                    u128::from_le_bytes(step)
-                }
-            };
-            let inline = bytes & ((1u128 << (8 * len)) - 1);
-            assert!(start + len <= source.len(), "spans lie within their source");
-            inline << 32 | u128::from(span.len)
+    let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
+    assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
+    // From here on a whole step can be read; behind it, the few values at the end are padded.
+    let whole = source.len().saturating_sub(STEP - 1);
+    out.extend(spans.iter().map(|span| {
+        let start = span.start as usize;
+        let step = if start < whole {
+            // SAFETY: `start + STEP <= source.len()`; any bytes are a value of the array.
+            unsafe { source.as_ptr().add(start).cast::<[u8; STEP]>().read_unaligned() }
         } else {
-            let value = &source[start..start + len];
-            let prefix = value.first_chunk::<4>().map_or(0, |prefix| u32::from_le_bytes(*prefix));
-            u128::from(span.len)
-                | u128::from(prefix) << 32
-                | u128::from(buffer) << 64
-                | u128::from(base + span.start) << 96
+            let mut step = [0; STEP];
+            let rest = source.get(start..).unwrap_or_default();
+            let n = rest.len().min(STEP);
+            step[..n].copy_from_slice(&rest[..n]);
+            step
         };
-        out.push(view);
+        let bytes = u128::from_le_bytes(step);
+        if span.len <= INLINE {
+            (bytes & KEEP[span.len as usize]) << 32 | u128::from(span.len)
+        } else {
+            u128::from(span.len)
+                | (bytes & 0xFFFF_FFFF) << 32
+                | u128::from(buffer) << 64
+                | u128::from(base.wrapping_add(span.start)) << 96
+        }
+    }));
+}
+
+/// The bits of the first 0 to 12 bytes.
+const KEEP: [u128; INLINE as usize + 1] = {
+    let mut masks = [0; INLINE as usize + 1];
+    let mut len = 1;
+    while len < masks.len() {
+        masks[len] = u128::MAX >> (128 - 8 * len);
+        len += 1;
+    }
+    masks
+};
+
+/// Appends values that each share a prefix with the one before, and says where they lie in `out`, which must be empty.
+///
+/// The first shares its prefix with `before`; the rest of each value lies in `source`. `total` is the number of bytes of all values.
+///
+/// # Panics
+/// If a prefix is longer than the value before or a suffix reaches beyond `source`, or `total` is not what they add up to.
+pub fn join(
+    before: &[u8],
+    prefixes: &[i32],
+    source: &[u8],
+    suffixes: &[Span],
+    total: usize,
+    out: &mut Vec<u8>,
+    spans: &mut Vec<Span>,
+) {
+    assert!(
+        out.is_empty() && u32::try_from(before.len() + total).is_ok(),
+        "32 bits count the bytes"
+    );
+    let furthest = suffixes.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
+    assert!(furthest.unwrap_or(0) <= source.len() as u64, "suffixes lie within their source");
+    // The value before the first lies in front, so that every prefix is copied from `out` itself; it is cut off by the spans.
+    out.reserve(before.len() + total + STEP);
+    out.extend_from_slice(before);
+    let room = before.len() + total;
+    let target = out.as_mut_ptr();
+    let last_step = source.len().checked_sub(STEP);
+    let (mut previous, mut previous_len, mut to) = (0usize, before.len(), before.len());
+    for (&prefix, suffix) in prefixes.iter().zip(suffixes) {
+        let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.len as usize);
+        assert!(prefix <= previous_len && prefix + len <= room - to, "a value that was counted");
+        // SAFETY: `previous + prefix <= to`, so that both stretches lie in what is written, or behind it within the room asserted above; they do
+        // not overlap, as the first ends where the second begins at the latest. One step more is reserved.
+        unsafe { copy_short(target.add(previous), target.add(to), prefix) };
+        let start = suffix.start as usize;
+        if len <= STEP && last_step.is_some_and(|last| start <= last) {
+            // SAFETY: `start + STEP <= source.len()`, and the room ends at least a step behind `to + prefix + len`.
+            unsafe { copy_step(source.as_ptr().add(start), target.add(to + prefix)) };
+        } else {
+            // SAFETY: `start + len <= source.len()` (asserted for all), and `to + prefix + len <= room` (asserted).
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    source.as_ptr().add(start),
+                    target.add(to + prefix),
+                    len,
+                )
+            };
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "32 bits count `total`, and `before` is one value of it or of the block before"
+        )]
+        spans.push(Span { start: to as u32, len: (prefix + len) as u32 });
+        (previous, previous_len) = (to, prefix + len);
+        to += prefix + len;
+    }
+    // SAFETY: every byte up to `to` is written, and `to <= room`, which is reserved.
+    unsafe { out.set_len(to) };
+}
+
+/// Copies `len` bytes forward within one buffer, in steps that may write up to 15 bytes more.
+///
+/// # Safety
+/// `from + len <= to`; up to `to + len + 15` must be writable, and from `from` to `to` initialised up to `from + len`, allocated up to a step more.
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    let apart = to as usize - from as usize;
+    if len <= STEP && apart >= STEP {
+        // SAFETY: the step is read and written within the allocation, and the two are a step apart. What is read beyond `len` may not be initialised
+        // yet, so it goes through `MaybeUninit` and is overwritten or cut off before anyone looks.
+        unsafe {
+            let step = from.cast::<std::mem::MaybeUninit<[u8; STEP]>>().read_unaligned();
+            to.cast::<std::mem::MaybeUninit<[u8; STEP]>>().write_unaligned(step);
+        }
+    } else {
+        // SAFETY: `from + len <= to`, so that the stretches do not overlap.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
     }
 }
 

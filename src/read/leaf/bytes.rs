@@ -150,9 +150,12 @@ impl SpanDecoder {
         })
     }
 
-    /// Bytes between two values in the buffer.
-    fn gap(&self) -> usize {
-        if matches!(self.decoder, Decoder::Plain(_)) { size_of::<u32>() } else { 0 }
+    /// How the values lie in the buffer.
+    fn place(&self) -> Place {
+        match self.decoder {
+            Decoder::Plain(_) => Place::BehindLengths,
+            _ => Place::EndToEnd,
+        }
     }
 
     pub(super) fn skip(&mut self, n: usize) -> Result<()> {
@@ -170,6 +173,17 @@ impl SpanDecoder {
             Decoder::Nothing => Err(no_page()),
         }
     }
+}
+
+/// How the values of a block lie in their buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Each behind the four bytes of its length.
+    BehindLengths,
+    /// One begins where the other ends.
+    EndToEnd,
+    /// In any order, and more than once.
+    Anywhere,
 }
 
 /// Where the payload of a block lies.
@@ -204,7 +218,13 @@ trait Layout: Send {
     ) -> Result<()>;
 
     /// Appends values that lie in a page, checked to be text where that is wanted.
-    fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()>;
+    fn append(
+        &mut self,
+        payload: Payload<'_>,
+        spans: &[Span],
+        place: Place,
+        room: usize,
+    ) -> Result<()>;
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 
@@ -282,7 +302,7 @@ impl<L: Layout> Column for BytesColumn<L> {
         let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
         if let Some(utf8) = self.utf8 {
             if let Some(lossy) =
-                checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.gap())?
+                checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
             {
                 dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
             }
@@ -310,14 +330,17 @@ impl<L: Layout> Column for BytesColumn<L> {
             let lossy = match self.utf8 {
                 None => None,
                 Some(utf8) => {
-                    checked_text(utf8, self.values.buffer()?, &self.spans, self.values.gap())?
+                    checked_text(utf8, self.values.buffer()?, &self.spans, self.values.place())?
                 }
             };
             match lossy {
-                None => self.layout.append(payload, &self.spans, room)?,
-                Some(lossy) => {
-                    self.layout.append(Payload::Borrowed(&lossy.bytes), &lossy.spans, room)?
-                }
+                None => self.layout.append(payload, &self.spans, self.values.place(), room)?,
+                Some(lossy) => self.layout.append(
+                    Payload::Borrowed(&lossy.bytes),
+                    &lossy.spans,
+                    Place::EndToEnd,
+                    room,
+                )?,
             }
             left -= block;
         }
@@ -349,10 +372,9 @@ struct Lossy {
 
 /// Checks that the values of a block are UTF-8; gives them anew if they are not and may be mended.
 ///
-/// `gap` is the number of bytes between two values: the values and what lies between them are checked in one go where that proves
-/// each of them.
-fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], gap: usize) -> Result<Option<Lossy>> {
-    let is_text = || is_text(source, spans, gap);
+/// The values and what lies between them are checked in one go where that proves each of them.
+fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], place: Place) -> Result<Option<Lossy>> {
+    let is_text = || is_text(source, spans, place);
     match utf8 {
         Utf8::Trusted(_) => Ok(None),
         Utf8::Strict if is_text() => Ok(None),
@@ -385,7 +407,7 @@ fn checked_text(utf8: Utf8, source: &[u8], spans: &[Span], gap: usize) -> Result
     }
 }
 
-fn is_text(source: &[u8], spans: &[Span], gap: usize) -> bool {
+fn is_text(source: &[u8], spans: &[Span], place: Place) -> bool {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
         return true;
     };
@@ -393,16 +415,18 @@ fn is_text(source: &[u8], spans: &[Span], gap: usize) -> bool {
     let end = last.start as usize + last.len as usize;
     let stretch = source.get(start..end).unwrap_or_default();
     let longest = spans.iter().map(|span| span.len).max().unwrap_or(0);
-    match gap {
+    match place {
         // Values end to end: all of them together are text, and none begins inside a character.
-        0 => {
+        Place::EndToEnd => {
             simdutf8::basic::from_utf8(stretch).is_ok()
                 && spans.iter().all(|span| {
                     source.get(span.start as usize).is_none_or(|&byte| !is_continuation(byte))
                 })
         }
         // Lengths below 128 are ASCII between the values: a character cannot reach across.
-        _ if longest < 128 && simdutf8::basic::from_utf8(stretch).is_ok() => true,
+        Place::BehindLengths if longest < 128 && simdutf8::basic::from_utf8(stretch).is_ok() => {
+            true
+        }
         _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
     }
 }
@@ -426,6 +450,9 @@ fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
 }
 
+/// Bytes that a wide copy may write beyond its value.
+const SLACK: usize = 64;
+
 /// Offsets into one buffer.
 #[derive(Default)]
 struct Offsets<O> {
@@ -433,6 +460,8 @@ struct Offsets<O> {
     offsets: Vec<O>,
     values: Vec<u8>,
     block: Vec<Span>,
+    /// Slots that were announced.
+    slots: usize,
 }
 
 impl<O: trusted::Offset> Offsets<O> {
@@ -442,20 +471,50 @@ impl<O: trusted::Offset> Offsets<O> {
         }
     }
 
-    fn append_spans(&mut self, source: &[u8], spans: &[Span], room: usize) -> Result<()> {
+    /// Makes room for `more` bytes: where there is none, for as many as the slots that were announced will take if they are like those so far.
+    fn make_room(&mut self, more: u64) -> Result<()> {
+        let more = usize::try_from(more).unwrap_or(usize::MAX);
+        if self.values.capacity() - self.values.len() >= more.saturating_add(SLACK) {
+            return Ok(());
+        }
+        let so_far = self.values.len().saturating_add(more);
+        let seen = (self.offsets.len() - 1).max(1);
+        let expected = so_far.saturating_mul(self.slots) / seen;
+        let wanted =
+            expected.saturating_add(expected / 16).clamp(so_far, so_far.saturating_mul(64));
+        self.values.try_reserve_exact((wanted - self.values.len()).saturating_add(SLACK)).map_err(
+            |e| Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}")),
+        )
+    }
+
+    fn append_spans(
+        &mut self,
+        source: &[u8],
+        spans: &[Span],
+        place: Place,
+        room: usize,
+    ) -> Result<()> {
         self.begin();
-        payload_len(spans, room.saturating_sub(self.values.len()))?;
+        let total = payload_len(spans, room.saturating_sub(self.values.len()))?;
         O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
-        kernels::append_payload(source, spans, &mut self.values).map_err(|e| {
-            Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}"))
-        })?;
-        Ok(())
+        self.make_room(total)?;
+        match (place, spans.first(), spans.last()) {
+            (Place::EndToEnd, Some(first), Some(last)) => {
+                let stretch = first.start as usize..last.start as usize + last.len as usize;
+                self.values.extend_from_slice(source.get(stretch).unwrap_or_default());
+                Ok(())
+            }
+            _ => kernels::append_payload(source, spans, &mut self.values).map_err(|e| {
+                Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}"))
+            }),
+        }
     }
 }
 
 impl<O: trusted::Offset> Layout for Offsets<O> {
     fn reserve(&mut self, slots: usize) {
         self.offsets.reserve_exact(slots + 1);
+        self.slots = slots;
         self.begin();
     }
 
@@ -476,17 +535,23 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
             let n = left.min(BLOCK);
             block.clear();
             indices.gather(n, &dictionary.spans, &mut block)?;
-            self.append_spans(&dictionary.bytes, &block, room)?;
+            self.append_spans(&dictionary.bytes, &block, Place::Anywhere, room)?;
             left -= n;
         }
         self.block = block;
         Ok(())
     }
 
-    fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()> {
+    fn append(
+        &mut self,
+        payload: Payload<'_>,
+        spans: &[Span],
+        place: Place,
+        room: usize,
+    ) -> Result<()> {
         match payload {
-            Payload::Shared(source) => self.append_spans(source, spans, room),
-            Payload::Borrowed(source) => self.append_spans(source, spans, room),
+            Payload::Shared(source) => self.append_spans(source, spans, place, room),
+            Payload::Borrowed(source) => self.append_spans(source, spans, place, room),
         }
     }
 
@@ -594,7 +659,13 @@ impl Layout for Views {
         indices.gather(n, views, &mut self.views)
     }
 
-    fn append(&mut self, payload: Payload<'_>, spans: &[Span], room: usize) -> Result<()> {
+    fn append(
+        &mut self,
+        payload: Payload<'_>,
+        spans: &[Span],
+        _place: Place,
+        room: usize,
+    ) -> Result<()> {
         let long: u64 = spans
             .iter()
             .map(|span| u64::from(span.len))
