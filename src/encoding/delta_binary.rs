@@ -193,8 +193,9 @@ impl Header {
 /// Decodes a stream.
 #[derive(Debug)]
 pub struct Decoder<T: Int> {
-    /// From the next byte that is not read yet.
-    rest: Bytes,
+    bytes: Bytes,
+    /// Where the next byte is that is not read yet.
+    at: usize,
     header: Header,
     /// Values that are still to come.
     left: usize,
@@ -203,8 +204,8 @@ pub struct Decoder<T: Int> {
     /// Whether the first value is given: it stands in the header.
     begun: bool,
     step: T,
-    /// Widths of the miniblocks of this block that are not begun.
-    widths: Bytes,
+    /// Where the widths of the miniblocks of this block are that are not begun.
+    widths: std::ops::Range<usize>,
     miniblock: Miniblock,
     scratch: Vec<T::Delta>,
 }
@@ -212,7 +213,8 @@ pub struct Decoder<T: Int> {
 /// What is left of a miniblock.
 #[derive(Debug, Default)]
 struct Miniblock {
-    packed: Bytes,
+    /// Where its packed bytes are.
+    packed: std::ops::Range<usize>,
     width: u32,
     /// Values given, of `values`.
     next: usize,
@@ -231,13 +233,14 @@ impl<T: Int> Decoder<T> {
             return Err(Error::mismatch(SPEC, "values in the page", n, header.count));
         }
         Ok(Self {
-            rest: bytes.slice(cursor.position()..),
+            at: cursor.position(),
+            bytes: bytes.clone(),
             header,
             left: n,
             last: T::wrap(header.first),
             begun: false,
             step: T::default(),
-            widths: Bytes::new(),
+            widths: 0..0,
             miniblock: Miniblock::default(),
             scratch: Vec::new(),
         })
@@ -285,6 +288,7 @@ impl<T: Int> Decoder<T> {
             let Miniblock { packed, width, next, values } = &mut self.miniblock;
             let n = (*values - *next).min(wanted);
             let (width, group, skip) = (*width, *next / 8, *next % 8);
+            let packed = self.bytes.get(packed.clone()).unwrap_or_default();
             let bytes = packed.get(group * width as usize..).unwrap_or_default();
             let packed = |n| Packed { bytes, width, n };
             let scratch = &mut self.scratch;
@@ -326,12 +330,16 @@ impl<T: Int> Decoder<T> {
     }
 
     fn next_miniblock(&mut self) -> Result<()> {
-        let mut cursor = Cursor::new(&self.rest, SPEC);
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let mut cursor = Cursor::new(rest, SPEC);
         if self.widths.is_empty() {
             self.step = T::wrap(cursor.zigzag()?);
-            self.widths = self.rest.slice_ref(cursor.take(self.header.miniblocks)?);
+            let from = self.at + cursor.position();
+            cursor.skip(self.header.miniblocks)?;
+            self.widths = from..from + self.header.miniblocks;
         }
-        let width = u32::from(self.widths.split_to(1).first().copied().unwrap_or(0));
+        let width = self.widths.next().and_then(|at| self.bytes.get(at).copied());
+        let width = u32::from(width.unwrap_or(0));
         if width > T::BITS {
             return Err(Error::mismatch(
                 SPEC,
@@ -342,18 +350,18 @@ impl<T: Int> Decoder<T> {
         }
         let len = self.header.miniblock_len(width);
         // The last miniblock of a stream is stored whole; peers read one that is cut behind its last value.
-        let packed = cursor.take(len.min(cursor.remaining()))?;
-        let values = match (packed.len() * 8).checked_div(width as usize) {
-            None => self.header.miniblock_values,
-            Some(values) => values.min(self.header.miniblock_values),
+        let stored = len.min(cursor.remaining());
+        let values = if stored == len {
+            self.header.miniblock_values
+        } else {
+            stored * 8 / width.max(1) as usize
         };
         if values == 0 {
             return Err(Error::malformed(SPEC, "a miniblock ends before its first value"));
         }
-        let packed = self.rest.slice_ref(packed);
-        let used = cursor.position();
-        drop(self.rest.split_to(used));
-        self.miniblock = Miniblock { packed, width, next: 0, values };
+        let from = self.at + cursor.position();
+        self.at = from + stored;
+        self.miniblock = Miniblock { packed: from..self.at, width, next: 0, values };
         Ok(())
     }
 }

@@ -198,8 +198,13 @@ impl ByteArrays {
     /// `Malformed` if there are fewer, or a length reaches beyond the page; `out` is as it was then.
     pub fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
         let before = out.len();
-        out.reserve(n);
-        let walked = self.walk(n, |span| out.push(span));
+        out.resize(before + n, Span::default());
+        let mut slots = out.get_mut(before..).unwrap_or_default().iter_mut();
+        let walked = self.walk(n, |span| {
+            if let Some(slot) = slots.next() {
+                *slot = span;
+            }
+        });
         if walked.is_err() {
             out.truncate(before);
         }
@@ -219,25 +224,25 @@ impl ByteArrays {
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
         self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
         let bytes = &self.bytes[..];
-        let mut at = self.next;
+        let mut rest = bytes.get(self.next..).unwrap_or_default();
         for _ in 0..n {
-            let Some(len) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) else {
+            let at = bytes.len() - rest.len();
+            let Some((len, after)) = rest.split_first_chunk::<4>() else {
                 return Err(self.cut(at));
             };
             let len = u32::from_le_bytes(*len);
-            let start = at + size_of::<u32>();
-            if len as usize > bytes.len() - start {
+            let Some((_, after)) = after.split_at_checked(len as usize) else {
                 return Err(self.cut(at));
-            }
+            };
             // The page is at most 4 GiB: `new` has checked it.
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "below the length of the page, which 32 bits can count"
             )]
-            visit(Span { start: start as u32, len });
-            at = start + len as usize;
+            visit(Span { start: (at + size_of::<u32>()) as u32, len });
+            rest = after;
         }
-        self.next = at;
+        self.next = bytes.len() - rest.len();
         Ok(())
     }
 

@@ -55,22 +55,25 @@ impl BitWidth {
 #[derive(Debug, Clone)]
 pub struct Hybrid {
     bytes: Bytes,
+    /// Where the next header is. Short runs are many: positions in the bytes are cheaper than slices of them.
+    at: usize,
     width: BitWidth,
     /// Values that are still to come.
     left: usize,
     run: Current,
 }
 
-/// The run that is being read. Positions are in `Hybrid::bytes`, whose front is the next header.
-#[derive(Debug, Clone)]
+/// The run that is being read.
+#[derive(Debug, Clone, Copy)]
 enum Current {
     Rle {
         value: u32,
         left: usize,
     },
-    /// Values `next` to `end` of `packed`.
+    /// Values `next` to `end` of the packed bytes `from` to `to`.
     Packed {
-        packed: Bytes,
+        from: usize,
+        to: usize,
         next: usize,
         end: usize,
     },
@@ -137,7 +140,7 @@ impl Hybrid {
     pub fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
         // Values of no bits are all 0, and streams of them are often left out.
         let left = if width.0 == 0 { n } else { 0 };
-        Ok(Self { bytes, width, left: n, run: Current::Rle { value: 0, left } })
+        Ok(Self { bytes, at: 0, width, left: n, run: Current::Rle { value: 0, left } })
     }
 
     /// Values that are still to come.
@@ -165,11 +168,11 @@ impl Hybrid {
                 *left -= n;
                 Run::Rle { value: *value, n }
             }
-            Current::Packed { packed, next, .. } => {
+            Current::Packed { from, to, next, .. } => {
                 let first = *next;
                 *next += n;
-                let start = first / 8 * width.bits() as usize;
-                let bytes = packed.get(start..).unwrap_or_default();
+                let start = *from + first / 8 * width.bits() as usize;
+                let bytes = self.bytes.get(start..*to).unwrap_or_default();
                 Run::Packed(Packed { bytes, width, skip: first % 8, n })
             }
         })
@@ -207,8 +210,13 @@ impl Hybrid {
     /// `Malformed` if there are fewer; `out` is as it was then.
     pub fn read_bits(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
         let before = out.len();
+        out.reserve(n);
         let mut left = n;
         while left > 0 {
+            left -= self.short_bit_runs(left, out);
+            if left == 0 {
+                break;
+            }
             match self.next_run(left) {
                 Ok(Run::Rle { value, n }) => {
                     out.append_run(value != 0, n);
@@ -225,6 +233,44 @@ impl Hybrid {
             }
         }
         Ok(())
+    }
+
+    /// Appends whole runs of up to 63 values, as long as one follows the other: where a few values are null, runs are many and short, and what
+    /// [`Hybrid::next_run`] does for each is more than what is in them. Says how many values were appended.
+    fn short_bit_runs(&mut self, most: usize, out: &mut Bitmap) -> usize {
+        if self.run_left() > 0 || self.width.0 != 1 {
+            return 0;
+        }
+        let most = most.min(self.left);
+        let (mut at, mut done) = (self.at, 0);
+        while let Some(&[header, first]) = self.bytes.get(at..).and_then(|rest| rest.first_chunk())
+        {
+            let n = usize::from(header >> 1);
+            if header & 1 == 0 {
+                if n > 63 || n > most - done || first > 1 {
+                    break;
+                }
+                out.append_word(u64::from(first).wrapping_neg(), n);
+                done += n;
+                at += 2;
+            } else {
+                // Groups of 8 values are a byte each.
+                if n > 7 || 8 * n > most - done {
+                    break;
+                }
+                let Some(packed) =
+                    self.bytes.get(at + 1..).and_then(|rest| rest.first_chunk::<8>())
+                else {
+                    break;
+                };
+                out.append_word(u64::from_le_bytes(*packed), 8 * n);
+                done += 8 * n;
+                at += 1 + n;
+            }
+        }
+        self.at = at;
+        self.left -= done;
+        done
     }
 
     /// Skips the next `n` values.
@@ -251,15 +297,22 @@ impl Hybrid {
 
     /// Reads the header of the next run. Runs of no values are passed over by the caller: each takes a byte, so that they end.
     fn read_header(&mut self) -> Result<()> {
-        let mut cursor = Cursor::new(&self.bytes, SPEC);
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let mut cursor = Cursor::new(rest, SPEC);
         let header = cursor.uleb128()?;
         let n = usize::try_from(header >> 1).unwrap_or(usize::MAX);
         let bits = self.width.bits() as usize;
         self.run = if header & 1 == 0 {
-            let mut value = [0; 4];
-            let stored = cursor.take(bits.div_ceil(8))?;
-            value.iter_mut().zip(stored).for_each(|(byte, stored)| *byte = *stored);
-            let value = u32::from_le_bytes(value);
+            let value = match bits {
+                // Levels and flags: one byte.
+                1..=8 => u32::from(cursor.u8()?),
+                _ => {
+                    let mut value = [0; 4];
+                    let stored = cursor.take(bits.div_ceil(8))?;
+                    value.iter_mut().zip(stored).for_each(|(byte, stored)| *byte = *stored);
+                    u32::from_le_bytes(value)
+                }
+            };
             if !self.width.holds(value) {
                 return Err(Error::mismatch(
                     SPEC,
@@ -274,18 +327,16 @@ impl Hybrid {
             let wanted = n.saturating_mul(bits);
             // The padding of the last group may be cut off.
             let stored = wanted.min(cursor.remaining());
-            let end = match (stored * 8).checked_div(bits) {
-                None => n.saturating_mul(8),
-                Some(values) => values.min(n.saturating_mul(8)),
-            };
-            let packed = self.bytes.slice_ref(cursor.take(stored)?);
+            let most = n.saturating_mul(8);
+            let end = if stored == wanted { most } else { stored * 8 / bits.max(1) };
             if end == 0 && n > 0 {
                 return Err(Error::malformed(SPEC, "a packed run ends before its first value"));
             }
-            Current::Packed { packed, next: 0, end: end.min(self.left) }
+            let from = self.at + cursor.position();
+            cursor.skip(stored)?;
+            Current::Packed { from, to: from + stored, next: 0, end: end.min(self.left) }
         };
-        let used = cursor.position();
-        drop(self.bytes.split_to(used));
+        self.at += cursor.position();
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use arrow_buffer::ArrowNativeType;
 use super::{LevelBuffer, Validity};
 use crate::error::{Error, LimitKind, Result};
 use crate::schema::Levels;
+use crate::simd::{Isa, masks};
 
 /// The slots of a list node.
 #[derive(Debug)]
@@ -37,52 +38,59 @@ pub fn list_slots<O: ArrowNativeType>(
             format_args!("{} list elements in one batch; read fewer rows per batch", def.len()),
         ));
     }
-    let rules = ListRules { node, element, item_rep };
+    let isa = Isa::best();
     let n = def.len();
-    Ok(match (def.mixed(), rep.mixed()) {
-        (Some(def), Some(rep)) => rules.walk(n, |i| def[i], |i| rep[i]),
-        (Some(def), None) => rules.walk(n, |i| def[i], at_uniform(rep)),
-        (None, Some(rep)) => rules.walk(n, at_uniform(def), |i| rep[i]),
-        (None, None) => rules.walk(n, at_uniform(def), at_uniform(rep)),
-    })
-}
-
-struct ListRules {
-    node: Levels,
-    element: u16,
-    item_rep: u16,
-}
-
-/// Entries handled at a time: the block of offsets stays on the stack.
-const BLOCK: usize = 64;
-
-impl ListRules {
-    fn walk<O: ArrowNativeType>(
-        &self,
-        n: usize,
-        def: impl Fn(usize) -> u16,
-        rep: impl Fn(usize) -> u16,
-    ) -> Lists<O> {
-        let Levels { slot, present, rep: node_rep } = self.node;
-        let mut offsets = Vec::with_capacity(n / 2 + 1);
-        let mut validity = Validity::default();
-        let mut elements = 0usize;
-        for start in (0..n).step_by(BLOCK) {
-            let (mut block, mut lists, mut valid) = ([0usize; BLOCK], 0usize, 0u64);
-            for i in start..n.min(start + BLOCK) {
-                let (d, r) = (def(i), rep(i));
-                // Branch-free: the slot is always written, and kept only if the entry begins a list.
-                let begins = r <= node_rep && d >= slot;
-                block[lists % BLOCK] = elements;
-                valid |= u64::from(begins && d >= present) << (lists % BLOCK);
-                lists += usize::from(begins);
-                elements += usize::from(d >= self.element && r <= self.item_rep);
+    let mut offsets = Vec::with_capacity(n / 2 + 1);
+    let mut validity = Validity::default();
+    let mut elements = 0usize;
+    for at in (0..n).step_by(WORD) {
+        let word = Word { isa, at, n: (n - at).min(WORD) };
+        let begins = word.slots(def, rep, node);
+        let is_element = word.at_least(def, element) & !word.at_least(rep, item_rep + 1);
+        let present = word.at_least(def, node.present);
+        validity.push_word(masks::select(isa, present, begins), begins.count_ones() as usize);
+        if begins == masks::all(word.n) && is_element == begins {
+            // Lists of one element: nothing to count.
+            offsets.extend((elements..elements + word.n).map(O::usize_as));
+        } else {
+            let mut left = begins;
+            while left != 0 {
+                let lowest = left & left.wrapping_neg();
+                let before = (is_element & (lowest - 1)).count_ones() as usize;
+                offsets.push(O::usize_as(elements + before));
+                left ^= lowest;
             }
-            offsets.extend(block[..lists].iter().map(|&offset| O::usize_as(offset)));
-            validity.push_word(valid, lists);
         }
-        offsets.push(O::usize_as(elements));
-        Lists { offsets, validity }
+        elements += is_element.count_ones() as usize;
+    }
+    offsets.push(O::usize_as(elements));
+    Ok(Lists { offsets, validity })
+}
+
+/// Entries handled at a time: a bit each.
+const WORD: usize = 64;
+
+/// A stretch of at most 64 entries.
+#[derive(Clone, Copy)]
+struct Word {
+    isa: Isa,
+    at: usize,
+    n: usize,
+}
+
+impl Word {
+    /// Which entries have at least this level.
+    fn at_least(self, levels: &LevelBuffer, least: u16) -> u64 {
+        match levels.mixed() {
+            Some(levels) => masks::at_least(self.isa, &levels[self.at..self.at + self.n], least),
+            None if levels.uniform().unwrap_or_default() >= least => masks::all(self.n),
+            None => 0,
+        }
+    }
+
+    /// Which entries are slots of a node.
+    fn slots(self, def: &LevelBuffer, rep: &LevelBuffer, node: Levels) -> u64 {
+        self.at_least(def, node.slot) & !self.at_least(rep, node.rep + 1)
     }
 }
 
@@ -105,46 +113,14 @@ pub fn validity(def: &LevelBuffer, rep: &LevelBuffer, node: Levels) -> Validity 
         out.push_run(level >= node.present, slots);
         return out;
     }
-    let def = def.mixed().unwrap_or_default();
-    match rep.mixed() {
-        // Outside lists every entry is a slot.
-        None if node.slot == 0 && rep.uniform() == Some(0) => {
-            for block in def.chunks(BLOCK) {
-                let mut word = 0u64;
-                for (i, &d) in block.iter().enumerate() {
-                    word |= u64::from(d >= node.present) << i;
-                }
-                out.push_word(word, block.len());
-            }
-        }
-        None => walk_slots(n, |i| def[i], at_uniform(rep), node, &mut out),
-        Some(rep) => walk_slots(n, |i| def[i], |i| rep[i], node, &mut out),
+    let isa = Isa::best();
+    for at in (0..n).step_by(WORD) {
+        let word = Word { isa, at, n: (n - at).min(WORD) };
+        let slots = word.slots(def, rep, node);
+        let present = masks::select(isa, word.at_least(def, node.present), slots);
+        out.push_word(present, slots.count_ones() as usize);
     }
     out
-}
-
-fn walk_slots(
-    n: usize,
-    def: impl Fn(usize) -> u16,
-    rep: impl Fn(usize) -> u16,
-    node: Levels,
-    out: &mut Validity,
-) {
-    for start in (0..n).step_by(BLOCK) {
-        let (mut word, mut slots) = (0u64, 0usize);
-        for i in start..n.min(start + BLOCK) {
-            let (d, r) = (def(i), rep(i));
-            let is_slot = r <= node.rep && d >= node.slot;
-            word |= u64::from(is_slot && d >= node.present) << (slots % BLOCK);
-            slots += usize::from(is_slot);
-        }
-        out.push_word(word, slots);
-    }
-}
-
-fn at_uniform(levels: &LevelBuffer) -> impl Fn(usize) -> u16 {
-    let level = levels.uniform().unwrap_or_default();
-    move |_| level
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-use super::LevelBuffer;
+use super::{LevelBuffer, Validity};
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
@@ -62,17 +62,43 @@ impl LevelDecoder {
         Self { max, form, scratch: Vec::new(), narrow: Vec::new() }
     }
 
-    /// The next run, of at most `max_slots` slots: levels of the same value, or packed bits.
-    ///
-    /// Only for a maximum of 1, where packed bits are a validity bitmap as they stand, and only for the hybrid; otherwise `None`.
+    /// Appends the validity of the next `n` slots, and says how many hold a value; only for a maximum of 1, where the bits of the page are a
+    /// validity bitmap as they stand.
     ///
     /// # Errors
     /// `Malformed` if the data end early.
-    pub fn next_bit_run(&mut self, max_slots: usize) -> Result<Option<Run<'_>>> {
-        match &mut self.form {
-            Form::Hybrid(hybrid) if self.max == 1 => hybrid.next_run(max_slots).map(Some),
-            _ => Ok(None),
+    pub fn read_validity(&mut self, n: usize, out: &mut Validity) -> Result<usize> {
+        let Form::Hybrid(hybrid) = &mut self.form else {
+            let mut levels = LevelBuffer::default();
+            self.read(n, &mut levels)?;
+            let valid = |level: &u16| *level != 0;
+            return Ok(match levels.mixed() {
+                None => out.push_all(levels.uniform() != Some(0), n),
+                Some(levels) => levels.iter().map(|level| out.push_all(valid(level), 1)).sum(),
+            });
+        };
+        let mut left = n;
+        let mut values = 0;
+        // While nothing is null there is no bitmap, and long runs are what there is.
+        while left > 0 && out.bitmap().is_none() {
+            match hybrid.next_run(left)? {
+                Run::Rle { value, n } => {
+                    values += out.push_all(value != 0, n);
+                    left -= n;
+                }
+                Run::Packed(packed) => {
+                    left -= packed.len();
+                    values += out.push_bits(packed.len(), |bitmap| {
+                        packed.append_bits(bitmap);
+                        Ok(())
+                    })?;
+                }
+            }
         }
+        if left > 0 {
+            values += out.push_bits(left, |bitmap| hybrid.read_bits(left, bitmap))?;
+        }
+        Ok(values)
     }
 
     /// Appends the next `n` levels to `out`.

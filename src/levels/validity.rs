@@ -2,7 +2,7 @@
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
-use crate::encoding::rle::Run;
+use crate::error::Result;
 use crate::simd::bitmap::Bitmap;
 
 /// Which of the slots so far hold a value.
@@ -40,23 +40,27 @@ impl Validity {
         self.len += n;
     }
 
-    /// Appends a run of levels whose maximum is 1; says how many of them hold a value.
-    pub fn push_bit_run(&mut self, run: &Run<'_>) -> usize {
-        match run {
-            Run::Rle { value, n } => {
-                self.push_run(*value != 0, *n);
-                if *value != 0 { *n } else { 0 }
-            }
-            Run::Packed(packed) => {
-                let n = packed.len();
-                let start = self.len;
-                let bitmap = self.spelled_out();
-                packed.append_bits(bitmap);
-                let valid = bitmap.count_ones(start..start + n);
-                self.len += n;
-                valid
-            }
-        }
+    /// As [`Validity::push_run`]; says how many of the slots hold a value.
+    pub fn push_all(&mut self, valid: bool, n: usize) -> usize {
+        self.push_run(valid, n);
+        if valid { n } else { 0 }
+    }
+
+    /// Appends the `n` slots whose bits `append` appends; says how many of them hold a value.
+    ///
+    /// # Errors
+    /// That of `append`.
+    pub fn push_bits(
+        &mut self,
+        n: usize,
+        append: impl FnOnce(&mut Bitmap) -> Result<()>,
+    ) -> Result<usize> {
+        let start = self.len;
+        let bitmap = self.spelled_out();
+        append(bitmap)?;
+        let values = bitmap.count_ones(start..start + n);
+        self.len += n;
+        Ok(values)
     }
 
     /// Appends the `n` low bits of `word`, the first slot in the lowest.

@@ -6,6 +6,7 @@
 pub mod bitmap;
 pub mod expand;
 pub mod gather;
+pub mod masks;
 pub mod native;
 pub mod prefix_sum;
 pub mod spans;

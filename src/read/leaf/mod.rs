@@ -23,6 +23,7 @@ use crate::error::{Error, Result, Spec};
 use crate::levels::{LevelBuffer, LevelDecoder, Validity};
 use crate::limits::{Budget, Reservation};
 use crate::page::{DataPage, Page};
+use crate::simd::{Isa, masks};
 
 use super::Pages;
 
@@ -221,7 +222,7 @@ impl LeafReader {
                     kept.validity.push_run(true, n);
                     n
                 }
-                1 => flat_validity(&mut page.def, n, &mut kept.validity)?,
+                1 => page.def.read_validity(n, &mut kept.validity)?,
                 _ => 0,
             };
             let decoded = if max_def <= 1 {
@@ -421,24 +422,6 @@ fn fewer_rows(found: usize, wanted: usize) -> Error {
     )
 }
 
-/// Appends the validity of `n` slots whose highest level is 1; says how many hold a value.
-fn flat_validity(def: &mut LevelDecoder, n: usize, validity: &mut Validity) -> Result<usize> {
-    let (mut left, mut values) = (n, 0);
-    while left > 0 {
-        let before = validity.len();
-        match def.next_bit_run(left)? {
-            Some(run) => values += validity.push_bit_run(&run),
-            None => {
-                let mut levels = LevelBuffer::default();
-                def.read(left, &mut levels)?;
-                values += leaf_validity(&levels, 0, left, 0, 1, validity).values;
-            }
-        }
-        left -= validity.len() - before;
-    }
-    Ok(values)
-}
-
 /// Spells out the levels that a validity of highest level 1 stands for.
 fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut LevelBuffer) {
     match validity.bitmap() {
@@ -469,17 +452,16 @@ fn leaf_validity(
         validity.push_run(valid, n);
         return Decoded { slots: n, values: if valid { n } else { 0 } };
     };
+    let isa = Isa::best();
     let mut decoded = Decoded::default();
     for block in levels[start..end].chunks(64) {
-        let (mut word, mut slots) = (0u64, 0u32);
-        for &level in block {
-            // Branch-free: an entry that is no slot of the leaf writes a 0 that the next one overwrites.
-            word |= u64::from(level == max_def) << (slots & 63);
-            slots += u32::from(level >= slot);
-        }
-        validity.push_word(word, slots as usize);
-        decoded.slots += slots as usize;
-        decoded.values += word.count_ones() as usize;
+        let valid = masks::at_least(isa, block, max_def);
+        let slots =
+            if slot == 0 { masks::all(block.len()) } else { masks::at_least(isa, block, slot) };
+        let n = slots.count_ones() as usize;
+        validity.push_word(masks::select(isa, valid, slots), n);
+        decoded.slots += n;
+        decoded.values += valid.count_ones() as usize;
     }
     decoded
 }

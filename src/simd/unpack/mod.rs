@@ -1,8 +1,11 @@
 //! Unpacks values of 0 to 64 bits, packed from the least significant bit of the first byte.
 //!
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by both.
-//! One kernel for each width, unrolled over a block of 32 values, so that every shift is a constant; the width is matched once a call.
+//! One kernel for each width, unrolled over a block of 32 values, so that every shift is a constant; the width is matched once a call. With AVX-512
+//! VBMI one byte permutation puts the bytes of each value into its lane, and one variable shift does the rest, for all widths alike.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -30,7 +33,10 @@ pub fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut V
         Isa::Scalar => scalar::blocks_u32(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 | Isa::Avx512 => unsafe { x86::blocks_u32(bytes, width, blocks) },
+        Isa::Avx2 => unsafe { x86::blocks_u32(bytes, width, blocks) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above; `append` gives as many bytes as the blocks take.
+        Isa::Avx512 => unsafe { avx512::blocks_u32(bytes, width, blocks) },
     });
 }
 
@@ -52,7 +58,10 @@ pub fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut V
         Isa::Scalar => scalar::blocks_u64(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 | Isa::Avx512 => unsafe { x86::blocks_u64(bytes, width, blocks) },
+        Isa::Avx2 => unsafe { x86::blocks_u64(bytes, width, blocks) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above; `append` gives as many bytes as the blocks take.
+        Isa::Avx512 => unsafe { avx512::blocks_u64(bytes, width, blocks) },
     });
 }
 

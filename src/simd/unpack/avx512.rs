@@ -1,0 +1,155 @@
+//! AVX-512 VBMI: a byte permutation brings the bytes of each value into its lane, a shift by lane and a mask cut the value out.
+
+use std::arch::x86_64::{
+    _mm256_storeu_si256, _mm512_and_si512, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
+    _mm512_maskz_loadu_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_srlv_epi32, _mm512_srlv_epi64, _mm512_storeu_si512,
+};
+
+use super::{BLOCK, x86};
+
+/// Lanes of 4 bytes hold a value and the bits before it up to this width.
+const WIDEST_32: u32 = 25;
+/// The same for lanes of 8 bytes.
+const WIDEST_64: u32 = 57;
+
+/// Which bytes go into each lane, and how far each lane is shifted, for one width.
+struct Plan {
+    bytes: [u8; 64],
+    shifts_32: [u32; 16],
+    shifts_64: [u64; 8],
+}
+
+/// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`.
+const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
+    const EMPTY: Plan = Plan { bytes: [0; 64], shifts_32: [0; 16], shifts_64: [0; 8] };
+    let mut plans = [const { EMPTY }; N];
+    let mut width = 0;
+    while width < N {
+        let mut i = 0;
+        while i < 64 / lane {
+            let bit = i * width;
+            let mut byte = 0;
+            while byte < lane {
+                // Beyond the last byte of the group nothing is wanted: what stands there is shifted or masked away.
+                let from = bit / 8 + byte;
+                plans[width].bytes[i * lane + byte] = if from < 64 { from as u8 } else { 63 };
+                byte += 1;
+            }
+            if lane == 4 {
+                plans[width].shifts_32[i] = (bit % 8) as u32;
+            } else {
+                plans[width].shifts_64[i] = (bit % 8) as u64;
+            }
+            i += 1;
+        }
+        width += 1;
+    }
+    plans
+}
+
+static PLANS_32: [Plan; WIDEST_32 as usize + 1] = plans(4);
+static PLANS_64: [Plan; WIDEST_64 as usize + 1] = plans(8);
+
+/// Unpacks whole blocks of 1 to 32 bits.
+///
+/// # Safety
+/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each block.
+#[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
+pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
+    let w = width as usize;
+    debug_assert!(bytes.len() >= 4 * w * out.len(), "as many bytes as the blocks take");
+    if width > WIDEST_32 {
+        // SAFETY: the caller vouches for the features and the bytes.
+        return unsafe { wide_u32(bytes, width, out) };
+    }
+    let Plan { bytes: index, shifts_32, .. } = &PLANS_32[w];
+    // SAFETY: both tables are 64 bytes long.
+    let (index, shifts) = unsafe {
+        (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_32.as_ptr().cast()))
+    };
+    let keep = _mm512_set1_epi32((u32::MAX >> (32 - width)).cast_signed());
+    // 16 values take 2 * width bytes, at most 50.
+    let group = (1u64 << (2 * w)) - 1;
+    let mut from = bytes.as_ptr();
+    for block in out {
+        for half in 0..2 {
+            // SAFETY: the mask lets no byte be read but the next `2 * width`, which are there.
+            let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
+            let lanes = _mm512_permutexvar_epi8(index, packed);
+            let values = _mm512_and_si512(_mm512_srlv_epi32(lanes, shifts), keep);
+            // SAFETY: a block has room for two vectors of 16 values.
+            unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(16 * half).cast(), values) };
+            // SAFETY: the next group begins within the bytes, or at their end.
+            from = unsafe { from.add(2 * w) };
+        }
+    }
+}
+
+/// As [`blocks_u32`] for 26 to 32 bits: through lanes of 8 bytes.
+///
+/// # Safety
+/// As [`blocks_u32`].
+#[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
+unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
+    let w = width as usize;
+    let Plan { bytes: index, shifts_64, .. } = &PLANS_64[w];
+    // SAFETY: both tables are 64 bytes long.
+    let (index, shifts) = unsafe {
+        (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_64.as_ptr().cast()))
+    };
+    let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
+    let group = (1u64 << w) - 1;
+    let mut from = bytes.as_ptr();
+    for block in out {
+        for quarter in 0..4 {
+            // SAFETY: the mask lets no byte be read but the next `width`, which are there.
+            let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
+            let lanes = _mm512_permutexvar_epi8(index, packed);
+            let values = _mm512_and_si512(_mm512_srlv_epi64(lanes, shifts), keep);
+            // SAFETY: a block has room for four vectors of 8 values of 4 bytes.
+            unsafe {
+                _mm256_storeu_si256(
+                    block.as_mut_ptr().add(8 * quarter).cast(),
+                    _mm512_cvtepi64_epi32(values),
+                )
+            };
+            // SAFETY: the next group begins within the bytes, or at their end.
+            from = unsafe { from.add(w) };
+        }
+    }
+}
+
+/// Unpacks whole blocks of 1 to 64 bits.
+///
+/// # Safety
+/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each block.
+#[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
+pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
+    let w = width as usize;
+    debug_assert!(bytes.len() >= 4 * w * out.len(), "as many bytes as the blocks take");
+    if width > WIDEST_64 {
+        // SAFETY: the caller vouches for AVX2 and BMI2.
+        return unsafe { x86::blocks_u64(bytes, width, out) };
+    }
+    let Plan { bytes: index, shifts_64, .. } = &PLANS_64[w];
+    // SAFETY: both tables are 64 bytes long.
+    let (index, shifts) = unsafe {
+        (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_64.as_ptr().cast()))
+    };
+    let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
+    let group = (1u64 << w) - 1;
+    let mut from = bytes.as_ptr();
+    for block in out {
+        for quarter in 0..4 {
+            // SAFETY: the mask lets no byte be read but the next `width`, which are there.
+            let packed = unsafe { _mm512_maskz_loadu_epi8(group, from.cast()) };
+            let lanes = _mm512_permutexvar_epi8(index, packed);
+            let values = _mm512_and_si512(_mm512_srlv_epi64(lanes, shifts), keep);
+            // SAFETY: a block has room for four vectors of 8 values.
+            unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(8 * quarter).cast(), values) };
+            // SAFETY: the next group begins within the bytes, or at their end.
+            from = unsafe { from.add(w) };
+        }
+    }
+}
