@@ -1,62 +1,57 @@
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
-use marquetry::{ErrorKind, Reader};
-use std::fs::File;
-use std::sync::Arc;
-fn plain(a: &ArrayRef) -> ArrayRef {
-    match a.data_type() {
-        DataType::Dictionary(..) => {
-            let d = arrow_array::cast::AsArray::as_any_dictionary(a);
-            arrow_select::take::take(d.values().as_ref(), d.keys(), None).unwrap()
+//! `marq`: look at Parquet files, and turn them into something else.
+//!
+//! One file a command. Data go to standard output and nothing else does; what is for people goes to standard error.
+
+mod args;
+mod cells;
+mod convert;
+mod count;
+mod failure;
+mod info;
+mod input;
+mod output;
+mod pages;
+mod rows;
+mod schema;
+mod stats;
+mod walk;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::failure::Result;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse_from(args::with_default_command(std::env::args_os())) {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are answers; everything else is a usage error.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
-        _ => a.clone(),
+    };
+    args.global.color.apply();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(args.global.format),
     }
 }
-fn run() -> marquetry::Result<()> {
-    let args: Vec<String> = std::env::args().collect();
-    let mut r = Reader::open(&args[2])?;
-    if args.iter().any(|a| a == "--int96") {
-        r = r.int96(arrow_schema::TimeUnit::Microsecond);
-    }
-    if args.iter().any(|a| a == "--serial") {
-        r = r.threads(1);
-    }
-    let schema = r.schema()?;
-    let fields: Vec<Field> = schema
-        .fields()
-        .iter()
-        .map(|f| match f.data_type() {
-            DataType::Dictionary(_, v) => f.as_ref().clone().with_data_type((**v).clone()),
-            _ => f.as_ref().clone(),
-        })
-        .collect();
-    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-    let mut batches = r.batches()?;
-    let mut out = Vec::new();
-    while let Some(b) = batches.next_batch()? {
-        let b2 = RecordBatch::try_new_with_options(
-            schema.clone(),
-            b.columns().iter().map(plain).collect(),
-            &arrow_array::RecordBatchOptions::new().with_row_count(Some(b.num_rows())),
-        )?;
-        out.push(b2);
-    }
-    let f = File::create(&args[4]).unwrap();
-    let mut w = arrow_ipc::writer::FileWriter::try_new(f, &schema)?;
-    for b in out {
-        w.write(&b)?;
-    }
-    w.finish()?;
-    Ok(())
-}
-fn main() {
-    if let Err(e) = run() {
-        eprintln!("{e}");
-        std::process::exit(match e.kind() {
-            ErrorKind::Io | ErrorKind::Arrow => 1,
-            ErrorKind::Usage => 2,
-            ErrorKind::Crypto => 6,
-            _ => 3,
-        });
+
+fn run(args: &Args) -> Result<()> {
+    let global = &args.global;
+    global.refuse_what_is_not_there()?;
+    match &args.command {
+        Command::Info(command) => info::run(command, global),
+        Command::Schema(command) => schema::run(command, global),
+        Command::Head(command) => rows::head(command, global),
+        Command::Tail(command) => rows::tail(command, global),
+        Command::Cat(command) => rows::cat(command, global),
+        Command::Sample(command) => rows::sample(command, global),
+        Command::Count(command) => count::run(command, global),
+        Command::Pages(command) => pages::run(command, global),
+        Command::Stats(command) => stats::run(command, global),
+        Command::Convert(command) => convert::run(command, global),
     }
 }

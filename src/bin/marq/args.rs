@@ -1,0 +1,329 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use marquetry::Error;
+
+use crate::failure::{Failure, Result};
+
+/// Look at Parquet files, and turn them into something else.
+///
+/// `marq FILE` is `marq info FILE`. Tables on a terminal, JSON in a pipe. Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a
+/// limit, 5 some files failed, 6 missing key.
+#[derive(Debug, Parser)]
+#[command(name = "marq", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// One screen about a file: rows, row groups, where the bytes are, codecs, encodings, writer.
+    Info(Info),
+    /// The schema: as a tree, as Arrow, as the Parquet message, as JSON, or as a CREATE TABLE.
+    Schema(Schema),
+    /// The first rows.
+    Head(Rows),
+    /// The last rows.
+    Tail(Rows),
+    /// All rows.
+    Cat(Rows),
+    /// Some rows, chosen at random, in their order.
+    Sample(Sample),
+    /// The number of rows, from the metadata.
+    Count(Files),
+    /// The pages of a column.
+    Pages(Pages),
+    /// Statistics: nulls, bounds, sizes.
+    Stats(Stats),
+    /// Parquet to Arrow IPC, CSV or JSON lines.
+    Convert(Convert),
+}
+
+/// Flags that every command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Colours: on a terminal, always, or never. NO_COLOR and CLICOLOR_FORCE are honoured.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+    /// The same as --color never.
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows) in a pipe.
+    #[arg(short, long, global = true)]
+    pub(crate) format: Option<Format>,
+    /// Exact numbers in tables, without units.
+    #[arg(long, global = true)]
+    pub(crate) raw: bool,
+    /// Say nothing on standard error but errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// A progress bar on standard error: for long work on a terminal, always, or never.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: When,
+    /// Threads that decode. Default: all cores.
+    #[arg(short = 'j', long, global = true, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Memory that reading may hold, as 512MiB.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub(crate) mem: Option<u64>,
+    /// The longest footer that is read.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub(crate) limit_footer: Option<u64>,
+    /// Unit that INT96 timestamps are read in.
+    #[arg(long, global = true, value_name = "UNIT")]
+    pub(crate) int96: Option<Unit>,
+    /// Only rows that meet a condition (not there yet).
+    #[arg(long = "where", global = true, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Key of the footer, in hex (not there yet).
+    #[arg(long, global = true, value_name = "HEX")]
+    pub(crate) footer_key: Option<String>,
+    /// Key of a column, in hex (not there yet).
+    #[arg(long, global = true, value_name = "COL=HEX")]
+    pub(crate) column_key: Vec<String>,
+    /// AAD prefix that the file does not store (not there yet).
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub(crate) aad_prefix: Option<String>,
+}
+
+impl Global {
+    /// Flags whose capability is still to come are refused by name, never passed over.
+    pub(crate) fn refuse_what_is_not_there(&self) -> Result<()> {
+        let missing = [
+            ("--where", self.filter.is_some()),
+            ("--footer-key", self.footer_key.is_some()),
+            ("--column-key", !self.column_key.is_empty()),
+            ("--aad-prefix", self.aad_prefix.is_some()),
+        ];
+        match missing.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(not_there_yet(flag)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A flag or a form whose capability is still to come.
+pub(crate) fn not_there_yet(what: &str) -> Failure {
+    Failure::File(Error::unsupported(
+        "this version of marq",
+        format!("{what} is not supported yet"),
+    ))
+}
+
+/// Files to work on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Files {
+    /// Files, globs, folders, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Info {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Print one value of the key-value metadata, whole.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) kv: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Schema {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// The form: tree, arrow, parquet, json, or sql:DIALECT (duckdb, postgres, spark, clickhouse, bigquery, snowflake).
+    #[arg(long = "as", value_name = "FORM", default_value = "tree")]
+    pub(crate) form: String,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Rows {
+    #[command(flatten)]
+    pub(crate) files: FilesOfRows,
+    /// Number of rows [default: 10; cat: all].
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) rows_max: Option<u64>,
+}
+
+/// Files whose rows are read, and which columns and rows of them.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct FilesOfRows {
+    /// Files, globs, folders, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated.
+    #[arg(short, long, value_name = "COLS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Only this row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group: Vec<usize>,
+    /// Only rows A to B, the last not included; counted from 0.
+    #[arg(long, value_name = "A:B", value_parser = range)]
+    pub(crate) rows: Option<(u64, u64)>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sample {
+    #[command(flatten)]
+    pub(crate) rows: Rows,
+    /// The same seed gives the same rows.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pages {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// The column, by its dotted path. Default: all.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) column: Option<String>,
+    /// Only this row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// One line for each column, row group, or page.
+    #[arg(long, default_value = "column")]
+    pub(crate) by: By,
+    /// Only this column, by its dotted path.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) column: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Convert {
+    #[command(flatten)]
+    pub(crate) files: FilesOfRows,
+    /// Form of the output, where the ending of -o does not say it; needed with -o -.
+    #[arg(long, value_name = "FORM")]
+    pub(crate) to: Option<Target>,
+    /// How VARIANT columns are shown (not there yet).
+    #[arg(long, value_name = "FORM")]
+    pub(crate) variant: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Column,
+    Rowgroup,
+    Page,
+}
+
+/// A form that rows are converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// Arrow IPC file.
+    Arrow,
+    /// Arrow IPC stream.
+    Arrows,
+    /// Comma-separated values.
+    Csv,
+    /// One JSON object a line.
+    Jsonl,
+    /// Parquet (not there yet).
+    Parquet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+    Jsonl,
+    Csv,
+    Md,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+impl When {
+    /// Sets the colour choice of the process.
+    pub(crate) fn apply(self) {
+        use anstream::ColorChoice;
+        match self {
+            Self::Auto => {}
+            Self::Always => ColorChoice::Always.write_global(),
+            Self::Never => ColorChoice::Never.write_global(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unit {
+    S,
+    Ms,
+    Us,
+    Ns,
+}
+
+/// Puts `info` in front where the first word is no command: `marq FILE`.
+pub(crate) fn with_default_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const COMMANDS: [&str; 11] = [
+        "info", "schema", "head", "tail", "cat", "sample", "count", "pages", "stats", "convert",
+        "help",
+    ];
+    let mut args: Vec<OsString> = args.collect();
+    let first = args.get(1).map(|arg| arg.to_string_lossy().into_owned());
+    if let Some(first) = first {
+        let is_flag = first.starts_with('-') && first != "-";
+        if !is_flag && !COMMANDS.contains(&first.as_str()) {
+            args.insert(1, "info".into());
+        }
+    }
+    args
+}
+
+/// A number of bytes: 512MiB, 64KB, 1000.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a size like 512MiB"))?;
+    let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        other => return Err(format!("{other:?} is not a unit of size: KiB, MiB, GiB, KB, MB, GB")),
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no sign can be typed, and more than 2^64 is all of it"
+    )]
+    Ok((number * factor) as u64)
+}
+
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || format!("{text:?} is not a range of rows like 100:200");
+    let (from, to) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |text: &str, default| {
+        if text.is_empty() { Ok(default) } else { text.parse().map_err(|_| wrong()) }
+    };
+    let (from, to) = (number(from, 0)?, number(to, u64::MAX)?);
+    if from > to { Err(wrong()) } else { Ok((from, to)) }
+}

@@ -1,0 +1,122 @@
+//! What ends a command early, and the exit code that says so.
+
+use std::process::ExitCode;
+
+use marquetry::{Error, ErrorKind};
+
+use crate::args::Format;
+
+/// A result whose error ends the command.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// What ends a command early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library says what is wrong.
+    File(Error),
+    /// The output cannot be written.
+    Output(std::io::Error),
+    /// The command line asks for what does not exist.
+    Usage(String),
+    /// Some files were done, and some were not; the others have been reported.
+    Partial,
+}
+
+impl Failure {
+    /// Says on standard error what is wrong; gives the exit code.
+    pub(crate) fn report(&self, format: Option<Format>) -> ExitCode {
+        let code = self.code();
+        match self {
+            // Whoever reads has seen enough: `marq cat FILE | head`.
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                return ExitCode::SUCCESS;
+            }
+            Self::Partial => {}
+            _ if matches!(format, Some(Format::Json | Format::Jsonl)) => {
+                eprintln!("{}", self.json(code))
+            }
+            _ => {
+                eprintln!("marq: {}", self.text());
+                if let Some(hint) = self.hint() {
+                    eprintln!("  hint: {hint}");
+                }
+            }
+        }
+        ExitCode::from(code)
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Output(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Partial => 5,
+            Self::File(error) => match error.kind() {
+                ErrorKind::Usage => 2,
+                ErrorKind::Malformed(_)
+                | ErrorKind::Unsupported(_)
+                | ErrorKind::Limit(_)
+                | ErrorKind::FeatureDisabled(_) => 3,
+                ErrorKind::Crypto => 6,
+                _ => 1,
+            },
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::File(error) => error.to_string(),
+            Self::Output(error) => format!("the output cannot be written: {error}"),
+            Self::Usage(text) => text.clone(),
+            Self::Partial => "some files failed".to_owned(),
+        }
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        let Self::File(error) = self else { return None };
+        Some(match error.kind() {
+            ErrorKind::Limit(_) => {
+                "raise the cap with --mem or --limit-footer if you trust the file"
+            }
+            ErrorKind::Unsupported("timestamp out of range") => {
+                "read INT96 in a coarser unit: --int96 us"
+            }
+            _ => return None,
+        })
+    }
+
+    fn json(&self, code: u8) -> serde_json::Value {
+        let at = match self {
+            Self::File(error) => error.at().clone(),
+            _ => marquetry::At::default(),
+        };
+        let message = match self {
+            Self::File(error) => error.message().to_owned(),
+            _ => self.text(),
+        };
+        serde_json::json!({
+            "code": code, "file": at.file.as_deref(), "row_group": at.row_group, "column": at.column.as_deref(),
+            "page": at.page, "offset": at.offset, "message": message, "hint": self.hint(),
+        })
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<arrow_schema::ArrowError> for Failure {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        match error {
+            arrow_schema::ArrowError::IoError(_, error) => Self::Output(error),
+            other => Self::File(other.into()),
+        }
+    }
+}

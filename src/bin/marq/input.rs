@@ -1,0 +1,129 @@
+//! Which files a command works on, and how they are opened.
+
+use std::io::Read;
+use std::path::Path;
+
+use arrow_schema::TimeUnit;
+use bytes::Bytes;
+use marquetry::{Error, Limits, Reader};
+
+use crate::args::{FilesOfRows, Global, Unit};
+use crate::failure::{Failure, Result};
+
+/// Spells out globs and folders; the order of what was typed is kept.
+pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
+    let mut out = Vec::new();
+    for file in files {
+        let path = Path::new(file);
+        if file == "-" || path.is_file() {
+            out.push(file.clone());
+        } else if path.is_dir() {
+            out.extend(matches(&format!("{}/**/*.parquet", glob::Pattern::escape(file)))?);
+        } else if file.contains(['*', '?', '[']) {
+            let found = matches(file)?;
+            if found.is_empty() {
+                return Err(Failure::Usage(format!("no file matches {file}")));
+            }
+            out.extend(found);
+        } else {
+            // Opening it says what is wrong.
+            out.push(file.clone());
+        }
+    }
+    Ok(out)
+}
+
+fn matches(pattern: &str) -> Result<Vec<String>> {
+    let found = glob::glob(pattern).map_err(|e| Failure::Usage(format!("{pattern}: {e}")))?;
+    let mut paths: Vec<String> = found
+        .filter_map(|path| path.ok())
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// Opens a file, or standard input, with what the global flags say.
+pub(crate) fn open(path: &str, global: &Global) -> Result<Reader> {
+    let mut limits = Limits::default();
+    if let Some(bytes) = global.mem {
+        limits.memory_bytes = bytes;
+    }
+    if let Some(bytes) = global.limit_footer {
+        limits.footer_bytes = bytes;
+    }
+    let reader = if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::io("reading standard input", e))?;
+        Reader::with_limits(Bytes::from(bytes), limits).map(|reader| reader.file_name("-"))
+    } else {
+        std::fs::File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e))
+            .and_then(|file| Reader::with_limits(file, limits))
+            .map(|reader| reader.file_name(path))
+    };
+    let mut reader = reader.map_err(|e| e.at_file(path))?;
+    if let Some(threads) = global.threads {
+        reader = reader.threads(threads);
+    }
+    if let Some(unit) = global.int96 {
+        reader = reader.int96(match unit {
+            Unit::S => TimeUnit::Second,
+            Unit::Ms => TimeUnit::Millisecond,
+            Unit::Us => TimeUnit::Microsecond,
+            Unit::Ns => TimeUnit::Nanosecond,
+        });
+    }
+    Ok(reader)
+}
+
+/// Opens a file whose rows are read: columns, row groups and rows as the flags say.
+pub(crate) fn open_rows(path: &str, rows: &FilesOfRows, global: &Global) -> Result<Reader> {
+    let mut reader = open(path, global)?;
+    if !rows.columns.is_empty() {
+        let names = columns(&reader, &rows.columns)?;
+        reader = reader.project(names).map_err(|e| e.at_file(path))?;
+    }
+    if !rows.row_group.is_empty() {
+        reader = reader.row_groups(rows.row_group.iter().copied()).map_err(|e| e.at_file(path))?;
+    }
+    if let Some((from, to)) = rows.rows {
+        reader = reader.offset(from).limit(to - from);
+    }
+    Ok(reader)
+}
+
+/// The columns that names, globs and exclusions mean, in the order of the file where globs leave it open.
+fn columns(reader: &Reader, wanted: &[String]) -> Result<Vec<String>> {
+    let all: Vec<String> =
+        reader.schema()?.fields().iter().map(|field| field.name().clone()).collect();
+    let pattern =
+        |text: &str| glob::Pattern::new(text).map_err(|e| Failure::Usage(format!("{text}: {e}")));
+    let mut names: Vec<String> = Vec::new();
+    if wanted.iter().all(|name| name.starts_with('!')) {
+        names.clone_from(&all);
+    }
+    for name in wanted {
+        if let Some(out) = name.strip_prefix('!') {
+            let out = pattern(out)?;
+            names.retain(|name| !out.matches(name));
+        } else if name.contains(['*', '?', '[']) && !all.contains(name) {
+            let glob = pattern(name)?;
+            let found: Vec<String> =
+                all.iter().filter(|name| glob.matches(name)).cloned().collect();
+            if found.is_empty() {
+                return Err(Failure::Usage(format!("no column matches {name}")));
+            }
+            names.extend(found);
+        } else {
+            names.push(name.clone());
+        }
+    }
+    if names.is_empty() {
+        return Err(Failure::Usage("no column is left to read".to_owned()));
+    }
+    Ok(names)
+}

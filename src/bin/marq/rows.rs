@@ -1,0 +1,220 @@
+//! `head`, `tail`, `cat`, `sample`: rows.
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use comfy_table::{ContentArrangement, Table, presets};
+use marquetry::Reader;
+use serde_json::{Map, Value};
+
+use crate::args::{Format, Global, Rows, Sample};
+use crate::cells;
+use crate::failure::Result;
+use crate::input;
+use crate::output::Sink;
+
+/// Rows shown where nobody says how many.
+const DEFAULT_ROWS: u64 = 10;
+
+/// The first rows of each file.
+pub(crate) fn head(command: &Rows, global: &Global) -> Result<()> {
+    print(command, global, |reader, n| {
+        let rows = reader.rows()?.min(n.unwrap_or(DEFAULT_ROWS));
+        Ok(vec![(window(reader), 0..rows)])
+    })
+}
+
+/// The last rows of each file.
+pub(crate) fn tail(command: &Rows, global: &Global) -> Result<()> {
+    print(command, global, |reader, n| {
+        let rows = reader.rows()?;
+        Ok(vec![(window(reader), rows.saturating_sub(n.unwrap_or(DEFAULT_ROWS))..rows)])
+    })
+}
+
+/// All rows of each file.
+pub(crate) fn cat(command: &Rows, global: &Global) -> Result<()> {
+    print(command, global, |reader, n| {
+        let rows = reader.rows()?;
+        Ok(vec![(window(reader), 0..n.map_or(rows, |n| n.min(rows)))])
+    })
+}
+
+/// Some rows of each file, chosen at random.
+pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
+    print(&command.rows, global, |reader, n| {
+        let rows = reader.rows()?;
+        let mut rng = fastrand::Rng::with_seed(command.seed);
+        let wanted = n.unwrap_or(DEFAULT_ROWS).min(rows);
+        let mut chosen = std::collections::BTreeSet::new();
+        // Floyd's choice: every set of rows is equally likely.
+        for last in rows - wanted..rows {
+            let row = rng.u64(0..=last);
+            if !chosen.insert(row) {
+                chosen.insert(last);
+            }
+        }
+        let first = window(reader);
+        Ok(chosen.into_iter().map(|row| (first, row..row + 1)).collect())
+    })
+}
+
+/// Where the rows that the flags leave begin, counted in the chosen row groups.
+fn window(reader: &Reader) -> u64 {
+    reader.read_options().offset
+}
+
+/// Stretches of rows: where the window begins, and the rows counted from there.
+type Stretches = Vec<(u64, std::ops::Range<u64>)>;
+
+fn print(
+    command: &Rows,
+    global: &Global,
+    choose: impl Fn(&Reader, Option<u64>) -> Result<Stretches>,
+) -> Result<()> {
+    let mut printer = Printer::open(global)?;
+    for path in input::paths(&command.files.files)? {
+        let reader = input::open_rows(&path, &command.files, global)?;
+        for (first, rows) in choose(&reader, command.rows_max)? {
+            let stretch = reader.clone().offset(first + rows.start).limit(rows.end - rows.start);
+            let mut batches = stretch.batches()?;
+            printer.columns(&batches_schema(&reader)?);
+            while let Some(batch) = batches.next_batch()? {
+                printer.rows(&batch)?;
+            }
+        }
+    }
+    printer.close()
+}
+
+fn batches_schema(reader: &Reader) -> Result<Vec<String>> {
+    Ok(reader.schema()?.fields().iter().map(|field| field.name().clone()).collect())
+}
+
+/// Prints rows in one of the forms.
+pub(crate) struct Printer {
+    out: Sink,
+    format: Format,
+    table: Option<Table>,
+    /// Objects of the JSON array so far.
+    objects: u64,
+    header: Vec<String>,
+}
+
+impl Printer {
+    /// Opens the output.
+    pub(crate) fn open(global: &Global) -> Result<Self> {
+        let out = Sink::open(global)?;
+        let format =
+            global.format.unwrap_or(if out.terminal { Format::Table } else { Format::Jsonl });
+        Ok(Self::new(out, format))
+    }
+
+    /// A printer of this form.
+    pub(crate) fn new(out: Sink, format: Format) -> Self {
+        Self { out, format, table: None, objects: 0, header: Vec::new() }
+    }
+
+    /// Says the names of the columns; said again when they change.
+    fn columns(&mut self, names: &[String]) {
+        if self.header == names {
+            return;
+        }
+        self.header = names.to_vec();
+        if matches!(self.format, Format::Table | Format::Md) {
+            let mut table = Table::new();
+            table.load_style(if self.format == Format::Md {
+                presets::ASCII_MARKDOWN
+            } else {
+                presets::UTF8_FULL_CONDENSED
+            });
+            if self.format == Format::Table {
+                table.set_content_arrangement(ContentArrangement::Dynamic);
+                if let Some(width) =
+                    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
+                {
+                    table.set_width(width);
+                }
+            }
+            table.set_header(names);
+            self.table = Some(table);
+        }
+    }
+
+    /// Prints the rows of a batch.
+    pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
+        let names: Vec<String> =
+            batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        if self.format == Format::Csv && self.header != names {
+            csv_line(&mut self.out, names.iter().map(String::as_str))?;
+        }
+        self.columns(&names);
+        for i in 0..batch.num_rows() {
+            match self.format {
+                Format::Table | Format::Md => {
+                    let cells = batch.columns().iter().map(|column| cells::cell(column, i, "null"));
+                    let cells = cells.collect::<Result<Vec<_>, _>>()?;
+                    if let Some(table) = &mut self.table {
+                        table.add_row(cells);
+                    }
+                }
+                Format::Csv => {
+                    let cells = batch.columns().iter().map(|column| cells::cell(column, i, ""));
+                    let cells = cells.collect::<Result<Vec<_>, _>>()?;
+                    csv_line(&mut self.out, cells.iter().map(String::as_str))?;
+                }
+                Format::Json | Format::Jsonl => self.object(batch, i)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, batch: &RecordBatch, i: usize) -> Result<()> {
+        let mut object = Map::new();
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            object.insert(field.name().clone(), cells::json(column, i)?);
+        }
+        if self.format == Format::Json {
+            self.out.write_all(if self.objects == 0 { b"[\n" } else { b",\n" })?;
+        }
+        self.objects += 1;
+        serde_json::to_writer(&mut self.out, &Value::Object(object))
+            .map_err(std::io::Error::from)?;
+        if self.format == Format::Jsonl {
+            self.out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Ends the output.
+    pub(crate) fn close(mut self) -> Result<()> {
+        match self.format {
+            Format::Json => {
+                self.out.write_all(if self.objects == 0 { b"[]\n" } else { b"\n]\n" })?
+            }
+            Format::Table | Format::Md => {
+                if let Some(table) = &self.table {
+                    writeln!(self.out, "{table}")?;
+                }
+            }
+            Format::Csv | Format::Jsonl => {}
+        }
+        self.out.close()
+    }
+}
+
+/// A line of CSV (RFC 4180): cells with commas, quotes or line ends are quoted.
+fn csv_line<'a>(out: &mut impl Write, cells: impl Iterator<Item = &'a str>) -> Result<()> {
+    for (i, cell) in cells.enumerate() {
+        if i > 0 {
+            out.write_all(b",")?;
+        }
+        if cell.contains([',', '"', '\n', '\r']) {
+            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
+        } else {
+            out.write_all(cell.as_bytes())?;
+        }
+    }
+    out.write_all(b"\n")?;
+    Ok(())
+}

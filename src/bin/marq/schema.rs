@@ -1,0 +1,272 @@
+//! `schema`: the schema in the form that somebody needs.
+
+use std::io::Write;
+
+use arrow_schema::{DataType, Field, TimeUnit};
+use marquetry::Reader;
+use serde_json::{Value, json};
+
+use crate::args::{Format, Global, Schema};
+use crate::failure::{Failure, Result};
+use crate::input;
+use crate::output::Sink;
+
+/// Prints the schema of each file.
+pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
+    let mut out = Sink::open(global)?;
+    for path in input::paths(&command.files.files)? {
+        let reader = input::open(&path, global)?;
+        let as_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
+        match command.form.as_str() {
+            "json" => writeln!(out, "{:#}", tree_json(&reader, &path)?)?,
+            "tree" if as_json => writeln!(out, "{:#}", tree_json(&reader, &path)?)?,
+            "tree" => writeln!(out, "{}", reader.metadata().schema().tree())?,
+            "parquet" => writeln!(out, "{}", reader.metadata().schema())?,
+            "arrow" => {
+                for field in reader.schema()?.fields() {
+                    let null = if field.is_nullable() { "" } else { " not null" };
+                    writeln!(out, "{}: {}{null}", field.name(), field.data_type())?;
+                }
+            }
+            form => match form.strip_prefix("sql:") {
+                Some(dialect) => {
+                    writeln!(out, "{}", sql(&reader, &path, Dialect::parse(dialect)?)?)?
+                }
+                None => {
+                    return Err(Failure::Usage(format!(
+                        "no form {form:?}; there are tree, arrow, parquet, json and sql:DIALECT"
+                    )));
+                }
+            },
+        }
+    }
+    out.close()
+}
+
+fn tree_json(reader: &Reader, path: &str) -> Result<Value> {
+    let schema = reader.metadata().schema();
+    let mut leaves = Vec::new();
+    for i in 0..schema.leaves_len() {
+        let node = schema.leaf_node(i)?;
+        let element = node.element();
+        leaves.push(json!({
+            "path": node.path().names().iter().map(|name| &**name).collect::<Vec<_>>(),
+            "physical": node.physical().ok().map(|physical| physical.to_string()),
+            "logical": element.logical_type.as_ref().map(|logical| logical.to_string()),
+            "converted": element.converted_type.map(|converted| converted.to_string()),
+            "repetition": element.repetition_type.map(|repetition| repetition.to_string()),
+            "field_id": element.field_id, "max_definition_level": node.max_def(), "max_repetition_level": node.max_rep(),
+        }));
+    }
+    let arrow = reader.schema()?;
+    let fields: Vec<_> = arrow
+        .fields()
+        .iter()
+        .map(|f| json!({ "name": f.name(), "type": f.data_type().to_string(), "nullable": f.is_nullable(), "metadata": f.metadata() }))
+        .collect();
+    Ok(json!({ "schema": "marq/1/schema", "file": path, "leaves": leaves, "arrow": fields }))
+}
+
+/// A dialect of SQL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    DuckDb,
+    Postgres,
+    Spark,
+    ClickHouse,
+    BigQuery,
+    Snowflake,
+}
+
+impl Dialect {
+    fn parse(name: &str) -> Result<Self> {
+        Ok(match name {
+            "duckdb" => Self::DuckDb,
+            "postgres" => Self::Postgres,
+            "spark" => Self::Spark,
+            "clickhouse" => Self::ClickHouse,
+            "bigquery" => Self::BigQuery,
+            "snowflake" => Self::Snowflake,
+            other => {
+                return Err(Failure::Usage(format!(
+                    "no SQL dialect {other:?}; there are duckdb, postgres, spark, clickhouse, bigquery and snowflake"
+                )));
+            }
+        })
+    }
+
+    fn quote(self, name: &str) -> String {
+        match self {
+            Self::Spark | Self::BigQuery | Self::ClickHouse => {
+                format!("`{}`", name.replace('`', "``"))
+            }
+            _ => format!("\"{}\"", name.replace('"', "\"\"")),
+        }
+    }
+
+    /// The names of one type, in the order of the variants.
+    fn pick(self, names: [&str; 6]) -> String {
+        names[self as usize].to_owned()
+    }
+}
+
+/// A CREATE TABLE with the columns of the file.
+fn sql(reader: &Reader, path: &str, dialect: Dialect) -> Result<String> {
+    let name =
+        std::path::Path::new(path).file_stem().map_or("t".into(), |stem| stem.to_string_lossy());
+    let mut lines = Vec::new();
+    for field in reader.schema()?.fields() {
+        let mut type_name = sql_type(field, dialect)?;
+        let mut not_null = if field.is_nullable() { "" } else { " NOT NULL" };
+        if dialect == Dialect::ClickHouse {
+            let nestable = !matches!(
+                field.data_type(),
+                DataType::List(_) | DataType::Map(..) | DataType::Struct(_)
+            );
+            if field.is_nullable() && nestable {
+                type_name = format!("Nullable({type_name})");
+            }
+            not_null = "";
+        }
+        lines.push(format!("    {} {type_name}{not_null}", dialect.quote(field.name())));
+    }
+    Ok(format!("CREATE TABLE {} (\n{}\n);", dialect.quote(&name), lines.join(",\n")))
+}
+
+fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
+    use Dialect::{BigQuery, ClickHouse, DuckDb, Postgres, Snowflake, Spark};
+    Ok(match field.data_type() {
+        DataType::Boolean => {
+            dialect.pick(["BOOLEAN", "boolean", "BOOLEAN", "Bool", "BOOL", "BOOLEAN"])
+        }
+        DataType::Int8 => {
+            dialect.pick(["TINYINT", "smallint", "TINYINT", "Int8", "INT64", "NUMBER(3,0)"])
+        }
+        DataType::Int16 => {
+            dialect.pick(["SMALLINT", "smallint", "SMALLINT", "Int16", "INT64", "NUMBER(5,0)"])
+        }
+        DataType::Int32 => {
+            dialect.pick(["INTEGER", "integer", "INT", "Int32", "INT64", "NUMBER(10,0)"])
+        }
+        DataType::Int64 => {
+            dialect.pick(["BIGINT", "bigint", "BIGINT", "Int64", "INT64", "NUMBER(19,0)"])
+        }
+        DataType::UInt8 => {
+            dialect.pick(["UTINYINT", "smallint", "SMALLINT", "UInt8", "INT64", "NUMBER(3,0)"])
+        }
+        DataType::UInt16 => {
+            dialect.pick(["USMALLINT", "integer", "INT", "UInt16", "INT64", "NUMBER(5,0)"])
+        }
+        DataType::UInt32 => {
+            dialect.pick(["UINTEGER", "bigint", "BIGINT", "UInt32", "INT64", "NUMBER(10,0)"])
+        }
+        DataType::UInt64 => dialect.pick([
+            "UBIGINT",
+            "numeric(20,0)",
+            "DECIMAL(20,0)",
+            "UInt64",
+            "NUMERIC",
+            "NUMBER(20,0)",
+        ]),
+        DataType::Float16 | DataType::Float32 => {
+            dialect.pick(["FLOAT", "real", "FLOAT", "Float32", "FLOAT64", "FLOAT"])
+        }
+        DataType::Float64 => {
+            dialect.pick(["DOUBLE", "double precision", "DOUBLE", "Float64", "FLOAT64", "DOUBLE"])
+        }
+        DataType::Decimal32(p, s)
+        | DataType::Decimal64(p, s)
+        | DataType::Decimal128(p, s)
+        | DataType::Decimal256(p, s) => {
+            let name =
+                dialect.pick(["DECIMAL", "numeric", "DECIMAL", "Decimal", "BIGNUMERIC", "NUMBER"]);
+            format!("{name}({p},{s})")
+        }
+        DataType::Date32 | DataType::Date64 => {
+            dialect.pick(["DATE", "date", "DATE", "Date32", "DATE", "DATE"])
+        }
+        DataType::Time32(_) | DataType::Time64(_) => {
+            dialect.pick(["TIME", "time", "STRING", "String", "TIME", "TIME"])
+        }
+        DataType::Timestamp(unit, zone) => match (dialect, zone.is_some()) {
+            (ClickHouse, _) => format!("DateTime64({})", digits(*unit)),
+            (DuckDb, true) => "TIMESTAMPTZ".into(),
+            (Postgres, true) => "timestamptz".into(),
+            (Spark, false) => "TIMESTAMP_NTZ".into(),
+            (BigQuery, false) => "DATETIME".into(),
+            (Snowflake, true) => "TIMESTAMP_TZ".into(),
+            (Snowflake, false) => "TIMESTAMP_NTZ".into(),
+            (Postgres, false) => "timestamp".into(),
+            _ => "TIMESTAMP".into(),
+        },
+        DataType::Interval(_) | DataType::Duration(_) => {
+            dialect.pick(["INTERVAL", "interval", "STRING", "String", "INTERVAL", "VARCHAR"])
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
+            dialect.pick(["VARCHAR", "text", "STRING", "String", "STRING", "VARCHAR"])
+        }
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => {
+            dialect.pick(["BLOB", "bytea", "BINARY", "String", "BYTES", "BINARY"])
+        }
+        DataType::Dictionary(_, value) => {
+            sql_type(&field.clone().with_data_type((**value).clone()), dialect)?
+        }
+        DataType::RunEndEncoded(_, values) => sql_type(values, dialect)?,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => match dialect {
+            DuckDb => format!("{}[]", sql_type(item, dialect)?),
+            Postgres | Snowflake => dialect.pick(["", "jsonb", "", "", "", "ARRAY"]),
+            Spark | BigQuery => format!("ARRAY<{}>", sql_type(item, dialect)?),
+            ClickHouse => format!("Array({})", sql_type(item, dialect)?),
+        },
+        DataType::Struct(fields) => {
+            let parts = |separator: &str| -> Result<String> {
+                let part = |f: &arrow_schema::FieldRef| {
+                    Ok(format!("{}{separator}{}", dialect.quote(f.name()), sql_type(f, dialect)?))
+                };
+                Ok(fields.iter().map(part).collect::<Result<Vec<_>>>()?.join(", "))
+            };
+            match dialect {
+                DuckDb => format!("STRUCT({})", parts(" ")?),
+                Postgres | Snowflake => dialect.pick(["", "jsonb", "", "", "", "OBJECT"]),
+                Spark => format!("STRUCT<{}>", parts(": ")?),
+                BigQuery => format!("STRUCT<{}>", parts(" ")?),
+                ClickHouse => format!("Tuple({})", parts(" ")?),
+            }
+        }
+        DataType::Map(entries, _) => {
+            let DataType::Struct(pair) = entries.data_type() else { return Ok(String::new()) };
+            let [key, value] = [0, 1].map(|i| pair.get(i).map(|f| sql_type(f, dialect)));
+            let (Some(key), Some(value)) = (key, value) else { return Ok(String::new()) };
+            let (key, value) = (key?, value?);
+            match dialect {
+                DuckDb => format!("MAP({key}, {value})"),
+                Postgres | Snowflake => dialect.pick(["", "jsonb", "", "", "", "OBJECT"]),
+                Spark => format!("MAP<{key}, {value}>"),
+                BigQuery => format!("ARRAY<STRUCT<key {key}, value {value}>>"),
+                ClickHouse => format!("Map({key}, {value})"),
+            }
+        }
+        other => {
+            return Err(Failure::Usage(format!(
+                "no SQL type for {other} (column {})",
+                field.name()
+            )));
+        }
+    })
+}
+
+fn digits(unit: TimeUnit) -> u8 {
+    match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    }
+}
