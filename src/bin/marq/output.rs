@@ -101,7 +101,7 @@ impl Section {
         table.load_style(if format == Format::Md {
             presets::ASCII_MARKDOWN
         } else {
-            presets::UTF8_HORIZONTAL_ONLY
+            presets::UTF8_FULL_CONDENSED
         });
         if format == Format::Table {
             table.set_content_arrangement(ContentArrangement::Dynamic);
