@@ -17,8 +17,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writer.finish()?;
     drop(writer);
 
-    let back: Vec<RecordBatch> = StreamReader::try_new(stream.as_slice(), None)?.collect::<Result<_, _>>()?;
+    let back: Vec<RecordBatch> =
+        StreamReader::try_new(stream.as_slice(), None)?.collect::<Result<_, _>>()?;
     assert_eq!(back, batches);
-    println!("{} batches went through {} bytes of Arrow IPC and came back the same", back.len(), stream.len());
+    println!(
+        "{} batches went through {} bytes of Arrow IPC and came back the same",
+        back.len(),
+        stream.len()
+    );
     Ok(())
 }

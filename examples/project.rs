@@ -13,7 +13,8 @@ fn main() -> marquetry::Result<()> {
     println!("{}", reader.schema()?);
     let mut batches = reader.batches()?;
     while let Some(batch) = batches.next_batch()? {
-        let (ids, stops) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_list::<i32>());
+        let (ids, stops) =
+            (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_list::<i32>());
         for row in 0..batch.num_rows() {
             println!("trip {} made {} stops", ids.value(row), stops.value_length(row));
         }

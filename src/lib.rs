@@ -22,6 +22,8 @@ pub mod simd;
 pub mod thrift;
 mod trusted;
 
+pub use {arrow_array, arrow_schema};
+
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use limits::{Budget, Limits, Reservation};
 pub use reader::{Batches, PageIndex, Reader, Threads};

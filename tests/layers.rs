@@ -49,7 +49,8 @@ fn used(text: &str) -> Vec<(usize, String)> {
             continue;
         }
         for part in line.split("crate::").skip(1) {
-            let module: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let module: String =
+                part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             // Types stand at the root for users; inside, modules are named.
             if module.starts_with(|c: char| c.is_lowercase()) {
                 out.push((i + 1, module));
@@ -67,21 +68,31 @@ fn every_module_uses_only_its_own_layer_and_those_below() {
     let mut broken = Vec::new();
     let mut checked = 0;
     for file in files {
-        let inside = file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/");
-        if inside == "lib.rs" || inside.starts_with("bin/") || inside.ends_with("tests.rs") || inside.ends_with("oracle.rs") {
+        let inside =
+            file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/");
+        if inside == "lib.rs"
+            || inside.starts_with("bin/")
+            || inside.ends_with("tests.rs")
+            || inside.ends_with("oracle.rs")
+        {
             continue;
         }
-        let module = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs").to_owned();
+        let module =
+            inside.split('/').next().unwrap_or_default().trim_end_matches(".rs").to_owned();
         let text = fs::read_to_string(&file).expect("a source file");
         for (line, uses) in used(&text) {
             checked += 1;
             let excepted = EXCEPTIONS.iter().any(|(from, to, _)| *from == module && *to == uses);
             if layer(&uses) > layer(&module) && !excepted {
-                broken.push(format!("src/{inside}:{line}: {module} uses {uses}, which lies above it"));
+                broken.push(format!(
+                    "src/{inside}:{line}: {module} uses {uses}, which lies above it"
+                ));
             }
         }
         if module == "encoding" || module == "compress" {
-            for (i, line) in text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate() {
+            for (i, line) in
+                text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate()
+            {
                 if line.contains("arrow_") && !line.trim_start().starts_with("//") {
                     broken.push(format!("src/{inside}:{}: codecs know no Arrow", i + 1));
                 }
@@ -105,14 +116,18 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
     sources(&root, &mut files);
     let mut found = Vec::new();
     for file in files {
-        let inside = file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/");
+        let inside =
+            file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/");
         if inside.starts_with("simd/") || inside == "trusted.rs" {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a source file");
         for (i, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
-            if code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl") {
+            if code.contains("unsafe {")
+                || code.contains("unsafe fn")
+                || code.contains("unsafe impl")
+            {
                 found.push(format!("src/{inside}:{}", i + 1));
             }
         }

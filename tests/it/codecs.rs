@@ -41,7 +41,10 @@ fn d62_lz4_in_hadoop_blocks_and_raw() {
     }
     let (a, b) = body.split_at(8);
     let two = hadoop(&[&lz4_literals(a), &lz4_literals(b)], 12);
-    assert_eq!(column(&read(compressed(CompressionCodec::Lz4, &body, &two)).expect("rows")).len(), 3);
+    assert_eq!(
+        column(&read(compressed(CompressionCodec::Lz4, &body, &two)).expect("rows")).len(),
+        3
+    );
     read(compressed(CompressionCodec::Lz4Raw, &body, &block)).expect("rows");
 }
 
@@ -73,11 +76,13 @@ fn d66_broken_input_of_each_codec_is_malformed() {
 #[test]
 fn d64_a_page_beyond_the_cap_is_a_limit() {
     let header = v1_header(3, Encoding::Plain, 1 << 30, 12);
-    let chunk = Chunk::new(Type::Int32, 3, &[page(header, &[0; 12])]).codec(CompressionCodec::Snappy);
+    let chunk =
+        Chunk::new(Type::Int32, 3, &[page(header, &[0; 12])]).codec(CompressionCodec::Snappy);
     let file = file(vec![required("v", Type::Int32)], 3, vec![chunk]);
     let mut limits = marquetry::Limits::default();
     limits.page_bytes = 1 << 20;
-    let reader = marquetry::Reader::with_limits(bytes::Bytes::from(file), limits).expect("a footer");
+    let reader =
+        marquetry::Reader::with_limits(bytes::Bytes::from(file), limits).expect("a footer");
     let error = read_with(reader.threads(1)).expect_err("too long");
     assert!(matches!(error.kind(), ErrorKind::Limit(_)));
 }

@@ -68,13 +68,15 @@ fn a04_files_without_rows_or_row_groups() {
 
 fn with_dictionary() -> Chunk {
     let indices = [&[1][..], &levels_v2(&[0, 1, 0], 1)].concat();
-    Chunk::new(Type::Int32, 3, &[v1(3, Encoding::RleDictionary, &indices)]).with_dictionary(dictionary(2, &ints(&[5, 6])))
+    Chunk::new(Type::Int32, 3, &[v1(3, Encoding::RleDictionary, &indices)])
+        .with_dictionary(dictionary(2, &ints(&[5, 6])))
 }
 
 #[test]
 fn a05_dictionary_page_offset_zero_is_absent() {
     let file = file_with(schema(), vec![(3, simple())], |meta| {
-        meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk").dictionary_page_offset = Some(0);
+        meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk").dictionary_page_offset =
+            Some(0);
     });
     one_two_three(file);
 }
@@ -90,31 +92,40 @@ fn a06_a_dictionary_page_may_stand_at_data_page_offset() {
 #[test]
 fn a07_index_page_offset_zero_is_ignored() {
     one_two_three(changed(|meta| {
-        meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk").index_page_offset = Some(0);
+        meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk").index_page_offset =
+            Some(0);
     }));
 }
 
 #[test]
 fn a13_enum_values_that_nobody_knows_matter_only_in_use() {
-    let file = file_with(
+    let two = file_with(
         vec![required("v", Type::Int32), required("w", Type::Unknown(99))],
         vec![(3, [simple(), simple()].concat())],
         |_| {},
     );
-    let reader = Reader::new(bytes::Bytes::from(file)).expect("the footer parses").threads(1);
+    let reader = Reader::new(bytes::Bytes::from(two)).expect("the footer parses").threads(1);
     assert!(matches!(reader.schema().expect_err("asked for").kind(), ErrorKind::Unsupported(_)));
     let rows = read_with(reader.project(["v"]).expect("the other column")).expect("rows");
     assert_eq!(column(&rows).len(), 3);
 
-    let file = file(schema(), 3, vec![Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Unknown(77), &ints(&[1, 2, 3]))])]);
+    let file = file(
+        schema(),
+        3,
+        vec![Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Unknown(77), &ints(&[1, 2, 3]))])],
+    );
     assert_eq!(kind(file), ErrorKind::Unsupported("encoding"));
 }
 
 #[test]
 fn a14_a15_a16_annotations_that_are_unknown_misplaced_or_empty_are_passed_over() {
-    let uuid = SchemaElement { logical_type: Some(LogicalType::Uuid), ..required("v", Type::Int32) };
+    let uuid =
+        SchemaElement { logical_type: Some(LogicalType::Uuid), ..required("v", Type::Int32) };
     one_two_three(file(vec![uuid], 3, simple()));
-    let unknown = SchemaElement { logical_type: Some(LogicalType::Unrecognized(Default::default())), ..required("v", Type::Int32) };
+    let unknown = SchemaElement {
+        logical_type: Some(LogicalType::Unrecognized(Default::default())),
+        ..required("v", Type::Int32)
+    };
     one_two_three(file(vec![unknown], 3, simple()));
 }
 
@@ -138,15 +149,22 @@ fn a19_schema_trees_that_lie_are_malformed() {
 
 #[test]
 fn a19_a_bomb_of_nesting_is_a_limit() {
-    let mut schema: Vec<SchemaElement> = (0..2_000).map(|_| group("g", FieldRepetitionType::Optional, 1)).collect();
+    let mut schema: Vec<SchemaElement> =
+        (0..2_000).map(|_| group("g", FieldRepetitionType::Optional, 1)).collect();
     schema.push(required("v", Type::Int32));
     assert!(matches!(kind(file(schema, 3, simple())), ErrorKind::Limit(_)));
 }
 
 #[test]
 fn a20_a_repetition_that_does_not_exist_is_an_error() {
-    let odd = SchemaElement { repetition_type: Some(FieldRepetitionType::Unknown(7)), ..required("v", Type::Int32) };
-    assert!(matches!(kind(file(vec![odd], 3, simple())), ErrorKind::Unsupported(_) | ErrorKind::Malformed(_)));
+    let odd = SchemaElement {
+        repetition_type: Some(FieldRepetitionType::Unknown(7)),
+        ..required("v", Type::Int32)
+    };
+    assert!(matches!(
+        kind(file(vec![odd], 3, simple())),
+        ErrorKind::Unsupported(_) | ErrorKind::Malformed(_)
+    ));
 }
 
 #[test]
@@ -154,7 +172,8 @@ fn a21_offsets_of_a_chunk_without_values_are_not_followed() {
     let file = file_with(schema(), vec![(0, vec![Chunk::new(Type::Int32, 0, &[])])], |meta| {
         let meta = meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk");
         (meta.data_page_offset, meta.total_compressed_size) = (i64::MAX, i64::MAX);
-        meta.key_value_metadata = Some(vec![KeyValue { key: "k".into(), value: None, ..Default::default() }]);
+        meta.key_value_metadata =
+            Some(vec![KeyValue { key: "k".into(), value: None, ..Default::default() }]);
     });
     let reader = Reader::new(bytes::Bytes::from(file)).expect("a footer");
     let chunk = reader.metadata().column_chunk(0, 0).expect("metadata");
@@ -168,23 +187,33 @@ fn a22_field_ids_and_key_values_reach_arrow() {
     let file = file_with(
         vec![SchemaElement { field_id: Some(-7), ..required("v", Type::Int32) }],
         vec![(3, simple())],
-        |meta| meta.key_value_metadata = Some(vec![KeyValue { key: "who".into(), value: Some("me".into()), ..Default::default() }]),
+        |meta| {
+            meta.key_value_metadata = Some(vec![KeyValue {
+                key: "who".into(),
+                value: Some("me".into()),
+                ..Default::default()
+            }])
+        },
     );
-    let schema = Reader::new(bytes::Bytes::from(file)).expect("a footer").schema().expect("a schema");
+    let schema =
+        Reader::new(bytes::Bytes::from(file)).expect("a footer").schema().expect("a schema");
     assert_eq!(schema.field(0).metadata()["PARQUET:field_id"], "-7");
     assert_eq!(schema.metadata()["who"], "me");
 }
 
 #[test]
 fn a23_any_created_by_is_accepted() {
-    for text in [None, Some(""), Some("parquet-mr"), Some("my tool version x.y (build"), Some("\u{1F980}")] {
+    for text in
+        [None, Some(""), Some("parquet-mr"), Some("my tool version x.y (build"), Some("\u{1F980}")]
+    {
         one_two_three(changed(|meta| meta.created_by = text.map(str::to_owned)));
     }
 }
 
 #[test]
 fn a24_data_in_another_file_are_refused_and_metadata_are_not() {
-    let file = changed(|meta| meta.row_groups[0].columns[0].file_path = Some("part-0.parquet".into()));
+    let file =
+        changed(|meta| meta.row_groups[0].columns[0].file_path = Some("part-0.parquet".into()));
     let reader = Reader::new(bytes::Bytes::from(file)).expect("a footer").threads(1);
     assert_eq!(reader.rows().expect("a count"), 3);
     let error = read_with(reader).expect_err("the data lie elsewhere");
@@ -203,7 +232,11 @@ fn chunks_outside_the_file_are_malformed() {
 
 #[test]
 fn an_error_says_where_it_happened() {
-    let mut bytes = file(schema(), 3, vec![Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Plain, &ints(&[1, 2]))])]);
+    let mut bytes = file(
+        schema(),
+        3,
+        vec![Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Plain, &ints(&[1, 2]))])],
+    );
     bytes.truncate(bytes.len());
     let error = read(bytes).expect_err("a value is missing");
     let at = error.at();

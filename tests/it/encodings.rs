@@ -30,22 +30,53 @@ fn text(i: usize) -> String {
 }
 
 fn cases() -> Vec<Case> {
-    let case = |name, element, encoding, encode: fn(usize, usize) -> Vec<u8>, value: fn(usize) -> Value| Case {
+    let case = |name,
+                element,
+                encoding,
+                encode: fn(usize, usize) -> Vec<u8>,
+                value: fn(usize) -> Value| Case {
         name,
         element,
         encoding,
         encode: Box::new(encode),
         value: Box::new(value),
     };
-    let string = || SchemaElement { logical_type: Some(LogicalType::String), ..optional("v", Type::ByteArray) };
+    let string = || SchemaElement {
+        logical_type: Some(LogicalType::String),
+        ..optional("v", Type::ByteArray)
+    };
     let fixed = || SchemaElement { type_length: Some(5), ..optional("v", Type::FixedLenByteArray) };
     let five = |i: usize| [i as u8, 1, 2, 3, (i / 256) as u8];
     let _ = five;
     vec![
-        case("i32 plain", optional("v", Type::Int32), Encoding::Plain, |at, n| words(at, n, |i| int(i).to_le_bytes()), |i| json!(int(i))),
-        case("i64 plain", optional("v", Type::Int64), Encoding::Plain, |at, n| words(at, n, |i| i64::from(int(i)).to_le_bytes()), |i| json!(int(i))),
-        case("f32 plain", optional("v", Type::Float), Encoding::Plain, |at, n| words(at, n, |i| (int(i) as f32 / 4.0).to_le_bytes()), |i| json!(f64::from(int(i)) / 4.0)),
-        case("f64 plain", optional("v", Type::Double), Encoding::Plain, |at, n| words(at, n, |i| (f64::from(int(i)) / 4.0).to_le_bytes()), |i| json!(f64::from(int(i)) / 4.0)),
+        case(
+            "i32 plain",
+            optional("v", Type::Int32),
+            Encoding::Plain,
+            |at, n| words(at, n, |i| int(i).to_le_bytes()),
+            |i| json!(int(i)),
+        ),
+        case(
+            "i64 plain",
+            optional("v", Type::Int64),
+            Encoding::Plain,
+            |at, n| words(at, n, |i| i64::from(int(i)).to_le_bytes()),
+            |i| json!(int(i)),
+        ),
+        case(
+            "f32 plain",
+            optional("v", Type::Float),
+            Encoding::Plain,
+            |at, n| words(at, n, |i| (int(i) as f32 / 4.0).to_le_bytes()),
+            |i| json!(f64::from(int(i)) / 4.0),
+        ),
+        case(
+            "f64 plain",
+            optional("v", Type::Double),
+            Encoding::Plain,
+            |at, n| words(at, n, |i| (f64::from(int(i)) / 4.0).to_le_bytes()),
+            |i| json!(f64::from(int(i)) / 4.0),
+        ),
         case(
             "boolean plain",
             optional("v", Type::Boolean),
@@ -68,32 +99,103 @@ fn cases() -> Vec<Case> {
             "text plain",
             string(),
             Encoding::Plain,
-            |at, n| texts(&(at..at + n).map(text).collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>()),
+            |at, n| {
+                texts(
+                    &(at..at + n)
+                        .map(text)
+                        .collect::<Vec<_>>()
+                        .iter()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>(),
+                )
+            },
             |i| json!(text(i)),
         ),
-        case("fixed plain", fixed(), Encoding::Plain, |at, n| words(at, n, |i| [i as u8, 1, 2, 3, (i / 256) as u8]), |i| hex(&[i as u8, 1, 2, 3, (i / 256) as u8])),
-        case("i32 delta", optional("v", Type::Int32), Encoding::DeltaBinaryPacked, |at, n| delta_binary::encode(&(at..at + n).map(int).collect::<Vec<_>>()), |i| json!(int(i))),
+        case(
+            "fixed plain",
+            fixed(),
+            Encoding::Plain,
+            |at, n| words(at, n, |i| [i as u8, 1, 2, 3, (i / 256) as u8]),
+            |i| hex(&[i as u8, 1, 2, 3, (i / 256) as u8]),
+        ),
+        case(
+            "i32 delta",
+            optional("v", Type::Int32),
+            Encoding::DeltaBinaryPacked,
+            |at, n| delta_binary::encode(&(at..at + n).map(int).collect::<Vec<_>>()),
+            |i| json!(int(i)),
+        ),
         case(
             "i64 delta",
             optional("v", Type::Int64),
             Encoding::DeltaBinaryPacked,
-            |at, n| delta_binary::encode(&(at..at + n).map(|i| i64::from(int(i)) << 40).collect::<Vec<_>>()),
+            |at, n| {
+                delta_binary::encode(
+                    &(at..at + n).map(|i| i64::from(int(i)) << 40).collect::<Vec<_>>(),
+                )
+            },
             |i| json!(i64::from(int(i)) << 40),
         ),
-        case("text delta length", string(), Encoding::DeltaLengthByteArray, |at, n| delta_length::encode(&(at..at + n).map(text).collect::<Vec<_>>()), |i| json!(text(i))),
-        case("text delta bytes", string(), Encoding::DeltaByteArray, |at, n| delta_bytes::encode(&(at..at + n).map(text).collect::<Vec<_>>()), |i| json!(text(i))),
+        case(
+            "text delta length",
+            string(),
+            Encoding::DeltaLengthByteArray,
+            |at, n| delta_length::encode(&(at..at + n).map(text).collect::<Vec<_>>()),
+            |i| json!(text(i)),
+        ),
+        case(
+            "text delta bytes",
+            string(),
+            Encoding::DeltaByteArray,
+            |at, n| delta_bytes::encode(&(at..at + n).map(text).collect::<Vec<_>>()),
+            |i| json!(text(i)),
+        ),
         case(
             "fixed delta bytes",
             fixed(),
             Encoding::DeltaByteArray,
-            |at, n| delta_bytes::encode(&(at..at + n).map(|i| [i as u8, 1, 2, 3, (i / 256) as u8]).collect::<Vec<_>>()),
+            |at, n| {
+                delta_bytes::encode(
+                    &(at..at + n).map(|i| [i as u8, 1, 2, 3, (i / 256) as u8]).collect::<Vec<_>>(),
+                )
+            },
             |i| hex(&[i as u8, 1, 2, 3, (i / 256) as u8]),
         ),
-        case("f32 split", optional("v", Type::Float), Encoding::ByteStreamSplit, |at, n| split::encode(&words(at, n, |i| (int(i) as f32 / 4.0).to_le_bytes()), 4), |i| json!(f64::from(int(i)) / 4.0)),
-        case("f64 split", optional("v", Type::Double), Encoding::ByteStreamSplit, |at, n| split::encode(&words(at, n, |i| (f64::from(int(i)) / 4.0).to_le_bytes()), 8), |i| json!(f64::from(int(i)) / 4.0)),
-        case("i32 split", optional("v", Type::Int32), Encoding::ByteStreamSplit, |at, n| split::encode(&words(at, n, |i| int(i).to_le_bytes()), 4), |i| json!(int(i))),
-        case("i64 split", optional("v", Type::Int64), Encoding::ByteStreamSplit, |at, n| split::encode(&words(at, n, |i| i64::from(int(i)).to_le_bytes()), 8), |i| json!(int(i))),
-        case("fixed split", fixed(), Encoding::ByteStreamSplit, |at, n| split::encode(&words(at, n, |i| [i as u8, 1, 2, 3, (i / 256) as u8]), 5), |i| hex(&[i as u8, 1, 2, 3, (i / 256) as u8])),
+        case(
+            "f32 split",
+            optional("v", Type::Float),
+            Encoding::ByteStreamSplit,
+            |at, n| split::encode(&words(at, n, |i| (int(i) as f32 / 4.0).to_le_bytes()), 4),
+            |i| json!(f64::from(int(i)) / 4.0),
+        ),
+        case(
+            "f64 split",
+            optional("v", Type::Double),
+            Encoding::ByteStreamSplit,
+            |at, n| split::encode(&words(at, n, |i| (f64::from(int(i)) / 4.0).to_le_bytes()), 8),
+            |i| json!(f64::from(int(i)) / 4.0),
+        ),
+        case(
+            "i32 split",
+            optional("v", Type::Int32),
+            Encoding::ByteStreamSplit,
+            |at, n| split::encode(&words(at, n, |i| int(i).to_le_bytes()), 4),
+            |i| json!(int(i)),
+        ),
+        case(
+            "i64 split",
+            optional("v", Type::Int64),
+            Encoding::ByteStreamSplit,
+            |at, n| split::encode(&words(at, n, |i| i64::from(int(i)).to_le_bytes()), 8),
+            |i| json!(int(i)),
+        ),
+        case(
+            "fixed split",
+            fixed(),
+            Encoding::ByteStreamSplit,
+            |at, n| split::encode(&words(at, n, |i| [i as u8, 1, 2, 3, (i / 256) as u8]), 5),
+            |i| hex(&[i as u8, 1, 2, 3, (i / 256) as u8]),
+        ),
     ]
 }
 
@@ -121,7 +223,11 @@ fn paged(case: &Case, pages: &[usize], null: fn(usize) -> bool) -> (Vec<u8>, Vec
         slot += slots;
     }
     let r#type = case.element.r#type.expect("a leaf");
-    let bytes = file(vec![case.element.clone()], i64::try_from(slot).expect("few"), vec![Chunk::new(r#type, slot, &out)]);
+    let bytes = file(
+        vec![case.element.clone()],
+        i64::try_from(slot).expect("few"),
+        vec![Chunk::new(r#type, slot, &out)],
+    );
     (bytes, expected)
 }
 
@@ -141,7 +247,12 @@ fn c45_to_c53_every_encoding_with_and_without_nulls_across_pages_and_skips() {
                     let offset = rng.usize(0..=expected.len());
                     let reader = reader.clone().offset(offset as u64).batch_rows(rng.usize(1..90));
                     let found = column(&read_with(reader).expect(case.name));
-                    assert_eq!(found, expected[offset..], "{} pages {pages:?} offset {offset} seed {seed}", case.name);
+                    assert_eq!(
+                        found,
+                        expected[offset..],
+                        "{} pages {pages:?} offset {offset} seed {seed}",
+                        case.name
+                    );
                 }
             }
         }
@@ -154,24 +265,50 @@ fn c48_dictionaries_of_every_type() {
     let check = |element: SchemaElement, values: Vec<u8>, expected: [Value; 4]| {
         let r#type = element.r#type.expect("a leaf");
         for encoding in [Encoding::RleDictionary, Encoding::PlainDictionary] {
-            let chunk = Chunk::new(r#type, 4, &[v1(4, encoding, &indices)]).with_dictionary(dictionary(3, &values));
+            let chunk = Chunk::new(r#type, 4, &[v1(4, encoding, &indices)])
+                .with_dictionary(dictionary(3, &values));
             let bytes = file(vec![element.clone()], 4, vec![chunk]);
             assert_eq!(column(&read(bytes).expect("rows")), expected, "{type}");
         }
     };
     let four = |v: [Value; 3]| [v[2].clone(), v[0].clone(), v[1].clone(), v[2].clone()];
     check(required("v", Type::Int32), ints(&[1, 2, 3]), four([json!(1), json!(2), json!(3)]));
-    check(required("v", Type::Int64), words(0, 3, |i| (i as i64).to_le_bytes()), four([json!(0), json!(1), json!(2)]));
-    check(required("v", Type::Float), words(0, 3, |i| (i as f32).to_le_bytes()), four([json!(0.0), json!(1.0), json!(2.0)]));
-    check(required("v", Type::Double), words(0, 3, |i| (i as f64).to_le_bytes()), four([json!(0.0), json!(1.0), json!(2.0)]));
-    check(required("v", Type::ByteArray), texts(&["a", "", "bcd"]), four([hex(b"a"), hex(b""), hex(b"bcd")]));
+    check(
+        required("v", Type::Int64),
+        words(0, 3, |i| (i as i64).to_le_bytes()),
+        four([json!(0), json!(1), json!(2)]),
+    );
+    check(
+        required("v", Type::Float),
+        words(0, 3, |i| (i as f32).to_le_bytes()),
+        four([json!(0.0), json!(1.0), json!(2.0)]),
+    );
+    check(
+        required("v", Type::Double),
+        words(0, 3, |i| (i as f64).to_le_bytes()),
+        four([json!(0.0), json!(1.0), json!(2.0)]),
+    );
+    check(
+        required("v", Type::ByteArray),
+        texts(&["a", "", "bcd"]),
+        four([hex(b"a"), hex(b""), hex(b"bcd")]),
+    );
     let fixed = SchemaElement { type_length: Some(2), ..required("v", Type::FixedLenByteArray) };
     check(fixed, b"aabbcc".to_vec(), four([hex(b"aa"), hex(b"bb"), hex(b"cc")]));
-    let days = |i: usize| [0u8, 0, 0, 0, 0, 0, 0, 0].into_iter().chain((2_440_588 + i as i32).to_le_bytes()).collect::<Vec<_>>();
+    let days = |i: usize| {
+        [0u8, 0, 0, 0, 0, 0, 0, 0]
+            .into_iter()
+            .chain((2_440_588 + i as i32).to_le_bytes())
+            .collect::<Vec<_>>()
+    };
     let int96 = (0..3).flat_map(days).collect();
     let day = 86_400_000_000_000i64;
     check(required("v", Type::Int96), int96, four([json!(0), json!(day), json!(2 * day)]));
-    check(required("v", Type::Boolean), vec![0b101], four([json!(true), json!(false), json!(true)]));
+    check(
+        required("v", Type::Boolean),
+        vec![0b101],
+        four([json!(true), json!(false), json!(true)]),
+    );
 }
 
 #[test]
@@ -182,7 +319,8 @@ fn c51_c52_lengths_and_prefixes_that_lie_are_malformed() {
     };
     let lengths = [delta_binary::encode(&[1, -1, 1]), b"abc".to_vec()].concat();
     assert!(is_malformed(page(Encoding::DeltaLengthByteArray, &lengths)));
-    let prefixes = [delta_binary::encode(&[0, 2, 0]), delta_length::encode(&["a", "b", "c"])].concat();
+    let prefixes =
+        [delta_binary::encode(&[0, 2, 0]), delta_length::encode(&["a", "b", "c"])].concat();
     assert!(is_malformed(page(Encoding::DeltaByteArray, &prefixes)));
 }
 
@@ -193,13 +331,19 @@ fn c52_old_parquet_mr_carries_the_prefix_from_page_to_page() {
     let pages = [v1(2, Encoding::DeltaByteArray, &first), v1(2, Encoding::DeltaByteArray, &second)];
     let by = |writer: &str| {
         let chunk = Chunk::new(Type::ByteArray, 4, &pages);
-        file_with(vec![required("v", Type::ByteArray)], vec![(4, vec![chunk])], |meta| meta.created_by = Some(writer.into()))
+        file_with(vec![required("v", Type::ByteArray)], vec![(4, vec![chunk])], |meta| {
+            meta.created_by = Some(writer.into())
+        })
     };
     let expected = [hex(b"abc"), hex(b"abd"), hex(b"abx"), hex(b"abxy")];
     let old = by("parquet-mr version 1.6.0 (build x)");
     assert_eq!(column(&read(old.clone()).expect("rows")), expected);
     let reader = Reader::new(bytes::Bytes::from(old)).expect("a footer").threads(1).offset(3);
-    assert_eq!(column(&read_with(reader).expect("rows")), expected[3..], "pages do not stand alone");
+    assert_eq!(
+        column(&read_with(reader).expect("rows")),
+        expected[3..],
+        "pages do not stand alone"
+    );
     assert!(is_malformed(by("parquet-mr version 1.8.0 (build x)")));
 }
 
@@ -212,8 +356,8 @@ fn c53_a_split_page_that_is_no_multiple_is_malformed() {
 #[test]
 fn c54_alp_as_the_format_shows_it() {
     let body = [
-        0u8, 0, 3, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, 4, 0xA0, 0, 2, 0, 3, 0, 0, 0, 0, 0, 0, 0,
-        0xF8, 0x7F, 0, 0, 0, 0, 0, 0, 0, 0x80,
+        0u8, 0, 3, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, 4, 0xA0, 0, 2, 0,
+        3, 0, 0, 0, 0, 0, 0, 0, 0xF8, 0x7F, 0, 0, 0, 0, 0, 0, 0, 0x80,
     ];
     let chunk = Chunk::new(Type::Double, 4, &[v1(4, Encoding::Alp, &body)]);
     let rows = read(file(vec![required("v", Type::Double)], 4, vec![chunk])).expect("rows");
@@ -245,17 +389,28 @@ fn c58_encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsuppo
 
 #[test]
 fn strings_that_are_not_utf8_are_malformed_or_mended() {
-    let text = SchemaElement { logical_type: Some(LogicalType::String), ..required("v", Type::ByteArray) };
+    let text =
+        SchemaElement { logical_type: Some(LogicalType::String), ..required("v", Type::ByteArray) };
     let wrong: [&[u8]; 3] = [b"ok", b"a\xFFb", b"\xC3"];
-    let plain = wrong.iter().flat_map(|v| [&u32::try_from(v.len()).expect("short").to_le_bytes()[..], v].concat()).collect::<Vec<_>>();
+    let plain = wrong
+        .iter()
+        .flat_map(|v| [&u32::try_from(v.len()).expect("short").to_le_bytes()[..], v].concat())
+        .collect::<Vec<_>>();
     for (encoding, body) in [
         (Encoding::Plain, plain),
         (Encoding::DeltaLengthByteArray, delta_length::encode(&wrong)),
         (Encoding::DeltaByteArray, delta_bytes::encode(&wrong)),
     ] {
-        let bytes = file(vec![text.clone()], 3, vec![Chunk::new(Type::ByteArray, 3, &[v1(3, encoding, &body)])]);
+        let bytes = file(
+            vec![text.clone()],
+            3,
+            vec![Chunk::new(Type::ByteArray, 3, &[v1(3, encoding, &body)])],
+        );
         for views in [false, true] {
-            let reader = Reader::new(bytes::Bytes::from(bytes.clone())).expect("a footer").threads(1).views(views);
+            let reader = Reader::new(bytes::Bytes::from(bytes.clone()))
+                .expect("a footer")
+                .threads(1)
+                .views(views);
             let error = read_with(reader.clone()).expect_err("not text");
             assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{encoding}");
             let mended = column(&read_with(reader.lossy_utf8(true)).expect("rows"));
@@ -264,6 +419,10 @@ fn strings_that_are_not_utf8_are_malformed_or_mended() {
     }
     // A character that is cut between two values.
     let cut = delta_length::encode(&[&b"\xC3"[..], b"\xA9", b"x"]);
-    let bytes = file(vec![text], 3, vec![Chunk::new(Type::ByteArray, 3, &[v1(3, Encoding::DeltaLengthByteArray, &cut)])]);
+    let bytes = file(
+        vec![text],
+        3,
+        vec![Chunk::new(Type::ByteArray, 3, &[v1(3, Encoding::DeltaLengthByteArray, &cut)])],
+    );
     assert!(is_malformed(bytes));
 }

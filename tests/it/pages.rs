@@ -33,7 +33,15 @@ fn b25_v1_has_repetition_definition_values_in_that_order() {
 
 #[test]
 fn b26_v2_has_the_same_order_without_lengths() {
-    let page = v2(4, 1, 3, Encoding::Plain, &levels_v2(&[0, 1, 0, 0], 1), &levels_v2(&[1, 1, 0, 1], 1), &ints(&[1, 2, 3]));
+    let page = v2(
+        4,
+        1,
+        3,
+        Encoding::Plain,
+        &levels_v2(&[0, 1, 0, 0], 1),
+        &levels_v2(&[1, 1, 0, 1], 1),
+        &ints(&[1, 2, 3]),
+    );
     let file = file(list_schema(), 3, vec![Chunk::new(Type::Int32, 4, &[page])]);
     assert_eq!(column(&read(file).expect("rows")), [json!([1, 2]), json!([]), json!([3])]);
 }
@@ -100,7 +108,8 @@ fn b28_b29_an_empty_value_part_is_not_decompressed() {
             }),
             ..Default::default()
         };
-        let chunk = Chunk::new(Type::Int32, 2, &[page(header, &[&def, stored].concat())]).codec(CompressionCodec::Zstd);
+        let chunk = Chunk::new(Type::Int32, 2, &[page(header, &[&def, stored].concat())])
+            .codec(CompressionCodec::Zstd);
         let file = file(vec![optional("v", Type::Int32)], 2, vec![chunk]);
         assert_eq!(column(&read(file).expect("rows")), [json!(null), json!(null)]);
     }
@@ -109,7 +118,8 @@ fn b28_b29_an_empty_value_part_is_not_decompressed() {
 #[test]
 fn b30_old_parquet_cpp_says_not_compressed_and_compresses() {
     let raw = ints(&[4, 5]);
-    let chunk = Chunk::new(Type::Int32, 3, &[v2_stored(Some(false), raw.len(), &snappy_literal(&raw))]);
+    let chunk =
+        Chunk::new(Type::Int32, 3, &[v2_stored(Some(false), raw.len(), &snappy_literal(&raw))]);
     let chunk = chunk.codec(CompressionCodec::Snappy);
     let file_by = |writer: &str| {
         file_with(vec![optional("v", Type::Int32)], vec![(3, vec![chunk.clone()])], |meta| {
@@ -141,7 +151,8 @@ fn b31_bit_packed_levels_begin_at_the_most_significant_bit() {
 
 #[test]
 fn b32_a_v1_page_may_begin_inside_a_row() {
-    let pages = [list_page(&[0, 1], &[1, 1], &[1, 2]), list_page(&[1, 1, 0], &[1, 1, 1], &[3, 4, 5])];
+    let pages =
+        [list_page(&[0, 1], &[1, 1], &[1, 2]), list_page(&[1, 1, 0], &[1, 1, 1], &[3, 4, 5])];
     let file = file(list_schema(), 2, vec![Chunk::new(Type::Int32, 5, &pages)]);
     let expected = [json!([1, 2, 3, 4]), json!([5])];
     assert_eq!(column(&read(file.clone()).expect("rows")), expected);
@@ -163,10 +174,7 @@ fn b34_first_repetition_level_must_be_0_and_none_above_the_highest() {
     let page = list_page(&[1, 0], &[1, 1], &[1, 2]);
     assert!(is_malformed(file(list_schema(), 1, vec![Chunk::new(Type::Int32, 2, &[page])])));
     // Two levels of definition take two bits; 3 is one too many.
-    let schema = vec![
-        group("g", FieldRepetitionType::Optional, 1),
-        optional("v", Type::Int32),
-    ];
+    let schema = vec![group("g", FieldRepetitionType::Optional, 1), optional("v", Type::Int32)];
     let body = [levels_v1(&[2, 3, 0], 3), ints(&[1, 2])].concat();
     let chunk = Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Plain, &body)]);
     assert!(is_malformed(file(schema, 3, vec![chunk])));
@@ -190,16 +198,26 @@ fn b36_columns_with_other_numbers_of_rows_are_malformed() {
     assert!(is_malformed(file(schema.clone(), 3, vec![chunk(3), chunk(4)])));
     read(file(schema, 3, vec![chunk(3), chunk(3)])).expect("rows");
     // Lists whose leaves disagree on the number of elements.
-    let list = SchemaElement { logical_type: Some(LogicalType::List), ..group("v", FieldRepetitionType::Required, 1) };
+    let list = SchemaElement {
+        logical_type: Some(LogicalType::List),
+        ..group("v", FieldRepetitionType::Required, 1)
+    };
     let element = group("element", FieldRepetitionType::Required, 2);
-    let schema = vec![list, group("list", FieldRepetitionType::Repeated, 1), element, required("a", Type::Int32), required("b", Type::Int32)];
+    let schema = vec![
+        list,
+        group("list", FieldRepetitionType::Repeated, 1),
+        element,
+        required("a", Type::Int32),
+        required("b", Type::Int32),
+    ];
     let a = Chunk::new(Type::Int32, 3, &[list_page(&[0, 1, 0], &[1, 1, 1], &[1, 2, 3])]);
     let b = Chunk::new(Type::Int32, 2, &[list_page(&[0, 0], &[1, 1], &[1, 2])]);
     assert!(is_malformed(file(schema, 2, vec![a, b])));
 }
 
 fn coded(indices: &[u8], dictionary: Vec<u8>) -> Vec<u8> {
-    let chunk = Chunk::new(Type::Int32, 3, &[v1(3, Encoding::RleDictionary, indices)]).with_dictionary(dictionary);
+    let chunk = Chunk::new(Type::Int32, 3, &[v1(3, Encoding::RleDictionary, indices)])
+        .with_dictionary(dictionary);
     file(vec![required("v", Type::Int32)], 3, vec![chunk])
 }
 
@@ -230,7 +248,8 @@ fn b39_dictionary_indices_of_no_bits_are_all_0() {
 #[test]
 fn b40_a_chunk_may_fall_back_from_its_dictionary() {
     let indices = [&[1][..], &levels_v2(&[0, 1, 0], 1)].concat();
-    let pages = [v1(3, Encoding::PlainDictionary, &indices), v1(2, Encoding::Plain, &ints(&[7, 8]))];
+    let pages =
+        [v1(3, Encoding::PlainDictionary, &indices), v1(2, Encoding::Plain, &ints(&[7, 8]))];
     let chunk = Chunk::new(Type::Int32, 5, &pages).with_dictionary(dictionary(2, &ints(&[5, 6])));
     let bytes = file(vec![required("v", Type::Int32)], 5, vec![chunk]);
     let expected = [json!(5), json!(6), json!(5), json!(7), json!(8)];
@@ -239,8 +258,12 @@ fn b40_a_chunk_may_fall_back_from_its_dictionary() {
     let reader = marquetry::Reader::new(bytes::Bytes::from(bytes)).expect("a footer").threads(1);
     let named = marquetry::schema::Dictionaries::Named(vec!["v".into()]);
     for batch_rows in [2, 100] {
-        let kept = read_with(reader.clone().dictionaries(named.clone()).batch_rows(batch_rows)).expect("rows");
-        assert!(matches!(kept[0].schema().field(0).data_type(), marquetry::arrow_schema::DataType::Dictionary(..)));
+        let kept = read_with(reader.clone().dictionaries(named.clone()).batch_rows(batch_rows))
+            .expect("rows");
+        assert!(matches!(
+            kept[0].schema().field(0).data_type(),
+            marquetry::arrow_schema::DataType::Dictionary(..)
+        ));
         assert_eq!(column(&kept), expected);
     }
 }
@@ -250,12 +273,31 @@ fn b41_many_pages_and_pages_of_other_types() {
     let n = 33_000;
     let pages: Vec<Vec<u8>> = (0..n).map(|i| v1(1, Encoding::Plain, &ints(&[i]))).collect();
     let rows = usize::try_from(n).expect("few");
-    let bytes = file(vec![required("v", Type::Int32)], i64::from(n), vec![Chunk::new(Type::Int32, rows, &pages)]);
+    let bytes = file(
+        vec![required("v", Type::Int32)],
+        i64::from(n),
+        vec![Chunk::new(Type::Int32, rows, &pages)],
+    );
     let found = column(&read(bytes).expect("rows"));
     assert_eq!((found.len(), &found[rows - 1]), (rows, &json!(n - 1)));
 
-    let odd = |r#type| page(PageHeader { r#type, uncompressed_page_size: 3, compressed_page_size: 3, ..Default::default() }, &[1, 2, 3]);
-    let pages = [odd(PageType::IndexPage), v1(2, Encoding::Plain, &ints(&[1, 2])), odd(PageType::Unknown(9)), v1(1, Encoding::Plain, &ints(&[3]))];
+    let odd = |r#type| {
+        page(
+            PageHeader {
+                r#type,
+                uncompressed_page_size: 3,
+                compressed_page_size: 3,
+                ..Default::default()
+            },
+            &[1, 2, 3],
+        )
+    };
+    let pages = [
+        odd(PageType::IndexPage),
+        v1(2, Encoding::Plain, &ints(&[1, 2])),
+        odd(PageType::Unknown(9)),
+        v1(1, Encoding::Plain, &ints(&[3])),
+    ];
     let bytes = file(vec![required("v", Type::Int32)], 3, vec![Chunk::new(Type::Int32, 3, &pages)]);
     assert_eq!(column(&read(bytes).expect("rows")), [json!(1), json!(2), json!(3)]);
 }
@@ -265,8 +307,13 @@ fn b42_checksums_are_verified_unless_turned_off() {
     let body = ints(&[1, 2, 3]);
     let good = crc32fast::hash(&body).cast_signed();
     let with = |crc: i32| {
-        let header = PageHeader { crc: Some(crc), ..v1_header(3, Encoding::Plain, body.len(), body.len()) };
-        file(vec![required("v", Type::Int32)], 3, vec![Chunk::new(Type::Int32, 3, &[page(header, &body)])])
+        let header =
+            PageHeader { crc: Some(crc), ..v1_header(3, Encoding::Plain, body.len(), body.len()) };
+        file(
+            vec![required("v", Type::Int32)],
+            3,
+            vec![Chunk::new(Type::Int32, 3, &[page(header, &body)])],
+        )
     };
     read(with(good)).expect("rows");
     assert!(is_malformed(with(good ^ 1)));
@@ -290,8 +337,14 @@ fn b42_checksums_are_verified_unless_turned_off() {
 fn b43_the_checksum_of_the_specification_is_the_one_of_gzip() {
     let body = texts(&["text1", "text2", "text3", "text4", "text5"]);
     assert_eq!(crc32fast::hash(&body), 0xE4BF_772A);
-    let header = PageHeader { crc: Some(0xE4BF_772Au32.cast_signed()), ..v1_header(5, Encoding::Plain, 45, 45) };
-    let text = SchemaElement { converted_type: Some(ConvertedType::Utf8), ..required("v", Type::ByteArray) };
+    let header = PageHeader {
+        crc: Some(0xE4BF_772Au32.cast_signed()),
+        ..v1_header(5, Encoding::Plain, 45, 45)
+    };
+    let text = SchemaElement {
+        converted_type: Some(ConvertedType::Utf8),
+        ..required("v", Type::ByteArray)
+    };
     let bytes = file(vec![text], 5, vec![Chunk::new(Type::ByteArray, 5, &[page(header, &body)])]);
     assert_eq!(column(&read(bytes).expect("rows"))[4], json!("text5"));
 }
@@ -299,9 +352,17 @@ fn b43_the_checksum_of_the_specification_is_the_one_of_gzip() {
 #[test]
 fn b44_nulls_and_empty_lists_at_every_depth() {
     // optional list of optional ints: null, [], [null], [1, null].
-    let list = SchemaElement { logical_type: Some(LogicalType::List), ..group("v", FieldRepetitionType::Optional, 1) };
-    let schema = vec![list, group("list", FieldRepetitionType::Repeated, 1), optional("element", Type::Int32)];
-    let body = [levels_v1(&[0, 0, 0, 0, 1], 1), levels_v1(&[0, 1, 2, 3, 2], 3), ints(&[1])].concat();
+    let list = SchemaElement {
+        logical_type: Some(LogicalType::List),
+        ..group("v", FieldRepetitionType::Optional, 1)
+    };
+    let schema = vec![
+        list,
+        group("list", FieldRepetitionType::Repeated, 1),
+        optional("element", Type::Int32),
+    ];
+    let body =
+        [levels_v1(&[0, 0, 0, 0, 1], 1), levels_v1(&[0, 1, 2, 3, 2], 3), ints(&[1])].concat();
     let chunk = Chunk::new(Type::Int32, 5, &[v1(5, Encoding::Plain, &body)]);
     let rows = read(file(schema, 4, vec![chunk])).expect("rows");
     assert_eq!(column(&rows), [json!(null), json!([]), json!([null]), json!([1, null])]);
@@ -314,7 +375,10 @@ fn sizes_that_are_negative_or_too_long_are_malformed() {
         let mut header = v1_header(3, Encoding::Plain, 12, 12);
         (header.uncompressed_page_size, header.compressed_page_size) = (raw, stored);
         let chunk = Chunk::new(Type::Int32, 3, &[page(header, &body)]);
-        assert!(is_malformed(file(vec![required("v", Type::Int32)], 3, vec![chunk])), "{raw} {stored}");
+        assert!(
+            is_malformed(file(vec![required("v", Type::Int32)], 3, vec![chunk])),
+            "{raw} {stored}"
+        );
     }
     let mut header = v1_header(3, Encoding::Plain, 12, 12);
     header.data_page_header = None;
@@ -335,7 +399,8 @@ fn a_page_of_a_billion_nulls_takes_no_memory() {
     def.extend([header as u8, 0]);
     let body = [&u32::try_from(def.len()).expect("short").to_le_bytes()[..], &def].concat();
     let chunk = Chunk::new(Type::Int32, n, &[v1(n, Encoding::Plain, &body)]);
-    let bytes = file(vec![optional("v", Type::Int32)], i64::try_from(n).expect("fits"), vec![chunk]);
+    let bytes =
+        file(vec![optional("v", Type::Int32)], i64::try_from(n).expect("fits"), vec![chunk]);
     let reader = marquetry::Reader::new(bytes::Bytes::from(bytes)).expect("a footer").threads(1);
     let rows = read_with(reader.offset(999_999_990)).expect("the last rows");
     assert_eq!(column(&rows), vec![json!(null); 10]);

@@ -24,12 +24,22 @@ pub struct Chunk {
 
 /// A leaf of the schema.
 pub fn leaf(name: &str, r#type: Type, repetition: FieldRepetitionType) -> SchemaElement {
-    SchemaElement { r#type: Some(r#type), repetition_type: Some(repetition), name: name.into(), ..Default::default() }
+    SchemaElement {
+        r#type: Some(r#type),
+        repetition_type: Some(repetition),
+        name: name.into(),
+        ..Default::default()
+    }
 }
 
 /// A group of the schema.
 pub fn group(name: &str, repetition: FieldRepetitionType, children: i32) -> SchemaElement {
-    SchemaElement { repetition_type: Some(repetition), name: name.into(), num_children: Some(children), ..Default::default() }
+    SchemaElement {
+        repetition_type: Some(repetition),
+        name: name.into(),
+        num_children: Some(children),
+        ..Default::default()
+    }
 }
 
 pub fn required(name: &str, r#type: Type) -> SchemaElement {
@@ -74,7 +84,15 @@ pub fn v1_header(num_values: usize, encoding: Encoding, raw: usize, stored: usiz
 }
 
 /// A V2 data page of levels and values, stored as they are.
-pub fn v2(slots: usize, nulls: usize, rows: usize, encoding: Encoding, rep: &[u8], def: &[u8], values: &[u8]) -> Vec<u8> {
+pub fn v2(
+    slots: usize,
+    nulls: usize,
+    rows: usize,
+    encoding: Encoding,
+    rep: &[u8],
+    def: &[u8],
+    values: &[u8],
+) -> Vec<u8> {
     let body = [rep, def, values].concat();
     let header = PageHeader {
         r#type: PageType::DataPageV2,
@@ -101,7 +119,11 @@ pub fn dictionary(num_values: i32, values: &[u8]) -> Vec<u8> {
         r#type: PageType::DictionaryPage,
         uncompressed_page_size: size(values.len()),
         compressed_page_size: size(values.len()),
-        dictionary_page_header: Some(DictionaryPageHeader { num_values, encoding: Encoding::Plain, ..Default::default() }),
+        dictionary_page_header: Some(DictionaryPageHeader {
+            num_values,
+            encoding: Encoding::Plain,
+            ..Default::default()
+        }),
         ..Default::default()
     };
     page(header, values)
@@ -124,7 +146,9 @@ pub fn ints(values: &[i32]) -> Vec<u8> {
 }
 
 pub fn texts(values: &[&str]) -> Vec<u8> {
-    let prefixed = |v: &&str| [&u32::try_from(v.len()).expect("short").to_le_bytes()[..], v.as_bytes()].concat();
+    let prefixed = |v: &&str| {
+        [&u32::try_from(v.len()).expect("short").to_le_bytes()[..], v.as_bytes()].concat()
+    };
     values.iter().flat_map(prefixed).collect()
 }
 
@@ -177,7 +201,8 @@ pub fn file_with(
         for mut chunk in chunks {
             let start = i64::try_from(out.len()).expect("few");
             let dictionary_len = i64::try_from(chunk.dictionary_len).expect("few");
-            chunk.meta.data_page_offset = start + if chunk.says_dictionary { dictionary_len } else { 0 };
+            chunk.meta.data_page_offset =
+                start + if chunk.says_dictionary { dictionary_len } else { 0 };
             if chunk.dictionary_len > 0 && chunk.says_dictionary {
                 chunk.meta.dictionary_page_offset = Some(start);
             }
@@ -187,10 +212,15 @@ pub fn file_with(
         row_groups.push(RowGroup { columns, num_rows: rows, ..Default::default() });
     }
     let top = top_level(&schema);
-    let mut elements = vec![SchemaElement { name: "schema".into(), num_children: Some(top), ..Default::default() }];
+    let mut elements = vec![SchemaElement {
+        name: "schema".into(),
+        num_children: Some(top),
+        ..Default::default()
+    }];
     elements.extend(schema);
     let num_rows = row_groups.iter().map(|group| group.num_rows).sum();
-    let mut meta = FileMetaData { version: 1, schema: elements, num_rows, row_groups, ..Default::default() };
+    let mut meta =
+        FileMetaData { version: 1, schema: elements, num_rows, row_groups, ..Default::default() };
     change(&mut meta);
     let mut footer = Vec::new();
     meta.write(&mut footer);
@@ -295,10 +325,16 @@ pub fn value(array: &dyn Array, i: usize) -> Value {
         DataType::Float64 => float(array.as_primitive::<Float64Type>().value(i)),
         DataType::Decimal32(..) => json!(array.as_primitive::<Decimal32Type>().value_as_string(i)),
         DataType::Decimal64(..) => json!(array.as_primitive::<Decimal64Type>().value_as_string(i)),
-        DataType::Decimal128(..) => json!(array.as_primitive::<Decimal128Type>().value_as_string(i)),
-        DataType::Decimal256(..) => json!(array.as_primitive::<Decimal256Type>().value_as_string(i)),
+        DataType::Decimal128(..) => {
+            json!(array.as_primitive::<Decimal128Type>().value_as_string(i))
+        }
+        DataType::Decimal256(..) => {
+            json!(array.as_primitive::<Decimal256Type>().value_as_string(i))
+        }
         DataType::Date32 => int!(Date32Type, 1),
-        DataType::Date64 => json!(array.as_primitive::<Date64Type>().value(i).div_euclid(86_400_000)),
+        DataType::Date64 => {
+            json!(array.as_primitive::<Date64Type>().value(i).div_euclid(86_400_000))
+        }
         DataType::Time32(TimeUnit::Second) => int!(Time32SecondType, 1_000_000_000),
         DataType::Time32(_) => int!(Time32MillisecondType, 1_000_000),
         DataType::Time64(TimeUnit::Microsecond) => int!(Time64MicrosecondType, 1_000),
@@ -334,11 +370,14 @@ pub fn value(array: &dyn Array, i: usize) -> Value {
         DataType::Map(..) => {
             let entries = array.as_map().value(i);
             let (keys, values) = (entries.column(0), entries.column(1));
-            Value::Array((0..entries.len()).map(|i| json!([value(keys, i), value(values, i)])).collect())
+            Value::Array(
+                (0..entries.len()).map(|i| json!([value(keys, i), value(values, i)])).collect(),
+            )
         }
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
-            let pairs = fields.iter().zip(columns).map(|(f, column)| (f.name().clone(), value(column, i)));
+            let pairs =
+                fields.iter().zip(columns).map(|(f, column)| (f.name().clone(), value(column, i)));
             Value::Object(pairs.collect())
         }
         DataType::Dictionary(..) => {

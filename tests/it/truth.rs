@@ -13,7 +13,9 @@ use crate::support::{read_with, rows, testdata};
 fn names() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(testdata(""))
         .expect("the folder")
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".parquet")?.to_owned()))
+        .filter_map(|entry| {
+            Some(entry.ok()?.file_name().to_str()?.strip_suffix(".parquet")?.to_owned())
+        })
         .collect();
     names.sort();
     assert!(names.len() >= 25, "only {} files", names.len());
@@ -32,14 +34,15 @@ fn truth(name: &str) -> Vec<Value> {
 /// Numbers by value: 1 is 1.0, and integers beyond 64 bits are text on our side.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k == l && same(a, b))
         }
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::String(text), Value::Number(number)) | (Value::Number(number), Value::String(text)) => {
-            *text == number.to_string()
-        }
+        (Value::String(text), Value::Number(number))
+        | (Value::Number(number), Value::String(text)) => *text == number.to_string(),
         _ => a == b,
     }
 }
@@ -108,7 +111,11 @@ fn l125_projection_offset_and_limit_give_what_a_full_read_has_there() {
                 .iter()
                 .map(|row| Value::Array(columns.iter().map(|&i| row[i].clone()).collect()))
                 .collect();
-            assert_same(&format!("{name} seed {seed} offset {offset} limit {limit}"), &found, &wanted);
+            assert_same(
+                &format!("{name} seed {seed} offset {offset} limit {limit}"),
+                &found,
+                &wanted,
+            );
         }
     }
 }
@@ -145,7 +152,8 @@ fn virtual_columns_say_where_a_row_comes_from() {
 #[test]
 fn dropping_a_read_half_way_ends_its_work() {
     for threads in [1, 2] {
-        let mut batches = open("multi_row_groups").threads(threads).batch_rows(10).batches().expect("a plan");
+        let mut batches =
+            open("multi_row_groups").threads(threads).batch_rows(10).batches().expect("a plan");
         batches.next_batch().expect("a batch").expect("a first one");
         drop(batches);
     }

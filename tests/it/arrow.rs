@@ -1,0 +1,268 @@
+//! L. Arrow: hints, kept encodings, target schemas.
+
+use std::sync::Arc;
+
+use marquetry::Reader;
+use marquetry::arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
+use marquetry::format::*;
+use marquetry::schema::{Dictionaries, MatchBy};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn open(name: &str) -> Reader {
+    Reader::open(testdata(&format!("{name}.parquet"))).expect(name).threads(1)
+}
+
+/// A file whose `ARROW:schema` says that its columns have these types.
+fn hinted(
+    elements: Vec<SchemaElement>,
+    chunks: Vec<Chunk>,
+    rows: i64,
+    schema: &Schema,
+) -> bytes::Bytes {
+    let message =
+        arrow_ipc::convert::IpcSchemaEncoder::new().schema_to_fb(schema).finished_data().to_vec();
+    let mut bytes = vec![0xFF; 4];
+    bytes.extend(u32::try_from(message.len()).expect("short").to_le_bytes());
+    bytes.extend(message);
+    with_hint_text(elements, chunks, rows, &encode(&bytes))
+}
+
+fn with_hint_text(
+    elements: Vec<SchemaElement>,
+    chunks: Vec<Chunk>,
+    rows: i64,
+    text: &str,
+) -> bytes::Bytes {
+    let pair =
+        KeyValue { key: "ARROW:schema".into(), value: Some(text.into()), ..Default::default() };
+    file_with(elements, vec![(rows, chunks)], |meta| meta.key_value_metadata = Some(vec![pair]))
+        .into()
+}
+
+fn encode(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let word = chunk
+            .iter()
+            .enumerate()
+            .fold(0u32, |word, (i, b)| word | u32::from(*b) << (16 - 8 * i));
+        for i in 0..4 {
+            let digit = char::from(DIGITS[(word >> (18 - 6 * i) & 63) as usize]);
+            out.push(if i <= chunk.len() { digit } else { '=' });
+        }
+    }
+    out
+}
+
+fn coded_ints() -> Chunk {
+    let indices = [&[1][..], &levels_v2(&[0, 0, 1, 1, 1, 0], 1)].concat();
+    Chunk::new(Type::Int32, 6, &[v1(6, Encoding::RleDictionary, &indices)])
+        .with_dictionary(dictionary(2, &ints(&[5, 6])))
+}
+
+fn expected() -> Vec<Value> {
+    [5, 5, 6, 6, 6, 5].map(|v| json!(v)).to_vec()
+}
+
+#[test]
+fn l122_types_that_only_the_hint_knows_come_back() {
+    let schema = open("hints").schema().expect("a schema");
+    let types: Vec<&DataType> = schema.fields().iter().map(|f| f.data_type()).collect();
+    assert!(matches!(types[0], DataType::Dictionary(_, value) if **value == DataType::Utf8));
+    assert_eq!(*types[1], DataType::LargeUtf8);
+    assert!(matches!(types[2], DataType::LargeList(_)));
+    assert!(matches!(types[3], DataType::FixedSizeList(_, 2)));
+    assert_eq!(*types[4], DataType::Duration(TimeUnit::Microsecond));
+    assert_eq!(
+        *types[6],
+        DataType::Timestamp(TimeUnit::Microsecond, Some("Europe/Amsterdam".into()))
+    );
+    assert_eq!(*types[8], DataType::Null);
+    let mut options = open("hints").read_options().clone();
+    options.arrow.hint = false;
+    let plain = open("hints").options(options).threads(1);
+    assert_eq!(*plain.schema().expect("a schema").field(0).data_type(), DataType::Utf8);
+    assert_eq!(rows(&read_with(plain).expect("rows")).len(), 60);
+}
+
+#[test]
+fn l123_a_hint_that_is_broken_or_contradicts_is_ignored() {
+    let elements = vec![required("v", Type::Int32)];
+    for text in ["", "!!!", "AAAA", "/////wAAAAA=", "/////3gAAAAQAAAA"] {
+        let file = with_hint_text(elements.clone(), vec![coded_ints()], 6, text);
+        let reader = Reader::new(file).expect("a footer").threads(1);
+        assert_eq!(column(&read_with(reader).expect("rows")), expected(), "{text:?}");
+    }
+    for wrong in [
+        DataType::Utf8,
+        DataType::Boolean,
+        DataType::new_list(DataType::Int32, true),
+        DataType::Int8,
+    ] {
+        let schema = Schema::new(vec![Field::new("v", wrong.clone(), false)]);
+        let file = hinted(elements.clone(), vec![coded_ints()], 6, &schema);
+        let reader = Reader::new(file).expect("a footer").threads(1);
+        assert_eq!(
+            *reader.schema().expect("a schema").field(0).data_type(),
+            DataType::Int32,
+            "{wrong}"
+        );
+        assert_eq!(column(&read_with(reader).expect("rows")), expected());
+    }
+}
+
+#[test]
+fn l124_dictionaries_and_runs_of_numbers_are_kept() {
+    let run_ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+    let values = Arc::new(Field::new("values", DataType::Int32, true));
+    for kept in [
+        DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Int32)),
+        DataType::RunEndEncoded(run_ends, values),
+    ] {
+        let schema = Schema::new(vec![Field::new("v", kept.clone(), true)]);
+        let file = hinted(vec![required("v", Type::Int32)], vec![coded_ints()], 6, &schema);
+        for batch_rows in [4, 100] {
+            let reader =
+                Reader::new(file.clone()).expect("a footer").threads(1).batch_rows(batch_rows);
+            let batches = read_with(reader).expect("rows");
+            assert_eq!(*batches[0].schema().field(0).data_type(), kept);
+            assert_eq!(column(&batches), expected(), "{kept}");
+        }
+        // Runs are runs: of six slots, three.
+        if let DataType::RunEndEncoded(..) = kept {
+            use marquetry::arrow_array::cast::AsArray;
+            let batches = read_with(Reader::new(file).expect("a footer").threads(1)).expect("rows");
+            let runs = batches[0].column(0).as_run::<marquetry::arrow_array::types::Int32Type>();
+            assert_eq!(runs.values().len(), 3);
+        }
+    }
+}
+
+#[test]
+fn l124_dictionaries_of_strings_are_kept_on_request() {
+    let reader = open("plain_types_v2").dictionaries(Dictionaries::Named(vec!["text".into()]));
+    let schema = reader.schema().expect("a schema");
+    let field = schema.field_with_name("text").expect("a column");
+    assert!(matches!(field.data_type(), DataType::Dictionary(..)));
+    let plain = rows(&read_with(open("plain_types_v2")).expect("rows"));
+    assert_eq!(rows(&read_with(reader).expect("rows")), plain);
+}
+
+#[test]
+fn a_target_schema_widens_reorders_and_fills() {
+    let target = Schema::new(vec![
+        Field::new("new", DataType::Utf8, true),
+        Field::new("i8", DataType::Int64, true),
+        Field::new("f32", DataType::Float64, true),
+        Field::new("dec5", DataType::Decimal256(40, 10), true),
+        Field::new("ts_ms", DataType::Timestamp(TimeUnit::Microsecond, None), true),
+        Field::new("text", DataType::LargeBinary, true),
+        Field::new("u16", DataType::Int32, true),
+    ]);
+    let reader =
+        open("plain_types_v1").target(Arc::new(target.clone()), MatchBy::Name).expect("reachable");
+    let batches = read_with(reader).expect("rows");
+    assert_eq!(batches[0].schema().fields(), target.fields());
+    let plain =
+        read_with(open("plain_types_v1").project(["i8", "f32", "ts_ms", "u16"]).expect("columns"))
+            .expect("rows");
+    for (wide, narrow) in rows(&batches).iter().zip(rows(&plain)) {
+        assert_eq!(wide[0], Value::Null);
+        assert_eq!(
+            [&wide[1], &wide[2], &wide[4], &wide[6]],
+            [&narrow[0], &narrow[1], &narrow[2], &narrow[3]]
+        );
+    }
+}
+
+#[test]
+fn a_target_that_would_lose_something_names_the_column() {
+    for wrong in [DataType::Int8, DataType::Utf8, DataType::Timestamp(TimeUnit::Nanosecond, None)] {
+        let target = Schema::new(vec![Field::new("i64", wrong, true)]);
+        let error =
+            open("plain_types_v1").target(Arc::new(target), MatchBy::Name).err().expect("lossy");
+        assert_eq!(error.kind(), marquetry::ErrorKind::Usage);
+        assert!(error.to_string().contains("i64"), "{error}");
+    }
+    let target = Schema::new(vec![Field::new("absent", DataType::Int32, false)]);
+    assert!(open("plain_types_v1").target(Arc::new(target), MatchBy::Name).is_err());
+}
+
+#[test]
+fn a_target_reaches_into_structs_and_matches_by_field_id() {
+    let inner = Fields::from(vec![
+        Field::new("z", DataType::new_list(DataType::Int64, true), true),
+        Field::new("w", DataType::Int8, true),
+        Field::new("x", DataType::Int64, true),
+    ]);
+    let target = Schema::new(vec![Field::new("struct", DataType::Struct(inner), true)]);
+    let reader = open("nested").target(Arc::new(target), MatchBy::Name).expect("reachable");
+    let found = rows(&read_with(reader).expect("rows"));
+    let plain =
+        rows(&read_with(open("nested").project(["struct"]).expect("a column")).expect("rows"));
+    for (found, plain) in found.iter().zip(plain) {
+        assert_eq!(
+            (&found[0]["x"], &found[0]["z"], &found[0]["w"]),
+            (&plain[0]["x"], &plain[0]["z"], &Value::Null)
+        );
+    }
+    let element = SchemaElement { field_id: Some(3), ..required("old name", Type::Int32) };
+    let file = bytes::Bytes::from(file(vec![element], 6, vec![coded_ints()]));
+    let id = [("PARQUET:field_id".to_owned(), "3".to_owned())].into();
+    let target =
+        Schema::new(vec![Field::new("new name", DataType::Int64, false).with_metadata(id)]);
+    let reader = Reader::new(file)
+        .expect("a footer")
+        .target(Arc::new(target), MatchBy::FieldId)
+        .expect("reachable");
+    assert_eq!(column(&read_with(reader.threads(1)).expect("rows")), expected());
+}
+
+#[test]
+fn views_hold_the_same_values_as_offsets() {
+    for name in
+        ["plain_types_v1", "plain_types_v2", "delta_byte_array_v1", "delta_length_byte_array_v2"]
+    {
+        let views = open(name).views(true);
+        assert_eq!(
+            *views
+                .schema()
+                .expect("a schema")
+                .field_with_name("text")
+                .expect("a column")
+                .data_type(),
+            DataType::Utf8View
+        );
+        for batch_rows in [5, 1000] {
+            let found = rows(&read_with(views.clone().batch_rows(batch_rows)).expect("rows"));
+            assert_eq!(found, rows(&read_with(open(name)).expect("rows")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_parquet_crate_reads_the_same_from_nested_tables() {
+    use arrow_array_60 as theirs;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    // Compared by count of rows and elements: their arrow is another version than ours.
+    for name in ["nested", "nested_v2", "trips"] {
+        let file = std::fs::read(testdata(&format!("{name}.parquet"))).expect(name);
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file))
+            .expect("a file")
+            .build()
+            .expect("a reader");
+        let batches: Vec<theirs::RecordBatch> = reader.collect::<Result<_, _>>().expect("rows");
+        let ours = read_with(open(name)).expect("rows");
+        let nulls = |i: usize| {
+            batches.iter().map(|b| theirs::Array::logical_null_count(b.column(i))).sum::<usize>()
+        };
+        for (i, field) in ours[0].schema().fields().iter().enumerate() {
+            use marquetry::arrow_array::Array;
+            let found: usize = ours.iter().map(|b| b.column(i).logical_null_count()).sum();
+            assert_eq!(found, nulls(i), "{name}.{}", field.name());
+        }
+    }
+}
