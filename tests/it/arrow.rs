@@ -21,8 +21,11 @@ fn hinted(
     rows: i64,
     schema: &Schema,
 ) -> bytes::Bytes {
-    let message =
-        arrow_ipc::convert::IpcSchemaEncoder::new().schema_to_fb(schema).finished_data().to_vec();
+    let mut tracker = arrow_ipc::writer::DictionaryTracker::new(true);
+    let options = arrow_ipc::writer::IpcWriteOptions::default();
+    let message = arrow_ipc::writer::IpcDataGenerator::default()
+        .schema_to_bytes_with_dictionary_tracker(schema, &mut tracker, &options)
+        .ipc_message;
     let mut bytes = vec![0xFF; 4];
     bytes.extend(u32::try_from(message.len()).expect("short").to_le_bytes());
     bytes.extend(message);

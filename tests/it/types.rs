@@ -274,15 +274,18 @@ fn e74_lists_by_each_of_the_five_rules() {
         ];
         assert_eq!(one_level(three, 1), plain, "{name}");
     }
-    // 3: the repeated group holds a repeated leaf.
-    let schema = vec![list("v"), group("x", FieldRepetitionType::Repeated, 1), repeated_leaf("y")];
+    // 3: the repeated group holds a repeated leaf; annotated itself, it is a list, else a struct of one.
     let body =
         [levels_v1(&[0, 2, 1, 0], 3), levels_v1(&[2, 2, 2, 0], 3), ints(&[1, 2, 3])].concat();
     let chunk = Chunk::new(Type::Int32, 4, &[v1(4, Encoding::Plain, &body)]);
-    assert_eq!(
-        column(&read(file(schema, 2, vec![chunk])).expect("rows")),
-        [json!([[1, 2], [3]]), json!([])]
-    );
+    let plain = group("x", FieldRepetitionType::Repeated, 1);
+    let annotated = SchemaElement { converted_type: Some(ConvertedType::List), ..plain.clone() };
+    for (middle, expected) in
+        [(annotated, json!([[1, 2], [3]])), (plain, json!([{"y": [1, 2]}, {"y": [3]}]))]
+    {
+        let file = file(vec![list("v"), middle, repeated_leaf("y")], 2, vec![chunk.clone()]);
+        assert_eq!(column(&read(file).expect("rows")), [expected, json!([])]);
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn print(
         for (first, rows) in choose(&reader, command.rows_max)? {
             let stretch = reader.clone().offset(first + rows.start).limit(rows.end - rows.start);
             let mut batches = stretch.batches()?;
-            printer.columns(&batches_schema(&reader)?);
+            printer.columns(&batches_schema(&reader)?)?;
             while let Some(batch) = batches.next_batch()? {
                 printer.rows(&batch)?;
             }
@@ -116,9 +116,9 @@ impl Printer {
     }
 
     /// Says the names of the columns; said again when they change.
-    fn columns(&mut self, names: &[String]) {
+    fn columns(&mut self, names: &[String]) -> Result<()> {
         if self.header == names {
-            return;
+            return Ok(());
         }
         self.header = names.to_vec();
         if matches!(self.format, Format::Table | Format::Md) {
@@ -139,16 +139,17 @@ impl Printer {
             table.set_header(names);
             self.table = Some(table);
         }
+        if self.format == Format::Csv {
+            csv_line(&mut self.out, names.iter().map(String::as_str))?;
+        }
+        Ok(())
     }
 
     /// Prints the rows of a batch.
     pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
         let names: Vec<String> =
             batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-        if self.format == Format::Csv && self.header != names {
-            csv_line(&mut self.out, names.iter().map(String::as_str))?;
-        }
-        self.columns(&names);
+        self.columns(&names)?;
         for i in 0..batch.num_rows() {
             match self.format {
                 Format::Table | Format::Md => {
