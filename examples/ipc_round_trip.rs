@@ -10,7 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let batches: Vec<RecordBatch> = reader.batches()?.collect::<Result<_, _>>()?;
 
     let mut stream = Vec::new();
-    let mut writer = StreamWriter::try_new(&mut stream, &reader.schema()?)?;
+    let schema = reader.schema()?;
+    let mut writer = StreamWriter::try_new(&mut stream, &schema)?;
     for batch in &batches {
         writer.write(batch)?;
     }

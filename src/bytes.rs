@@ -156,11 +156,11 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn uleb128(&mut self) -> Result<u64> {
         // Most numbers of a file are short.
-        if let Some((&first, rest)) = self.rest.split_first() {
-            if first < 0x80 {
-                self.rest = rest;
-                return Ok(u64::from(first));
-            }
+        if let Some((&first, rest)) = self.rest.split_first()
+            && first < 0x80
+        {
+            self.rest = rest;
+            return Ok(u64::from(first));
         }
         self.uleb128_long()
     }

@@ -21,12 +21,11 @@ impl Decoder {
         if hadoop::sections(input, out, block).is_some() {
             return Ok(());
         }
-        if let Some(([0xF0 | 0xF1, size @ ..], bytes)) = input.split_first_chunk::<5>() {
-            if usize::try_from(u32::from_be_bytes(*size)) == Ok(len)
-                && block(bytes, out) == Some(len)
-            {
-                return Ok(());
-            }
+        if let Some(([0xF0 | 0xF1, size @ ..], bytes)) = input.split_first_chunk::<5>()
+            && usize::try_from(u32::from_be_bytes(*size)) == Ok(len)
+            && block(bytes, out) == Some(len)
+        {
+            return Ok(());
         }
         if block(input, out) == Some(len) {
             return Ok(());

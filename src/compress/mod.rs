@@ -1,6 +1,6 @@
 //! Codecs: from the compressed body of a page to its bytes.
 //!
-//! Spec: Compression.md. Used by `page::open`. One file for each codec; a codec whose cargo feature is off is [`disabled`], here and nowhere else.
+//! Spec: Compression.md. Used by `page::open`. One file for each codec; a codec whose cargo feature is off is `disabled`, here and nowhere else.
 //! Trap: the header of a page states the size that comes out, and may lie: memory is taken as data arrive, or within what the codec can
 //! expand to.
 

@@ -56,12 +56,7 @@ macro_rules! int {
             type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
 
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::allow_attributes,
-                clippy::cast_lossless,
-                reason = "the format wraps"
-            )]
+            #[allow(clippy::cast_possible_truncation, reason = "the format wraps")]
             fn wrap(value: i64) -> Self {
                 value as Self
             }
@@ -393,7 +388,7 @@ pub fn encode<T: Int + Into<i64>>(values: &[T]) -> Vec<u8> {
             block.iter().map(|d| d.wrapping_sub(least).cast_unsigned() & mask).collect();
         let width = |miniblock: &[u64]| {
             let highest = miniblock.iter().copied().max().unwrap_or(0);
-            (u64::BITS - highest.leading_zeros()) as u8
+            u8::try_from(u64::BITS - highest.leading_zeros()).expect("at most 64")
         };
         let mut widths = packed.chunks(MINIBLOCK).map(width).collect::<Vec<_>>();
         widths.resize(BLOCK / MINIBLOCK, 0);

@@ -37,7 +37,7 @@ impl BitWidth {
 
     /// The bits that the numbers up to `max` take.
     pub fn for_max(max: u32) -> Self {
-        Self((u32::BITS - max.leading_zeros()) as u8)
+        Self(u8::try_from(u32::BITS - max.leading_zeros()).expect("at most 32"))
     }
 
     /// The number of bits.

@@ -111,10 +111,13 @@ struct StructSpec {
     fields: Vec<FieldSpec>,
 }
 
+/// A member of a union: id, name, and the struct that it is, if it has fields.
+type Member = (i16, &'static str, Option<&'static str>);
+
 /// The three tables above, by name.
 struct Spelled {
     structs: HashMap<&'static str, StructSpec>,
-    unions: HashMap<&'static str, Vec<(i16, &'static str, Option<&'static str>)>>,
+    unions: HashMap<&'static str, Vec<Member>>,
     enums: HashMap<&'static str, Vec<(&'static str, i32)>>,
 }
 

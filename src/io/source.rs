@@ -12,6 +12,7 @@ use crate::trusted;
 /// Something that has the bytes of a file and gives any range of them.
 ///
 /// Shared between threads; reads do not disturb each other, so that there is no current position.
+#[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
 pub trait Source: Send + Sync {
     /// Length of the file, in bytes.
     ///

@@ -1,6 +1,6 @@
 //! Pages: from the header and the body on disk to levels and values that are cut apart and checked.
 //!
-//! Spec: README.md, "Data Pages"; `parquet.thrift`, PageHeader. Used by `read::chunk`. Version 1 and version 2 meet in [`open`] and nowhere
+//! Spec: README.md, "Data Pages"; `parquet.thrift`, PageHeader. Used by `read::chunk`. Version 1 and version 2 meet in `open` and nowhere
 //! later.
 //! Trap: version 2 names the length of the definition levels first but stores the repetition levels first, and compresses neither.
 

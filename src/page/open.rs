@@ -25,7 +25,7 @@ pub enum Page {
     /// The dictionary of the chunk.
     Dictionary(DictionaryPage),
     /// Levels and values.
-    Data(DataPage),
+    Data(Box<DataPage>),
 }
 
 /// The dictionary page of a chunk: PLAIN values.
@@ -117,11 +117,11 @@ impl Opener {
             }
             PageType::DataPage => {
                 let inner = required(header.data_page_header.as_ref(), "data_page_header")?;
-                self.data_v1(header, inner, body).map(Page::Data).map(Some)
+                self.data_v1(header, inner, body).map(|page| Some(Page::Data(Box::new(page))))
             }
             PageType::DataPageV2 => {
                 let inner = required(header.data_page_header_v2.as_ref(), "data_page_header_v2")?;
-                self.data_v2(header, inner, &body).map(Page::Data).map(Some)
+                self.data_v2(header, inner, &body).map(|page| Some(Page::Data(Box::new(page))))
             }
             PageType::IndexPage | PageType::Unknown(_) => Ok(None),
         }

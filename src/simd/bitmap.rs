@@ -48,10 +48,11 @@ impl Bitmap {
     pub fn append_run(&mut self, bit: bool, n: usize) {
         let end = self.len + n;
         let fill = if bit { u64::MAX } else { 0 };
-        if bit && !self.len.is_multiple_of(64) {
-            if let Some(last) = self.words.last_mut() {
-                *last |= u64::MAX << (self.len % 64);
-            }
+        if bit
+            && !self.len.is_multiple_of(64)
+            && let Some(last) = self.words.last_mut()
+        {
+            *last |= u64::MAX << (self.len % 64);
         }
         self.words.resize(end.div_ceil(64), fill);
         self.len = end;
@@ -148,10 +149,10 @@ impl Bitmap {
 
     fn clear_tail(&mut self) {
         let used = self.len % 64;
-        if used != 0 {
-            if let Some(last) = self.words.last_mut() {
-                *last &= u64::MAX >> (64 - used);
-            }
+        if used != 0
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= u64::MAX >> (64 - used);
         }
     }
 }

@@ -3,7 +3,7 @@
 /// A word that any bytes of its size are a value of.
 pub trait Native: Copy + Default + Send + Sync + 'static + sealed::Sealed {
     /// From little-endian to the order of this machine.
-    fn from_little_endian(self) -> Self;
+    fn le_to_native(self) -> Self;
 }
 
 mod sealed {
@@ -14,13 +14,13 @@ mod sealed {
 }
 
 impl Native for i32 {
-    fn from_little_endian(self) -> Self {
+    fn le_to_native(self) -> Self {
         Self::from_le(self)
     }
 }
 
 impl Native for i64 {
-    fn from_little_endian(self) -> Self {
+    fn le_to_native(self) -> Self {
         Self::from_le(self)
     }
 }
@@ -38,7 +38,7 @@ pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     unsafe { out.set_len(start + n) };
     if cfg!(target_endian = "big") {
         for word in out.iter_mut().skip(start) {
-            *word = word.from_little_endian();
+            *word = word.le_to_native();
         }
     }
 }

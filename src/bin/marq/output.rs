@@ -116,10 +116,10 @@ impl Section {
             table.add_row(row);
         }
         for (i, header) in self.headers.iter().enumerate() {
-            if header.starts_with('>') {
-                if let Some(column) = table.column_mut(i) {
-                    column.set_cell_alignment(CellAlignment::Right);
-                }
+            if header.starts_with('>')
+                && let Some(column) = table.column_mut(i)
+            {
+                column.set_cell_alignment(CellAlignment::Right);
             }
         }
         table
@@ -223,7 +223,7 @@ pub(crate) fn count(n: u64, global: &Global) -> String {
     }
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);

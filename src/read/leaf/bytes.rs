@@ -300,12 +300,11 @@ impl<L: Layout> Column for BytesColumn<L> {
             return Err(no_page());
         };
         let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
-        if let Some(utf8) = self.utf8 {
-            if let Some(lossy) =
+        if let Some(utf8) = self.utf8
+            && let Some(lossy) =
                 checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
-            {
-                dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
-            }
+        {
+            dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
         }
         self.layout.set_dictionary(&dictionary)?;
         self.dictionary = Some(dictionary);
@@ -603,10 +602,10 @@ const INLINE: u32 = 12;
 impl Views {
     /// Puts the dictionary first, where its views point.
     fn begin(&mut self) {
-        if self.buffers.is_empty() {
-            if let Some((_, buffer)) = &self.dictionary {
-                self.buffers.push(buffer.clone());
-            }
+        if self.buffers.is_empty()
+            && let Some((_, buffer)) = &self.dictionary
+        {
+            self.buffers.push(buffer.clone());
         }
     }
 
@@ -716,10 +715,10 @@ impl Layout for Views {
     ) -> Result<ArrayRef> {
         let views = std::mem::take(&mut self.views);
         let mut buffers = std::mem::take(&mut self.buffers);
-        if let Some(index) = self.side_index.take() {
-            if let Some(buffer) = buffers.get_mut(index) {
-                *buffer = Buffer::from_vec(std::mem::take(&mut self.side));
-            }
+        if let Some(index) = self.side_index.take()
+            && let Some(buffer) = buffers.get_mut(index)
+        {
+            *buffer = Buffer::from_vec(std::mem::take(&mut self.side));
         }
         self.adopted = None;
         trusted::view_array(data_type, views, buffers, nulls)

@@ -391,7 +391,7 @@ impl FixedSource {
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
-        let stated = bytes.len().checked_div(self.width).unwrap_or(count.most());
+        let stated = bytes.len().checked_div(self.width).unwrap_or_else(|| count.most());
         self.decoder = match encoding {
             Encoding::Plain => {
                 let n = match count {

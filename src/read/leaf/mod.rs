@@ -189,7 +189,7 @@ impl LeafReader {
                 None => return Ok(None),
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
-                    let DataPage { slots, values, rep, def, encoding, bytes } = page;
+                    let DataPage { slots, values, rep, def, encoding, bytes } = *page;
                     let count = values.map_or(Count::AtMost(slots), Count::Exactly);
                     // A page of nulls may hold anything, or nothing, where its values would be.
                     if count.most() > 0 {
@@ -330,10 +330,10 @@ impl LeafReader {
                 usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX);
             self.column.read(values, room)?;
         }
-        if values < slots {
-            if let Some(bitmap) = kept.validity.bitmap() {
-                self.column.spread(bitmap, first, slots, values);
-            }
+        if values < slots
+            && let Some(bitmap) = kept.validity.bitmap()
+        {
+            self.column.spread(bitmap, first, slots, values);
         }
         let levels = (kept.def.len() + kept.rep.len()) * size_of::<u16>();
         self.held.resize(self.column.bytes_held() + levels)

@@ -170,7 +170,7 @@ pub(super) trait FromWord: ArrowNativeType + Default {
 macro_rules! from_word {
     ($($int:ty),*) => {$(
         impl FromWord for $int {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_lossless, reason = "the annotation promises the range")]
+            #[allow(clippy::cast_possible_truncation, clippy::cast_lossless, reason = "the annotation promises the range")]
             fn wrap(value: i64) -> Self {
                 value as Self
             }

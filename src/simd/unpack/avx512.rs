@@ -20,6 +20,7 @@ struct Plan {
     shifts_64: [u64; 8],
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "below 64, and no conversion is const")]
 /// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`.
 const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
     const EMPTY: Plan = Plan { bytes: [0; 64], shifts_32: [0; 16], shifts_64: [0; 8] };
