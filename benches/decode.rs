@@ -2,6 +2,15 @@
 //!
 //! `cargo bench --bench decode` prints one Markdown table, in millions of slots a second.
 
+#![allow(
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::redundant_clone,
+    dead_code,
+    reason = "a bench makes its own data"
+)]
+
 #[path = "common/mod.rs"]
 mod common;
 

@@ -3,6 +3,14 @@
 //! `cargo bench --bench scan` prints one Markdown table; `cargo bench --bench scan -- TEXT` only the rows whose name holds the text. A figure is the
 //! median over the rounds; a ratio is rival / ours, the median over the rounds of the pairs measured side by side.
 
+#![allow(
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::redundant_clone,
+    reason = "a bench makes its own data"
+)]
+
 #[path = "common/mod.rs"]
 mod common;
 
@@ -52,11 +60,12 @@ fn main() {
 }
 
 fn ours(case: &Case, threads: usize) -> usize {
-    let reader = Reader::new(case.file.clone())
-        .expect("a file")
-        .threads(threads)
-        .batch_rows(BATCH)
-        .views(case.views);
+    let reader =
+        Reader::new(case.file.clone()).expect("a file").batch_rows(BATCH).views(case.views);
+    let reader = match threads {
+        1 => reader.threads(1),
+        n => reader.pool(pool(n)),
+    };
     let rows =
         reader.batches().expect("a plan").map(|batch| batch.expect("a batch").num_rows()).sum();
     assert_eq!(rows, case.rows, "{}", case.name);
