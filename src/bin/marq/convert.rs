@@ -181,7 +181,10 @@ impl Bar {
             let style = ProgressStyle::with_template(
                 "{bar:40} {human_pos} of {human_len} rows, {eta} left",
             );
-            style.map_or(bar.clone(), |style| bar.with_style(style))
+            match style {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
         })))
     }
 

@@ -112,8 +112,9 @@ impl Dialect {
 
 /// A CREATE TABLE with the columns of the file.
 fn sql(reader: &Reader, path: &str, dialect: Dialect) -> Result<String> {
-    let name =
-        std::path::Path::new(path).file_stem().map_or("t".into(), |stem| stem.to_string_lossy());
+    let name = std::path::Path::new(path)
+        .file_stem()
+        .map_or_else(|| "t".into(), |stem| stem.to_string_lossy());
     let mut lines = Vec::new();
     for field in reader.schema()?.fields() {
         let mut type_name = sql_type(field, dialect)?;
