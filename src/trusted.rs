@@ -8,7 +8,9 @@ use arrow_array::{
     StringViewArray,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_ipc as ipc;
 use arrow_schema::DataType;
+use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
 
 use crate::encoding::Span;
 use crate::error::{Error, Result};
@@ -104,6 +106,27 @@ pub(crate) fn view_array(
         }
         other => return Err(wrong_type(other)),
     })
+}
+
+/// The field of an Arrow schema to which the reference at `at` of a flatbuffer points, if there is a sound one.
+pub(crate) fn ipc_field(bytes: &[u8], at: usize) -> Option<ipc::Field<'_>> {
+    verified::<ForwardsUOffset<ipc::Field<'_>>>(bytes, at)
+}
+
+/// The key-values to which the reference at `at` of a flatbuffer points, if they are sound.
+pub(crate) fn ipc_key_values(
+    bytes: &[u8],
+    at: usize,
+) -> Option<Vector<'_, ForwardsUOffset<ipc::KeyValue<'_>>>> {
+    verified::<ForwardsUOffset<Vector<'_, ForwardsUOffset<ipc::KeyValue<'_>>>>>(bytes, at)
+}
+
+/// Follows the reference at `at` after all that it leads to was verified.
+fn verified<'a, T: Verifiable + Follow<'a>>(bytes: &'a [u8], at: usize) -> Option<T::Inner> {
+    let options = VerifierOptions::default();
+    T::run_verifier(&mut Verifier::new(&options, bytes), at).ok()?;
+    // SAFETY: the verifier has just found that a sound value of this type stands at `at` of these bytes.
+    Some(unsafe { T::follow(bytes, at) })
 }
 
 #[cold]

@@ -30,6 +30,7 @@ use super::{Kind, Physical, Shape};
 use crate::bytes::Cursor;
 use crate::error::Spec;
 use crate::format::KeyValue;
+use crate::trusted;
 
 /// The key of the file under which the hint stands.
 pub(super) const KEY: &str = "ARROW:schema";
@@ -41,9 +42,13 @@ pub(super) struct Hint {
     start: usize,
 }
 
-/// A hint whose bytes have been verified.
+/// A hint whose schema has been found. Its fields are verified one by one, when they are asked for: a wide file has many, and a read wants few.
 pub(super) struct Open<'a> {
-    schema: ipc::Schema<'a>,
+    bytes: &'a [u8],
+    /// Where the references to the fields are, and how many.
+    fields: (usize, usize),
+    /// Where the reference to the metadata is.
+    metadata: Option<usize>,
     /// Bytes that may still be copied out of it: no more than it has.
     budget: Cell<usize>,
 }
@@ -69,31 +74,78 @@ impl Hint {
         Some(Self { start, message })
     }
 
-    /// Verifies the flatbuffer.
+    /// Finds the schema in the flatbuffer.
     pub(super) fn open(&self) -> Option<Open<'_>> {
         let bytes = self.message.get(self.start..)?;
-        let message = ipc::root_as_message(bytes).ok()?;
-        let schema = match message.header_type() {
-            MessageHeader::Schema => message.header_as_schema()?,
-            _ => return None,
+        // Message: version, header_type, header. Schema: endianness, fields, custom_metadata.
+        let message = follow(bytes, 0)?;
+        let header_type = *bytes.get(slot(bytes, message, 1)?)?;
+        if MessageHeader(header_type) != MessageHeader::Schema {
+            return None;
+        }
+        let schema = follow(bytes, slot(bytes, message, 2)?)?;
+        let fields = match slot(bytes, schema, 1) {
+            None => (0, 0),
+            Some(at) => {
+                let vector = follow(bytes, at)?;
+                (vector.checked_add(4)?, usize::try_from(word(bytes, vector)?).ok()?)
+            }
         };
-        Some(Open { schema, budget: Cell::new(bytes.len()) })
+        let metadata = slot(bytes, schema, 2);
+        Some(Open { bytes, fields, metadata, budget: Cell::new(bytes.len()) })
+    }
+}
+
+/// The number at `at`, if it is there.
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Cursor::new(bytes.get(at..)?, Spec::Metadata("ARROW:schema")).u32().ok()
+}
+
+/// Where the reference at `at` points to.
+fn follow(bytes: &[u8], at: usize) -> Option<usize> {
+    at.checked_add(usize::try_from(word(bytes, at)?).ok()?).filter(|to| *to < bytes.len())
+}
+
+/// Where field `index` of the table at `table` is, if the table has it.
+fn slot(bytes: &[u8], table: usize, index: usize) -> Option<usize> {
+    let distance = i64::from(word(bytes, table)?.cast_signed());
+    let vtable = usize::try_from(i64::try_from(table).ok()?.checked_sub(distance)?).ok()?;
+    let half = |at: usize| {
+        let mut cursor = Cursor::new(bytes.get(at..)?, Spec::Metadata("ARROW:schema"));
+        cursor.u16().ok().map(usize::from)
+    };
+    let at = 4 + 2 * index;
+    if at + 2 > half(vtable)? {
+        return None;
+    }
+    match half(vtable.checked_add(at)?)? {
+        0 => None,
+        offset => table.checked_add(offset).filter(|at| *at < bytes.len()),
     }
 }
 
 /// Marks the newer form of an encapsulated message.
 const CONTINUATION: u32 = u32::MAX;
 
-impl Open<'_> {
+impl<'a> Open<'a> {
     /// Metadata of the schema.
     pub(super) fn metadata(&self) -> HashMap<String, String> {
-        self.key_values(self.schema.custom_metadata()).unwrap_or_default()
+        let pairs = self.metadata.and_then(|at| trusted::ipc_key_values(self.bytes, at));
+        self.key_values(pairs).unwrap_or_default()
+    }
+
+    /// The top-level field at `position`, verified.
+    fn field(&self, position: usize) -> Option<ipc::Field<'a>> {
+        let (start, len) = self.fields;
+        if position >= len {
+            return None;
+        }
+        trusted::ipc_field(self.bytes, start.checked_add(position.checked_mul(4)?)?)
     }
 
     /// The shape of the top-level field at `position` of the file, with what the hint knows better.
     pub(super) fn refine(&self, file: &Schema, position: usize, shape: Shape) -> Shape {
-        let hinted = self.schema.fields().filter(|fields| position < fields.len());
-        match hinted.map(|fields| fields.get(position)) {
+        match self.field(position) {
             Some(hinted) if hinted.name() == Some(shape.field.name()) => {
                 self.refine_node(file, hinted, shape)
             }

@@ -142,6 +142,8 @@ trait DecimalInt: ArrowNativeType + Default + TryFrom<i128> {
     fn power_of_ten(exponent: u8) -> Option<Self>;
     fn checked_times(self, factor: Self) -> Option<Self>;
     fn is_one(self) -> bool;
+    /// The low bits.
+    fn wrap(value: i128) -> Self;
 }
 
 macro_rules! decimal_int {
@@ -155,6 +157,10 @@ macro_rules! decimal_int {
             }
             fn is_one(self) -> bool {
                 self == 1
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "asked for")]
+            fn wrap(value: i128) -> Self {
+                value as Self
             }
         }
     )*};
@@ -194,18 +200,20 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
         for value in bytes[..head].chunks_exact(width) {
             out.push(self.convert(value)?);
         }
-        let keep = self.factor.is_one() && size_of::<T>() == 16;
-        for end in (head + width..=bytes.len()).step_by(width) {
-            let Some(window) = bytes.get(end - 16..end).and_then(|w| <[u8; 16]>::try_from(w).ok())
-            else {
-                return Err(decimal_does_not_fit());
-            };
-            let value = (i128::from_be_bytes(window) << shift) >> shift;
-            // The check of the narrow types is left out where there is nothing to check.
-            match T::try_from(value) {
-                Ok(value) if keep => out.push(value),
-                _ => out.push(self.narrow(value)?),
-            }
+        let Some(tail) = (head + width).checked_sub(16).and_then(|start| bytes.get(start..)) else {
+            return Ok(());
+        };
+        let values = tail.windows(16).step_by(width).map(|window| {
+            let window = <[u8; 16]>::try_from(window).unwrap_or_default();
+            (i128::from_be_bytes(window) << shift) >> shift
+        });
+        if self.factor.is_one() && size_of::<T>() == 16 {
+            // Nothing can fail: no branch for a value.
+            out.extend(values.map(T::wrap));
+            return Ok(());
+        }
+        for value in values {
+            out.push(self.narrow(value)?);
         }
         Ok(())
     }

@@ -54,6 +54,19 @@ pub fn unpack_u64(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
 /// If `width` is over 64.
 pub fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
     assert!(width <= 64, "a value of 64 bits");
+    if width == 64 {
+        // Whole words: nothing is packed.
+        let (words, rest) = bytes.as_chunks::<8>();
+        let there = words.len().min(n);
+        out.extend(words[..there].iter().map(|word| u64::from_le_bytes(*word)));
+        if there < n {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            out.push(u64::from_le_bytes(word));
+            out.resize(out.len() + n - there - 1, 0);
+        }
+        return;
+    }
     append(bytes, width, n, out, |bytes, blocks| match isa {
         Isa::Scalar => scalar::blocks_u64(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
