@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::DataType;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{DataType, Field};
 
 use crate::format::{EdgeInterpolationAlgorithm, KeyValue};
 
@@ -83,9 +83,10 @@ impl Extension {
     }
 }
 
-/// Removes the extension type from `metadata` if it is one of ours and does not live on `storage`.
-pub(super) fn keep_if_fitting(metadata: &mut HashMap<String, String>, storage: &DataType) {
-    let fits = match metadata.get(EXTENSION_TYPE_NAME_KEY).map(String::as_str) {
+/// Removes the extension type of `field` if it is one of ours and does not live on its storage.
+pub(super) fn keep_if_fitting(field: &mut Field) {
+    let storage = field.data_type();
+    let fits = match field.extension_type_name() {
         Some(UUID) => *storage == DataType::FixedSizeBinary(16),
         Some(JSON) => {
             matches!(storage, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
@@ -96,6 +97,7 @@ pub(super) fn keep_if_fitting(metadata: &mut HashMap<String, String>, storage: &
         _ => true,
     };
     if !fits {
+        let metadata = field.metadata_mut();
         metadata.remove(EXTENSION_TYPE_NAME_KEY);
         metadata.remove(EXTENSION_TYPE_METADATA_KEY);
     }

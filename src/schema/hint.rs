@@ -168,9 +168,9 @@ impl<'a> Open<'a> {
             metadata.extend(hinted);
             metadata.extend(of_file.map(|id| (FIELD_ID_KEY.to_owned(), id)));
         }
-        extension::keep_if_fitting(&mut metadata, &data_type);
         field.set_metadata(metadata);
         field.set_data_type(data_type);
+        extension::keep_if_fitting(field);
         let is_ordered = hinted.dictionary().is_some_and(|dictionary| dictionary.isOrdered());
         if is_ordered && matches!(field.data_type(), DataType::Dictionary(..)) {
             *field = std::mem::replace(field, Field::new("", DataType::Null, true))

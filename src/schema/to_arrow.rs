@@ -607,10 +607,8 @@ fn retype_leaves(
                 return Ok(false);
             };
             let field = Arc::make_mut(&mut shape.field);
-            let mut metadata = std::mem::take(field.metadata_mut());
-            extension::keep_if_fitting(&mut metadata, &data_type);
             field.set_data_type(data_type);
-            field.set_metadata(metadata);
+            extension::keep_if_fitting(field);
             return Ok(true);
         }
         Kind::Struct(children) => {

@@ -62,9 +62,14 @@ fn tree_json(reader: &Reader, path: &str) -> Result<Value> {
     let fields: Vec<_> = arrow
         .fields()
         .iter()
-        .map(|f| json!({ "name": f.name(), "type": f.data_type().to_string(), "nullable": f.is_nullable(), "metadata": f.metadata() }))
+        .map(|f| json!({ "name": f.name(), "type": f.data_type().to_string(), "nullable": f.is_nullable(), "metadata": metadata(f) }))
         .collect();
     Ok(json!({ "schema": "marq/1/schema", "file": path, "leaves": leaves, "arrow": fields }))
+}
+
+/// The metadata of a field, sorted.
+fn metadata(field: &Field) -> std::collections::BTreeMap<String, String> {
+    field.metadata().iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
 /// A dialect of SQL.
