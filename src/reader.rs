@@ -105,8 +105,13 @@ impl Reader {
     /// `Usage` if the file has no such column.
     pub fn project<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Result<Self> {
         let names = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
+        if self.options.arrow.target.is_none() {
+            // The rest of the plan is made when it is needed, and once.
+            for name in &names {
+                self.footer.schema().node_named(name).map_err(|e| self.name(e))?;
+            }
+        }
         self.options.projection = Projection::Names(names);
-        self.plan()?;
         Ok(self)
     }
 
