@@ -111,10 +111,13 @@ struct StructSpec {
     fields: Vec<FieldSpec>,
 }
 
+/// Id and name of a member of a union, and its struct unless it is empty.
+type MemberSpec = (i16, &'static str, Option<&'static str>);
+
 /// The three tables above, by name.
 struct Spelled {
     structs: HashMap<&'static str, StructSpec>,
-    unions: HashMap<&'static str, Vec<(i16, &'static str, Option<&'static str>)>>,
+    unions: HashMap<&'static str, Vec<MemberSpec>>,
     enums: HashMap<&'static str, Vec<(&'static str, i32)>>,
 }
 

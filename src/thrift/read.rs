@@ -1,7 +1,8 @@
 //! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
 
+use super::skip::{self, Alike, Fault};
 use super::unknown::Unknown;
-use super::{Fault, skip, wire};
+use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
 
@@ -229,6 +230,12 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn skip_struct(&mut self) -> Result<()> {
         self.move_to(skip::structure(self.rest()))
+    }
+
+    /// Skips a struct that may be like those that were skipped before it.
+    #[inline]
+    pub(crate) fn skip_alike(&mut self, alike: &mut Alike<'a>) -> Result<()> {
+        self.move_to(alike.skip(self.rest()))
     }
 
     /// Reads a struct of which no field is known.
