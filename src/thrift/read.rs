@@ -407,6 +407,8 @@ pub(crate) fn in_field(error: Error, name: &'static str, id: i16, field: &str) -
     }
     let spec = Spec::Metadata(name);
     match field {
+        // Before the first field.
+        "" if id == 0 => Error::malformed(spec, format_args!("{name}: {}", error.message())),
         "" => Error::malformed(
             spec,
             format_args!("{name}, field {id}: {}", error.message()),
