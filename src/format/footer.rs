@@ -13,7 +13,7 @@ use super::file::{ColumnOrder, FileMetaData, KeyValue, SortingColumn};
 use super::schema::SchemaElement;
 use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
-use crate::thrift::{Read, Reader, wire};
+use crate::thrift::{Alike, Read, Reader, wire};
 
 /// A footer of which the column chunks are decoded on demand.
 ///
@@ -162,9 +162,10 @@ impl Read for ChunkStarts {
         let (_, n) = reader.list()?;
         // A whole chunk takes 4 bytes at the very least, and its place takes 4 here.
         let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));
+        let mut alike = Alike::default();
         for _ in 0..n {
             starts.push(u32::try_from(reader.position()).map_err(|_| too_large())?);
-            reader.skip_struct()?;
+            reader.skip_alike(&mut alike)?;
         }
         Ok(Self { starts: starts.into_boxed_slice() })
     }

@@ -111,13 +111,13 @@ struct StructSpec {
     fields: Vec<FieldSpec>,
 }
 
-/// A member of a union: id, name, and the struct that it is, if it has fields.
-type Member = (i16, &'static str, Option<&'static str>);
+/// Id and name of a member of a union, and its struct unless it is empty.
+type MemberSpec = (i16, &'static str, Option<&'static str>);
 
 /// The three tables above, by name.
 struct Spelled {
     structs: HashMap<&'static str, StructSpec>,
-    unions: HashMap<&'static str, Vec<Member>>,
+    unions: HashMap<&'static str, Vec<MemberSpec>>,
     enums: HashMap<&'static str, Vec<(&'static str, i32)>>,
 }
 

@@ -360,7 +360,10 @@ macro_rules! thrift {
     (@misfit required $reader:ident $header:ident) => {
         return Err($crate::Error::malformed(
             $crate::Spec::Thrift,
-            format_args!("a required field has the wire type {}", $header.ty),
+            format_args!(
+                "a required field, or its elements, of another type (wire type {})",
+                $header.ty
+            ),
         ))
     };
     (@misfit $need:ident $reader:ident $header:ident) => { $reader.skip($header.ty)? };

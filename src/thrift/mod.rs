@@ -38,7 +38,7 @@
 //! and the field:
 //!
 //! * Bytes that end early; a length or a list size of more than what is left (every element takes a byte or more, so no
-//!   allocation is sized by a number alone: a vector begins with at most 1024 elements of capacity and grows as elements are read).
+//!   allocation is sized by a number alone: a vector begins with room for at most 1024 elements and grows).
 //! * A variable-length number of more than 3, 5 or 10 bytes, or of more bits than its type has (16, 32, 64).
 //! * A field id beyond 16 bits; a type nibble that is not known, where a value follows.
 //! * A required field that is absent, or of another wire type. `ColumnMetaData.encodings` may be absent, as it may be empty.
@@ -58,7 +58,7 @@ mod write;
 
 pub(crate) use read::in_field;
 pub use read::{Field, Read, Reader};
-pub(crate) use skip::Fault;
+pub(crate) use skip::Alike;
 pub use unknown::{Unknown, UnknownField};
 pub use write::Write;
 pub(crate) use write::empty_struct_field;

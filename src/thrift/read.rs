@@ -1,7 +1,8 @@
 //! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
 
+use super::skip::{self, Alike, Fault};
 use super::unknown::Unknown;
-use super::{Fault, skip, wire};
+use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
 
@@ -219,6 +220,12 @@ impl<'a> Reader<'a> {
         self.move_to(skip::structure(self.rest()))
     }
 
+    /// Skips a struct that may be like those that were skipped before it.
+    #[inline]
+    pub(crate) fn skip_alike(&mut self, alike: &mut Alike<'a>) -> Result<()> {
+        self.move_to(alike.skip(self.rest()))
+    }
+
     /// Reads a struct of which no field is known.
     #[inline]
     pub(crate) fn empty_struct(&mut self) -> Result<()> {
@@ -381,6 +388,8 @@ pub(crate) fn in_field(error: Error, name: &'static str, id: i16, field: &str) -
     }
     let spec = Spec::Metadata(name);
     match field {
+        // Before the first field.
+        "" if id == 0 => Error::malformed(spec, format_args!("{name}: {}", error.message())),
         "" => Error::malformed(spec, format_args!("{name}, field {id}: {}", error.message())),
         _ => Error::malformed(spec, format_args!("{name}.{field}: {}", error.message())),
     }

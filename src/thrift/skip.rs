@@ -1,7 +1,7 @@
 //! Passing over a value without reading it: the fast half of the codec.
 //!
-//! Used for unknown fields, and by `format::FooterIndex`, which passes over every column chunk of a footer.
-//! It works on a slice, keeps no ids, and returns what is left in two registers; a number of up to 8 bytes costs no branch per byte.
+//! Used for unknown fields, and by `format::FooterIndex`, which passes over every column chunk of a footer ([`Alike`]).
+//! It works on a slice, keeps no ids, and allocates nothing; a number of up to 8 bytes costs no branch per byte.
 //! Trap: recursion follows the file, so it is counted.
 
 use super::wire;
@@ -25,19 +25,133 @@ pub(crate) enum Fault {
 type Rest<'a> = Result<&'a [u8], Fault>;
 
 /// What follows a field value of type `ty` at the start of `bytes`.
-#[inline]
 pub(super) fn value(bytes: &[u8], ty: u8) -> Rest<'_> {
-    field_value(bytes, ty, MAX_DEPTH)
+    field_value(bytes, ty, MAX_DEPTH, &mut ())
 }
 
 /// What follows the struct at the start of `bytes`.
-#[inline]
 pub(super) fn structure(bytes: &[u8]) -> Rest<'_> {
-    fields(bytes, MAX_DEPTH)
+    fields(bytes, MAX_DEPTH, &mut ())
 }
 
-/// The fields of a struct and its stop. `depth` counts the levels that may still be opened, this one included.
-fn fields(mut bytes: &[u8], depth: u32) -> Rest<'_> {
+/// Passes over structs that follow one another and are much alike, as the column chunks of a footer are.
+///
+/// Where a struct ends follows from some of its bits: field and list headers, lengths, and the highest bit of each byte of a number.
+/// If a struct has the same such bits as one seen before, at the same places, it ends after as many bytes; and comparing costs
+/// a tenth of walking. The last few structs that were walked are remembered, with a mask of the bits that matter.
+#[derive(Debug, Default)]
+pub(crate) struct Alike<'a> {
+    /// The one that was of use last is the first.
+    seen: [Seen<'a>; 4],
+    /// How many structs in a row were like none of these.
+    misses: usize,
+}
+
+#[derive(Debug, Default)]
+struct Seen<'a> {
+    /// A struct, whole.
+    bytes: &'a [u8],
+    /// The bits of it that say where it ends.
+    mask: Vec<u8>,
+}
+
+impl<'a> Alike<'a> {
+    /// What follows the struct at the start of `bytes`.
+    #[inline]
+    pub(super) fn skip(&mut self, bytes: &'a [u8]) -> Rest<'a> {
+        let [seen, ..] = &self.seen;
+        match seen.end(bytes) {
+            Some(rest) => {
+                self.misses = 0;
+                Ok(rest)
+            }
+            None => self.skip_other(bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn skip_other(&mut self, bytes: &'a [u8]) -> Rest<'a> {
+        for i in 1..self.seen.len() {
+            if let Some(rest) = self.seen.get(i).and_then(|seen| seen.end(bytes)) {
+                self.seen.swap(0, i);
+                self.misses = 0;
+                return Ok(rest);
+            }
+        }
+        self.misses += 1;
+        // Where all are different, remembering is a waste; but try now and then.
+        if self.misses > 8 && !self.misses.is_multiple_of(8) {
+            return structure(bytes);
+        }
+        self.seen.rotate_right(1);
+        let [seen, ..] = &mut self.seen;
+        seen.mask.clear();
+        // Nothing is like it until the walk has ended well.
+        seen.bytes = &[];
+        let rest = fields(bytes, MAX_DEPTH, &mut seen.mask)?;
+        seen.bytes = bytes.get(..seen.mask.len()).unwrap_or_default();
+        Ok(rest)
+    }
+}
+
+impl Seen<'_> {
+    /// What follows the struct at the start of `bytes`, if it is like this one.
+    #[inline]
+    fn end<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let (head, rest) = bytes.split_at_checked(self.bytes.len())?;
+        let (heads, last_head) = head.as_chunks::<32>();
+        let (wants, last_want) = self.bytes.as_chunks::<32>();
+        let (masks, last_mask) = self.mask.as_chunks::<32>();
+        let same = heads.iter().zip(wants).zip(masks).all(|((a, b), m)| agree(a, b, m))
+            && agree(last_head, last_want, last_mask);
+        same.then_some(rest)
+    }
+}
+
+/// Whether `a` and `b` have the same bits where `mask` is set.
+#[inline]
+fn agree(a: &[u8], b: &[u8], mask: &[u8]) -> bool {
+    a.iter().zip(b).zip(mask).fold(0, |all, ((a, b), m)| all | ((a ^ b) & m)) == 0
+}
+
+/// Learns, byte by byte, which bits of a value say where it ends.
+trait Mark {
+    /// All bits of the next `n` bytes: a header, or a length.
+    fn all(&mut self, n: usize);
+    /// The highest bit of the next `n` bytes: a number.
+    fn highest(&mut self, n: usize);
+    /// None of the next `n` bytes.
+    fn none(&mut self, n: usize);
+}
+
+/// Learns nothing.
+impl Mark for () {
+    #[inline(always)]
+    fn all(&mut self, _: usize) {}
+    #[inline(always)]
+    fn highest(&mut self, _: usize) {}
+    #[inline(always)]
+    fn none(&mut self, _: usize) {}
+}
+
+/// The mask. It is never longer than the bytes that were passed over.
+impl Mark for Vec<u8> {
+    fn all(&mut self, n: usize) {
+        self.resize(self.len() + n, 0xFF);
+    }
+    fn highest(&mut self, n: usize) {
+        self.resize(self.len() + n, 0x80);
+    }
+    fn none(&mut self, n: usize) {
+        self.resize(self.len() + n, 0);
+    }
+}
+
+/// The fields of a struct and its stop. `depth` is how many levels may still be opened, this one included.
+fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
     };
@@ -46,107 +160,125 @@ fn fields(mut bytes: &[u8], depth: u32) -> Rest<'_> {
             return Err(Fault::Short);
         };
         bytes = rest;
+        mark.all(1);
         if header < 0x10 {
             if header == wire::STOP {
                 return Ok(bytes);
             }
             // The long form: the id follows. Which one does not matter here.
-            bytes = number(bytes)?;
+            bytes = number(bytes, mark)?;
         }
-        bytes = field_value(bytes, header & 0x0F, depth)?;
+        bytes = field_value(bytes, header & 0x0F, depth, mark)?;
     }
 }
 
 #[inline(always)]
-fn field_value(bytes: &[u8], ty: u8, depth: u32) -> Rest<'_> {
+fn field_value<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl Mark) -> Rest<'a> {
     match ty {
-        wire::I16 | wire::I32 | wire::I64 => number(bytes),
-        wire::BINARY => binary(bytes),
+        wire::I16 | wire::I32 | wire::I64 => number(bytes, mark),
+        wire::BINARY => binary(bytes, mark),
         wire::TRUE | wire::FALSE => Ok(bytes),
-        wire::STRUCT => fields(bytes, depth),
-        wire::LIST | wire::SET => list(bytes, depth),
-        wire::MAP => map(bytes, depth),
-        _ => fixed(bytes, ty),
+        wire::STRUCT => fields(bytes, depth, mark),
+        wire::LIST | wire::SET => list(bytes, depth, mark),
+        wire::MAP => map(bytes, depth, mark),
+        _ => fixed(bytes, ty, mark),
     }
 }
 
 /// As a field value, but a bool takes a byte.
-fn element(bytes: &[u8], ty: u8, depth: u32) -> Rest<'_> {
+fn element<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl Mark) -> Rest<'a> {
     match ty {
-        wire::TRUE | wire::FALSE => bytes.get(1..).ok_or(Fault::Short),
-        _ => field_value(bytes, ty, depth),
+        wire::TRUE | wire::FALSE => jump(bytes, 1, mark),
+        _ => field_value(bytes, ty, depth, mark),
     }
 }
 
-fn list(bytes: &[u8], depth: u32) -> Rest<'_> {
+fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
     };
     let Some((&header, mut bytes)) = bytes.split_first() else {
         return Err(Fault::Short);
     };
+    mark.all(1);
     let mut size = u64::from(header >> 4);
     if size == 15 {
-        (size, bytes) = length(bytes)?;
+        (size, bytes) = length(bytes, mark)?;
     }
     if size == 0 {
         return Ok(bytes);
     }
+    // Every element takes a byte or more.
     let n = match usize::try_from(size) {
         Ok(n) if n <= bytes.len() => n,
         _ => return Err(Fault::Short),
     };
     match header & 0x0F {
-        wire::TRUE | wire::FALSE | wire::I8 => bytes.get(n..).ok_or(Fault::Short),
-        wire::I16 | wire::I32 | wire::I64 => numbers(bytes, n),
-        wire::BINARY => (0..n).try_fold(bytes, |bytes, _| binary(bytes)),
-        wire::STRUCT => (0..n).try_fold(bytes, |bytes, _| fields(bytes, depth)),
-        ty => (0..n).try_fold(bytes, |bytes, _| element(bytes, ty, depth)),
+        wire::TRUE | wire::FALSE | wire::I8 => jump(bytes, n, mark),
+        wire::I16 | wire::I32 | wire::I64 => numbers(bytes, n, mark),
+        wire::BINARY => (0..n).try_fold(bytes, |bytes, _| binary(bytes, mark)),
+        wire::STRUCT => (0..n).try_fold(bytes, |bytes, _| fields(bytes, depth, mark)),
+        ty => (0..n).try_fold(bytes, |bytes, _| element(bytes, ty, depth, mark)),
     }
 }
 
-#[cold]
-fn map(bytes: &[u8], depth: u32) -> Rest<'_> {
+#[inline(never)]
+fn map<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
     };
-    let (size, bytes) = length(bytes)?;
+    let (size, bytes) = length(bytes, mark)?;
     if size == 0 {
         return Ok(bytes);
     }
     let Some((&types, bytes)) = bytes.split_first() else {
         return Err(Fault::Short);
     };
+    mark.all(1);
     // Each pair takes two bytes or more, so that the bytes end before the count is out of hand.
     (0..size).try_fold(bytes, |bytes, _| {
-        let bytes = element(bytes, types >> 4, depth)?;
-        element(bytes, types & 0x0F, depth)
+        let bytes = element(bytes, types >> 4, depth, mark)?;
+        element(bytes, types & 0x0F, depth, mark)
     })
 }
 
-#[cold]
-fn fixed(bytes: &[u8], ty: u8) -> Rest<'_> {
+#[inline(never)]
+fn fixed<'a>(bytes: &'a [u8], ty: u8, mark: &mut impl Mark) -> Rest<'a> {
     let n = match ty {
         wire::I8 => 1,
         wire::DOUBLE => 8,
         wire::UUID => 16,
         _ => return Err(Fault::Type),
     };
-    bytes.get(n..).ok_or(Fault::Short)
+    jump(bytes, n, mark)
 }
 
 #[inline(always)]
-fn binary(bytes: &[u8]) -> Rest<'_> {
-    let (len, bytes) = length(bytes)?;
-    let len = usize::try_from(len).map_err(|_| Fault::Short)?;
-    bytes.get(len..).ok_or(Fault::Short)
+fn binary<'a>(bytes: &'a [u8], mark: &mut impl Mark) -> Rest<'a> {
+    let (len, bytes) = length(bytes, mark)?;
+    jump(bytes, usize::try_from(len).map_err(|_| Fault::Short)?, mark)
+}
+
+/// Past `n` bytes that may be anything.
+#[inline(always)]
+fn jump<'a>(bytes: &'a [u8], n: usize, mark: &mut impl Mark) -> Rest<'a> {
+    let rest = bytes.get(n..).ok_or(Fault::Short)?;
+    mark.none(n);
+    Ok(rest)
 }
 
 /// The highest bit of each byte: set where the number goes on.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
 #[inline(always)]
-fn number(bytes: &[u8]) -> Rest<'_> {
+fn number<'a>(bytes: &'a [u8], mark: &mut impl Mark) -> Rest<'a> {
+    let rest = number_end(bytes)?;
+    mark.highest(bytes.len() - rest.len());
+    Ok(rest)
+}
+
+#[inline(always)]
+fn number_end(bytes: &[u8]) -> Rest<'_> {
     if let Some(word) = bytes.first_chunk() {
         let ends = !u64::from_le_bytes(*word) & MORE;
         if ends != 0 {
@@ -155,11 +287,11 @@ fn number(bytes: &[u8]) -> Rest<'_> {
             return bytes.get(len..).ok_or(Fault::Short);
         }
     }
-    number_slow(bytes)
+    number_end_slow(bytes)
 }
 
 #[cold]
-fn number_slow(bytes: &[u8]) -> Rest<'_> {
+fn number_end_slow(bytes: &[u8]) -> Rest<'_> {
     match bytes.iter().take(10).position(|&byte| byte < 0x80) {
         Some(last) => bytes.get(last + 1..).ok_or(Fault::Short),
         None if bytes.len() < 10 => Err(Fault::Short),
@@ -168,7 +300,7 @@ fn number_slow(bytes: &[u8]) -> Rest<'_> {
 }
 
 /// `n` numbers, those that end in the next eight bytes at a time: as many as have a byte with the highest bit clear.
-fn numbers(mut bytes: &[u8], mut n: usize) -> Rest<'_> {
+fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl Mark) -> Rest<'a> {
     while n > 0 {
         if let Some(word) = bytes.first_chunk() {
             let ends = !u64::from_le_bytes(*word) & MORE;
@@ -176,11 +308,12 @@ fn numbers(mut bytes: &[u8], mut n: usize) -> Rest<'_> {
             if (1..=n).contains(&count) {
                 let len = 8 - ends.leading_zeros() as usize / 8;
                 bytes = bytes.get(len..).ok_or(Fault::Short)?;
+                mark.highest(len);
                 n -= count;
                 continue;
             }
         }
-        bytes = number(bytes)?;
+        bytes = number(bytes, mark)?;
         n -= 1;
     }
     Ok(bytes)
@@ -188,11 +321,13 @@ fn numbers(mut bytes: &[u8], mut n: usize) -> Rest<'_> {
 
 /// The length of a byte string, or the size of a list, and what follows it.
 #[inline(always)]
-fn length(bytes: &[u8]) -> Result<(u64, &[u8]), Fault> {
-    match bytes.split_first() {
-        Some((&first, rest)) if first < 0x80 => Ok((u64::from(first), rest)),
-        _ => length_slow(bytes),
-    }
+fn length<'a>(bytes: &'a [u8], mark: &mut impl Mark) -> Result<(u64, &'a [u8]), Fault> {
+    let (value, rest) = match bytes.split_first() {
+        Some((&first, rest)) if first < 0x80 => (u64::from(first), rest),
+        _ => length_slow(bytes)?,
+    };
+    mark.all(bytes.len() - rest.len());
+    Ok((value, rest))
 }
 
 #[inline(never)]

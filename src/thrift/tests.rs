@@ -4,7 +4,8 @@ use fastrand::Rng;
 
 use super::derive::thrift;
 use super::oracle::{self, Tree};
-use super::{Fault, Read, Reader, Unknown, Write, skip, wire};
+use super::skip::{Alike, Fault};
+use super::{Read, Reader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 use crate::format::{
     ColumnIndex, ColumnMetaData, ColumnOrder, CompressionCodec, ConvertedType, Encoding,
@@ -439,6 +440,34 @@ fn skipping_ends_where_the_value_ends() {
         }
         let end = rng.usize(..bytes.len());
         assert_eq!(skip::structure(&bytes[..end]), Err(Fault::Short), "seed {seed}, {end} bytes");
+    }
+}
+
+#[test]
+fn structs_alike_end_where_a_walk_ends() {
+    for seed in 0..1000 {
+        let mut rng = Rng::with_seed(seed);
+        let kinds: Vec<_> = (0..rng.i16(1..7))
+            .map(|_| Tree::Struct((1..4).map(|id| (id, oracle::random(&mut rng, 3))).collect()))
+            .map(|tree| oracle::write(&tree))
+            .collect();
+        // Structs of a few kinds, each a little different from the last of its kind: often alike, often nearly.
+        let mut bytes = Vec::new();
+        for _ in 0..60 {
+            let mut like = rng.choice(&kinds).unwrap().clone();
+            if rng.bool() {
+                let at = rng.usize(..like.len());
+                like[at] ^= 1 << rng.u8(..8);
+            }
+            bytes.extend(like);
+        }
+        let (mut alike, mut rest) = (Alike::default(), &bytes[..]);
+        while !rest.is_empty() {
+            let walked = skip::structure(rest);
+            assert_eq!(alike.skip(rest), walked, "seed {seed}");
+            let Ok(behind) = walked else { break };
+            rest = behind;
+        }
     }
 }
 
