@@ -37,17 +37,28 @@ impl TrustedUtf8 {
 pub(crate) trait Offset: OffsetSizeTrait + Default {
     /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
+
+    /// As [`Offset::append_offsets`], from the lengths alone; none is negative.
+    fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()>;
 }
 
 impl Offset for i32 {
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
         kernels::append_offsets_i32(spans, offsets)
     }
+
+    fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()> {
+        kernels::append_ends_i32(lengths, offsets)
+    }
 }
 
 impl Offset for i64 {
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
         kernels::append_offsets_i64(spans, offsets)
+    }
+
+    fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()> {
+        kernels::append_ends_i64(lengths, offsets)
     }
 }
 

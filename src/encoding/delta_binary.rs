@@ -357,7 +357,24 @@ impl<T: Int> Decoder<T> {
         let from = self.at + cursor.position();
         self.at = from + stored;
         self.miniblock = Miniblock { packed: from..self.at, width, next: 0, values };
+        self.join_alike();
         Ok(())
+    }
+
+    /// Miniblocks of one width that follow each other in a block are one stretch of packed differences: they are read in one go. What the header
+    /// of the last block says of miniblocks behind the last value may join too; nobody asks for those values.
+    fn join_alike(&mut self) {
+        let len = self.header.miniblock_len(self.miniblock.width);
+        while let Some(&width) = self.bytes.get(self.widths.start)
+            && !self.widths.is_empty()
+            && u32::from(width) == self.miniblock.width
+            && self.bytes.len() - self.at >= len
+        {
+            self.widths.start += 1;
+            self.at += len;
+            self.miniblock.packed.end += len;
+            self.miniblock.values += self.header.miniblock_values;
+        }
     }
 }
 

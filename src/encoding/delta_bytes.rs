@@ -10,9 +10,9 @@
 
 use bytes::Bytes;
 
-use super::{Span, delta_binary, delta_length};
+use super::{EndToEnd, delta_binary, delta_length};
 use crate::error::{Error, LimitKind, Result, Spec};
-use crate::simd::spans::join;
+use crate::simd::spans::{Rests, join};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 
@@ -34,7 +34,8 @@ pub struct Decoder {
     /// The value before the next one.
     last: Vec<u8>,
     prefix_block: Vec<i32>,
-    suffix_block: Vec<Span>,
+    /// Lengths of the values of the last read.
+    lengths: Vec<i32>,
 }
 
 impl Decoder {
@@ -55,7 +56,7 @@ impl Decoder {
             values: Vec::new(),
             last: previous.unwrap_or_default(),
             prefix_block: Vec::new(),
-            suffix_block: Vec::new(),
+            lengths: Vec::new(),
         })
     }
 
@@ -69,86 +70,104 @@ impl Decoder {
         &self.last
     }
 
-    /// Spells out the next `n` values, and appends where they lie in [`Decoder::buffer`], which held others before.
+    /// Spells out the next `n` values, or the next 1,024 if these are fewer, in place of those of the last call.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)` if they take more than `room` bytes. `out` is as it
-    /// was then.
-    pub fn read_spans(&mut self, n: usize, room: usize, out: &mut Vec<Span>) -> Result<()> {
-        let before = out.len();
-        let result = self.spell_out(n, room, out);
-        if result.is_err() {
-            out.truncate(before);
+    /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)` if they take more than `room` bytes.
+    pub fn read_block(&mut self, n: usize, room: usize) -> Result<EndToEnd<'_>> {
+        let n = n.min(delta_length::BLOCK);
+        self.prefix_block.clear();
+        self.prefixes.read(n, &mut self.prefix_block)?;
+        let suffixes = self.suffixes.read_block(n)?;
+        let before = self.last.len();
+        let block = Block::of(before, &self.prefix_block, suffixes.lengths, &mut self.lengths);
+        // Half of 32 bits, so that the value before can lie in front of them.
+        let most = (room as u64).min(u64::from(u32::MAX / 2));
+        if block.bad_prefix || block.total > most {
+            return Err(refused(before, &self.prefix_block, suffixes.lengths, room));
         }
-        result
+        self.values.clear();
+        let total = usize::try_from(block.total).unwrap_or(usize::MAX);
+        let rests = Rests {
+            prefixes: &self.prefix_block,
+            suffixes: suffixes.lengths,
+            source: suffixes.source,
+            start: suffixes.start as usize,
+        };
+        join(&self.last, rests, block.longest, total, &mut self.values);
+        let values = self.values.len();
+        if let Some(len) = self.lengths.last() {
+            let last = values.saturating_sub(len.cast_unsigned() as usize);
+            self.last.clear();
+            self.last.extend_from_slice(self.values.get(last..).unwrap_or_default());
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "each at most half of 32 bits")]
+        let (start, total) = ((values - total) as u32, total as u32);
+        Ok(EndToEnd { lengths: &self.lengths, total, source: &self.values, start, page: None })
     }
 
     /// Skips the next `n` values: they are spelled out all the same, block by block, as a later one may refer to them.
     ///
     /// # Errors
-    /// As [`Decoder::read_spans`], but for the room, of which there is enough.
+    /// As [`Decoder::read_block`], but for the room, of which there is enough.
     pub fn skip(&mut self, n: usize) -> Result<()> {
-        let mut spans = Vec::new();
-        for at in (0..n).step_by(SKIP_BLOCK) {
-            spans.clear();
-            self.read_spans((n - at).min(SKIP_BLOCK), usize::MAX, &mut spans)?;
+        let mut left = n;
+        while left > 0 {
+            left -= self.read_block(left.min(SKIP_BLOCK), usize::MAX)?.lengths.len();
         }
         Ok(())
     }
+}
 
-    fn spell_out(&mut self, n: usize, room: usize, out: &mut Vec<Span>) -> Result<()> {
-        self.values.clear();
-        self.prefix_block.clear();
-        self.prefixes.read(n, &mut self.prefix_block)?;
-        self.suffix_block.clear();
-        self.suffixes.read_spans(n, &mut self.suffix_block)?;
-        let total = self.total_len(room)?;
-        let source = self.suffixes.buffer();
-        // `total_len` has found every prefix to be within the value before, and all of it to be countable.
-        join(
-            &self.last,
-            &self.prefix_block,
-            source,
-            &self.suffix_block,
-            total,
-            &mut self.values,
-            out,
-        );
-        if let Some(last) = out.last().filter(|_| n > 0) {
-            self.last.clear();
-            self.last.extend_from_slice(last.slice(&self.values));
-        }
-        Ok(())
-    }
+/// What the lengths of a block of values add up to.
+struct Block {
+    total: u64,
+    longest: u32,
+    /// Whether a prefix is longer than the value before it.
+    bad_prefix: bool,
+}
 
-    /// Bytes of the values of a block, every prefix checked.
-    fn total_len(&self, room: usize) -> Result<usize> {
-        let mut previous = self.last.len() as u64;
-        let mut total = 0u64;
-        for (&prefix, suffix) in self.prefix_block.iter().zip(&self.suffix_block) {
-            let Some(shared) = u64::try_from(prefix).ok().filter(|prefix| *prefix <= previous)
-            else {
-                return Err(Error::mismatch(
-                    SPEC,
-                    "length of a prefix",
-                    format_args!("0 to {previous}, which the value before has"),
-                    prefix,
-                ));
-            };
-            previous = shared + u64::from(suffix.len);
-            total = total.saturating_add(previous);
+impl Block {
+    /// Adds up prefixes and suffixes, of which none is negative, into `lengths`; these are right if nothing is bad and the total is below 2^31.
+    fn of(before: usize, prefixes: &[i32], suffixes: &[i32], lengths: &mut Vec<i32>) -> Self {
+        lengths.clear();
+        lengths.extend(prefixes.iter().zip(suffixes).map(|(a, b)| a.wrapping_add(*b)));
+        let sum =
+            |lengths: &[i32]| lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum::<u64>();
+        let first = prefixes.first().map_or(0, |prefix| prefix.cast_unsigned() as usize);
+        let others = prefixes.get(1..).unwrap_or_default();
+        let bad = others.iter().zip(&*lengths).fold(false, |bad, (prefix, last)| {
+            bad | (prefix.cast_unsigned() > last.cast_unsigned())
+        });
+        Self {
+            total: sum(prefixes) + sum(suffixes),
+            longest: lengths.iter().map(|len| len.cast_unsigned()).max().unwrap_or(0),
+            bad_prefix: first > before || bad,
         }
-        // Half of 32 bits, so that the value before can lie in front of them.
-        let most = (room as u64).min(u64::from(u32::MAX / 2));
-        if total > most {
-            return Err(too_long(total, room));
-        }
-        Ok(usize::try_from(total).unwrap_or(usize::MAX))
     }
 }
 
 /// Values spelled out at a time where they are skipped.
 const SKIP_BLOCK: usize = 256;
+
+/// The error for a block that is not sound or not small enough.
+#[cold]
+fn refused(before: usize, prefixes: &[i32], suffixes: &[i32], room: usize) -> Error {
+    let (mut previous, mut total) = (before as u64, 0u64);
+    for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
+        let Some(shared) = u64::try_from(prefix).ok().filter(|prefix| *prefix <= previous) else {
+            return Error::mismatch(
+                SPEC,
+                "length of a prefix",
+                format_args!("0 to {previous}, which the value before has"),
+                prefix,
+            );
+        };
+        previous = shared + u64::from(suffix.cast_unsigned());
+        total += previous;
+    }
+    too_long(total, room)
+}
 
 #[cold]
 fn too_long(total: u64, room: usize) -> Error {
@@ -183,9 +202,12 @@ mod tests {
     use crate::error::ErrorKind;
 
     fn read_all(decoder: &mut Decoder, n: usize) -> Vec<Vec<u8>> {
-        let mut spans = Vec::new();
-        decoder.read_spans(n, usize::MAX, &mut spans).unwrap();
-        spans.iter().map(|span| span.slice(decoder.buffer()).to_vec()).collect()
+        let mut values = Vec::new();
+        while values.len() < n {
+            let block = decoder.read_block(n - values.len(), usize::MAX).unwrap();
+            values.extend(block.spans().map(|span| span.slice(block.source).to_vec()));
+        }
+        values
     }
 
     #[test]
@@ -225,8 +247,7 @@ mod tests {
         let bytes = Bytes::from(bytes);
         let mut decoder = Decoder::new(bytes.clone(), 2, Some(b"abcdef".to_vec())).unwrap();
         assert_eq!(read_all(&mut decoder, 2), [b"abcx".to_vec(), b"aby".to_vec()]);
-        let error =
-            Decoder::new(bytes, 2, None).unwrap().read_spans(2, 100, &mut Vec::new()).unwrap_err();
+        let error = Decoder::new(bytes, 2, None).unwrap().read_block(2, 100).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(SPEC), "there is no value before the first");
     }
 
@@ -238,7 +259,12 @@ mod tests {
         let mut bytes = delta_binary::encode(&prefixes);
         bytes.extend(delta_length::encode(&suffixes));
         let mut decoder = Decoder::new(bytes.into(), n as usize, None).unwrap();
-        let error = decoder.read_spans(n as usize, 1 << 20, &mut Vec::new()).unwrap_err();
+        let error = loop {
+            match decoder.read_block(n as usize, 1 << 20) {
+                Ok(block) => assert_eq!(block.lengths.len(), 1024),
+                Err(error) => break error,
+            }
+        };
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
     }
 }

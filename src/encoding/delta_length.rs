@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 
-use super::{Span, delta_binary};
+use super::{EndToEnd, Span, delta_binary};
 use crate::error::{Error, Result, Spec};
 
 const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
@@ -33,8 +33,8 @@ pub struct Decoder {
     scratch: Vec<i32>,
 }
 
-/// Lengths decoded at a time.
-const BLOCK: usize = 1024;
+/// Values decoded at a time.
+pub(super) const BLOCK: usize = 1024;
 
 impl Decoder {
     /// A decoder of `n` values.
@@ -81,30 +81,41 @@ impl Decoder {
         self.walk(n, |_| {})
     }
 
+    /// The next `n` values, or the next 1,024 if these are fewer.
+    ///
+    /// # Errors
+    /// As [`Decoder::read_spans`].
+    pub fn read_block(&mut self, n: usize) -> Result<EndToEnd<'_>> {
+        self.scratch.clear();
+        self.lengths.read(n.min(BLOCK), &mut self.scratch)?;
+        // All of them at once: none negative, and together no more than there is.
+        let negative = self.scratch.iter().fold(0, |signs, len| signs | len) < 0;
+        let total: u64 = self.scratch.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+        let room = (self.payload.len() - self.next) as u64;
+        if negative || total > room {
+            return Err(self.bad_length(room));
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "below the length of the payload, which 32 bits can count"
+        )]
+        let (start, total) = (self.next as u32, total as u32);
+        self.next += total as usize;
+        Ok(EndToEnd {
+            lengths: &self.scratch,
+            total,
+            source: &self.payload,
+            start,
+            page: Some(&self.payload),
+        })
+    }
+
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
         let mut left = n;
         while left > 0 {
-            self.scratch.clear();
-            self.lengths.read(left.min(BLOCK), &mut self.scratch)?;
-            left -= self.scratch.len();
-            // All of them at once: none negative, and together no more than there is.
-            let negative = self.scratch.iter().fold(0, |signs, len| signs | len) < 0;
-            let total: u64 = self.scratch.iter().map(|len| u64::from(len.cast_unsigned())).sum();
-            let room = (self.payload.len() - self.next) as u64;
-            if negative || total > room {
-                return Err(self.bad_length(room));
-            }
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "below the length of the payload, which 32 bits can count"
-            )]
-            let mut start = self.next as u32;
-            for &len in &self.scratch {
-                let len = len.cast_unsigned();
-                visit(Span { start, len });
-                start += len;
-            }
-            self.next = start as usize;
+            let block = self.read_block(left)?;
+            block.spans().for_each(&mut visit);
+            left -= block.lengths.len();
         }
         Ok(())
     }

@@ -15,4 +15,4 @@ pub mod rle;
 mod span;
 pub mod split;
 
-pub use span::Span;
+pub use span::{EndToEnd, Span};

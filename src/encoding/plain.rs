@@ -19,6 +19,7 @@ use crate::error::{Error, Result, Spec};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::native;
 pub use crate::simd::native::Native;
+use crate::simd::spans::{Walk, plain_views};
 
 const SPEC: Spec = Spec::Encodings("PLAIN");
 
@@ -165,6 +166,15 @@ impl Bits {
     }
 }
 
+/// Values that were read as views, and where the decoder stood before.
+#[derive(Debug)]
+pub struct PlainBlock {
+    next: usize,
+    left: usize,
+    /// What the values are like.
+    pub walk: Walk,
+}
+
 /// Finds the values of BYTE_ARRAY.
 #[derive(Debug)]
 pub struct ByteArrays {
@@ -209,6 +219,37 @@ impl ByteArrays {
             out.truncate(before);
         }
         walked
+    }
+
+    /// Appends the views of the next `n` values as those of buffer `buffer`, and says what they are like; `None`, and nothing is read, if there are
+    /// fewer or one reaches beyond the page ([`ByteArrays::read_spans`] says where).
+    pub fn read_views(&mut self, n: usize, buffer: u32, out: &mut Vec<u128>) -> Option<PlainBlock> {
+        let left = self.left.checked_sub(n)?;
+        let walk = plain_views(&self.bytes, self.next, n, buffer, out)?;
+        let block = PlainBlock { next: self.next, left: self.left, walk };
+        (self.next, self.left) = (walk.next, left);
+        Some(block)
+    }
+
+    /// The bytes of a block, lengths included.
+    pub fn stretch(&self, block: &PlainBlock) -> &[u8] {
+        self.bytes.get(block.next..block.walk.next).unwrap_or_default()
+    }
+
+    /// The values of a block.
+    pub fn values(&self, block: &PlainBlock) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.stretch(block);
+        std::iter::from_fn(move || {
+            let (len, after) = rest.split_first_chunk::<4>()?;
+            let (value, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            rest = after;
+            Some(value)
+        })
+    }
+
+    /// Goes back to before a block, which is then read anew.
+    pub fn unread(&mut self, block: &PlainBlock) {
+        (self.next, self.left) = (block.next, block.left);
     }
 
     /// Skips the next `n` values.

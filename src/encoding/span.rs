@@ -1,4 +1,6 @@
-//! [`Span`]: where a byte string lies.
+//! [`Span`] and [`EndToEnd`]: where byte strings lie.
+
+use bytes::Bytes;
 
 /// A byte string in the buffer of its decoder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,5 +17,38 @@ impl Span {
     pub fn slice(self, buffer: &[u8]) -> &[u8] {
         let (start, len) = (self.start as usize, self.len as usize);
         buffer.get(start..start.saturating_add(len)).unwrap_or_default()
+    }
+}
+
+/// Byte strings that lie end to end.
+#[derive(Debug, Clone, Copy)]
+pub struct EndToEnd<'a> {
+    /// Bytes of each; none is negative.
+    pub lengths: &'a [i32],
+    /// Bytes of all of them.
+    pub total: u32,
+    /// What they lie in, from `start`; all of them do.
+    pub source: &'a [u8],
+    /// Where the first begins.
+    pub start: u32,
+    /// The page, if it is what they lie in: it may be kept.
+    pub page: Option<&'a Bytes>,
+}
+
+impl<'a> EndToEnd<'a> {
+    /// Where each lies.
+    pub fn spans(self) -> impl Iterator<Item = Span> + 'a {
+        let mut next = self.start;
+        self.lengths.iter().map(move |len| {
+            let span = Span { start: next, len: len.cast_unsigned() };
+            next += span.len;
+            span
+        })
+    }
+
+    /// The bytes of all of them.
+    pub fn stretch(self) -> &'a [u8] {
+        let start = self.start as usize;
+        self.source.get(start..start + self.total as usize).unwrap_or_default()
     }
 }

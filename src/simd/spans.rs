@@ -2,6 +2,8 @@
 
 use std::collections::TryReserveError;
 
+use super::Isa;
+use super::prefix_sum::prefix_sum_i32;
 use crate::encoding::Span;
 
 /// Bytes copied at a time: most strings are shorter, so that one load and one store does.
@@ -102,46 +104,64 @@ pub fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> 
     Some(())
 }
 
+/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, if one is beyond `i32::MAX`.
+///
+/// # Panics
+/// If there is no offset yet.
+#[must_use]
+pub fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option<()> {
+    let last = *offsets.last().expect("an array of offsets begins with one");
+    let total: u64 = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+    i32::try_from(total).ok()?.checked_add(last)?;
+    prefix_sum_i32(unsigned(lengths), 0, last, offsets);
+    Some(())
+}
+
+/// As [`append_ends_i32`], with 64 bits.
+///
+/// # Panics
+/// If there is no offset yet.
+#[must_use]
+pub fn append_ends_i64(lengths: &[i32], offsets: &mut Vec<i64>) -> Option<()> {
+    let last = *offsets.last().expect("an array of offsets begins with one");
+    let total: u64 = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+    i64::try_from(total).ok()?.checked_add(last)?;
+    let mut end = last;
+    offsets.extend(lengths.iter().map(|len| {
+        end = end.wrapping_add(i64::from(len.cast_unsigned()));
+        end
+    }));
+    Some(())
+}
+
+/// The same bits, without their sign.
+fn unsigned(values: &[i32]) -> &[u32] {
+    // SAFETY: the two types have one size and alignment, and every pattern of bits is a value of both.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}
+
 /// The longest value that lies in the view itself.
 const INLINE: u32 = 12;
 
-/// Appends an Arrow view of every span: values of up to 12 bytes lie in the view, others are a prefix, the number of their buffer, and
-/// their place in it, which is `base` plus their start.
+/// The Arrow view of a value: up to 12 bytes lie in the view itself; of a longer one a prefix, the number of its buffer, and its place there.
 ///
 /// ```text
-/// | len u32 | up to 12 bytes, then zeros            |
+/// | len u32 | up to 12 bytes, then zeros               |
 /// | len u32 | first 4 bytes | buffer u32 | offset u32 |
 /// ```
 ///
-/// # Panics
-/// If a span reaches beyond `source`.
-pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &mut Vec<u128>) {
-    let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
-    assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
-    // From here on a whole step can be read; behind it, the few values at the end are padded.
-    let whole = source.len().saturating_sub(STEP - 1);
-    out.extend(spans.iter().map(|span| {
-        let start = span.start as usize;
-        let step = if start < whole {
-            // SAFETY: `start + STEP <= source.len()`; any bytes are a value of the array.
-            unsafe { source.as_ptr().add(start).cast::<[u8; STEP]>().read_unaligned() }
-        } else {
-            let mut step = [0; STEP];
-            let rest = source.get(start..).unwrap_or_default();
-            let n = rest.len().min(STEP);
-            step[..n].copy_from_slice(&rest[..n]);
-            step
-        };
-        let bytes = u128::from_le_bytes(step);
-        if span.len <= INLINE {
-            (bytes & KEEP[span.len as usize]) << 32 | u128::from(span.len)
-        } else {
-            u128::from(span.len)
-                | (bytes & 0xFFFF_FFFF) << 32
-                | u128::from(buffer) << 64
-                | u128::from(base.wrapping_add(span.start)) << 96
-        }
-    }));
+/// `step` begins with the value, as far as 16 bytes go.
+#[inline(always)]
+fn view(step: [u8; STEP], len: u32, buffer: u32, offset: u32) -> u128 {
+    let bytes = u128::from_le_bytes(step);
+    if len <= INLINE {
+        (bytes & KEEP[len as usize]) << 32 | u128::from(len)
+    } else {
+        u128::from(len)
+            | (bytes & 0xFFFF_FFFF) << 32
+            | u128::from(buffer) << 64
+            | u128::from(offset) << 96
+    }
 }
 
 /// The bits of the first 0 to 12 bytes.
@@ -155,83 +175,243 @@ const KEEP: [u128; INLINE as usize + 1] = {
     masks
 };
 
-/// Appends values that each share a prefix with the one before, and says where they lie in `out`, which must be empty.
-///
-/// The first shares its prefix with `before`; the rest of each value lies in `source`. `total` is the number of bytes of all values.
-///
-/// # Panics
-/// If a prefix is longer than the value before or a suffix reaches beyond `source`, or `total` is not what they add up to.
-pub fn join(
-    before: &[u8],
-    prefixes: &[i32],
-    source: &[u8],
-    suffixes: &[Span],
-    total: usize,
-    out: &mut Vec<u8>,
-    spans: &mut Vec<Span>,
-) {
-    assert!(
-        out.is_empty() && u32::try_from(before.len() + total).is_ok(),
-        "32 bits count the bytes"
-    );
-    let furthest = suffixes.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
-    assert!(furthest.unwrap_or(0) <= source.len() as u64, "suffixes lie within their source");
-    // The value before the first lies in front, so that every prefix is copied from `out` itself; it is cut off by the spans.
-    out.reserve(before.len() + total + STEP);
-    out.extend_from_slice(before);
-    let room = before.len() + total;
-    let target = out.as_mut_ptr();
-    let last_step = source.len().checked_sub(STEP);
-    let (mut previous, mut previous_len, mut to) = (0usize, before.len(), before.len());
-    for (&prefix, suffix) in prefixes.iter().zip(suffixes) {
-        let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.len as usize);
-        assert!(prefix <= previous_len && prefix + len <= room - to, "a value that was counted");
-        // SAFETY: `previous + prefix <= to`, so that both stretches lie in what is written, or behind it within the room asserted above; they do
-        // not overlap, as the first ends where the second begins at the latest. One step more is reserved.
-        unsafe { copy_short(target.add(previous), target.add(to), prefix) };
-        let start = suffix.start as usize;
-        if len <= STEP && last_step.is_some_and(|last| start <= last) {
-            // SAFETY: `start + STEP <= source.len()`, and the room ends at least a step behind `to + prefix + len`.
-            unsafe { copy_step(source.as_ptr().add(start), target.add(to + prefix)) };
-        } else {
-            // SAFETY: `start + len <= source.len()` (asserted for all), and `to + prefix + len <= room` (asserted).
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    source.as_ptr().add(start),
-                    target.add(to + prefix),
-                    len,
-                )
-            };
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "32 bits count `total`, and `before` is one value of it or of the block before"
-        )]
-        spans.push(Span { start: to as u32, len: (prefix + len) as u32 });
-        (previous, previous_len) = (to, prefix + len);
-        to += prefix + len;
+/// 16 bytes from `start`, padded with zeros behind the end.
+#[inline(always)]
+fn step_at(source: &[u8], start: usize) -> [u8; STEP] {
+    if let Some(step) = source.get(start..).and_then(|rest| rest.first_chunk::<STEP>()) {
+        return *step;
     }
-    // SAFETY: every byte up to `to` is written, and `to <= room`, which is reserved.
-    unsafe { out.set_len(to) };
+    let mut step = [0; STEP];
+    let rest = source.get(start..).unwrap_or_default();
+    step[..rest.len()].copy_from_slice(rest);
+    step
 }
 
-/// Copies `len` bytes forward within one buffer, in steps that may write up to 15 bytes more.
+/// Appends the view of every span; the offset of a long one is `base` plus its start.
 ///
-/// # Safety
-/// `from + len <= to`; up to `to + len + 15` must be writable, and from `from` to `to` initialised up to `from + len`, allocated up to a step more.
-#[inline(always)]
-unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    let apart = to as usize - from as usize;
-    if len <= STEP && apart >= STEP {
-        // SAFETY: the step is read and written within the allocation, and the two are a step apart. What is read beyond `len` may not be initialised
-        // yet, so it goes through `MaybeUninit` and is overwritten or cut off before anyone looks.
-        unsafe {
-            let step = from.cast::<std::mem::MaybeUninit<[u8; STEP]>>().read_unaligned();
-            to.cast::<std::mem::MaybeUninit<[u8; STEP]>>().write_unaligned(step);
+/// # Panics
+/// If a span reaches beyond `source`.
+pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &mut Vec<u128>) {
+    let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
+    assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
+    out.extend(spans.iter().map(|span| {
+        let step = step_at(source, span.start as usize);
+        view(step, span.len, buffer, base.wrapping_add(span.start))
+    }));
+}
+
+/// Appends the views of values that lie end to end from `start`; the offset of a long one is `base` plus its start.
+///
+/// # Panics
+/// If a length is negative, or the values reach beyond `source`.
+pub fn make_views_end_to_end(
+    source: &[u8],
+    start: u32,
+    lengths: &[i32],
+    buffer: u32,
+    base: u32,
+    out: &mut Vec<u128>,
+) {
+    let total: u64 = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+    assert!(u64::from(start) + total <= source.len() as u64, "values lie within their source");
+    let mut next = start;
+    out.extend(lengths.iter().map(|len| {
+        let (at, len) = (next, len.cast_unsigned());
+        next = next.wrapping_add(len);
+        view(step_at(source, at as usize), len, buffer, base.wrapping_add(at))
+    }));
+}
+
+/// What a walk over PLAIN byte strings has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walk {
+    /// Where the next value begins: its length.
+    pub next: usize,
+    /// Bytes of the longest value.
+    pub longest: u32,
+    /// Bytes of all values that do not lie in their views.
+    pub outside: u64,
+}
+
+/// Appends the views of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; `None`, and nothing appended, if
+/// one reaches beyond the page.
+///
+/// Each length says where the next one is: the walk is one chain of loads, and making the views beside it costs nothing more.
+pub fn plain_views(
+    page: &[u8],
+    start: usize,
+    n: usize,
+    buffer: u32,
+    out: &mut Vec<u128>,
+) -> Option<Walk> {
+    const LEN: usize = size_of::<u32>();
+    let before = out.len();
+    out.reserve(n);
+    let mut walk = Walk { next: start, longest: 0, outside: 0 };
+    for view_of in &mut out.spare_capacity_mut()[..n] {
+        let rest = page.get(walk.next..)?;
+        let (len, step) = match rest.first_chunk::<{ LEN + STEP }>() {
+            Some(chunk) => {
+                let [a, b, c, d, step @ ..] = *chunk;
+                (u32::from_le_bytes([a, b, c, d]), step)
+            }
+            None => (u32::from_le_bytes(*rest.first_chunk()?), step_at(rest, LEN)),
+        };
+        if len as usize > rest.len() - LEN {
+            return None;
         }
-    } else {
-        // SAFETY: `from + len <= to`, so that the stretches do not overlap.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+        let at = walk.next + LEN;
+        #[expect(clippy::cast_possible_truncation, reason = "a page of at most 32 bits")]
+        view_of.write(view(step, len, buffer, at as u32));
+        walk.longest = walk.longest.max(len);
+        walk.outside += if len > INLINE { u64::from(len) } else { 0 };
+        walk.next = at + len as usize;
+    }
+    // SAFETY: the loop has written each of the `n` slots behind the old length, which were reserved.
+    unsafe { out.set_len(before + n) };
+    Some(walk)
+}
+
+/// Values of which each is a prefix of the one before and a rest.
+#[derive(Debug, Clone, Copy)]
+pub struct Rests<'a> {
+    /// Bytes that each shares with the one before.
+    pub prefixes: &'a [i32],
+    /// Bytes of each rest.
+    pub suffixes: &'a [i32],
+    /// What the rests lie in, end to end from `start`.
+    pub source: &'a [u8],
+    /// Where the first begins.
+    pub start: usize,
+}
+
+/// Spells out values that each share a prefix with the one before, end to end behind `before`, which the first shares its prefix with.
+///
+/// `longest` is the length of the longest value or more, `total` the number of bytes of all values.
+///
+/// The value before is kept at hand and not read back from where it was just written, which would wait for the stores: a value is those of its
+/// bytes that are shared, and behind them the bytes of the source from so many before the rest.
+///
+/// # Panics
+/// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the source, or `total` is not what they add up to.
+pub fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
+    join_with(Isa::best(), before, rests, longest, total, out);
+}
+
+fn join_with(
+    isa: Isa,
+    before: &[u8],
+    rests: Rests<'_>,
+    longest: u32,
+    total: usize,
+    out: &mut Vec<u8>,
+) {
+    assert!(out.is_empty(), "a buffer of its own");
+    match (isa, longest) {
+        (_, 0..=16) => joined::<16>(before, rests, total, out),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: these exist only where `Isa::best` has found the features.
+        (Isa::Avx2 | Isa::Avx512, ..=32) => unsafe { x86::joined_32(before, rests, total, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Isa::Avx512, _) => unsafe { x86::joined_64(before, rests, total, out) },
+        (_, ..=32) => joined::<32>(before, rests, total, out),
+        _ => joined::<64>(before, rests, total, out),
+    }
+}
+
+/// The scalar definition, with `N` bytes of the last value at hand: longer values are copied from where they were written.
+#[inline(always)]
+fn joined<const N: usize>(before: &[u8], rests: Rests<'_>, total: usize, out: &mut Vec<u8>) {
+    let Rests { prefixes, suffixes, source, mut start } = rests;
+    // The value before the first lies in front, so that every prefix can be copied from `out` itself.
+    let room = before.len() + total;
+    out.reserve(room + N);
+    out.extend_from_slice(before);
+    let mut last = [0; N];
+    let at_hand = before.len().min(N);
+    last[..at_hand].copy_from_slice(&before[..at_hand]);
+    let mut previous = before.len();
+    for (prefix, suffix) in prefixes.iter().zip(suffixes) {
+        let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
+        let (to, whole) = (out.len(), prefix + len);
+        assert!(
+            prefix <= previous && whole <= room - to && len <= source.len() - start,
+            "values that were counted"
+        );
+        let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
+        match window {
+            Some(window) if whole <= N => {
+                keep_prefix(&mut last, prefix, window);
+                // SAFETY: `to + whole <= room`, and `N` bytes more are reserved; what is written behind `whole` is overwritten or never counted.
+                unsafe {
+                    out.as_mut_ptr().add(to).cast::<[u8; N]>().write_unaligned(last);
+                    out.set_len(to + whole);
+                }
+            }
+            _ => {
+                out.extend_from_within(to - previous..to - previous + prefix);
+                out.extend_from_slice(&source[start..start + len]);
+                let at_hand = whole.min(N);
+                last[..at_hand].copy_from_slice(&out[to..to + at_hand]);
+            }
+        }
+        previous = whole;
+        start += len;
+    }
+}
+
+/// Keeps the first `prefix` bytes, at most all, and takes the others from `window`.
+#[inline(always)]
+fn keep_prefix<const N: usize>(value: &mut [u8; N], prefix: usize, window: &[u8; N]) {
+    const MASKS: [u8; 128] = {
+        let mut masks = [0; 128];
+        let mut i = 0;
+        while i < 64 {
+            masks[i] = u8::MAX;
+            i += 1;
+        }
+        masks
+    };
+    let (masks, _) = MASKS[64 - prefix..].as_chunks::<8>();
+    let (words, _) = value.as_chunks_mut::<8>();
+    let (others, _) = window.as_chunks::<8>();
+    for ((word, other), mask) in words.iter_mut().zip(others).zip(masks) {
+        let (kept, mask) = (u64::from_le_bytes(*word), u64::from_le_bytes(*mask));
+        *word = (kept & mask | u64::from_le_bytes(*other) & !mask).to_le_bytes();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Rests;
+
+    /// The scalar definition, compiled for AVX2.
+    ///
+    /// # Safety
+    /// The machine must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn joined_32(
+        before: &[u8],
+        rests: Rests<'_>,
+        total: usize,
+        out: &mut Vec<u8>,
+    ) {
+        super::joined::<32>(before, rests, total, out);
+    }
+
+    /// The scalar definition, compiled for AVX-512.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F, BW and VL.
+    #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
+    pub(super) unsafe fn joined_64(
+        before: &[u8],
+        rests: Rests<'_>,
+        total: usize,
+        out: &mut Vec<u8>,
+    ) {
+        super::joined::<64>(before, rests, total, out);
     }
 }
 
@@ -302,6 +482,101 @@ mod tests {
             .unwrap();
             for (i, span) in spans.iter().enumerate() {
                 assert_eq!(array.value(i), span.slice(&source), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn ends_and_views_of_lengths_are_those_of_spans() {
+        let seed = 10;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..200 {
+            let lengths: Vec<i32> = (0..rng.usize(0..50)).map(|_| rng.i32(0..30)).collect();
+            let total: i32 = lengths.iter().sum();
+            let start = rng.usize(0..9);
+            let source: Vec<u8> =
+                (0..start + total as usize + rng.usize(0..20)).map(|_| rng.u8(..)).collect();
+            let mut next = start as u32;
+            let spans: Vec<Span> = lengths
+                .iter()
+                .map(|len| {
+                    let span = Span { start: next, len: *len as u32 };
+                    next += *len as u32;
+                    span
+                })
+                .collect();
+            let (mut a, mut b) = (vec![3], vec![3]);
+            append_offsets_i32(&spans, &mut a).unwrap();
+            append_ends_i32(&lengths, &mut b).unwrap();
+            assert_eq!(a, b, "seed {seed}");
+            let (mut a, mut b) = (vec![3], vec![3]);
+            append_offsets_i64(&spans, &mut a).unwrap();
+            append_ends_i64(&lengths, &mut b).unwrap();
+            assert_eq!(a, b, "seed {seed}");
+            let (mut a, mut b) = (Vec::new(), Vec::new());
+            make_views(&source, &spans, 7, 100, &mut a);
+            make_views_end_to_end(&source, start as u32, &lengths, 7, 100, &mut b);
+            assert_eq!(a, b, "seed {seed}");
+        }
+        assert_eq!(append_ends_i32(&[1], &mut vec![i32::MAX]), None);
+    }
+
+    #[test]
+    fn views_of_a_plain_page_are_those_of_its_spans() {
+        let seed = 11;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..200 {
+            let n = rng.usize(0..30);
+            let (mut page, mut spans) = (vec![9; 5], Vec::new());
+            for _ in 0..n {
+                let len = rng.usize(0..30);
+                page.extend((len as u32).to_le_bytes());
+                spans.push(Span { start: page.len() as u32, len: len as u32 });
+                page.extend((0..len).map(|_| rng.u8(..)));
+            }
+            let (mut expected, mut views) = (vec![1], vec![1]);
+            make_views(&page, &spans, 3, 0, &mut expected);
+            let walk = plain_views(&page, 5, n, 3, &mut views).unwrap();
+            assert_eq!(views, expected, "seed {seed}");
+            assert_eq!(walk.next, page.len());
+            assert_eq!(walk.longest, spans.iter().map(|span| span.len).max().unwrap_or(0));
+            let outside = spans.iter().filter(|span| span.len > 12).map(|span| u64::from(span.len));
+            assert_eq!(walk.outside, outside.sum::<u64>());
+            if n > 0 {
+                let cut = rng.usize(5..page.len());
+                assert_eq!(plain_views(&page[..cut], 5, n, 3, &mut views), None);
+                assert_eq!(views.len(), n + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn joined_values_are_those_of_the_naive_twin() {
+        let seed = 12;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..600 {
+            let longest = *rng.choice(&[3, 9, 20, 70, 200]).unwrap();
+            let before: Vec<u8> = (0..rng.usize(0..longest)).map(|_| rng.u8(..)).collect();
+            let mut source = vec![7; rng.usize(0..3)];
+            let start = source.len();
+            let (mut prefixes, mut suffixes) = (Vec::new(), Vec::new());
+            let mut expected = vec![before.clone()];
+            for _ in 0..rng.usize(0..40) {
+                let previous = expected.last().unwrap();
+                let prefix = rng.usize(0..=previous.len().min(longest));
+                let suffix: Vec<u8> = (0..rng.usize(0..longest)).map(|_| rng.u8(..)).collect();
+                prefixes.push(prefix as i32);
+                suffixes.push(suffix.len() as i32);
+                source.extend(&suffix);
+                expected.push([&previous[..prefix], &suffix[..]].concat());
+            }
+            let total = expected[1..].iter().map(Vec::len).sum();
+            let most = expected[1..].iter().map(Vec::len).max().unwrap_or(0) as u32;
+            let rests = Rests { prefixes: &prefixes, suffixes: &suffixes, source: &source, start };
+            for isa in Isa::available() {
+                let mut out = Vec::new();
+                join_with(isa, &before, rests, most, total, &mut out);
+                assert_eq!(out, expected.concat(), "{isa:?} seed {seed}");
             }
         }
     }

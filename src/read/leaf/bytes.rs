@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::column::{Column, Count, illegal, no_dictionary, no_page, no_room};
 use crate::encoding::dictionary::Indices;
-use crate::encoding::{Span, delta_bytes, delta_length, plain};
+use crate::encoding::{EndToEnd, Span, delta_bytes, delta_length, plain};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
@@ -111,13 +111,16 @@ impl SpanDecoder {
         }
     }
 
-    /// Appends where the next `n` values lie in [`SpanDecoder::buffer`]; not for dictionary pages. A decoder that must spell values
-    /// out takes at most `room` bytes for them.
+    /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block if these are fewer, but at least one; not for
+    /// dictionary pages. A decoder that must spell values out takes at most `room` bytes for them.
     pub(super) fn read_spans(&mut self, n: usize, room: usize, out: &mut Vec<Span>) -> Result<()> {
         match &mut self.decoder {
             Decoder::Plain(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
-            Decoder::DeltaBytes(decoder) => decoder.read_spans(n, room, out),
+            Decoder::DeltaBytes(decoder) => {
+                out.extend(decoder.read_block(n, room)?.spans());
+                Ok(())
+            }
             Decoder::Fixed { width, next, left, .. } => {
                 *left = left.checked_sub(n).ok_or_else(no_page)?;
                 let len = u32::try_from(*width).map_err(|_| no_page())?;
@@ -226,6 +229,15 @@ trait Layout: Send {
         room: usize,
     ) -> Result<()>;
 
+    /// Appends values that lie end to end in a page, checked to be text where that is wanted.
+    fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()>;
+
+    /// Appends the next `n` values of a PLAIN page while it walks from length to length, if this layout can and they are `text` where that is wanted;
+    /// else nothing is read.
+    fn append_plain(&mut self, _page: &mut plain::ByteArrays, _n: usize, _text: bool) -> bool {
+        false
+    }
+
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 
     fn bytes_held(&self) -> usize;
@@ -320,11 +332,36 @@ impl<L: Layout> Column for BytesColumn<L> {
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather(indices, n, dictionary, room);
         }
+        let check = self.utf8.filter(|utf8| !matches!(utf8, Utf8::Trusted(_)));
         let mut left = n;
         while left > 0 {
-            let block = left.min(BLOCK);
+            let mut block = left.min(BLOCK);
             self.spans.clear();
-            self.values.read_spans(block, room, &mut self.spans)?;
+            // The two straight ways: no span is written where lengths or the page itself will do.
+            match &mut self.values.decoder {
+                decoder @ (Decoder::DeltaLength(_) | Decoder::DeltaBytes(_)) => {
+                    let values = match decoder {
+                        Decoder::DeltaLength(decoder) => decoder.read_block(block)?,
+                        Decoder::DeltaBytes(decoder) => decoder.read_block(block, room)?,
+                        _ => return Err(no_page()),
+                    };
+                    if check.is_none() || is_text_end_to_end(values) {
+                        self.layout.append_lengths(values, room)?;
+                        left -= values.lengths.len();
+                        continue;
+                    }
+                    self.spans.extend(values.spans());
+                    block = self.spans.len();
+                }
+                Decoder::Plain(decoder) => {
+                    if self.layout.append_plain(decoder, block, check.is_some()) {
+                        left -= block;
+                        continue;
+                    }
+                    decoder.read_spans(block, &mut self.spans)?;
+                }
+                _ => self.values.read_spans(block, room, &mut self.spans)?,
+            }
             let payload = self.values.payload()?;
             let lossy = match self.utf8 {
                 None => None,
@@ -415,24 +452,31 @@ fn is_text(source: &[u8], spans: &[Span], place: Place) -> bool {
     let stretch = source.get(start..end).unwrap_or_default();
     let longest = spans.iter().map(|span| span.len).max().unwrap_or(0);
     match place {
-        // Values end to end: all of them together are text, and none begins inside a character.
-        Place::EndToEnd => {
-            simdutf8::basic::from_utf8(stretch).is_ok()
-                && spans.iter().all(|span| {
-                    source.get(span.start as usize).is_none_or(|&byte| !is_continuation(byte))
-                })
-        }
-        // Lengths below 128 are ASCII between the values: a character cannot reach across.
-        Place::BehindLengths if longest < 128 && simdutf8::basic::from_utf8(stretch).is_ok() => {
-            true
-        }
+        Place::EndToEnd => is_text_in_one(stretch, || {
+            spans.iter().all(|span| begins_a_character(source, span.start as usize))
+        }),
+        Place::BehindLengths if longest < ASCII && is_text_in_one(stretch, || true) => true,
         _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
     }
 }
 
-/// Whether a byte continues a UTF-8 sequence.
-fn is_continuation(byte: u8) -> bool {
-    byte & 0xC0 == 0x80
+/// Lengths below this are ASCII between the values: no character reaches across them.
+const ASCII: u32 = 128;
+
+fn is_text_end_to_end(values: EndToEnd<'_>) -> bool {
+    is_text_in_one(values.stretch(), || {
+        values.spans().all(|span| begins_a_character(values.source, span.start as usize))
+    })
+}
+
+/// Whether values in one stretch are text: all of them together are, and, if that is not plain to see, none begins inside a character.
+fn is_text_in_one(stretch: &[u8], begin_characters: impl FnOnce() -> bool) -> bool {
+    stretch.is_ascii() || (simdutf8::basic::from_utf8(stretch).is_ok() && begin_characters())
+}
+
+/// Whether the byte at `at`, if there is one, does not continue a UTF-8 sequence.
+fn begins_a_character(source: &[u8], at: usize) -> bool {
+    source.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
 }
 
 #[cold]
@@ -554,6 +598,18 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         }
     }
 
+    fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()> {
+        self.begin();
+        let left = room.saturating_sub(self.values.len());
+        if values.total as usize > left {
+            return Err(no_room(u64::from(values.total), left));
+        }
+        O::append_ends(values.lengths, &mut self.offsets).ok_or_else(too_long)?;
+        self.make_room(u64::from(values.total))?;
+        self.values.extend_from_slice(values.stretch());
+        Ok(())
+    }
+
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
         self.begin();
         let start = self.offsets.len() - values;
@@ -609,29 +665,63 @@ impl Views {
         }
     }
 
-    fn copy(&mut self, source: &[u8], spans: &[Span], room: usize) -> Result<()> {
-        payload_len(spans, room)?;
+    /// The number of the buffer that holds copied values.
+    fn side(&mut self) -> Result<u32> {
         self.begin();
         let index = *self.side_index.get_or_insert_with(|| {
             self.buffers.push(Buffer::from_vec(Vec::<u8>::new()));
             self.buffers.len() - 1
         });
-        let index = u32::try_from(index).map_err(|_| too_long())?;
+        u32::try_from(index).map_err(|_| too_long())
+    }
+
+    /// Where the next copied value begins, if `more` bytes fit behind it.
+    fn side_base(&self, more: usize) -> Result<u32> {
+        let end = self.side.len().checked_add(more).and_then(|end| i32::try_from(end).ok());
+        end.ok_or_else(too_long)?;
+        u32::try_from(self.side.len()).map_err(|_| too_long())
+    }
+
+    /// Copies the long values of a block one by one.
+    fn copy(&mut self, source: &[u8], spans: &[Span], room: usize) -> Result<()> {
+        payload_len(spans, room)?;
+        let index = self.side()?;
         for span in spans {
-            let start = self.side.len();
-            if span.len > INLINE {
-                self.side.extend_from_slice(span.slice(source));
-            }
-            let end = u32::try_from(self.side.len()).ok().filter(|end| i32::try_from(*end).is_ok());
-            if end.is_none() {
-                return Err(too_long());
-            }
-            let base = u32::try_from(start).map_err(|_| too_long())?;
-            let here = Span { start: 0, len: span.len };
-            kernels::make_views(span.slice(source), &[here], index, base, &mut self.views);
+            let value = span.slice(source);
+            let value = if span.len > INLINE { value } else { &[] };
+            let base = self.side_base(value.len())?.wrapping_sub(span.start);
+            self.side.extend_from_slice(value);
+            kernels::make_views(source, std::slice::from_ref(span), index, base, &mut self.views);
         }
         Ok(())
     }
+
+    /// The number that a page has among the buffers, or will have once it is adopted.
+    fn page_index(&mut self, page: &Bytes) -> Result<u32> {
+        self.begin();
+        match self.adopted {
+            Some((address, index)) if address == page.as_ptr() as usize => Ok(index),
+            _ => u32::try_from(self.buffers.len()).map_err(|_| too_long()),
+        }
+    }
+
+    /// Adopts a page, so that views may point into it.
+    fn adopt(&mut self, page: &Bytes, index: u32) {
+        if self.buffers.len() == index as usize {
+            self.buffers.push(Buffer::from(page.clone()));
+            self.adopted = Some((page.as_ptr() as usize, index));
+        }
+    }
+}
+
+/// Whether a page is kept for the sake of its long values: at least half of what a block takes of it is theirs.
+fn worth_adopting(outside: u64, stretch: u64) -> bool {
+    outside * 2 >= stretch
+}
+
+/// Bytes of the values that do not lie in their views.
+fn outside(lengths: impl Iterator<Item = u32>) -> u64 {
+    lengths.map(|len| if len > INLINE { u64::from(len) } else { 0 }).sum()
 }
 
 impl Layout for Views {
@@ -665,35 +755,82 @@ impl Layout for Views {
         _place: Place,
         room: usize,
     ) -> Result<()> {
-        let long: u64 = spans
-            .iter()
-            .map(|span| u64::from(span.len))
-            .filter(|len| *len > u64::from(INLINE))
-            .sum();
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
             return Ok(());
         };
-        let stretch = u64::from(last.start + last.len - first.start);
+        let outside = outside(spans.iter().map(|span| span.len));
+        if outside == 0 {
+            match payload {
+                Payload::Shared(page) => kernels::make_views(page, spans, 0, 0, &mut self.views),
+                Payload::Borrowed(bytes) => {
+                    kernels::make_views(bytes, spans, 0, 0, &mut self.views);
+                }
+            }
+            return Ok(());
+        }
+        let stretch = u64::from(last.start) + u64::from(last.len) - u64::from(first.start);
+        let worth_it = worth_adopting(outside, stretch);
         match payload {
-            // The page is kept if at least half of it is in use; else the few long values are copied.
-            Payload::Shared(page) if long * 2 >= stretch || long == 0 => {
-                self.begin();
-                let index = match self.adopted {
-                    _ if long == 0 => 0,
-                    Some((address, index)) if address == page.as_ptr() as usize => index,
-                    _ => {
-                        let index = u32::try_from(self.buffers.len()).map_err(|_| too_long())?;
-                        self.buffers.push(Buffer::from(page.clone()));
-                        self.adopted = Some((page.as_ptr() as usize, index));
-                        index
-                    }
-                };
+            Payload::Shared(page) if worth_it => {
+                let index = self.page_index(page)?;
                 kernels::make_views(page, spans, index, 0, &mut self.views);
+                self.adopt(page, index);
                 Ok(())
             }
             Payload::Shared(page) => self.copy(page, spans, room),
             Payload::Borrowed(source) => self.copy(source, spans, room),
         }
+    }
+
+    fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()> {
+        let EndToEnd { lengths, total, source, start, page } = values;
+        let outside = outside(lengths.iter().map(|len| len.cast_unsigned()));
+        let (index, base) = match page {
+            _ if outside == 0 => (0, 0),
+            _ if !worth_adopting(outside, u64::from(total)) => {
+                let spans: Vec<Span> = values.spans().collect();
+                return self.copy(source, &spans, room);
+            }
+            Some(page) => {
+                let index = self.page_index(page)?;
+                self.adopt(page, index);
+                (index, 0)
+            }
+            None => {
+                if total as usize > room {
+                    return Err(no_room(u64::from(total), room));
+                }
+                let index = self.side()?;
+                let base = self.side_base(total as usize)?.wrapping_sub(start);
+                self.side.extend_from_slice(values.stretch());
+                (index, base)
+            }
+        };
+        kernels::make_views_end_to_end(source, start, lengths, index, base, &mut self.views);
+        Ok(())
+    }
+
+    fn append_plain(&mut self, page: &mut plain::ByteArrays, n: usize, text: bool) -> bool {
+        let before = self.views.len();
+        let Ok(index) = self.page_index(page.buffer()) else {
+            return false;
+        };
+        let Some(block) = page.read_views(n, index, &mut self.views) else {
+            return false;
+        };
+        let stretch = page.stretch(&block);
+        let walk = block.walk;
+        let is_text = !text || (walk.longest < ASCII && is_text_in_one(stretch, || true));
+        if !is_text || (walk.outside > 0 && !worth_adopting(walk.outside, stretch.len() as u64)) {
+            self.views.truncate(before);
+            page.unread(&block);
+            return false;
+        }
+        if walk.outside > 0 {
+            let page = page.buffer().clone();
+            self.adopt(&page, index);
+        }
+        true
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

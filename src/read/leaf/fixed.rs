@@ -435,20 +435,24 @@ impl FixedSource {
             FixedDecoder::Plain(decoder) => decoder.read(n, out),
             FixedDecoder::Split(decoder) => decoder.read(n, out),
             FixedDecoder::Delta(decoder, spans) => {
-                spans.clear();
-                decoder.read_spans(n, room, spans)?;
-                let source = decoder.buffer()?;
-                for span in spans {
-                    let value = span.slice(source);
-                    if value.len() != self.width {
-                        return Err(Error::mismatch(
-                            Spec::Encodings("DELTA_BYTE_ARRAY"),
-                            "bytes of a FIXED_LEN_BYTE_ARRAY",
-                            self.width,
-                            value.len(),
-                        ));
+                let mut left = n;
+                while left > 0 {
+                    spans.clear();
+                    decoder.read_spans(left, room, spans)?;
+                    let source = decoder.buffer()?;
+                    for span in &*spans {
+                        let value = span.slice(source);
+                        if value.len() != self.width {
+                            return Err(Error::mismatch(
+                                Spec::Encodings("DELTA_BYTE_ARRAY"),
+                                "bytes of a FIXED_LEN_BYTE_ARRAY",
+                                self.width,
+                                value.len(),
+                            ));
+                        }
+                        out.extend_from_slice(value);
                     }
-                    out.extend_from_slice(value);
+                    left -= spans.len();
                 }
                 Ok(())
             }
@@ -585,14 +589,13 @@ impl<C: FromBytes> Column for SpanColumn<C> {
         }
         let mut left = n;
         while left > 0 {
-            let n = left.min(BLOCK);
             self.spans.clear();
-            self.values.read_spans(n, room, &mut self.spans)?;
+            self.values.read_spans(left.min(BLOCK), room, &mut self.spans)?;
             let source = self.values.buffer()?;
             for span in &self.spans {
                 self.out.push(self.convert.convert(span.slice(source))?);
             }
-            left -= n;
+            left -= self.spans.len();
         }
         Ok(())
     }
