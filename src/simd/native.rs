@@ -1,5 +1,7 @@
 //! Words from little-endian bytes, without a zeroed buffer in between.
 
+use std::mem::MaybeUninit;
+
 /// A word that any bytes of its size are a value of.
 pub trait Native: Copy + Default + Send + Sync + 'static + sealed::Sealed {
     /// From little-endian to the order of this machine.
@@ -55,14 +57,18 @@ pub fn append_transposed<T: Native, const K: usize>(
     out: &mut Vec<T>,
 ) {
     assert_eq!(K, size_of::<T>(), "as many streams as a word has bytes");
-    // By blocks, so that the bytes are in the first-level cache when they become words.
-    const BLOCK: usize = 512;
-    let mut block: Vec<[u8; K]> = Vec::with_capacity(BLOCK.min(n));
     out.reserve(n);
-    for at in (0..n).step_by(BLOCK) {
-        block.clear();
-        super::transpose::transpose(bytes, len, first + at, (n - at).min(BLOCK), &mut block);
-        append_le(block.as_flattened(), out);
+    let start = out.len();
+    let target = out.spare_capacity_mut().as_mut_ptr().cast::<MaybeUninit<[u8; K]>>();
+    // SAFETY: `reserve` made room for `n` words, which have the size of `K` bytes; the alignment of bytes is 1, and nobody else refers to them.
+    let target = unsafe { std::slice::from_raw_parts_mut(target, n) };
+    super::transpose::transpose(bytes, len, first, target);
+    // SAFETY: `transpose` has initialised all `n` words, and any bytes are a value of `T` (`Native` is sealed).
+    unsafe { out.set_len(start + n) };
+    if cfg!(target_endian = "big") {
+        for word in out.iter_mut().skip(start) {
+            *word = word.le_to_native();
+        }
     }
 }
 

@@ -233,6 +233,22 @@ pub struct Walk {
     pub outside: u64,
 }
 
+/// How far before it is needed a line of the cache is asked for.
+const AHEAD: usize = 512;
+
+/// Asks for the line of the cache that the byte at `at` lies in, if there is one.
+#[inline(always)]
+fn prefetch(source: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(byte) = source.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every x86-64 has the instruction, and the address is that of a byte that is there.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (source, at);
+}
+
 /// Appends the views of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; `None`, and nothing appended, if
 /// one reaches beyond the page.
 ///
@@ -261,6 +277,7 @@ pub fn plain_views(
             return None;
         }
         let at = walk.next + LEN;
+        prefetch(page, at + AHEAD);
         #[expect(clippy::cast_possible_truncation, reason = "a page of at most 32 bits")]
         view_of.write(view(step, len, buffer, at as u32));
         walk.longest = walk.longest.max(len);
@@ -308,33 +325,104 @@ fn join_with(
 ) {
     assert!(out.is_empty(), "a buffer of its own");
     match (isa, longest) {
-        (_, 0..=16) => joined::<16>(before, rests, total, out),
+        // SAFETY: words are what every machine has.
+        (_, ..=16) => unsafe { joined::<16, [u64; 2]>(before, rests, total, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
         (Isa::Avx2 | Isa::Avx512, ..=32) => unsafe { x86::joined_32(before, rests, total, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         (Isa::Avx512, _) => unsafe { x86::joined_64(before, rests, total, out) },
-        (_, ..=32) => joined::<32>(before, rests, total, out),
-        _ => joined::<64>(before, rests, total, out),
+        // SAFETY: words are what every machine has.
+        _ => unsafe { joined::<32, [u64; 4]>(before, rests, total, out) },
     }
 }
 
-/// The scalar definition, with `N` bytes of the last value at hand: longer values are copied from where they were written.
+/// The first `N` bytes of a value, in registers.
+trait Hand<const N: usize>: Copy {
+    /// Takes bytes in hand.
+    ///
+    /// # Safety
+    /// The machine must have what the type is made of; so for all that follow.
+    unsafe fn of(bytes: &[u8; N]) -> Self;
+
+    /// Keeps the first `prefix` bytes, at most all, and takes the others from `window`.
+    unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self;
+
+    /// Writes all `N` bytes.
+    ///
+    /// # Safety
+    /// They must be writable.
+    unsafe fn write(self, to: *mut u8);
+}
+
+/// The lowest 0 to 8 bytes.
+const BYTES: [u64; 9] = {
+    let mut masks = [u64::MAX; 9];
+    let mut n = 0;
+    while n < 8 {
+        masks[n] = (1 << (8 * n)) - 1;
+        n += 1;
+    }
+    masks
+};
+
+/// The scalar definition.
+impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
+    #[inline(always)]
+    unsafe fn of(bytes: &[u8; N]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|i| u64::from_le_bytes(words[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
+        let (others, _) = window.as_chunks();
+        std::array::from_fn(|i| {
+            let kept = prefix.saturating_sub(8 * i).min(8);
+            let mask = BYTES[kept];
+            self[i] & mask | u64::from_le_bytes(others[i]) & !mask
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn write(self, to: *mut u8) {
+        // SAFETY: the caller vouches for `N` bytes, which is as many as `W` words have.
+        unsafe { to.cast::<[[u8; 8]; W]>().write_unaligned(self.map(u64::to_le_bytes)) };
+    }
+}
+
+/// The first `N` bytes of a value, behind its end zeros.
+fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
+    let mut padded = [0; N];
+    let n = value.len().min(N);
+    padded[..n].copy_from_slice(&value[..n]);
+    padded
+}
+
+/// Spells out values with the first `N` bytes of the last one at hand; longer ones are copied from where they were written.
+///
+/// # Safety
+/// The machine must have what `H` is made of.
 #[inline(always)]
-fn joined<const N: usize>(before: &[u8], rests: Rests<'_>, total: usize, out: &mut Vec<u8>) {
+unsafe fn joined<const N: usize, H: Hand<N>>(
+    before: &[u8],
+    rests: Rests<'_>,
+    total: usize,
+    out: &mut Vec<u8>,
+) {
     let Rests { prefixes, suffixes, source, mut start } = rests;
     // The value before the first lies in front, so that every prefix can be copied from `out` itself.
     let room = before.len() + total;
     out.reserve(room + N);
     out.extend_from_slice(before);
-    let mut last = [0; N];
-    let at_hand = before.len().min(N);
-    last[..at_hand].copy_from_slice(&before[..at_hand]);
-    let mut previous = before.len();
+    let target = out.as_mut_ptr();
+    // SAFETY: the caller vouches for the machine.
+    let mut last = unsafe { H::of(&padded(before)) };
+    let (mut previous, mut to) = (before.len(), before.len());
     for (prefix, suffix) in prefixes.iter().zip(suffixes) {
         let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
-        let (to, whole) = (out.len(), prefix + len);
+        let whole = prefix + len;
         assert!(
             prefix <= previous && whole <= room - to && len <= source.len() - start,
             "values that were counted"
@@ -342,51 +430,50 @@ fn joined<const N: usize>(before: &[u8], rests: Rests<'_>, total: usize, out: &m
         let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
         match window {
             Some(window) if whole <= N => {
-                keep_prefix(&mut last, prefix, window);
-                // SAFETY: `to + whole <= room`, and `N` bytes more are reserved; what is written behind `whole` is overwritten or never counted.
-                unsafe {
-                    out.as_mut_ptr().add(to).cast::<[u8; N]>().write_unaligned(last);
-                    out.set_len(to + whole);
-                }
+                // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
+                last = unsafe { last.keep(prefix, window) };
+                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written behind `whole` is overwritten or never counted.
+                unsafe { last.write(target.add(to)) };
             }
             _ => {
-                out.extend_from_within(to - previous..to - previous + prefix);
-                out.extend_from_slice(&source[start..start + len]);
-                let at_hand = whole.min(N);
-                last[..at_hand].copy_from_slice(&out[to..to + at_hand]);
+                // SAFETY: the value before lies in the `previous >= prefix` bytes that end at `to`, all written; `to + prefix <= room`, which is
+                // reserved. The two meet at most at `to`.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        target.add(to - previous),
+                        target.add(to),
+                        prefix,
+                    );
+                }
+                // SAFETY: `start + len <= source.len()` and `to + prefix + len <= room`, both asserted; `out` is borrowed mutably.
+                unsafe {
+                    let rest = source.as_ptr().add(start);
+                    std::ptr::copy_nonoverlapping(rest, target.add(to + prefix), len);
+                }
+                // SAFETY: the `whole` bytes from `to` were just written.
+                let written = unsafe { std::slice::from_raw_parts(target.add(to), whole) };
+                // SAFETY: the caller vouches for the machine.
+                last = unsafe { H::of(&padded(written)) };
             }
         }
         previous = whole;
+        to += whole;
         start += len;
     }
-}
-
-/// Keeps the first `prefix` bytes, at most all, and takes the others from `window`.
-#[inline(always)]
-fn keep_prefix<const N: usize>(value: &mut [u8; N], prefix: usize, window: &[u8; N]) {
-    const MASKS: [u8; 128] = {
-        let mut masks = [0; 128];
-        let mut i = 0;
-        while i < 64 {
-            masks[i] = u8::MAX;
-            i += 1;
-        }
-        masks
-    };
-    let (masks, _) = MASKS[64 - prefix..].as_chunks::<8>();
-    let (words, _) = value.as_chunks_mut::<8>();
-    let (others, _) = window.as_chunks::<8>();
-    for ((word, other), mask) in words.iter_mut().zip(others).zip(masks) {
-        let (kept, mask) = (u64::from_le_bytes(*word), u64::from_le_bytes(*mask));
-        *word = (kept & mask | u64::from_le_bytes(*other) & !mask).to_le_bytes();
-    }
+    // SAFETY: every byte up to `to` is written, and `to <= room`, which is reserved.
+    unsafe { out.set_len(to) };
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Rests;
+    use std::arch::x86_64::{
+        __m256i, __m512i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_storeu_si256,
+        _mm512_loadu_si512, _mm512_mask_loadu_epi8, _mm512_storeu_si512,
+    };
 
-    /// The scalar definition, compiled for AVX2.
+    use super::{Hand, Rests};
+
+    /// With AVX2.
     ///
     /// # Safety
     /// The machine must have AVX2.
@@ -397,21 +484,80 @@ mod x86 {
         total: usize,
         out: &mut Vec<u8>,
     ) {
-        super::joined::<32>(before, rests, total, out);
+        // SAFETY: the machine has AVX2.
+        unsafe { super::joined::<32, __m256i>(before, rests, total, out) };
     }
 
-    /// The scalar definition, compiled for AVX-512.
+    /// With AVX-512.
     ///
     /// # Safety
-    /// The machine must have AVX-512 F, BW and VL.
-    #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
+    /// The machine must have AVX-512 F and BW.
+    #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) unsafe fn joined_64(
         before: &[u8],
         rests: Rests<'_>,
         total: usize,
         out: &mut Vec<u8>,
     ) {
-        super::joined::<64>(before, rests, total, out);
+        // SAFETY: the machine has AVX-512 F and BW.
+        unsafe { super::joined::<64, __m512i>(before, rests, total, out) };
+    }
+
+    /// 32 bytes that are kept, and 32 that are not.
+    const MASKS: [u8; 64] = {
+        let mut masks = [0; 64];
+        let mut i = 0;
+        while i < 32 {
+            masks[i] = u8::MAX;
+            i += 1;
+        }
+        masks
+    };
+
+    impl Hand<32> for __m256i {
+        #[inline(always)]
+        unsafe fn of(bytes: &[u8; 32]) -> Self {
+            // SAFETY: 32 bytes are there; the caller vouches for the machine.
+            unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(self, prefix: usize, window: &[u8; 32]) -> Self {
+            let mask: &[u8] = &MASKS[32 - prefix..][..32];
+            // SAFETY: 32 bytes are there of both; the caller vouches for the machine.
+            unsafe {
+                let mask = _mm256_loadu_si256(mask.as_ptr().cast());
+                _mm256_blendv_epi8(_mm256_loadu_si256(window.as_ptr().cast()), self, mask)
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn write(self, to: *mut u8) {
+            // SAFETY: the caller vouches for 32 bytes and the machine.
+            unsafe { _mm256_storeu_si256(to.cast(), self) };
+        }
+    }
+
+    impl Hand<64> for __m512i {
+        #[inline(always)]
+        unsafe fn of(bytes: &[u8; 64]) -> Self {
+            // SAFETY: 64 bytes are there; the caller vouches for the machine.
+            unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(self, prefix: usize, window: &[u8; 64]) -> Self {
+            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+            let others = u64::MAX.checked_shl(prefix as u32).unwrap_or(0);
+            // SAFETY: 64 bytes are there; the caller vouches for the machine.
+            unsafe { _mm512_mask_loadu_epi8(self, others, window.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn write(self, to: *mut u8) {
+            // SAFETY: the caller vouches for 64 bytes and the machine.
+            unsafe { _mm512_storeu_si512(to.cast(), self) };
+        }
     }
 }
 

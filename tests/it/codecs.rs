@@ -27,6 +27,7 @@ fn lz4_literals(bytes: &[u8]) -> Vec<u8> {
     [&[u8::try_from(bytes.len() << 4).expect("at most 15")][..], bytes].concat()
 }
 
+#[cfg(feature = "lzo")]
 fn lzo_literals(bytes: &[u8]) -> Vec<u8> {
     [&[u8::try_from(bytes.len() + 17).expect("short")][..], bytes, &[0x11, 0, 0]].concat()
 }

@@ -496,6 +496,20 @@ fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
 /// Bytes that a wide copy may write beyond its value.
 const SLACK: usize = 64;
 
+/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far.
+fn make_room(values: &mut Vec<u8>, more: u64, seen: usize, slots: usize) -> Result<()> {
+    let more = usize::try_from(more).unwrap_or(usize::MAX);
+    if values.capacity() - values.len() >= more.saturating_add(SLACK) {
+        return Ok(());
+    }
+    let so_far = values.len().saturating_add(more);
+    let expected = so_far.saturating_mul(slots) / seen.max(1);
+    let wanted = expected.saturating_add(expected / 16).clamp(so_far, so_far.saturating_mul(64));
+    values
+        .try_reserve_exact((wanted - values.len()).saturating_add(SLACK))
+        .map_err(|e| Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}")))
+}
+
 /// Offsets into one buffer.
 #[derive(Default)]
 struct Offsets<O> {
@@ -514,22 +528,6 @@ impl<O: trusted::Offset> Offsets<O> {
         }
     }
 
-    /// Makes room for `more` bytes: where there is none, for as many as the slots that were announced will take if they are like those so far.
-    fn make_room(&mut self, more: u64) -> Result<()> {
-        let more = usize::try_from(more).unwrap_or(usize::MAX);
-        if self.values.capacity() - self.values.len() >= more.saturating_add(SLACK) {
-            return Ok(());
-        }
-        let so_far = self.values.len().saturating_add(more);
-        let seen = (self.offsets.len() - 1).max(1);
-        let expected = so_far.saturating_mul(self.slots) / seen;
-        let wanted =
-            expected.saturating_add(expected / 16).clamp(so_far, so_far.saturating_mul(64));
-        self.values.try_reserve_exact((wanted - self.values.len()).saturating_add(SLACK)).map_err(
-            |e| Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}")),
-        )
-    }
-
     fn append_spans(
         &mut self,
         source: &[u8],
@@ -540,7 +538,7 @@ impl<O: trusted::Offset> Offsets<O> {
         self.begin();
         let total = payload_len(spans, room.saturating_sub(self.values.len()))?;
         O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
-        self.make_room(total)?;
+        make_room(&mut self.values, total, self.offsets.len() - 1, self.slots)?;
         match (place, spans.first(), spans.last()) {
             (Place::EndToEnd, Some(first), Some(last)) => {
                 let stretch = first.start as usize..last.start as usize + last.len as usize;
@@ -605,7 +603,7 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
             return Err(no_room(u64::from(values.total), left));
         }
         O::append_ends(values.lengths, &mut self.offsets).ok_or_else(too_long)?;
-        self.make_room(u64::from(values.total))?;
+        make_room(&mut self.values, u64::from(values.total), self.offsets.len() - 1, self.slots)?;
         self.values.extend_from_slice(values.stretch());
         Ok(())
     }
@@ -650,6 +648,8 @@ pub(super) struct Views {
     side_index: Option<usize>,
     /// The page that the last block adopted, by address, and its index.
     adopted: Option<(usize, u32)>,
+    /// Slots that were announced.
+    slots: usize,
 }
 
 /// The longest value that lies in the view itself.
@@ -727,6 +727,7 @@ fn outside(lengths: impl Iterator<Item = u32>) -> u64 {
 impl Layout for Views {
     fn reserve(&mut self, slots: usize) {
         self.views.reserve_exact(slots);
+        self.slots = slots;
     }
 
     fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
@@ -802,6 +803,8 @@ impl Layout for Views {
                 }
                 let index = self.side()?;
                 let base = self.side_base(total as usize)?.wrapping_sub(start);
+                let seen = self.views.len() + lengths.len();
+                make_room(&mut self.side, u64::from(total), seen, self.slots)?;
                 self.side.extend_from_slice(values.stretch());
                 (index, base)
             }

@@ -3,6 +3,8 @@
 //! 4 and 8 streams are interleaved 16 bytes at a time by the unpack instructions that every x86-64 has; other widths, and other machines, go
 //! through the scalar definition, by blocks that stay in the cache.
 
+use std::mem::MaybeUninit;
+
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -10,7 +12,8 @@ mod x86;
 /// Values that a vector step makes of 16 bytes from each stream.
 const STEP: usize = 16;
 
-/// Appends values `first` to `first + n` of `K` bytes from `K` streams of `len` bytes each, laid end to end in `bytes`.
+/// Writes values `first` to `first + out.len()` of `K` bytes from `K` streams of `len` bytes each, laid end to end in `bytes`; every value of `out`
+/// is initialised then.
 ///
 /// # Panics
 /// If the streams are not whole, or the values not in them.
@@ -18,36 +21,30 @@ pub fn transpose<const K: usize>(
     bytes: &[u8],
     len: usize,
     first: usize,
-    n: usize,
-    out: &mut Vec<[u8; K]>,
+    out: &mut [MaybeUninit<[u8; K]>],
 ) {
+    let n = out.len();
     assert!(bytes.len() == len * K && first + n <= len, "values lie within the streams");
     let streams: [&[u8]; K] = std::array::from_fn(|k| &bytes[k * len + first..k * len + first + n]);
-    out.reserve(n);
     let whole = n / STEP * STEP;
-    let spare = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     let done = match K {
         #[cfg(target_arch = "x86_64")]
         4 => {
-            // SAFETY: each stream has `n >= whole` bytes, and there is room for `n` values of 4 bytes behind the length.
-            unsafe {
-                x86::interleave_4(std::array::from_fn(|k| streams[k].as_ptr()), whole, spare)
-            };
+            let streams = std::array::from_fn(|k| streams[k].as_ptr());
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4 bytes.
+            unsafe { x86::interleave_4(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
         #[cfg(target_arch = "x86_64")]
         8 => {
-            // SAFETY: each stream has `n >= whole` bytes, and there is room for `n` values of 8 bytes behind the length.
-            unsafe {
-                x86::interleave_8(std::array::from_fn(|k| streams[k].as_ptr()), whole, spare)
-            };
+            let streams = std::array::from_fn(|k| streams[k].as_ptr());
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8 bytes.
+            unsafe { x86::interleave_8(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
         _ => 0,
     };
-    // SAFETY: the interleave has written the first `done` values behind the length, for which `reserve` made room.
-    unsafe { out.set_len(out.len() + done) };
-    scalar::transpose(&streams, done, out);
+    scalar::transpose(&streams, done, &mut out[done..]);
 }
 
 /// As [`transpose`] for a width that is known only at run time, as bytes.
@@ -88,9 +85,11 @@ mod tests {
             (0..len).map(|i| std::array::from_fn(|k| (i * 7 + k * 13) as u8)).collect();
         let streams: Vec<u8> = (0..K).flat_map(|k| values.iter().map(move |v| v[k])).collect();
         for (first, n) in [(0, 0), (0, len), (3, 31), (5, 32), (7, 100), (149, 1)] {
-            let mut out = vec![[9; K]];
-            transpose::<K>(&streams, len, first, n, &mut out);
-            assert_eq!(out[1..], values[first..first + n]);
+            let mut out = vec![MaybeUninit::uninit(); n];
+            transpose::<K>(&streams, len, first, &mut out);
+            // SAFETY: every value is initialised.
+            let out: Vec<_> = out.into_iter().map(|v| unsafe { v.assume_init() }).collect();
+            assert_eq!(out, values[first..first + n]);
             let mut any = vec![9];
             transpose_any(&streams, K, len, first, n, &mut any);
             assert_eq!(any[1..], *values[first..first + n].as_flattened());

@@ -1,8 +1,15 @@
 //! The definition: byte `k` of value `i` is byte `i` of stream `k`.
 
-/// Appends the values from `from` on.
+use std::mem::MaybeUninit;
+
+/// Writes the values from `from` on: all of `out`.
 #[inline]
-pub(super) fn transpose<const K: usize>(streams: &[&[u8]; K], from: usize, out: &mut Vec<[u8; K]>) {
-    let n = streams.first().map_or(0, |stream| stream.len());
-    out.extend((from..n).map(|i| std::array::from_fn(|k| streams[k][i])));
+pub(super) fn transpose<const K: usize>(
+    streams: &[&[u8]; K],
+    from: usize,
+    out: &mut [MaybeUninit<[u8; K]>],
+) {
+    for (i, value) in (from..).zip(out) {
+        value.write(std::array::from_fn(|k| streams[k][i]));
+    }
 }
