@@ -357,7 +357,13 @@ impl Reader {
     }
 
     /// The threads for a plan: none but the caller's where there is little to do.
+    ///
+    /// One column of one row group is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
+    /// costs page faults.
     fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
+        if plan.leaves().len() * plan.ranges().len() < 2 {
+            return Ok(None);
+        }
         match &self.threads {
             Threads::Exactly(1) => Ok(None),
             Threads::Exactly(n) => Pool::new(*n).map(Some),
