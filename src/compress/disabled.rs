@@ -18,6 +18,19 @@ macro_rules! disabled {
                     match *self {}
                 }
             }
+
+            /// Cannot be made.
+            pub(in crate::compress) enum Encoder {}
+
+            impl Encoder {
+                pub(in crate::compress) fn new(_: i32) -> Result<Self> {
+                    Err(Error::feature_disabled($feature, concat!("the codec ", $name)))
+                }
+
+                pub(in crate::compress) fn compress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<()> {
+                    match *self {}
+                }
+            }
         }
     )*};
 }

@@ -2,7 +2,7 @@
 //! decoder.
 
 use super::{first_room, gzip};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub(super) struct Decoder(libdeflater::Decompressor);
 
@@ -23,5 +23,28 @@ impl Decoder {
             }
         }
         gzip::Decoder.decompress(input, len, out)
+    }
+}
+
+pub(super) struct Encoder(libdeflater::Compressor);
+
+impl Encoder {
+    pub(super) fn new(level: i32) -> Result<Self> {
+        let level = libdeflater::CompressionLvl::new(level)
+            .map_err(|_| Error::usage(format_args!("GZIP has no level {level}")))?;
+        Ok(Self(libdeflater::Compressor::new(level)))
+    }
+
+    /// Appends one member.
+    pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + self.0.gzip_compress_bound(input.len()), 0);
+        let target = out.get_mut(start..).unwrap_or_default();
+        let written = self
+            .0
+            .gzip_compress(input, target)
+            .map_err(|e| Error::usage(format_args!("GZIP refuses: {e}")))?;
+        out.truncate(start + written);
+        Ok(())
     }
 }

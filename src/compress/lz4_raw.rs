@@ -22,3 +22,22 @@ impl Decoder {
         Ok(())
     }
 }
+
+pub(super) struct Encoder;
+
+impl Encoder {
+    pub(super) fn new(_level: i32) -> Result<Self> {
+        Ok(Self)
+    }
+
+    /// Appends one block.
+    pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + lz4_flex::block::get_maximum_output_size(input.len()), 0);
+        let target = out.get_mut(start..).unwrap_or_default();
+        let written = lz4_flex::block::compress_into(input, target)
+            .map_err(|e| Error::usage(format_args!("LZ4_RAW refuses: {e}")))?;
+        out.truncate(start + written);
+        Ok(())
+    }
+}

@@ -36,3 +36,23 @@ impl Decoder {
         ))
     }
 }
+
+pub(super) struct Encoder;
+
+impl Encoder {
+    pub(super) fn new(_level: i32) -> Result<Self> {
+        Ok(Self)
+    }
+
+    /// Appends one section of Hadoop's framing: what parquet-java writes, and most readers of LZO know.
+    pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let refused =
+            |what: &dyn std::fmt::Display| Error::usage(format_args!("LZO refuses: {what}"));
+        let block = lzokay::compress::compress(input).map_err(|e| refused(&e))?;
+        let size = |n: usize| u32::try_from(n).map_err(|e| refused(&e));
+        out.extend(size(input.len())?.to_be_bytes());
+        out.extend(size(block.len())?.to_be_bytes());
+        out.extend(block);
+        Ok(())
+    }
+}

@@ -1,6 +1,6 @@
-//! Codecs: from the compressed body of a page to its bytes.
+//! Codecs: from the compressed body of a page to its bytes, and back.
 //!
-//! Spec: Compression.md. Used by `page::open`. One file for each codec; a codec whose cargo feature is off is `disabled`, here and nowhere else.
+//! Spec: Compression.md. Used by `page::open` and `page::seal`. One file for each codec; a codec whose cargo feature is off is `disabled`, here and nowhere else.
 //! Trap: the header of a page states the size that comes out, and may lie: memory is taken as data arrive, or within what the codec can
 //! expand to.
 
@@ -118,6 +118,135 @@ impl Decompressor {
             return Ok(());
         }
         Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
+    }
+}
+
+/// A codec to write with, and how hard it tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// None.
+    Uncompressed,
+    /// SNAPPY: fast, known to every reader.
+    Snappy,
+    /// GZIP, level 0 to 9 (12 with the feature `libdeflate`).
+    Gzip(i32),
+    /// BROTLI, level 0 to 11.
+    Brotli(i32),
+    /// ZSTD, level -7 to 22.
+    Zstd(i32),
+    /// LZ4_RAW: the fastest to read.
+    Lz4Raw,
+    /// LZO (feature `lzo`), which few readers know.
+    Lzo,
+}
+
+impl Compression {
+    /// The codec that the metadata name.
+    pub fn codec(self) -> CompressionCodec {
+        match self {
+            Self::Uncompressed => CompressionCodec::Uncompressed,
+            Self::Snappy => CompressionCodec::Snappy,
+            Self::Gzip(_) => CompressionCodec::Gzip,
+            Self::Brotli(_) => CompressionCodec::Brotli,
+            Self::Zstd(_) => CompressionCodec::Zstd,
+            Self::Lz4Raw => CompressionCodec::Lz4Raw,
+            Self::Lzo => CompressionCodec::Lzo,
+        }
+    }
+}
+
+impl std::str::FromStr for Compression {
+    type Err = Error;
+
+    /// `none`, `snappy`, `gzip`, `brotli`, `zstd`, `lz4_raw`, `lzo`; with a level: `zstd:3`.
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => (name, Some(level)),
+            None => (text, None),
+        };
+        let name = name.to_ascii_lowercase();
+        let level_in = |range: std::ops::RangeInclusive<i32>, default: i32| match level {
+            None => Ok(default),
+            Some(text) => {
+                let level = text.parse().ok().filter(|level| range.contains(level));
+                level.ok_or_else(|| {
+                    let (first, last) = (range.start(), range.end());
+                    Error::usage(format_args!(
+                        "{name} has levels {first} to {last}, not \"{text}\""
+                    ))
+                })
+            }
+        };
+        let without_level = |codec| match level {
+            None => Ok(codec),
+            Some(_) => Err(Error::usage(format_args!("{name} has no levels"))),
+        };
+        match &*name {
+            "none" | "uncompressed" => without_level(Self::Uncompressed),
+            "snappy" => without_level(Self::Snappy),
+            "gzip" => level_in(0..=GZIP_MOST, 6).map(Self::Gzip),
+            "brotli" => level_in(0..=11, 4).map(Self::Brotli),
+            "zstd" => level_in(-7..=22, 3).map(Self::Zstd),
+            "lz4_raw" | "lz4" => without_level(Self::Lz4Raw),
+            "lzo" => without_level(Self::Lzo),
+            _ => Err(Error::usage(format_args!(
+                "no codec \"{name}\"; there are none, snappy, gzip, brotli, zstd, lz4_raw and lzo"
+            ))),
+        }
+    }
+}
+
+/// The highest level of GZIP.
+const GZIP_MOST: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
+
+/// Compresses the pages of one codec; keeps its tables from page to page.
+pub struct Compressor(Encoder);
+
+enum Encoder {
+    Uncompressed,
+    Snappy(Box<snappy::Encoder>),
+    Gzip(gzip_fast::Encoder),
+    Lzo(lzo::Encoder),
+    Brotli(brotli::Encoder),
+    Zstd(zstd::Encoder),
+    Lz4Raw(lz4_raw::Encoder),
+}
+
+impl Compressor {
+    /// A compressor.
+    ///
+    /// # Errors
+    /// `FeatureDisabled` if this build lacks the codec, `Usage` if it has no such level.
+    pub fn new(compression: Compression) -> Result<Self> {
+        Ok(Self(match compression {
+            Compression::Uncompressed => Encoder::Uncompressed,
+            Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new(0)?)),
+            Compression::Gzip(level) => Encoder::Gzip(gzip_fast::Encoder::new(level)?),
+            Compression::Lzo => Encoder::Lzo(lzo::Encoder::new(0)?),
+            Compression::Brotli(level) => Encoder::Brotli(brotli::Encoder::new(level)?),
+            Compression::Zstd(level) => Encoder::Zstd(zstd::Encoder::new(level)?),
+            Compression::Lz4Raw => Encoder::Lz4Raw(lz4_raw::Encoder::new(0)?),
+        }))
+    }
+
+    /// Appends `input`, compressed.
+    ///
+    /// # Errors
+    /// `Usage` if the codec cannot take so many bytes.
+    pub fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.0 {
+            Encoder::Uncompressed => {
+                out.extend_from_slice(input);
+                Ok(())
+            }
+            Encoder::Snappy(codec) => codec.compress(input, out),
+            Encoder::Gzip(codec) => codec.compress(input, out),
+            Encoder::Lzo(codec) => codec.compress(input, out),
+            Encoder::Brotli(codec) => codec.compress(input, out),
+            Encoder::Zstd(codec) => codec.compress(input, out),
+            Encoder::Lz4Raw(codec) => codec.compress(input, out),
+        }
     }
 }
 

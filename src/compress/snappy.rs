@@ -32,3 +32,24 @@ impl Decoder {
         Ok(())
     }
 }
+
+pub(super) struct Encoder(snap::raw::Encoder);
+
+impl Encoder {
+    pub(super) fn new(_level: i32) -> Result<Self> {
+        Ok(Self(snap::raw::Encoder::new()))
+    }
+
+    /// Appends one block.
+    pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + snap::raw::max_compress_len(input.len()), 0);
+        let target = out.get_mut(start..).unwrap_or_default();
+        let written = self
+            .0
+            .compress(input, target)
+            .map_err(|e| Error::usage(format_args!("SNAPPY refuses: {e}")))?;
+        out.truncate(start + written);
+        Ok(())
+    }
+}

@@ -170,3 +170,39 @@ fn a_codec_that_nobody_knows_is_unsupported() {
     let error = Decompressor::new(CompressionCodec::Unknown(42)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported("compression codec"));
 }
+
+#[test]
+fn what_is_compressed_comes_back() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let noise: Vec<u8> = (0..100_000).map(|_| rng.u8(..)).collect();
+    let text = b"a page of values, a page of values, a page of numbers ".repeat(2000);
+    let mut names = vec![
+        "none", "snappy", "gzip", "gzip:1", "brotli", "brotli:0", "zstd", "zstd:-1", "zstd:19",
+        "lz4_raw",
+    ];
+    if cfg!(feature = "lzo") {
+        names.push("lzo");
+    }
+    for name in names {
+        let compression: Compression = name.parse().unwrap();
+        let mut compressor = Compressor::new(compression).unwrap();
+        let mut decompressor = Decompressor::new(compression.codec()).unwrap();
+        for input in [&[][..], b"x", &noise, &text] {
+            let mut out = b"before".to_vec();
+            compressor.compress(input, &mut out).unwrap();
+            let mut back = Vec::new();
+            decompressor.decompress(&out[6..], input.len(), &mut back).unwrap();
+            assert_eq!(back, input, "{name}, {} bytes", input.len());
+        }
+    }
+}
+
+#[test]
+fn codecs_are_named_with_their_levels() {
+    assert_eq!("zstd:7".parse::<Compression>().unwrap(), Compression::Zstd(7));
+    assert_eq!("NONE".parse::<Compression>().unwrap(), Compression::Uncompressed);
+    for wrong in ["zstd:23", "zstd:x", "snappy:1", "brotli:12", "deflate", ""] {
+        let error = wrong.parse::<Compression>().unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::Usage, "{wrong}");
+    }
+}

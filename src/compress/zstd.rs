@@ -1,6 +1,6 @@
 //! ZSTD: frames of RFC 8878, skippable ones among them.
 
-use zstd_safe::{DCtx, InBuffer, OutBuffer};
+use zstd_safe::{CCtx, CParameter, DCtx, InBuffer, OutBuffer};
 
 use super::first_room;
 use crate::error::{Error, Result, Spec};
@@ -66,4 +66,38 @@ fn broken(code: usize) -> Error {
         Spec::Compression("ZSTD"),
         format_args!("the frame is broken: {}", zstd_safe::get_error_name(code)),
     )
+}
+
+pub(super) struct Encoder {
+    context: CCtx<'static>,
+}
+
+impl Encoder {
+    pub(super) fn new(level: i32) -> Result<Self> {
+        let mut context = CCtx::try_create().ok_or_else(|| {
+            Error::limit(crate::error::LimitKind::Memory, "no memory for the tables of ZSTD")
+        })?;
+        context.set_parameter(CParameter::CompressionLevel(level)).map_err(refused)?;
+        Ok(Self { context })
+    }
+
+    /// Appends one frame, which states its size.
+    pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.reserve(zstd_safe::compress_bound(input.len()));
+        let start = out.len();
+        let mut target = OutBuffer::around_pos(out, start);
+        let mut source = InBuffer::around(input);
+        self.context.set_pledged_src_size(Some(input.len() as u64)).map_err(refused)?;
+        let end = zstd_safe::zstd_sys::ZSTD_EndDirective::ZSTD_e_end;
+        let left = self.context.compress_stream2(&mut target, &mut source, end).map_err(refused)?;
+        if left != 0 {
+            return Err(Error::usage("ZSTD wants more room than its bound"));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn refused(code: usize) -> Error {
+    Error::usage(format_args!("ZSTD refuses: {}", zstd_safe::get_error_name(code)))
 }
