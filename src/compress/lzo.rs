@@ -46,6 +46,10 @@ impl Encoder {
 
     /// Appends one section of Hadoop's framing: what parquet-java writes, and most readers of LZO know.
     pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        if input.is_empty() {
+            // No section: one of no bytes would have no block.
+            return Ok(());
+        }
         let refused =
             |what: &dyn std::fmt::Display| Error::usage(format_args!("LZO refuses: {what}"));
         let block = lzokay::compress::compress(input).map_err(|e| refused(&e))?;

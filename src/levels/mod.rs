@@ -1,4 +1,5 @@
-//! Definition and repetition levels: from the bytes of a page, through [`LevelBuffer`]s, to Arrow validity and offsets.
+//! Definition and repetition levels: from the bytes of a page, through [`LevelBuffer`]s, to Arrow validity and offsets; and back, as
+//! [`LeafLevels`].
 //!
 //! Spec: README.md, "Nested Encoding"; FORMAT.md of this project's notes, sections 4 and 8. Used by `read::leaf`, which decodes
 //! levels, and by `read::assemble`, which turns them into nested arrays.
@@ -6,10 +7,12 @@
 
 mod assemble;
 mod codec;
+mod leaf;
 mod validity;
 
 pub use assemble::{Lists, list_slots, validity};
 pub use codec::LevelDecoder;
+pub use leaf::LeafLevels;
 pub use validity::Validity;
 
 /// The levels of consecutive slots: one number where all are equal, a vector otherwise.

@@ -1,10 +1,12 @@
-//! Pages: from the header and the body on disk to levels and values that are cut apart and checked.
+//! Pages: from the header and the body on disk to levels and values that are cut apart and checked (`open`), and back (`seal`).
 //!
 //! Spec: README.md, "Data Pages"; `parquet.thrift`, PageHeader. Used by `read::chunk`. Version 1 and version 2 meet in `open` and nowhere
 //! later.
 //! Trap: version 2 names the length of the definition levels first but stores the repetition levels first, and compresses neither.
 
 mod open;
+mod seal;
 
 pub(crate) use open::count;
 pub use open::{DataPage, DictionaryPage, Opener, Page, PageContext};
+pub use seal::{PageParts, PageVersion, Sealed, Sealer};

@@ -59,6 +59,25 @@ impl Bitmap {
         self.clear_tail();
     }
 
+    /// Appends the bits `range` of another bitmap.
+    pub fn append_range(&mut self, other: &Self, range: std::ops::Range<usize>) {
+        self.reserve(range.len());
+        for at in range.clone().step_by(64) {
+            self.append_word(other.word_at(at), (range.end - at).min(64));
+        }
+    }
+
+    /// The bits as bytes, the first in the lowest; those beyond the length are 0.
+    pub fn to_bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(range.len().div_ceil(64) * 8);
+        for at in range.clone().step_by(64) {
+            let n = (range.end - at).min(64);
+            bytes.extend_from_slice(&(self.word_at(at) & (u64::MAX >> (64 - n))).to_le_bytes());
+        }
+        bytes.truncate(range.len().div_ceil(8));
+        bytes
+    }
+
     /// Appends the `n` lowest bits of `word`; `n` is at most 64.
     #[inline]
     pub fn append_word(&mut self, word: u64, n: usize) {

@@ -1,0 +1,127 @@
+//! The writer's policy: which encodings are tried for a column chunk, and which of them is taken.
+//!
+//! The one place of it. `write::leaf` measures a sample of the chunk with every candidate, compressed as it would be stored, and asks here. What
+//! counts is bytes, and by profile what they cost to read.
+
+use crate::format::{Encoding, Type};
+
+/// What a writer aims at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Profile {
+    /// Small files that every current engine reads fast.
+    #[default]
+    Balanced,
+    /// The smallest files, at the price of writing and reading time.
+    Small,
+    /// Files that are read fastest: smaller pages, light encodings and codecs.
+    FastRead,
+    /// Only what readers of 2015 know: PLAIN and dictionaries, version 1 pages, SNAPPY.
+    Compatible,
+}
+
+/// The encodings that are tried for values of a type, beside a dictionary.
+pub fn candidates(profile: Profile, physical: Type) -> &'static [Encoding] {
+    use Encoding::{
+        ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
+    };
+    match (profile, physical) {
+        (Profile::Compatible, _) | (_, Type::Int96) => &[Plain],
+        (_, Type::Boolean) => &[Plain, Rle],
+        (Profile::Small, Type::Int32 | Type::Int64) => &[Plain, DeltaBinaryPacked, ByteStreamSplit],
+        (_, Type::Int32 | Type::Int64) => &[Plain, DeltaBinaryPacked],
+        (_, Type::Float | Type::Double) => &[Plain, ByteStreamSplit],
+        (Profile::FastRead, Type::ByteArray) => &[Plain, DeltaLengthByteArray],
+        (_, Type::ByteArray) => &[Plain, DeltaLengthByteArray, DeltaByteArray],
+        (Profile::FastRead, Type::FixedLenByteArray) => &[Plain],
+        (_, Type::FixedLenByteArray) => &[Plain, ByteStreamSplit, DeltaByteArray],
+        _ => &[Plain],
+    }
+}
+
+/// Whether the format has this encoding for values of a type. Dictionaries aside.
+pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
+    use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+    match encoding {
+        Encoding::Plain => true,
+        Encoding::Rle => physical == Boolean,
+        Encoding::DeltaBinaryPacked => matches!(physical, Int32 | Int64),
+        Encoding::DeltaLengthByteArray => physical == ByteArray,
+        Encoding::DeltaByteArray => matches!(physical, ByteArray | FixedLenByteArray),
+        Encoding::ByteStreamSplit => {
+            matches!(physical, Int32 | Int64 | Float | Double | FixedLenByteArray)
+        }
+        Encoding::Alp => matches!(physical, Float | Double),
+        _ => false,
+    }
+}
+
+/// An encoding, and the bytes that the chunk is likely to take with it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The encoding; RLE_DICTIONARY stands for a dictionary.
+    pub encoding: Encoding,
+    /// Bytes, compressed, of the whole chunk.
+    pub bytes: f64,
+}
+
+/// The best of some estimates; PLAIN if there are none.
+pub fn choose(profile: Profile, estimates: &[Estimate]) -> Encoding {
+    let cost = |estimate: &Estimate| estimate.bytes * (1.0 + burden(profile, estimate.encoding));
+    let best = estimates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    best.map_or(Encoding::Plain, |best| best.encoding)
+}
+
+/// What an encoding costs to read, as a part of its size.
+fn burden(profile: Profile, encoding: Encoding) -> f64 {
+    let (light, heavy) = match profile {
+        Profile::Small => (0.0, 0.01),
+        Profile::Balanced | Profile::Compatible => (0.01, 0.06),
+        Profile::FastRead => (0.05, 0.4),
+    };
+    match encoding {
+        Encoding::RleDictionary => 0.0,
+        Encoding::Plain | Encoding::ByteStreamSplit | Encoding::DeltaLengthByteArray => light,
+        _ => heavy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_candidate_is_legal() {
+        for physical in [
+            Type::Boolean,
+            Type::Int32,
+            Type::Int64,
+            Type::Int96,
+            Type::Float,
+            Type::Double,
+            Type::ByteArray,
+            Type::FixedLenByteArray,
+        ] {
+            for profile in [
+                Profile::Balanced,
+                Profile::Small,
+                Profile::FastRead,
+                Profile::Compatible,
+            ] {
+                for &encoding in candidates(profile, physical) {
+                    assert!(is_legal(encoding, physical), "{encoding} of {physical}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_little_smaller_does_not_pay_for_slow_reading() {
+        let estimates = [
+            Estimate { encoding: Encoding::Plain, bytes: 1000.0 },
+            Estimate { encoding: Encoding::DeltaByteArray, bytes: 970.0 },
+        ];
+        assert_eq!(choose(Profile::FastRead, &estimates), Encoding::Plain);
+        assert_eq!(choose(Profile::Small, &estimates), Encoding::DeltaByteArray);
+        assert_eq!(choose(Profile::Small, &[]), Encoding::Plain);
+    }
+}

@@ -1,0 +1,273 @@
+//! [`LeafLevels`]: the levels of a leaf on their way into a file.
+
+use std::ops::Range;
+
+use super::LevelBuffer;
+use crate::encoding::rle::{self, BitWidth};
+use crate::simd::bitmap::Bitmap;
+
+/// The levels of a leaf in one row group.
+#[derive(Debug)]
+pub struct LeafLevels {
+    max_def: u16,
+    max_rep: u16,
+    len: usize,
+    def: Def,
+    rep: LevelBuffer,
+}
+
+/// Definition levels.
+#[derive(Debug)]
+enum Def {
+    /// Of any leaf.
+    Levels(LevelBuffer),
+    /// Of a leaf whose highest level is 1, once there is a null: a validity bitmap says all.
+    Bits(Bitmap),
+}
+
+impl LeafLevels {
+    /// No levels yet, of a leaf with these highest ones.
+    pub fn new(max_def: u16, max_rep: u16) -> Self {
+        let (def, rep) = (Def::Levels(LevelBuffer::default()), LevelBuffer::default());
+        Self { max_def, max_rep, len: 0, def, rep }
+    }
+
+    /// Entries so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The highest definition level.
+    pub fn max_def(&self) -> u16 {
+        self.max_def
+    }
+
+    /// The highest repetition level.
+    pub fn max_rep(&self) -> u16 {
+        self.max_rep
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes_held(&self) -> usize {
+        let def = match &self.def {
+            Def::Levels(levels) => levels.mixed().map_or(0, <[u16]>::len) * 2,
+            Def::Bits(bits) => bits.len() / 8,
+        };
+        def + self.rep.mixed().map_or(0, <[u16]>::len) * 2
+    }
+
+    /// Appends `n` rows whose entries all have one definition level, and begin a row each.
+    pub fn push_run(&mut self, def: u16, n: usize) {
+        match &mut self.def {
+            Def::Levels(levels) => levels.push_run(def, n),
+            Def::Bits(bits) => bits.append_run(def == 1, n),
+        }
+        self.rep.push_run(0, n);
+        self.len += n;
+    }
+
+    /// Appends rows of a leaf outside lists, one bit each: the highest definition level where it is set, one less where it is not.
+    pub fn push_validity(&mut self, bytes: &[u8], offset: usize, n: usize) {
+        if self.max_def == 1 {
+            if let Def::Levels(levels) = &self.def {
+                let mut bits = Bitmap::default();
+                match levels.mixed() {
+                    None => bits.append_run(levels.uniform() == Some(1), self.len),
+                    Some(levels) => levels.iter().for_each(|l| bits.append_run(*l == 1, 1)),
+                }
+                self.def = Def::Bits(bits);
+            }
+            if let Def::Bits(bits) = &mut self.def {
+                bits.append_bits(bytes, offset, n);
+            }
+            self.rep.push_run(0, n);
+            self.len += n;
+            return;
+        }
+        let null = self.max_def.saturating_sub(1);
+        let levels: Vec<u16> = (offset..offset + n)
+            .map(|i| {
+                null + u16::from(bytes.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 != 0))
+            })
+            .collect();
+        let mut def = LevelBuffer::default();
+        def.push_slice(&levels);
+        let mut rep = LevelBuffer::default();
+        rep.push_run(0, n);
+        self.push(&def, &rep);
+    }
+
+    /// Appends entries.
+    pub fn push(&mut self, def: &LevelBuffer, rep: &LevelBuffer) {
+        let n = def.len();
+        match &mut self.def {
+            Def::Levels(levels) => levels.push_range(def, 0, n),
+            Def::Bits(bits) => match def.mixed() {
+                None => bits.append_run(def.uniform() == Some(1), n),
+                Some(levels) => levels.iter().for_each(|level| bits.append_run(*level == 1, 1)),
+            },
+        }
+        self.rep.push_range(rep, 0, n);
+        self.len += n;
+    }
+
+    /// Entries of `range` that hold a value.
+    pub fn values(&self, range: Range<usize>) -> usize {
+        match &self.def {
+            Def::Bits(bits) => bits.count_ones(range),
+            Def::Levels(levels) => match levels.mixed() {
+                None if levels.uniform().unwrap_or_default() == self.max_def => range.len(),
+                None => 0,
+                Some(levels) => {
+                    let levels = levels.get(range).unwrap_or_default();
+                    levels.iter().filter(|level| **level == self.max_def).count()
+                }
+            },
+        }
+    }
+
+    /// Where the rows begin that `rows` names, in ascending order; the number of rows is the end.
+    pub fn entries_of_rows(&self, rows: &[usize]) -> Vec<usize> {
+        let Some(levels) = self.rep.mixed() else {
+            return rows.to_vec();
+        };
+        let mut entries = Vec::with_capacity(rows.len());
+        let (mut row, mut wanted) = (0, rows.iter().copied().peekable());
+        for (i, &level) in levels.iter().enumerate() {
+            if level == 0 {
+                while wanted.next_if_eq(&row).is_some() {
+                    entries.push(i);
+                }
+                row += 1;
+            }
+        }
+        entries.extend(wanted.map(|_| levels.len()));
+        entries
+    }
+
+    /// Appends the definition levels of `range`, without a length; says whether there are any.
+    pub fn encode_def(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
+        if self.max_def == 0 {
+            return false;
+        }
+        let width = BitWidth::for_max(u32::from(self.max_def));
+        match &self.def {
+            Def::Bits(bits) => {
+                let n = range.len();
+                rle::encode_bits_into(&bits.to_bytes(range), 0, n, out);
+            }
+            Def::Levels(levels) => encode(levels, range, width, out),
+        }
+        true
+    }
+
+    /// Appends the repetition levels of `range`, without a length; says whether there are any.
+    pub fn encode_rep(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
+        if self.max_rep == 0 {
+            return false;
+        }
+        encode(&self.rep, range, BitWidth::for_max(u32::from(self.max_rep)), out);
+        true
+    }
+
+    /// How often each definition level occurs in `range`.
+    pub fn def_histogram(&self, range: Range<usize>) -> Vec<i64> {
+        match &self.def {
+            Def::Levels(levels) => histogram(levels, range, self.max_def),
+            Def::Bits(bits) => {
+                let (n, ones) = (range.len(), bits.count_ones(range));
+                vec![count(n - ones), count(ones)]
+            }
+        }
+    }
+
+    /// How often each repetition level occurs in `range`.
+    pub fn rep_histogram(&self, range: Range<usize>) -> Vec<i64> {
+        histogram(&self.rep, range, self.max_rep)
+    }
+}
+
+fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut Vec<u8>) {
+    match levels.mixed() {
+        None => {
+            let level = u32::from(levels.uniform().unwrap_or_default());
+            rle::encode_run_into(level, range.len(), width, out);
+        }
+        Some(levels) => {
+            rle::encode_levels_into(levels.get(range).unwrap_or_default(), width, out);
+        }
+    }
+}
+
+fn histogram(levels: &LevelBuffer, range: Range<usize>, max: u16) -> Vec<i64> {
+    let mut counts = vec![0; usize::from(max) + 1];
+    let mut add = |level: u16, n: usize| {
+        if let Some(slot) = counts.get_mut(usize::from(level)) {
+            *slot += count(n);
+        }
+    };
+    match levels.mixed() {
+        None => add(levels.uniform().unwrap_or_default(), range.len()),
+        Some(levels) => {
+            levels.get(range).unwrap_or_default().iter().for_each(|level| add(*level, 1));
+        }
+    }
+    counts
+}
+
+/// A count as the format has it.
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_and_levels_say_the_same() {
+        let seed = 4;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut bits = LeafLevels::new(1, 0);
+        let mut plain = LevelBuffer::default();
+        for _ in 0..50 {
+            let n = rng.usize(0..200);
+            if rng.bool() {
+                let level = rng.u16(0..2);
+                bits.push_run(level, n);
+                plain.push_run(level, n);
+            } else {
+                let bytes: Vec<u8> = (0..n.div_ceil(8) + 1).map(|_| rng.u8(..)).collect();
+                bits.push_validity(&bytes, 3, n);
+                for i in 3..3 + n {
+                    plain.push_slice(&[u16::from(bytes[i / 8] >> (i % 8) & 1)]);
+                }
+            }
+        }
+        assert_eq!(bits.len(), plain.len());
+        let len = plain.len();
+        for range in [0..len, 3..len / 2, len / 2..len, 5..5] {
+            let expected = histogram(&plain, range.clone(), 1);
+            assert_eq!(bits.def_histogram(range.clone()), expected, "seed {seed}");
+            assert_eq!(bits.values(range.clone()) as i64, expected[1]);
+            assert_eq!(bits.rep_histogram(range.clone()), [range.len() as i64]);
+        }
+    }
+
+    #[test]
+    fn rows_begin_at_repetition_level_0() {
+        let mut levels = LeafLevels::new(2, 1);
+        let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
+        def.push_slice(&[2, 2, 0, 2, 2, 2]);
+        rep.push_slice(&[0, 1, 0, 0, 1, 1]);
+        levels.push(&def, &rep);
+        assert_eq!(levels.entries_of_rows(&[0, 1, 2, 3]), [0, 2, 3, 6]);
+        assert_eq!(levels.entries_of_rows(&[2, 3]), [3, 6]);
+        assert_eq!(levels.values(0..3), 2);
+    }
+}

@@ -1,0 +1,233 @@
+//! Seals a page: levels and values are put together, compressed, given a checksum and a header, and appended to the chunk.
+//!
+//! The inverse of `open`; the layouts of both versions stand there.
+
+use std::ops::Range;
+
+use crate::compress::{Compression, Compressor};
+use crate::error::{Error, LimitKind, Result};
+use crate::format::{
+    DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
+};
+use crate::levels::LeafLevels;
+use crate::thrift::Write;
+
+/// Which layout data pages have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PageVersion {
+    /// Everything is compressed together; every reader knows it.
+    #[default]
+    V1,
+    /// Levels are not compressed, and values only where it helps.
+    V2,
+}
+
+/// The levels and values of a data page.
+#[derive(Debug)]
+pub struct PageParts<'a> {
+    /// Entries without a value.
+    pub nulls: usize,
+    /// Rows that begin in the page.
+    pub rows: usize,
+    /// The levels of the chunk.
+    pub levels: &'a LeafLevels,
+    /// The entries of the page among them.
+    pub entries: Range<usize>,
+    /// Encoding of the values.
+    pub encoding: Encoding,
+    /// The values, encoded.
+    pub values: &'a [u8],
+}
+
+/// What a page takes in its chunk, header included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealed {
+    /// Where it begins in the chunk.
+    pub offset: usize,
+    /// Bytes as stored.
+    pub stored: usize,
+    /// Bytes before compression.
+    pub raw: usize,
+}
+
+/// Seals the pages of a column chunk; keeps its tables and buffers from chunk to chunk.
+pub struct Sealer {
+    compression: Compression,
+    compressor: Compressor,
+    version: PageVersion,
+    checksums: bool,
+    /// What is to be compressed.
+    body: Vec<u8>,
+    /// What has been.
+    compressed: Vec<u8>,
+}
+
+/// A page that shrinks by less than this part of its size is stored as it is, where the format allows: reading it compressed costs more.
+const WORTH: usize = 32;
+
+impl Sealer {
+    /// A sealer.
+    ///
+    /// # Errors
+    /// As [`Compressor::new`].
+    pub fn new(compression: Compression, version: PageVersion, checksums: bool) -> Result<Self> {
+        let compressor = Compressor::new(compression)?;
+        let (body, compressed) = (Vec::new(), Vec::new());
+        Ok(Self { compression, compressor, version, checksums, body, compressed })
+    }
+
+    /// Bytes that `input` takes when compressed.
+    ///
+    /// # Errors
+    /// As [`Compressor::compress`].
+    pub fn compressed_len(&mut self, input: &[u8]) -> Result<usize> {
+        self.compressed.clear();
+        self.compressor.compress(input, &mut self.compressed)?;
+        Ok(self.compressed.len())
+    }
+
+    /// Appends a dictionary page: `n` PLAIN values.
+    ///
+    /// # Errors
+    /// `Limit` if the page is larger than the format can say.
+    pub fn dictionary(
+        &mut self,
+        n: usize,
+        values: &[u8],
+        sorted: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
+        self.compressed.clear();
+        self.compressor.compress(values, &mut self.compressed)?;
+        let header = PageHeader {
+            r#type: PageType::DictionaryPage,
+            dictionary_page_header: Some(DictionaryPageHeader {
+                num_values: size(n)?,
+                encoding: Encoding::Plain,
+                is_sorted: Some(sorted),
+                ..DictionaryPageHeader::default()
+            }),
+            ..PageHeader::default()
+        };
+        append(header, self.checksums, values.len(), &[&self.compressed], out)
+    }
+
+    /// Appends a data page.
+    ///
+    /// # Errors
+    /// `Limit` if the page is larger than the format can say.
+    pub fn data(&mut self, page: &PageParts<'_>, out: &mut Vec<u8>) -> Result<Sealed> {
+        match self.version {
+            PageVersion::V1 => self.v1(page, out),
+            PageVersion::V2 => self.v2(page, out),
+        }
+    }
+
+    fn v1(&mut self, page: &PageParts<'_>, out: &mut Vec<u8>) -> Result<Sealed> {
+        self.body.clear();
+        with_length(&mut self.body, |out| page.levels.encode_rep(page.entries.clone(), out))?;
+        with_length(&mut self.body, |out| page.levels.encode_def(page.entries.clone(), out))?;
+        self.body.extend_from_slice(page.values);
+        let header = PageHeader {
+            r#type: PageType::DataPage,
+            data_page_header: Some(DataPageHeader {
+                num_values: size(page.entries.len())?,
+                encoding: page.encoding,
+                definition_level_encoding: Encoding::Rle,
+                repetition_level_encoding: Encoding::Rle,
+                ..DataPageHeader::default()
+            }),
+            ..PageHeader::default()
+        };
+        let raw = self.body.len();
+        if self.compression == Compression::Uncompressed {
+            return append(header, self.checksums, raw, &[&self.body], out);
+        }
+        self.compressed.clear();
+        self.compressor.compress(&self.body, &mut self.compressed)?;
+        append(header, self.checksums, raw, &[&self.compressed], out)
+    }
+
+    fn v2(&mut self, page: &PageParts<'_>, out: &mut Vec<u8>) -> Result<Sealed> {
+        self.body.clear();
+        page.levels.encode_rep(page.entries.clone(), &mut self.body);
+        let rep_len = self.body.len();
+        page.levels.encode_def(page.entries.clone(), &mut self.body);
+        let def_len = self.body.len() - rep_len;
+        self.compressed.clear();
+        if self.compression != Compression::Uncompressed && !page.values.is_empty() {
+            self.compressor.compress(page.values, &mut self.compressed)?;
+        }
+        let shrinks = self.compressed.len() + page.values.len() / WORTH < page.values.len();
+        let is_compressed = shrinks && self.compression != Compression::Uncompressed;
+        let values = if is_compressed { &self.compressed[..] } else { page.values };
+        let header = PageHeader {
+            r#type: PageType::DataPageV2,
+            data_page_header_v2: Some(DataPageHeaderV2 {
+                num_values: size(page.entries.len())?,
+                num_nulls: size(page.nulls)?,
+                num_rows: size(page.rows)?,
+                encoding: page.encoding,
+                definition_levels_byte_length: size(def_len)?,
+                repetition_levels_byte_length: size(rep_len)?,
+                is_compressed: Some(is_compressed),
+                ..DataPageHeaderV2::default()
+            }),
+            ..PageHeader::default()
+        };
+        append(
+            header,
+            self.checksums,
+            self.body.len() + page.values.len(),
+            &[&self.body, values],
+            out,
+        )
+    }
+}
+
+/// Appends levels behind their length; nothing if there are none.
+fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> bool) -> Result<()> {
+    let start = out.len();
+    out.extend([0; 4]);
+    if !put(out) {
+        out.truncate(start);
+        return Ok(());
+    }
+    let len = u32::try_from(out.len() - start - 4).map_err(|_| too_large())?;
+    if let Some(prefix) = out.get_mut(start..start + 4) {
+        prefix.copy_from_slice(&len.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// Appends header and body.
+fn append(
+    mut header: PageHeader,
+    checksums: bool,
+    raw: usize,
+    body: &[&[u8]],
+    out: &mut Vec<u8>,
+) -> Result<Sealed> {
+    let offset = out.len();
+    let stored = body.iter().map(|part| part.len()).sum();
+    header.uncompressed_page_size = size(raw)?;
+    header.compressed_page_size = size(stored)?;
+    if checksums {
+        let mut crc = crc32fast::Hasher::new();
+        body.iter().for_each(|part| crc.update(part));
+        header.crc = Some(crc.finalize().cast_signed());
+    }
+    header.write(out);
+    let header_len = out.len() - offset;
+    body.iter().for_each(|part| out.extend_from_slice(part));
+    Ok(Sealed { offset, stored: stored + header_len, raw: raw + header_len })
+}
+
+fn size(n: usize) -> Result<i32> {
+    i32::try_from(n).map_err(|_| too_large())
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::limit(LimitKind::Page, "a page takes more than 2 GiB; write fewer rows per page")
+}

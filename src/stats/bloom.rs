@@ -1,0 +1,210 @@
+//! Split block bloom filters.
+//!
+//! Spec: BloomFilter.md. A block is 256 bits, eight words; a value sets one bit of each word of one block.
+
+use twox_hash::XxHash64;
+
+use crate::bytes::Cursor;
+use crate::error::{Error, Result, Spec};
+use crate::format::{
+    BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader,
+};
+use crate::thrift::{Read, Reader, Write};
+
+/// The constants that spread a hash over the words of its block.
+const SALT: [u32; 8] = [
+    0x47b6_137b,
+    0x4497_4d91,
+    0x8824_ad5b,
+    0xa2b7_289d,
+    0x7054_95c7,
+    0x2df1_424b,
+    0x9efc_4947,
+    0x5c6b_fb31,
+];
+
+/// Bytes of a block.
+const BLOCK: usize = 32;
+
+/// The most blocks of a filter that is made: 128 MiB, as other writers have it.
+const MOST_BLOCKS: usize = 1 << 22;
+
+/// The hash of a value as PLAIN has it, without a length.
+pub fn hash(value: &[u8]) -> u64 {
+    XxHash64::oneshot(0, value)
+}
+
+/// A filter: says that a value is certainly absent, or that it may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bloom {
+    blocks: Vec<[u32; 8]>,
+}
+
+impl Bloom {
+    /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for present. The number of blocks is a power of two,
+    /// so that it can be folded.
+    pub fn new(distinct: u64, fpp: f64) -> Self {
+        let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MOST_BLOCKS);
+        Self { blocks: vec![[0; 8]; blocks] }
+    }
+
+    /// Bytes of the bits.
+    pub fn len(&self) -> usize {
+        self.blocks.len() * BLOCK
+    }
+
+    /// Whether there is no block, which cannot be.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Adds a value, as PLAIN has it without a length.
+    pub fn insert(&mut self, value: &[u8]) {
+        self.insert_hash(hash(value));
+    }
+
+    /// Adds a value by its hash.
+    pub fn insert_hash(&mut self, hash: u64) {
+        let at = self.block_of(hash);
+        if let Some(block) = self.blocks.get_mut(at) {
+            for (word, mask) in block.iter_mut().zip(mask(hash)) {
+                *word |= mask;
+            }
+        }
+    }
+
+    /// Whether a value may be there.
+    pub fn might_contain(&self, value: &[u8]) -> bool {
+        self.might_contain_hash(hash(value))
+    }
+
+    /// As [`Bloom::might_contain`], by the hash.
+    pub fn might_contain_hash(&self, hash: u64) -> bool {
+        let block = self.blocks.get(self.block_of(hash));
+        block.is_some_and(|block| block.iter().zip(mask(hash)).all(|(word, mask)| word & mask != 0))
+    }
+
+    /// Halves the filter while it is larger than `distinct` values need.
+    #[must_use]
+    pub fn folded(mut self, distinct: u64, fpp: f64) -> Self {
+        let needed = blocks_for(distinct, fpp);
+        while self.blocks.len() > 1
+            && self.blocks.len().is_multiple_of(2)
+            && self.blocks.len() / 2 >= needed
+        {
+            // The block of a hash is the high bits of it times the number: half as many blocks put neighbours together.
+            let (pairs, _) = self.blocks.as_chunks::<2>();
+            let fold = |[a, b]: &[[u32; 8]; 2]| std::array::from_fn(|i| a[i] | b[i]);
+            self.blocks = pairs.iter().map(fold).collect();
+        }
+        self
+    }
+
+    /// Appends the header and the bits.
+    ///
+    /// # Errors
+    /// `Usage` if they are more than 2 GiB.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        let header = BloomFilterHeader {
+            num_bytes: i32::try_from(self.len())
+                .map_err(|_| Error::usage("a bloom filter of more than 2 GiB"))?,
+            algorithm: BloomFilterAlgorithm::Block,
+            hash: BloomFilterHash::XxHash,
+            compression: BloomFilterCompression::Uncompressed,
+            ..BloomFilterHeader::default()
+        };
+        header.write(out);
+        for block in &self.blocks {
+            block.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        }
+        Ok(())
+    }
+
+    /// Reads a filter, header included; `None` if its algorithm, hash or compression is one that nobody knows, so that it says nothing.
+    ///
+    /// # Errors
+    /// `Malformed` if the header is broken, or the bits are not there.
+    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
+        let spec = Spec::BloomFilter;
+        let mut reader = Reader::new(bytes);
+        let header = BloomFilterHeader::read(&mut reader)?;
+        if header.algorithm != BloomFilterAlgorithm::Block
+            || header.hash != BloomFilterHash::XxHash
+            || header.compression != BloomFilterCompression::Uncompressed
+        {
+            return Ok(None);
+        }
+        let len = usize::try_from(header.num_bytes).ok().filter(|n| *n > 0 && n.is_multiple_of(BLOCK));
+        let Some(len) = len else {
+            return Err(Error::mismatch(
+                spec,
+                "bytes of the bloom filter",
+                "a multiple of 32",
+                header.num_bytes,
+            ));
+        };
+        let mut cursor = Cursor::new(reader.rest(), spec);
+        let (blocks, _) = cursor.take(len)?.as_chunks::<BLOCK>();
+        let words = |block: &[u8; BLOCK]| {
+            let (words, _) = block.as_chunks::<4>();
+            std::array::from_fn(|i| u32::from_le_bytes(words[i]))
+        };
+        Ok(Some(Self { blocks: blocks.iter().map(words).collect() }))
+    }
+
+    fn block_of(&self, hash: u64) -> usize {
+        // Below 2^32 times below 2^32, and the quotient below the number of blocks.
+        usize::try_from(((hash >> 32) * self.blocks.len() as u64) >> 32).unwrap_or(0)
+    }
+}
+
+/// The bit of each word that a hash sets.
+fn mask(hash: u64) -> [u32; 8] {
+    #[expect(clippy::cast_possible_truncation, reason = "the low half of the hash, by definition")]
+    let low = hash as u32;
+    SALT.map(|salt| 1 << (low.wrapping_mul(salt) >> 27))
+}
+
+/// Blocks that a filter of `distinct` values needs.
+fn blocks_for(distinct: u64, fpp: f64) -> usize {
+    let bits = -8.0 * distinct.max(1) as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln();
+    // The formula is for bits that are set anywhere; in blocks some are fuller than others. 10 % more make up for it.
+    let blocks = (bits * 1.1 / (BLOCK as f64 * 8.0)).ceil().clamp(1.0, MOST_BLOCKS as f64);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 2^22"
+    )]
+    let blocks = blocks as usize;
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_of_the_specification() {
+        // XXH64 with seed 0 of the empty string.
+        assert_eq!(hash(b""), 0xEF46_DB37_51D8_E999);
+    }
+
+    #[test]
+    fn members_are_found_and_others_seldom() {
+        for (n, fpp) in [(1u64, 0.01), (1000, 0.1), (50_000, 0.01), (20_000, 0.001)] {
+            let mut bloom = Bloom::new(n * 16, fpp);
+            (0..n).for_each(|i| bloom.insert(&i.to_le_bytes()));
+            let folded = bloom.clone().folded(n, fpp);
+            assert!(folded.len() <= bloom.len());
+            assert!((0..n).all(|i| folded.might_contain(&i.to_le_bytes())), "{n}");
+            let tries = 200_000u64;
+            let wrong =
+                (n..n + tries).filter(|i| folded.might_contain(&i.to_le_bytes())).count();
+            assert!(wrong as f64 <= tries as f64 * fpp * 2.0 + 10.0, "{n} {fpp}: {wrong}");
+            let mut bytes = Vec::new();
+            folded.write(&mut bytes).unwrap();
+            assert_eq!(Bloom::parse(&bytes).unwrap().unwrap(), folded);
+            assert!(Bloom::parse(&bytes[..bytes.len() - 1]).is_err());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Bounds as they are stored: cut where they are long, and true all the same.
+//!
+//! Spec: `parquet.thrift`, Statistics; FORMAT notes, section 9.
+
+use crate::format::LogicalType;
+use crate::schema::{Leaf, Physical};
+
+/// A bound as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// PLAIN, without a length.
+    pub bytes: Vec<u8>,
+    /// Whether a value is equal to it.
+    pub exact: bool,
+}
+
+/// How a bound may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// At a character boundary, so that it stays text.
+    Text,
+    /// Anywhere.
+    Bytes,
+    /// Not at all: a part of it would be no value of the type.
+    Never,
+}
+
+impl Cut {
+    /// How bounds of a leaf may be cut.
+    pub fn of(leaf: &Leaf) -> Self {
+        match (&leaf.logical, leaf.physical) {
+            (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => Self::Text,
+            (None | Some(LogicalType::Bson), Physical::ByteArray) => Self::Bytes,
+            _ => Self::Never,
+        }
+    }
+}
+
+/// A lower bound of at most `most` bytes, if the value may be cut.
+pub fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
+    match cut_to(value, cut, most) {
+        Some(bytes) => Bound { bytes: bytes.to_vec(), exact: false },
+        None => Bound { bytes: value.to_vec(), exact: true },
+    }
+}
+
+/// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made greater.
+pub fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
+    let greater = cut_to(value, cut, most).and_then(|bytes| match cut {
+        Cut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
+        _ => next_bytes(bytes),
+    });
+    match greater {
+        Some(bytes) => Bound { bytes, exact: false },
+        None => Bound { bytes: value.to_vec(), exact: true },
+    }
+}
+
+/// The front of a value that is too long.
+fn cut_to(value: &[u8], cut: Cut, most: usize) -> Option<&[u8]> {
+    if value.len() <= most || cut == Cut::Never {
+        return None;
+    }
+    let front = value.get(..most)?;
+    if cut == Cut::Bytes {
+        return Some(front);
+    }
+    let text = std::str::from_utf8(value).ok()?;
+    let end = (0..=most).rev().find(|&at| text.is_char_boundary(at))?;
+    (end > 0).then(|| value.get(..end))?
+}
+
+/// The least string that is greater than all that begin with these bytes.
+fn next_bytes(bytes: &[u8]) -> Option<Vec<u8>> {
+    let last = bytes.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut next = bytes.get(..=last)?.to_vec();
+    *next.last_mut()? += 1;
+    Some(next)
+}
+
+/// As [`next_bytes`], by characters.
+fn next_text(text: &str) -> Option<Vec<u8>> {
+    for (at, c) in text.char_indices().rev() {
+        let next = match u32::from(c) + 1 {
+            0xD800 => '\u{E000}',
+            code => match char::from_u32(code) {
+                Some(next) => next,
+                None => continue,
+            },
+        };
+        let mut out = text.get(..at)?.to_owned();
+        out.push(next);
+        return Some(out.into_bytes());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        // "é" takes two bytes: a cut at 3 falls into the second one.
+        assert_eq!(lower("aéé".as_bytes(), Cut::Text, 4).bytes, "aé".as_bytes());
+        assert_eq!(upper("aéé".as_bytes(), Cut::Text, 4).bytes, "aê".as_bytes());
+        assert!(lower(b"abc", Cut::Text, 3).exact);
+        assert_eq!(upper("\u{D7FF}x".as_bytes(), Cut::Text, 3).bytes, "\u{E000}".as_bytes());
+        // The last character cannot grow: the one before does.
+        assert_eq!(upper("a\u{10FFFF}x".as_bytes(), Cut::Text, 5).bytes, b"b");
+        let most = "\u{10FFFF}\u{10FFFF}";
+        assert_eq!(upper(most.as_bytes(), Cut::Text, 4), Bound { bytes: most.into(), exact: true });
+        // Nothing is left of a character that is longer than the cut.
+        assert!(lower("\u{10FFFF}x".as_bytes(), Cut::Text, 2).exact);
+    }
+
+    #[test]
+    fn bytes_carry() {
+        assert_eq!(upper(&[1, 0xFF, 0xFF, 7], Cut::Bytes, 3).bytes, [2]);
+        assert_eq!(upper(&[0xFF; 9], Cut::Bytes, 3), Bound { bytes: vec![0xFF; 9], exact: true });
+        assert_eq!(lower(&[1, 2, 3], Cut::Bytes, 2), Bound { bytes: vec![1, 2], exact: false });
+        assert!(upper(&[1; 40], Cut::Never, 8).exact);
+    }
+}

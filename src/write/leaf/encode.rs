@@ -1,0 +1,112 @@
+//! Values to bytes: the one place where the writer matches type and encoding.
+
+use std::ops::Range;
+
+use super::values::Values;
+use crate::encoding::rle::{self, BitWidth};
+use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
+use crate::error::{Error, Result};
+use crate::format::Encoding;
+use crate::schema::Physical;
+use crate::simd::native::append_bytes_le;
+
+/// Appends the values of `range` in an encoding.
+///
+/// # Errors
+/// `Usage` if the format has no such encoding for the type.
+pub(super) fn encode(
+    values: &Values<'_>,
+    range: Range<usize>,
+    physical: Physical,
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    match (values, encoding) {
+        (Values::Bits(bits), Encoding::Plain) => {
+            out.extend_from_slice(&bits.to_bytes(range));
+        }
+        (Values::Bits(bits), Encoding::Rle) => {
+            // Booleans as RLE stand behind their length.
+            let start = out.len();
+            out.extend([0; 4]);
+            let n = range.len();
+            rle::encode_bits_into(&bits.to_bytes(range), 0, n, out);
+            let len = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX);
+            if let Some(prefix) = out.get_mut(start..start + 4) {
+                prefix.copy_from_slice(&len.to_le_bytes());
+            }
+        }
+        (Values::Words32(values), encoding) => {
+            let values = values.get(range).unwrap_or_default();
+            match encoding {
+                Encoding::Plain => append_bytes_le(values, out),
+                Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
+                Encoding::ByteStreamSplit => {
+                    let mut bytes = Vec::with_capacity(values.len() * 4);
+                    append_bytes_le(values, &mut bytes);
+                    split::encode_into(&bytes, 4, out);
+                }
+                Encoding::Alp => {
+                    let floats: Vec<f32> =
+                        values.iter().map(|v| f32::from_bits(v.cast_unsigned())).collect();
+                    alp::encode_into(&floats, out);
+                }
+                _ => return Err(illegal(encoding, physical)),
+            }
+        }
+        (Values::Words64(values), encoding) => {
+            let values = values.get(range).unwrap_or_default();
+            match encoding {
+                Encoding::Plain => append_bytes_le(values, out),
+                Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
+                Encoding::ByteStreamSplit => {
+                    let mut bytes = Vec::with_capacity(values.len() * 8);
+                    append_bytes_le(values, &mut bytes);
+                    split::encode_into(&bytes, 8, out);
+                }
+                Encoding::Alp => {
+                    let floats: Vec<f64> =
+                        values.iter().map(|v| f64::from_bits(v.cast_unsigned())).collect();
+                    alp::encode_into(&floats, out);
+                }
+                _ => return Err(illegal(encoding, physical)),
+            }
+        }
+        (Values::Bytes(values), encoding) => {
+            let values = values.get(range).unwrap_or_default();
+            match encoding {
+                Encoding::Plain => plain::encode_bytes_into(values, out),
+                Encoding::DeltaLengthByteArray => delta_length::encode_into(values, out),
+                Encoding::DeltaByteArray => delta_bytes::encode_into(values, out),
+                _ => return Err(illegal(encoding, physical)),
+            }
+        }
+        (Values::Fixed { width, bytes }, encoding) => {
+            let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
+            match encoding {
+                Encoding::Plain => out.extend_from_slice(bytes),
+                Encoding::ByteStreamSplit => split::encode_into(bytes, *width, out),
+                Encoding::DeltaByteArray => {
+                    let values: Vec<&[u8]> = bytes.chunks_exact((*width).max(1)).collect();
+                    delta_bytes::encode_into(&values, out);
+                }
+                _ => return Err(illegal(encoding, physical)),
+            }
+        }
+        _ => return Err(illegal(encoding, physical)),
+    }
+    Ok(())
+}
+
+/// Appends indices of a dictionary of `entries` values: their width, then runs.
+pub(super) fn encode_codes(codes: &[u32], out: &mut Vec<u8>) -> Result<()> {
+    let width = BitWidth::for_max(codes.iter().copied().max().unwrap_or(0));
+    out.push(u8::try_from(width.bits()).map_err(|_| Error::usage("more than 32 bits"))?);
+    rle::encode_into(codes, width, out);
+    Ok(())
+}
+
+#[cold]
+fn illegal(encoding: Encoding, physical: Physical) -> Error {
+    Error::usage(format_args!("{encoding} is no encoding of {}", physical.format_type()))
+}

@@ -1,0 +1,273 @@
+//! Interning: finds the distinct values of a leaf, and which of them each value is.
+//!
+//! Integers in a narrow range go through a table, everything else through a hash table. Trap: data without repetition must be found out early, as
+//! this is the dearest part of writing.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+use super::values::Values;
+
+/// Distinct values, in the order of their first occurrence, and the index of every value among them.
+pub(super) struct Interned<'a> {
+    pub(super) entries: Values<'a>,
+    pub(super) codes: Vec<u32>,
+}
+
+/// How large a dictionary may grow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DictionaryLimits {
+    /// Bytes of its entries, as PLAIN.
+    pub(super) bytes: usize,
+}
+
+/// Values between two looks at how the dictionary grows: at this many, and every time they have doubled.
+const FIRST_LOOK: usize = 1 << 14;
+
+/// Growth that stops it: new entries among the values since half the way here, in 256ths.
+const HOPELESS: usize = 218;
+
+/// Watches a dictionary grow.
+struct Watch {
+    most: usize,
+    next_look: usize,
+    entries_then: usize,
+}
+
+impl Watch {
+    fn new(most: usize) -> Self {
+        Self { most, next_look: FIRST_LOOK, entries_then: 0 }
+    }
+
+    /// Whether to go on, `seen` values into it.
+    fn goes_on(&mut self, seen: usize, entries: usize) -> bool {
+        if entries > self.most {
+            return false;
+        }
+        if seen < self.next_look {
+            return true;
+        }
+        let grown = entries - self.entries_then;
+        let since = if self.next_look == FIRST_LOOK { seen } else { seen / 2 };
+        self.entries_then = entries;
+        self.next_look = seen * 2;
+        grown * 256 < since * HOPELESS
+    }
+}
+
+/// Values looked at between two checks.
+const BLOCK: usize = 4096;
+
+/// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are likely to.
+pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Option<Interned<'a>> {
+    match values {
+        Values::Bits(_) => None,
+        Values::Words32(values) => {
+            let (entries, codes) = words(values, limits.bytes / 4)?;
+            Some(Interned { entries: Values::Words32(entries), codes })
+        }
+        Values::Words64(values) => {
+            let (entries, codes) = words(values, limits.bytes / 8)?;
+            Some(Interned { entries: Values::Words64(entries), codes })
+        }
+        Values::Bytes(values) => {
+            let (entries, codes) = slices(values.iter().copied(), values.len(), limits)?;
+            Some(Interned { entries: Values::Bytes(entries), codes })
+        }
+        Values::Fixed { width: 0, .. } => None,
+        Values::Fixed { width, bytes } => {
+            let values = bytes.chunks_exact(*width);
+            let n = values.len();
+            let (entries, codes) = slices(values, n, limits)?;
+            Some(Interned {
+                entries: Values::Fixed { width: *width, bytes: entries.concat() },
+                codes,
+            })
+        }
+    }
+}
+
+/// Words that are interned.
+trait Word: Copy + Eq + Ord {
+    fn wide(self) -> i64;
+}
+
+impl Word for i32 {
+    fn wide(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Word for i64 {
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+/// The widest range that a table is made for.
+const TABLE: u64 = 1 << 16;
+
+fn words<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
+    let least = values.iter().min()?.wide();
+    let greatest = values.iter().max()?.wide();
+    let range = greatest.wrapping_sub(least).cast_unsigned();
+    if range < TABLE.min(values.len() as u64 * 4) {
+        return Some(by_table(values, least, range));
+    }
+    by_hash(values, most)
+}
+
+fn by_table<T: Word>(values: &[T], least: i64, range: u64) -> (Vec<T>, Vec<u32>) {
+    const NONE: u32 = u32::MAX;
+    let mut table = vec![NONE; usize::try_from(range).unwrap_or(0) + 1];
+    let mut entries = Vec::new();
+    let codes = values.iter().map(|value| {
+        let at = value.wide().wrapping_sub(least).cast_unsigned();
+        let Some(slot) = usize::try_from(at).ok().and_then(|at| table.get_mut(at)) else {
+            return 0;
+        };
+        if *slot == NONE {
+            #[expect(clippy::cast_possible_truncation, reason = "at most as many as the table has")]
+            {
+                *slot = entries.len() as u32;
+            }
+            entries.push(*value);
+        }
+        *slot
+    });
+    let codes = codes.collect();
+    (entries, codes)
+}
+
+/// An open-addressed table of indices; doubled when half full.
+fn by_hash<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
+    const NONE: u32 = u32::MAX;
+    // Fibonacci hashing: the high bits of the product are well mixed.
+    let hash = |value: T, bits: u32| {
+        let product = value.wide().cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (product ^ product >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
+    };
+    let mut bits = 12u32;
+    let mut table = vec![NONE; 1 << bits];
+    let mut entries: Vec<T> = Vec::new();
+    let mut codes = Vec::with_capacity(values.len());
+    let mut watch = Watch::new(most.min(u32::MAX as usize / 2));
+    for block in values.chunks(BLOCK) {
+        for &value in block {
+            let mask = table.len() - 1;
+            let mut at = hash(value, bits);
+            let code = loop {
+                let slot = table.get_mut(at & mask)?;
+                if *slot == NONE {
+                    #[expect(clippy::cast_possible_truncation, reason = "the watch stops before")]
+                    let code = entries.len() as u32;
+                    *slot = code;
+                    entries.push(value);
+                    break code;
+                }
+                if entries.get(*slot as usize) == Some(&value) {
+                    break *slot;
+                }
+                at += 1;
+            };
+            codes.push(code);
+            if entries.len() * 2 > table.len() {
+                bits += 1;
+                table = vec![NONE; 1 << bits];
+                let mask = table.len() - 1;
+                for (code, &value) in (0u32..).zip(&entries) {
+                    let mut at = hash(value, bits);
+                    while table.get(at & mask).is_some_and(|slot| *slot != NONE) {
+                        at += 1;
+                    }
+                    if let Some(slot) = table.get_mut(at & mask) {
+                        *slot = code;
+                    }
+                }
+            }
+        }
+        if !watch.goes_on(codes.len(), entries.len()) {
+            return None;
+        }
+    }
+    Some((entries, codes))
+}
+
+fn slices<'v>(
+    values: impl Iterator<Item = &'v [u8]>,
+    n: usize,
+    limits: DictionaryLimits,
+) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
+    let state = FixedState::default();
+    let mut table: HashTable<(u64, u32)> = HashTable::with_capacity(1024);
+    let mut entries: Vec<&[u8]> = Vec::new();
+    let mut codes = Vec::with_capacity(n);
+    let mut bytes = 0usize;
+    let mut watch = Watch::new(u32::MAX as usize / 2);
+    let mut last: Option<(&[u8], u32)> = None;
+    for value in values {
+        if let Some((same, code)) = last
+            && same == value
+        {
+            codes.push(code);
+            continue;
+        }
+        let hash = state.hash_one(value);
+        let is_it = |(h, code): &(u64, u32)| {
+            *h == hash && entries.get(*code as usize).is_some_and(|entry| *entry == value)
+        };
+        let code = match table.find(hash, is_it) {
+            Some((_, code)) => *code,
+            None => {
+                let code = u32::try_from(entries.len()).ok()?;
+                table.insert_unique(hash, (hash, code), |(h, _)| *h);
+                entries.push(value);
+                bytes += value.len() + size_of::<u32>();
+                code
+            }
+        };
+        last = Some((value, code));
+        codes.push(code);
+        if codes.len().is_multiple_of(BLOCK)
+            && (bytes > limits.bytes || !watch.goes_on(codes.len(), entries.len()))
+        {
+            return None;
+        }
+    }
+    (bytes <= limits.bytes).then_some((entries, codes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX };
+
+    #[test]
+    fn codes_lead_back_to_the_values() {
+        let seed = 21;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for range in [1i64, 10, 70_000, i64::MAX] {
+            let values: Vec<i64> = (0..20_000).map(|_| rng.i64(0..range.min(90_000)) * (range / 90_000).max(1)).collect();
+            let (entries, codes) = words(&values, usize::MAX).unwrap();
+            let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
+            assert_eq!(back, values, "seed {seed}");
+            let distinct: std::collections::HashSet<_> = values.iter().collect();
+            assert_eq!(entries.len(), distinct.len());
+        }
+        let texts: Vec<String> = (0..9000).map(|_| format!("{}", rng.u32(0..500))).collect();
+        let values = Values::Bytes(texts.iter().map(String::as_bytes).collect());
+        let interned = intern(&values, ANY).unwrap();
+        assert_eq!(interned.entries.take(&interned.codes), values);
+    }
+
+    #[test]
+    fn values_without_repetition_are_given_up() {
+        let values: Vec<i64> = (0..100_000).map(|i| i * 1_000_003).collect();
+        assert!(words(&values, usize::MAX).is_none());
+        let few = vec![7i64; 5];
+        assert_eq!(words(&few, usize::MAX).unwrap().0, [7]);
+    }
+}

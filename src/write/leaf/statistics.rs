@@ -1,0 +1,424 @@
+//! Collects what the footer and the indexes say of a chunk, page by page.
+
+use std::ops::Range;
+
+use super::values::Values;
+use super::{LeafSettings, Sorted};
+use crate::format::{ColumnIndex, LogicalType, Statistics};
+use crate::levels::LeafLevels;
+use crate::schema::{Leaf, Physical};
+use crate::stats::bloom::Bloom;
+use crate::stats::bounds::{Cut, lower, upper};
+use crate::stats::collect::{self, Extremes};
+use crate::stats::order::Order;
+use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics};
+use crate::write::options::StatisticsLevel;
+
+/// The values of a page.
+pub(super) enum PageValues<'p, 'a> {
+    /// Some of all values.
+    Plain(&'p Values<'a>, Range<usize>),
+    /// Indices into the dictionary.
+    Codes(&'p [u32]),
+}
+
+/// Collects the statistics of a chunk.
+pub(super) struct Statistician<'s, 'a> {
+    leaf: &'s Leaf,
+    settings: &'s LeafSettings,
+    order: Order,
+    cut: Cut,
+    dictionary: Option<Dictionary<'s, 'a>>,
+    builder: Option<ColumnIndexBuilder>,
+    bounds: Option<(Vec<u8>, Vec<u8>)>,
+    nulls: u64,
+    nans: u64,
+}
+
+struct Dictionary<'s, 'a> {
+    entries: &'s Values<'a>,
+    /// The place of every entry in the order of the leaf; those that are NaN have none.
+    ranks: Vec<u32>,
+    /// The entries in order.
+    by_rank: Vec<u32>,
+    nan: Vec<bool>,
+}
+
+/// What was collected.
+pub(super) struct Summary {
+    pub(super) statistics: Statistics,
+    pub(super) column_index: Option<ColumnIndex>,
+    pub(super) def_histogram: Option<Vec<i64>>,
+    pub(super) rep_histogram: Option<Vec<i64>>,
+    pub(super) nulls: u64,
+    pub(super) nans: Option<u64>,
+    pub(super) distinct: Option<u64>,
+}
+
+impl<'s, 'a> Statistician<'s, 'a> {
+    pub(super) fn new(
+        leaf: &'s Leaf,
+        settings: &'s LeafSettings,
+        entries: Option<&'s Values<'a>>,
+    ) -> Self {
+        let order = Order::of(leaf, settings.total_order);
+        let cut = Cut::of(leaf);
+        let builder = (settings.statistics == StatisticsLevel::Page).then(|| {
+            ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes)
+        });
+        let wanted = settings.statistics.bounds() && order != Order::Undefined;
+        let dictionary = entries.map(|entries| {
+            let ranked = if wanted { entries } else { &Values::new(leaf.physical) };
+            Dictionary::new(entries, ranked, order)
+        });
+        Self { leaf, settings, order, cut, dictionary, builder, bounds: None, nulls: 0, nans: 0 }
+    }
+
+    /// Adds a page of these level entries, of which `count` have values.
+    pub(super) fn page(
+        &mut self,
+        levels: &LeafLevels,
+        entries: Range<usize>,
+        count: usize,
+        values: PageValues<'_, '_>,
+    ) {
+        let extremes = if self.settings.statistics.bounds() && self.order != Order::Undefined {
+            self.extremes(values)
+        } else {
+            Extremes::default()
+        };
+        let nulls = (entries.len() - count) as u64;
+        self.nulls += nulls;
+        self.nans += extremes.nans;
+        if let Some(builder) = &mut self.builder {
+            builder.push(&PageStatistics {
+                bounds: extremes.bounds.clone(),
+                nulls,
+                nans: self.order.has_nan().then_some(extremes.nans),
+                entries: entries.len() as u64,
+                def_histogram: levels.def_histogram(entries.clone()),
+                rep_histogram: levels.rep_histogram(entries),
+            });
+        }
+        self.widen(extremes);
+    }
+
+    /// Widens the bounds of the chunk by those of a page.
+    fn widen(&mut self, page: Extremes) {
+        let Some((min, max)) = page.bounds else {
+            return;
+        };
+        let physical = self.leaf.physical;
+        match &mut self.bounds {
+            None => self.bounds = Some((min, max)),
+            Some(bounds) => {
+                let is_nan = |value: &[u8]| is_nan(self.order, physical, value);
+                // In the total order, NaNs are bounds of pages that have nothing else; a number takes their place.
+                match (is_nan(&bounds.0), is_nan(&min)) {
+                    (true, false) => *bounds = (min, max),
+                    (false, true) => {}
+                    _ => {
+                        let less = |a: &[u8], b: &[u8]| {
+                            self.order.compare(physical, a, b).is_some_and(std::cmp::Ordering::is_lt)
+                        };
+                        if less(&min, &bounds.0) {
+                            bounds.0 = min;
+                        }
+                        if less(&bounds.1, &max) {
+                            bounds.1 = max;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn extremes(&self, values: PageValues<'_, '_>) -> Extremes {
+        match values {
+            PageValues::Plain(values, range) => self.of_values(values, range),
+            PageValues::Codes(codes) => match &self.dictionary {
+                Some(dictionary) => dictionary.extremes(codes, self),
+                None => Extremes::default(),
+            },
+        }
+    }
+
+    fn of_values(&self, values: &Values<'_>, range: Range<usize>) -> Extremes {
+        let total = self.settings.total_order;
+        match (values, self.order) {
+            (Values::Bits(bits), _) => {
+                collect::booleans(bits.count_ones(range.clone()), range.len())
+            }
+            (Values::Words32(values), order) => {
+                let values = values.get(range).unwrap_or_default();
+                match order {
+                    Order::Float | Order::TotalFloat => collect::f32s(values, total),
+                    order => collect::i32s(values, order == Order::Unsigned),
+                }
+            }
+            (Values::Words64(values), order) => {
+                let values = values.get(range).unwrap_or_default();
+                match order {
+                    Order::Float | Order::TotalFloat => collect::f64s(values, total),
+                    order => collect::i64s(values, order == Order::Unsigned),
+                }
+            }
+            (Values::Fixed { width, bytes }, Order::Float16 | Order::TotalFloat16) => {
+                let bytes = bytes.get(range.start * width..range.end * width);
+                collect::f16s(bytes.unwrap_or_default(), total)
+            }
+            (values, order) => {
+                let values = match values {
+                    Values::Bytes(values) => values.get(range).unwrap_or_default(),
+                    values => &values.slices(range)[..],
+                };
+                let found = match order {
+                    Order::Decimal => collect::decimal_bytes(values),
+                    _ => collect::bytes(values),
+                };
+                let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
+                Extremes { bounds, nans: 0 }
+            }
+        }
+    }
+
+    /// Bytes of the byte strings that codes stand for, without lengths.
+    pub(super) fn payload_of_codes(&self, entries: &Values<'_>, codes: &[u32]) -> i64 {
+        let Values::Bytes(entries) = entries else {
+            return 0;
+        };
+        let len = |code: &u32| entries.get(*code as usize).map_or(0, |value| value.len());
+        super::wide(codes.iter().map(len).sum())
+    }
+
+    /// A bloom filter of the values, which may repeat.
+    pub(super) fn bloom(&self, values: &Values<'_>) -> Option<Vec<u8>> {
+        let options = self.settings.bloom?;
+        if self.leaf.physical == Physical::Boolean {
+            return None;
+        }
+        let n = values.len() as u64;
+        let mut bloom = Bloom::new(n, options.fpp);
+        let mut distinct = hashbrown::HashTable::<u64>::new();
+        let mut add = |value: &[u8]| {
+            let hash = crate::stats::bloom::hash(value);
+            if distinct.find(hash, |other| *other == hash).is_none() {
+                distinct.insert_unique(hash, hash, |hash| *hash);
+                bloom.insert_hash(hash);
+            }
+        };
+        match values {
+            Values::Bits(_) => {}
+            Values::Words32(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
+            Values::Words64(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
+            values => values.slices(0..values.len()).into_iter().for_each(add),
+        }
+        let mut out = Vec::new();
+        bloom.folded(distinct.len() as u64, options.fpp).write(&mut out).ok()?;
+        Some(out)
+    }
+
+    /// Whether the values rise or fall; nothing is said of values that are all equal, of floats, or where no order is defined.
+    pub(super) fn sorted(&self, values: &Values<'_>) -> Option<Sorted> {
+        fn direction<T>(values: &[T], less: impl Fn(&T, &T) -> bool) -> Option<Sorted> {
+            let ascending = !values.windows(2).any(|p| matches!(p, [a, b] if less(b, a)));
+            let descending = !values.windows(2).any(|p| matches!(p, [a, b] if less(a, b)));
+            (ascending != descending).then_some(Sorted { descending })
+        }
+        match (values, self.order) {
+            (Values::Words32(values), Order::Signed) => direction(values, |a, b| a < b),
+            (Values::Words32(values), Order::Unsigned) => {
+                direction(values, |a, b| a.cast_unsigned() < b.cast_unsigned())
+            }
+            (Values::Words64(values), Order::Signed) => direction(values, |a, b| a < b),
+            (Values::Words64(values), Order::Unsigned) => {
+                direction(values, |a, b| a.cast_unsigned() < b.cast_unsigned())
+            }
+            (Values::Bytes(values), Order::Bytes) => direction(values, |a, b| a < b),
+            (Values::Words32(values), Order::Decimal) => direction(values, |a, b| a < b),
+            (Values::Words64(values), Order::Decimal) => direction(values, |a, b| a < b),
+            (Values::Fixed { .. }, Order::Bytes) => {
+                direction(&values.slices(0..values.len()), |a, b| a < b)
+            }
+            _ => None,
+        }
+    }
+
+    /// As [`Statistician::sorted`], of a dictionary's indices.
+    pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<Sorted> {
+        let dictionary = self.dictionary.as_ref()?;
+        if self.order.has_nan() || dictionary.ranks.is_empty() {
+            return None;
+        }
+        let rank = |code: &u32| dictionary.ranks.get(*code as usize).copied().unwrap_or(0);
+        let (mut ascending, mut descending) = (true, true);
+        for pair in codes.windows(2) {
+            if let [a, b] = pair {
+                ascending &= rank(a) <= rank(b);
+                descending &= rank(a) >= rank(b);
+            }
+            if !ascending && !descending {
+                return None;
+            }
+        }
+        (ascending != descending).then_some(Sorted { descending })
+    }
+
+    pub(super) fn finish(self, levels: &LeafLevels) -> Summary {
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let nans = self.order.has_nan() && self.settings.statistics.bounds();
+        let nans = nans.then_some(self.nans);
+        let unknown = matches!(self.leaf.logical, Some(LogicalType::Unknown));
+        let distinct = self.dictionary.as_ref().filter(|d| d.is_distinct());
+        let distinct = distinct.map(|d| d.entries.len() as u64);
+        let mut statistics = Statistics {
+            null_count: Some(signed(self.nulls)),
+            distinct_count: distinct.map(signed),
+            nan_count: nans.map(signed),
+            ..Statistics::default()
+        };
+        if let Some((min, max)) = self.bounds.filter(|_| !unknown) {
+            let min = lower(&min, self.cut, self.settings.bound_bytes);
+            let max = upper(&max, self.cut, self.settings.bound_bytes);
+            // Zeros of the older order of floats may be wider than the values.
+            let exact = !matches!(self.order, Order::Float | Order::Float16);
+            statistics.is_min_value_exact = Some(min.exact && (exact || !is_zero(&min.bytes)));
+            statistics.is_max_value_exact = Some(max.exact && (exact || !is_zero(&max.bytes)));
+            statistics.min_value = Some(min.bytes);
+            statistics.max_value = Some(max.bytes);
+        }
+        let all = 0..levels.len();
+        Summary {
+            statistics,
+            column_index: self.builder.and_then(ColumnIndexBuilder::finish),
+            def_histogram: (levels.max_def() > 0).then(|| levels.def_histogram(all.clone())),
+            rep_histogram: (levels.max_rep() > 0).then(|| levels.rep_histogram(all)),
+            nulls: self.nulls,
+            nans,
+            distinct,
+        }
+    }
+}
+
+/// Whether a float is a zero of either sign.
+fn is_zero(bytes: &[u8]) -> bool {
+    match bytes.split_last() {
+        Some((last, rest)) => last & 0x7F == 0 && rest.iter().all(|byte| *byte == 0),
+        None => false,
+    }
+}
+
+fn is_nan(order: Order, physical: Physical, value: &[u8]) -> bool {
+    match (order, physical) {
+        (Order::TotalFloat, Physical::Float) => {
+            value.try_into().is_ok_and(|bytes| f32::from_le_bytes(bytes).is_nan())
+        }
+        (Order::TotalFloat, _) => {
+            value.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan())
+        }
+        (Order::TotalFloat16, _) => {
+            value.try_into().is_ok_and(|bytes| half::f16::from_le_bytes(bytes).is_nan())
+        }
+        _ => false,
+    }
+}
+
+impl<'s, 'a> Dictionary<'s, 'a> {
+    /// Ranks the entries, or none if there are none to rank.
+    fn new(entries: &'s Values<'a>, ranked: &Values<'_>, order: Order) -> Self {
+        fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> std::cmp::Ordering) -> Vec<u32> {
+            let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
+            by_rank.sort_unstable_by(|a, b| {
+                match (values.get(*a as usize), values.get(*b as usize)) {
+                    (Some(a), Some(b)) => key(a, b),
+                    _ => std::cmp::Ordering::Equal,
+                }
+            });
+            by_rank
+        }
+        let float32 = |bits: &i32| f32::from_bits(bits.cast_unsigned());
+        let float64 = |bits: &i64| f64::from_bits(bits.cast_unsigned());
+        let floats = matches!(order, Order::Float | Order::TotalFloat);
+        let mut nan = Vec::new();
+        let by_rank = match ranked {
+            Values::Bits(_) => Vec::new(),
+            Values::Words32(values) if floats => {
+                nan = values.iter().map(|v| float32(v).is_nan()).collect();
+                sorted(values, |a, b| float32(a).total_cmp(&float32(b)))
+            }
+            Values::Words64(values) if floats => {
+                nan = values.iter().map(|v| float64(v).is_nan()).collect();
+                sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
+            }
+            Values::Words32(values) if order == Order::Unsigned => {
+                sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+            }
+            Values::Words64(values) if order == Order::Unsigned => {
+                sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+            }
+            Values::Words32(values) => sorted(values, Ord::cmp),
+            Values::Words64(values) => sorted(values, Ord::cmp),
+            values => {
+                let slices = values.slices(0..values.len());
+                let half = |v: &[u8]| v.try_into().map(half::f16::from_le_bytes).unwrap_or_default();
+                match order {
+                    Order::Float16 | Order::TotalFloat16 => {
+                        nan = slices.iter().map(|v| half(v).is_nan()).collect();
+                        sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
+                    }
+                    Order::Decimal => {
+                        sorted(&slices, |a, b| crate::stats::order::decimals(a, b))
+                    }
+                    _ => sorted(&slices, Ord::cmp),
+                }
+            }
+        };
+        let mut ranks = vec![0u32; by_rank.len()];
+        for (rank, entry) in (0u32..).zip(&by_rank) {
+            if let Some(slot) = ranks.get_mut(*entry as usize) {
+                *slot = rank;
+            }
+        }
+        if !nan.contains(&true) {
+            nan.clear();
+        }
+        Self { entries, ranks, by_rank, nan }
+    }
+
+    /// The bounds of the values that codes stand for.
+    fn extremes(&self, codes: &[u32], statistician: &Statistician<'_, '_>) -> Extremes {
+        if self.ranks.is_empty() {
+            return Extremes::default();
+        }
+        if !self.nan.is_empty() {
+            // Rare: the rules for NaNs and zeros stand in one place only.
+            let values = self.entries.take(codes);
+            let n = values.len();
+            return statistician.of_values(&values, 0..n);
+        }
+        let (mut least, mut greatest) = (u32::MAX, 0);
+        for code in codes {
+            let rank = self.ranks.get(*code as usize).copied().unwrap_or(0);
+            least = least.min(rank);
+            greatest = greatest.max(rank);
+        }
+        if codes.is_empty() {
+            return Extremes::default();
+        }
+        let entry = |rank: u32| self.by_rank.get(rank as usize).copied().unwrap_or(0);
+        let two = self.entries.take(&[entry(least), entry(greatest)]);
+        statistician.of_values(&two, 0..2)
+    }
+
+    /// Whether the entries are all different: those of keyed arrays need not be.
+    fn is_distinct(&self) -> bool {
+        let same = |pair: &[u32]| match pair {
+            [a, b] => {
+                let two = self.entries.take(&[*a, *b]);
+                two.take(&[0]) == two.take(&[1])
+            }
+            _ => false,
+        };
+        !self.by_rank.is_empty() && !self.by_rank.windows(2).any(same)
+    }
+}

@@ -1,0 +1,695 @@
+//! [`Values`]: the values of a leaf, densely and in their physical type; gathered from the arrays of the batches.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, RunArray};
+use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, IntervalUnit};
+
+use crate::error::{Error, Result};
+use crate::schema::convert::{BytesLayout, Scale, Storage, Store};
+use crate::schema::{Leaf, Physical};
+use crate::simd::bitmap::Bitmap;
+use crate::write::shred::Part;
+
+/// Values of one physical type, end to end, without nulls.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Values<'a> {
+    /// BOOLEAN.
+    Bits(Bitmap),
+    /// INT32, and FLOAT as its bits.
+    Words32(Vec<i32>),
+    /// INT64, and DOUBLE as its bits.
+    Words64(Vec<i64>),
+    /// BYTE_ARRAY.
+    Bytes(Vec<&'a [u8]>),
+    /// FIXED_LEN_BYTE_ARRAY and INT96.
+    Fixed { width: usize, bytes: Vec<u8> },
+}
+
+impl<'a> Values<'a> {
+    /// No values.
+    pub(super) fn new(physical: Physical) -> Self {
+        match physical {
+            Physical::Boolean => Self::Bits(Bitmap::default()),
+            Physical::Int32 | Physical::Float => Self::Words32(Vec::new()),
+            Physical::Int64 | Physical::Double => Self::Words64(Vec::new()),
+            Physical::ByteArray => Self::Bytes(Vec::new()),
+            Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new() },
+            Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new() },
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Bits(bits) => bits.len(),
+            Self::Words32(values) => values.len(),
+            Self::Words64(values) => values.len(),
+            Self::Bytes(values) => values.len(),
+            Self::Fixed { width: 0, .. } => 0,
+            Self::Fixed { width, bytes } => bytes.len() / width,
+        }
+    }
+
+    /// Bytes that the values of `range` take as PLAIN.
+    pub(super) fn plain_len(&self, range: Range<usize>) -> usize {
+        match self {
+            Self::Bits(_) => range.len().div_ceil(8),
+            Self::Words32(_) => range.len() * 4,
+            Self::Words64(_) => range.len() * 8,
+            Self::Bytes(values) => {
+                let values = values.get(range).unwrap_or_default();
+                values.iter().map(|value| value.len() + size_of::<u32>()).sum()
+            }
+            Self::Fixed { width, .. } => range.len() * width,
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn bytes_held(&self) -> usize {
+        match self {
+            Self::Bits(bits) => bits.len() / 8,
+            Self::Words32(values) => values.capacity() * 4,
+            Self::Words64(values) => values.capacity() * 8,
+            Self::Bytes(values) => values.capacity() * size_of::<&[u8]>(),
+            Self::Fixed { bytes, .. } => bytes.capacity(),
+        }
+    }
+
+    /// The values at `indices`.
+    pub(super) fn take(&self, indices: &[u32]) -> Self {
+        fn at<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
+            indices.iter().filter_map(|&i| values.get(i as usize).copied()).collect()
+        }
+        match self {
+            Self::Bits(bits) => {
+                let mut taken = Bitmap::default();
+                indices.iter().for_each(|&i| taken.append_run(bits.get(i as usize), 1));
+                Self::Bits(taken)
+            }
+            Self::Words32(values) => Self::Words32(at(values, indices)),
+            Self::Words64(values) => Self::Words64(at(values, indices)),
+            Self::Bytes(values) => Self::Bytes(at(values, indices)),
+            Self::Fixed { width, bytes } => {
+                let mut taken = Vec::with_capacity(indices.len() * width);
+                for &i in indices {
+                    let start = i as usize * width;
+                    taken.extend_from_slice(bytes.get(start..start + width).unwrap_or_default());
+                }
+                Self::Fixed { width: *width, bytes: taken }
+            }
+        }
+    }
+
+    /// The values of some ranges, one behind the other.
+    pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Self {
+        fn of<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
+            ranges.iter().filter_map(|r| values.get(r.clone())).flatten().copied().collect()
+        }
+        match self {
+            Self::Bits(bits) => {
+                let mut taken = Bitmap::default();
+                ranges.iter().for_each(|range| taken.append_range(bits, range.clone()));
+                Self::Bits(taken)
+            }
+            Self::Words32(values) => Self::Words32(of(values, ranges)),
+            Self::Words64(values) => Self::Words64(of(values, ranges)),
+            Self::Bytes(values) => Self::Bytes(of(values, ranges)),
+            Self::Fixed { width, bytes } => {
+                let of = |range: &Range<usize>| range.start * width..range.end * width;
+                let taken = ranges.iter().filter_map(|r| bytes.get(of(r))).flatten().copied();
+                Self::Fixed { width: *width, bytes: taken.collect() }
+            }
+        }
+    }
+
+    /// The values of FIXED_LEN_BYTE_ARRAY and BYTE_ARRAY as slices.
+    pub(super) fn slices(&self, range: Range<usize>) -> Vec<&[u8]> {
+        match self {
+            Self::Bytes(values) => values.get(range).unwrap_or_default().to_vec(),
+            Self::Fixed { width, bytes } => {
+                let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
+                bytes.chunks_exact((*width).max(1)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The values of a leaf as they were handed in.
+pub(super) enum Gathered<'a> {
+    /// One by one.
+    Plain(Values<'a>),
+    /// As keys into values, from dictionary and run-end arrays; several keys may mean one value.
+    Keyed { entries: Values<'a>, keys: Vec<u32> },
+}
+
+/// Gathers the values of a leaf from its parts, converted to its physical type.
+///
+/// # Errors
+/// `Usage` if a value does not fit the leaf, `Unsupported` if the array's type has no way there.
+pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>> {
+    let keyed = parts.iter().any(|part| is_keyed(part.array.data_type()));
+    let mut values = Values::new(leaf.physical);
+    if !keyed {
+        let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
+        values.reserve(slots);
+        for part in parts {
+            let nulls = part.nulls.as_ref();
+            append(part.array.as_ref(), nulls, &part.slots, leaf, &mut values)?;
+        }
+        return Ok(Gathered::Plain(values));
+    }
+    let mut keys = Vec::new();
+    for part in parts {
+        let base = values.len();
+        let (entries, of_slots) = keys_of(part)?;
+        // Entries that are null mean nothing, but keep their number.
+        let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        let all = [Range { start: 0, end: entries.len() }];
+        append(entries, nulls.as_ref(), &all, leaf, &mut values)?;
+        let rank: Option<Vec<u32>> = nulls.map(|nulls| {
+            let mut next = 0u32;
+            nulls
+                .iter()
+                .map(|valid| {
+                    let rank = next;
+                    next += u32::from(valid);
+                    rank
+                })
+                .collect()
+        });
+        let base = u32::try_from(base).map_err(|_| too_many())?;
+        let mut push = |slot: usize| {
+            let key = of_slots(slot);
+            let key = rank.as_ref().map_or(key, |rank| rank.get(key as usize).copied().unwrap_or(0));
+            keys.push(base + key);
+        };
+        for range in &part.slots {
+            match &part.nulls {
+                None => range.clone().for_each(&mut push),
+                Some(nulls) => {
+                    range.clone().filter(|&slot| nulls.is_valid(slot)).for_each(&mut push);
+                }
+            }
+        }
+    }
+    Ok(Gathered::Keyed { entries: values, keys })
+}
+
+fn is_keyed(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+}
+
+type KeyOf<'a> = Box<dyn Fn(usize) -> u32 + 'a>;
+
+/// The values of a dictionary or run-end array, and which of them a slot has.
+fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
+    let array = &part.array;
+    match array.data_type() {
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let keys: Vec<u32> = dictionary
+                .normalized_keys()
+                .into_iter()
+                .map(|key| u32::try_from(key).map_err(|_| too_many()))
+                .collect::<Result<_>>()?;
+            let key = move |slot: usize| keys.get(slot).copied().unwrap_or_default();
+            Ok((dictionary.values().as_ref(), Box::new(key)))
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => runs(array.as_any().downcast_ref::<RunArray<Int16Type>>()),
+            DataType::Int32 => runs(array.as_any().downcast_ref::<RunArray<Int32Type>>()),
+            _ => runs(array.as_any().downcast_ref::<RunArray<Int64Type>>()),
+        },
+        _ => {
+            // A plain array among keyed ones: every slot is an entry of its own.
+            Ok((array.as_ref(), Box::new(|slot| u32::try_from(slot).unwrap_or(u32::MAX))))
+        }
+    }
+}
+
+fn runs<R: arrow_array::types::RunEndIndexType>(
+    array: Option<&RunArray<R>>,
+) -> Result<(&dyn Array, KeyOf<'_>)> {
+    let Some(array) = array else {
+        return Err(Error::usage("a run-end array of another type than it says"));
+    };
+    let ends = array.run_ends();
+    let (offset, len) = (ends.offset(), ends.len());
+    let mut of_slots = Vec::with_capacity(len);
+    for (run, end) in ends.values().iter().enumerate() {
+        let end = end.as_usize().saturating_sub(offset).min(len);
+        let run = u32::try_from(run).map_err(|_| too_many())?;
+        if end > of_slots.len() {
+            of_slots.resize(end, run);
+        }
+    }
+    let key = move |slot: usize| of_slots.get(slot).copied().unwrap_or_default();
+    Ok((array.values().as_ref(), Box::new(key)))
+}
+
+impl Values<'_> {
+    fn reserve(&mut self, n: usize) {
+        match self {
+            Self::Bits(bits) => bits.reserve(n),
+            Self::Words32(values) => values.reserve_exact(n),
+            Self::Words64(values) => values.reserve_exact(n),
+            Self::Bytes(values) => values.reserve_exact(n),
+            Self::Fixed { width, bytes } => bytes.reserve_exact(n * *width),
+        }
+    }
+}
+
+/// Appends the values of the slots that are not null.
+fn append<'a>(
+    array: &'a dyn Array,
+    nulls: Option<&NullBuffer>,
+    slots: &[Range<usize>],
+    leaf: &Leaf,
+    out: &mut Values<'a>,
+) -> Result<()> {
+    let no_way = || {
+        Error::unsupported(
+            "conversion",
+            format_args!("{} cannot be stored as {:?}", array.data_type(), leaf.physical),
+        )
+    };
+    let Some(store) = crate::schema::convert::store(array.data_type(), leaf) else {
+        return Err(no_way());
+    };
+    let from = Slots { array, nulls, slots };
+    match (store, out) {
+        (Store::Null, _) => Ok(()),
+        (Store::Boolean, Values::Bits(out)) => {
+            let Some(array) = array.as_boolean_opt() else {
+                return Err(no_way());
+            };
+            let bits = array.values();
+            from.for_each_run(|run| {
+                out.append_bits(bits.values(), bits.offset() + run.start, run.len());
+            });
+            Ok(())
+        }
+        (Store::Integer { from: storage, unsigned, scale }, Values::Words32(out)) => {
+            from.integers(storage, unsigned, scale, out, |v| i32::try_from(v).ok())
+        }
+        (Store::Integer { from: storage, unsigned, scale }, Values::Words64(out)) => {
+            from.integers(storage, unsigned, scale, out, Some)
+        }
+        (Store::Float, Values::Words32(out)) => {
+            from.words(out, |bits: f32| bits.to_bits().cast_signed())
+        }
+        (Store::Float, Values::Words64(out)) => {
+            from.words(out, |bits: f64| bits.to_bits().cast_signed())
+        }
+        (Store::Float16, Values::Fixed { bytes, .. }) => {
+            from.each(|value: half::f16| bytes.extend_from_slice(&value.to_le_bytes()));
+            Ok(())
+        }
+        (Store::Decimal { from: storage, exponent }, out) => {
+            from.decimals(storage, exponent, leaf, out)
+        }
+        (Store::Interval(unit), Values::Fixed { bytes, .. }) => from.intervals(unit, bytes),
+        (Store::Bytes { layout }, Values::Bytes(out)) => from.bytes(layout, out).ok_or_else(no_way),
+        (Store::Bytes { layout }, Values::Fixed { width, bytes }) => {
+            let mut values = Vec::new();
+            from.bytes(layout, &mut values).ok_or_else(no_way)?;
+            for value in values {
+                if value.len() != *width {
+                    return Err(Error::usage(format_args!(
+                        "a value of {} bytes where the schema says {width}",
+                        value.len()
+                    )));
+                }
+                bytes.extend_from_slice(value);
+            }
+            Ok(())
+        }
+        (Store::FixedBytes(n), Values::Fixed { bytes, .. }) => {
+            let Some(array) = array.as_fixed_size_binary_opt() else {
+                return Err(no_way());
+            };
+            let all = array.value_data();
+            from.for_each_run(|run| {
+                bytes.extend_from_slice(all.get(run.start * n..run.end * n).unwrap_or_default());
+            });
+            Ok(())
+        }
+        (Store::FixedBytes(n), Values::Bytes(out)) => {
+            let Some(array) = array.as_fixed_size_binary_opt() else {
+                return Err(no_way());
+            };
+            let all = array.value_data();
+            from.for_each_run(|run| {
+                let bytes = all.get(run.start * n..run.end * n).unwrap_or_default();
+                out.extend(bytes.chunks_exact(n.max(1)));
+            });
+            Ok(())
+        }
+        _ => Err(no_way()),
+    }
+}
+
+/// The slots of an array that are wanted.
+#[derive(Clone, Copy)]
+struct Slots<'a, 'b> {
+    array: &'a dyn Array,
+    nulls: Option<&'b NullBuffer>,
+    slots: &'b [Range<usize>],
+}
+
+impl<'a> Slots<'a, '_> {
+    /// Calls `visit` with every stretch of slots that hold a value.
+    fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
+        for range in self.slots {
+            match self.nulls {
+                None => visit(range.clone()),
+                Some(nulls) => {
+                    let bits = nulls.inner().slice(range.start, range.len());
+                    for (start, end) in bits.set_slices() {
+                        visit(range.start + start..range.start + end);
+                    }
+                }
+            }
+        }
+    }
+
+    fn data(&self) -> ArrayData {
+        self.array.to_data()
+    }
+
+    /// Calls `visit` with every value.
+    fn each<T: ArrowNativeType>(&self, mut visit: impl FnMut(T)) {
+        let data = self.data();
+        let values = data.buffer::<T>(0);
+        self.for_each_run(|run| {
+            values.get(run).unwrap_or_default().iter().for_each(|value| visit(*value));
+        });
+    }
+
+    /// Appends every value, converted.
+    fn words<T: ArrowNativeType, U>(&self, out: &mut Vec<U>, convert: impl Fn(T) -> U) -> Result<()> {
+        let data = self.data();
+        let values = data.buffer::<T>(0);
+        self.for_each_run(|run| {
+            out.extend(values.get(run).unwrap_or_default().iter().map(|value| convert(*value)));
+        });
+        Ok(())
+    }
+
+    /// Appends every value, if each can be converted.
+    fn checked<T: ArrowNativeType + std::fmt::Debug, U>(
+        &self,
+        out: &mut Vec<U>,
+        convert: impl Fn(T) -> Option<U>,
+    ) -> Result<()> {
+        let data = self.data();
+        let values = data.buffer::<T>(0);
+        let mut bad = None;
+        self.for_each_run(|run| {
+            for (slot, value) in run.clone().zip(values.get(run).unwrap_or_default()) {
+                match convert(*value) {
+                    Some(value) => out.push(value),
+                    None => bad = bad.or(Some((slot, *value))),
+                }
+            }
+        });
+        match bad {
+            None => Ok(()),
+            Some((slot, value)) => Err(Error::usage(format_args!(
+                "the value {value:?} of slot {slot} ({}) does not fit its type in the file",
+                self.array.data_type()
+            ))),
+        }
+    }
+
+    /// Integers of any storage, through 64 bits where they are scaled.
+    fn integers<U>(
+        &self,
+        storage: Storage,
+        unsigned: bool,
+        scale: Scale,
+        out: &mut Vec<U>,
+        narrow: impl Fn(i64) -> Option<U>,
+    ) -> Result<()>
+    where
+        U: Copy + FromBits,
+    {
+        match (storage, unsigned, scale) {
+            // The same width: the bits as they are, signed or not.
+            (Storage::I32, _, Scale::Keep) if U::BITS == 32 => self.words(out, U::from_i32),
+            (Storage::I64, _, Scale::Keep) if U::BITS == 64 => self.words(out, U::from_i64),
+            (Storage::I8, false, Scale::Keep) => {
+                self.words(out, |v: i8| U::from_i32(i32::from(v)))
+            }
+            (Storage::I8, true, Scale::Keep) => self.words(out, |v: u8| U::from_i32(i32::from(v))),
+            (Storage::I16, false, Scale::Keep) => {
+                self.words(out, |v: i16| U::from_i32(i32::from(v)))
+            }
+            (Storage::I16, true, Scale::Keep) => {
+                self.words(out, |v: u16| U::from_i32(i32::from(v)))
+            }
+            (Storage::I32, false, Scale::Keep) => self.words(out, U::from_i32),
+            (Storage::I32, true, Scale::Keep) => self.words(out, |v: u32| U::from_i64(i64::from(v))),
+            (storage, unsigned, scale) => {
+                let convert = |v: i64| match scale {
+                    Scale::Keep | Scale::Narrow => narrow(v),
+                    Scale::Multiply(by) => v.checked_mul(by).and_then(&narrow),
+                    Scale::Divide(by) => {
+                        (v.checked_rem(by) == Some(0)).then(|| v / by).and_then(&narrow)
+                    }
+                };
+                match (storage, unsigned) {
+                    (Storage::I8, false) => self.checked(out, |v: i8| convert(v.into())),
+                    (Storage::I8, true) => self.checked(out, |v: u8| convert(v.into())),
+                    (Storage::I16, false) => self.checked(out, |v: i16| convert(v.into())),
+                    (Storage::I16, true) => self.checked(out, |v: u16| convert(v.into())),
+                    (Storage::I32, false) => self.checked(out, |v: i32| convert(v.into())),
+                    (Storage::I32, true) => self.checked(out, |v: u32| convert(v.into())),
+                    (_, false) => self.checked(out, convert),
+                    (_, true) => {
+                        self.checked(out, |v: u64| i64::try_from(v).ok().and_then(convert))
+                    }
+                }
+            }
+        }
+    }
+
+    fn decimals(
+        &self,
+        storage: Storage,
+        exponent: u8,
+        leaf: &Leaf,
+        out: &mut Values<'a>,
+    ) -> Result<()> {
+        let ten = |e: u8| i256::from_i128(10).checked_pow(u32::from(e));
+        let Some(factor) = ten(exponent) else {
+            return Err(Error::usage("a decimal scale beyond 76 digits"));
+        };
+        // What the precision of the leaf allows.
+        let most = match &leaf.logical {
+            Some(crate::format::LogicalType::Decimal(decimal)) => {
+                u8::try_from(decimal.precision).ok().and_then(ten)
+            }
+            _ => None,
+        };
+        let scaled = |v: i256| {
+            let v = if exponent == 0 { Some(v) } else { v.checked_mul(factor) }?;
+            most.is_none_or(|most| v < most && v > most.wrapping_neg()).then_some(v)
+        };
+        let same = exponent == 0;
+        let small = most.and_then(i256::to_i128);
+        let fits = |v: i128| small.is_none_or(|most| v < most && v > -most);
+        match out {
+            Values::Words32(out) => match storage {
+                Storage::I32 if same => self.checked(out, |v: i32| fits(v.into()).then_some(v)),
+                Storage::I64 if same => {
+                    self.checked(out, |v: i64| i32::try_from(v).ok().filter(|v| fits((*v).into())))
+                }
+                Storage::I128 if same => {
+                    self.checked(out, |v: i128| i32::try_from(v).ok().filter(|v| fits((*v).into())))
+                }
+                _ => self.wide(storage, out, |v| {
+                    scaled(v)?.to_i128().and_then(|v| i32::try_from(v).ok())
+                }),
+            },
+            Values::Words64(out) => match storage {
+                Storage::I64 if same => self.checked(out, |v: i64| fits(v.into()).then_some(v)),
+                Storage::I128 if same => {
+                    self.checked(out, |v: i128| i64::try_from(v).ok().filter(|v| fits((*v).into())))
+                }
+                _ => self.wide(storage, out, |v| {
+                    scaled(v)?.to_i128().and_then(|v| i64::try_from(v).ok())
+                }),
+            },
+            Values::Fixed { width, bytes } => {
+                let width = *width;
+                if storage == Storage::I128 && same && width <= 16 {
+                    let mut values = Vec::new();
+                    self.checked(&mut values, |v: i128| fits(v).then_some(v))?;
+                    bytes.reserve(values.len() * width);
+                    for value in values {
+                        let all = value.to_be_bytes();
+                        bytes.extend_from_slice(all.get(16 - width..).unwrap_or_default());
+                    }
+                    return Ok(());
+                }
+                let mut values = Vec::new();
+                self.wide(storage, &mut values, scaled)?;
+                for value in values {
+                    let all = value.to_be_bytes();
+                    let fill = if value.is_negative() { 0xFF } else { 0 };
+                    let skipped = all.get(..32usize.saturating_sub(width)).unwrap_or_default();
+                    if skipped.iter().any(|byte| *byte != fill) {
+                        return Err(Error::usage(format_args!(
+                            "a decimal does not fit {width} bytes"
+                        )));
+                    }
+                    bytes.resize(bytes.len() + width.saturating_sub(32), fill);
+                    let kept = all.get(32usize.saturating_sub(width)..).unwrap_or_default();
+                    bytes.extend_from_slice(kept);
+                }
+                Ok(())
+            }
+            _ => Err(Error::unsupported(
+                "conversion",
+                "a decimal in a BYTE_ARRAY is not written; use FIXED_LEN_BYTE_ARRAY",
+            )),
+        }
+    }
+
+    /// Decimals of any storage through 256 bits.
+    fn wide<U>(
+        &self,
+        storage: Storage,
+        out: &mut Vec<U>,
+        convert: impl Fn(i256) -> Option<U>,
+    ) -> Result<()> {
+        match storage {
+            Storage::I32 => self.checked(out, |v: i32| convert(i256::from_i128(v.into()))),
+            Storage::I64 => self.checked(out, |v: i64| convert(i256::from_i128(v.into()))),
+            Storage::I128 => self.checked(out, |v: i128| convert(i256::from_i128(v))),
+            _ => self.checked(out, convert),
+        }
+    }
+
+    /// The 12 bytes of INTERVAL: months, days, milliseconds.
+    fn intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
+        let mut put = |months: i32, days: i32, millis: i32| {
+            out.extend_from_slice(&months.to_le_bytes());
+            out.extend_from_slice(&days.to_le_bytes());
+            out.extend_from_slice(&millis.to_le_bytes());
+        };
+        match unit {
+            IntervalUnit::YearMonth => self.each(|months: i32| put(months, 0, 0)),
+            IntervalUnit::DayTime => {
+                self.each(|v: arrow_buffer::IntervalDayTime| put(0, v.days, v.milliseconds));
+            }
+            IntervalUnit::MonthDayNano => {
+                let mut values = Vec::new();
+                self.checked(&mut values, |v: arrow_buffer::IntervalMonthDayNano| {
+                    let whole = v.nanoseconds % 1_000_000 == 0;
+                    // The bit pattern of 32 bits without a sign, as negative ones are written too.
+                    let millis = v.nanoseconds / 1_000_000;
+                    let bits = i32::try_from(millis)
+                        .ok()
+                        .or_else(|| u32::try_from(millis).ok().map(u32::cast_signed))?;
+                    whole.then_some((v.months, v.days, bits))
+                })?;
+                values.into_iter().for_each(|(months, days, millis)| put(months, days, millis));
+            }
+        }
+        Ok(())
+    }
+
+    /// Byte strings; `None` if the array is of another type.
+    fn bytes(&self, layout: BytesLayout, out: &mut Vec<&'a [u8]>) -> Option<()> {
+        fn of_offsets<'a, O: ArrowNativeType>(
+            slots: &Slots<'a, '_>,
+            offsets: &'a [O],
+            values: &'a [u8],
+            out: &mut Vec<&'a [u8]>,
+        ) {
+            slots.for_each_run(|run| {
+                let ends = offsets.get(run.start..=run.end).unwrap_or_default();
+                out.extend(ends.windows(2).map(|pair| match pair {
+                    [start, end] => {
+                        values.get(start.as_usize()..end.as_usize()).unwrap_or_default()
+                    }
+                    _ => &[],
+                }));
+            });
+        }
+        let array = self.array;
+        match (layout, array.data_type()) {
+            (BytesLayout::Offsets32, DataType::Utf8) => {
+                let array = array.as_string::<i32>();
+                of_offsets(self, array.value_offsets(), array.value_data(), out);
+            }
+            (BytesLayout::Offsets32, _) => {
+                let array = array.as_binary_opt::<i32>()?;
+                of_offsets(self, array.value_offsets(), array.value_data(), out);
+            }
+            (BytesLayout::Offsets64, DataType::LargeUtf8) => {
+                let array = array.as_string::<i64>();
+                of_offsets(self, array.value_offsets(), array.value_data(), out);
+            }
+            (BytesLayout::Offsets64, _) => {
+                let array = array.as_binary_opt::<i64>()?;
+                of_offsets(self, array.value_offsets(), array.value_data(), out);
+            }
+            (BytesLayout::Views, DataType::Utf8View) => {
+                let array = array.as_string_view_opt()?;
+                self.for_each_run(|run| out.extend(run.map(|i| array.value(i).as_bytes())));
+            }
+            (BytesLayout::Views, _) => {
+                let array = array.as_binary_view_opt()?;
+                self.for_each_run(|run| out.extend(run.map(|i| array.value(i))));
+            }
+        }
+        Some(())
+    }
+}
+
+/// Words made of narrower ones.
+trait FromBits {
+    const BITS: u32;
+    /// Extends the sign.
+    fn from_i32(value: i32) -> Self;
+    /// Takes the low bits.
+    fn from_i64(value: i64) -> Self;
+}
+
+impl FromBits for i32 {
+    const BITS: u32 = 32;
+
+    fn from_i32(value: i32) -> Self {
+        value
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "unsigned words keep their bits")]
+    fn from_i64(value: i64) -> Self {
+        value as Self
+    }
+}
+
+impl FromBits for i64 {
+    const BITS: u32 = 64;
+
+    fn from_i32(value: i32) -> Self {
+        value.into()
+    }
+
+    fn from_i64(value: i64) -> Self {
+        value
+    }
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::usage("more than 2^32 values in one row group; write smaller ones")
+}

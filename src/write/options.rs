@@ -1,0 +1,468 @@
+//! [`WriteOptions`]: how a file is written, and what differs for single columns.
+
+use crate::compress::Compression;
+use crate::encoding::choose::{Profile, is_legal};
+use crate::error::{Error, Result};
+use crate::format::{Encoding, KeyValue};
+use crate::page::PageVersion;
+use crate::schema::{Leaf, Schema};
+
+/// How much is collected of the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StatisticsLevel {
+    /// Nothing but counts.
+    None,
+    /// Bounds of column chunks.
+    Chunk,
+    /// Bounds of column chunks and of pages: the page index.
+    Page,
+}
+
+/// A bloom filter that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BloomOptions {
+    /// The share of absent values that the filter takes for present.
+    pub fpp: f64,
+}
+
+impl Default for BloomOptions {
+    fn default() -> Self {
+        Self { fpp: 0.01 }
+    }
+}
+
+/// How a file is written. The defaults make small files that every engine reads fast: ZSTD, encodings chosen from the data, statistics, the page
+/// index, checksums.
+///
+/// ```
+/// use marquetry::{Compression, WriteOptions};
+///
+/// let options = WriteOptions::new()
+///     .with_compression(Compression::Zstd(9))
+///     .with_column("id", |column| column.with_bloom(Default::default()));
+/// ```
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    pub(crate) profile: Profile,
+    pub(crate) compression: Option<Compression>,
+    pub(crate) page_version: Option<PageVersion>,
+    pub(crate) dictionary: bool,
+    pub(crate) dictionary_bytes: usize,
+    pub(crate) page_bytes: Option<usize>,
+    pub(crate) page_rows: Option<usize>,
+    pub(crate) row_group_rows: u64,
+    pub(crate) row_group_bytes: u64,
+    pub(crate) memory: u64,
+    pub(crate) statistics: StatisticsLevel,
+    pub(crate) total_order: bool,
+    pub(crate) checksums: bool,
+    pub(crate) bound_bytes: usize,
+    pub(crate) hint: bool,
+    pub(crate) created_by: String,
+    pub(crate) key_values: Vec<KeyValue>,
+    pub(crate) columns: Vec<(String, ColumnOptions)>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Balanced,
+            compression: None,
+            page_version: None,
+            dictionary: true,
+            dictionary_bytes: 4 << 20,
+            page_bytes: None,
+            page_rows: None,
+            row_group_rows: 1 << 20,
+            row_group_bytes: 128 << 20,
+            memory: 512 << 20,
+            statistics: StatisticsLevel::Page,
+            total_order: false,
+            checksums: true,
+            bound_bytes: 64,
+            hint: true,
+            created_by: concat!("marquetry version ", env!("CARGO_PKG_VERSION")).to_owned(),
+            key_values: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the writer aims at.
+    #[must_use]
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// The codec of all columns; that of the profile otherwise.
+    #[must_use]
+    pub fn with_compression(mut self, compression: Compression) -> Self {
+        self.compression = Some(compression);
+        self
+    }
+
+    /// The layout of data pages; that of the profile otherwise.
+    #[must_use]
+    pub fn with_page_version(mut self, version: PageVersion) -> Self {
+        self.page_version = Some(version);
+        self
+    }
+
+    /// Whether dictionaries are made where they pay (the default).
+    #[must_use]
+    pub fn with_dictionary(mut self, dictionary: bool) -> Self {
+        self.dictionary = dictionary;
+        self
+    }
+
+    /// The most bytes of a dictionary, as PLAIN.
+    #[must_use]
+    pub fn with_dictionary_bytes(mut self, bytes: usize) -> Self {
+        self.dictionary_bytes = bytes;
+        self
+    }
+
+    /// The most bytes of a data page before compression, about.
+    #[must_use]
+    pub fn with_page_bytes(mut self, bytes: usize) -> Self {
+        self.page_bytes = Some(bytes);
+        self
+    }
+
+    /// The most rows of a data page. Pages of all columns begin at multiples of it, or of its halves.
+    #[must_use]
+    pub fn with_page_rows(mut self, rows: usize) -> Self {
+        self.page_rows = Some(rows);
+        self
+    }
+
+    /// The most rows of a row group.
+    #[must_use]
+    pub fn with_row_group_rows(mut self, rows: u64) -> Self {
+        self.row_group_rows = rows;
+        self
+    }
+
+    /// The bytes that a row group should take in the file, about.
+    #[must_use]
+    pub fn with_row_group_bytes(mut self, bytes: u64) -> Self {
+        self.row_group_bytes = bytes;
+        self
+    }
+
+    /// The memory that the writer may hold: batches that are not encoded yet, and what is made of them.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// How much is collected of the values; bounds of pages by default.
+    #[must_use]
+    pub fn with_statistics(mut self, level: StatisticsLevel) -> Self {
+        self.statistics = level;
+        self
+    }
+
+    /// Whether floats have the total order of IEEE 754 instead of the older order that knows no NaN.
+    #[must_use]
+    pub fn with_total_order(mut self, total_order: bool) -> Self {
+        self.total_order = total_order;
+        self
+    }
+
+    /// Whether pages have checksums (the default).
+    #[must_use]
+    pub fn with_checksums(mut self, checksums: bool) -> Self {
+        self.checksums = checksums;
+        self
+    }
+
+    /// The most bytes of a bound in statistics and page index; longer ones are cut.
+    #[must_use]
+    pub fn with_bound_bytes(mut self, bytes: usize) -> Self {
+        self.bound_bytes = bytes;
+        self
+    }
+
+    /// Whether the Arrow schema is kept under `ARROW:schema` (the default): what Parquet has no word for comes back then.
+    #[must_use]
+    pub fn with_hint(mut self, hint: bool) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// What the file says of its writer.
+    #[must_use]
+    pub fn with_created_by(mut self, created_by: impl Into<String>) -> Self {
+        self.created_by = created_by.into();
+        self
+    }
+
+    /// Adds a pair to the file's key-value metadata.
+    #[must_use]
+    pub fn with_key_value(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let (key, value) = (key.into(), Some(value.into()));
+        self.key_values.push(KeyValue { key, value, ..KeyValue::default() });
+        self
+    }
+
+    /// Sets what differs for the columns that a pattern names: a dotted path, the name of a top-level column for all below it, or either with `*`
+    /// for any text. Later settings win. A pattern that names no column is an error when the writer is made.
+    #[must_use]
+    pub fn with_column(
+        mut self,
+        pattern: impl Into<String>,
+        set: impl FnOnce(ColumnOptions) -> ColumnOptions,
+    ) -> Self {
+        self.columns.push((pattern.into(), set(ColumnOptions::default())));
+        self
+    }
+
+    /// The settings of every leaf.
+    ///
+    /// # Errors
+    /// `Usage` if a number is 0, a pattern names no column, or an encoding is not for the type of a column that is named.
+    pub(crate) fn resolve(&self, schema: &Schema) -> Result<Vec<LeafSettings>> {
+        for (what, value) in [
+            ("rows of a row group", self.row_group_rows),
+            ("bytes of a row group", self.row_group_bytes),
+            ("memory of the writer", self.memory),
+            ("rows of a page", self.page_rows.unwrap_or(1) as u64),
+            ("bytes of a page", self.page_bytes.unwrap_or(1) as u64),
+        ] {
+            if value == 0 {
+                return Err(Error::usage(format_args!("the {what} must be more than 0")));
+            }
+        }
+        let leaves: Vec<Leaf> =
+            (0..schema.leaves_len()).map(|i| schema.leaf(i)).collect::<Result<_>>()?;
+        let mut settings: Vec<LeafSettings> = leaves.iter().map(|_| self.of_profile()).collect();
+        for (pattern, column) in &self.columns {
+            let mut found = false;
+            for (leaf, settings) in leaves.iter().zip(&mut settings) {
+                if names(pattern, leaf) {
+                    found = true;
+                    column.apply(leaf, settings)?;
+                }
+            }
+            if !found {
+                return Err(Error::usage(format_args!(
+                    "a setting is for \"{pattern}\", and there is no such column"
+                )));
+            }
+        }
+        Ok(settings)
+    }
+
+    fn of_profile(&self) -> LeafSettings {
+        let (compression, version, page_bytes, page_rows) = match self.profile {
+            Profile::Balanced => (Compression::Zstd(3), PageVersion::V1, 1 << 20, 1 << 16),
+            Profile::Small => (Compression::Zstd(12), PageVersion::V1, 1 << 20, 1 << 20),
+            Profile::FastRead => (Compression::Lz4Raw, PageVersion::V2, 256 << 10, 20 << 10),
+            Profile::Compatible => (Compression::Snappy, PageVersion::V1, 1 << 20, 1 << 16),
+        };
+        LeafSettings {
+            profile: self.profile,
+            compression: usable(self.compression.unwrap_or(compression), self.compression.is_none()),
+            codec_is_fixed: self.compression.is_some(),
+            page_version: self.page_version.unwrap_or(version),
+            encoding: None,
+            dictionary: self.dictionary,
+            dictionary_bytes: self.dictionary_bytes,
+            page_bytes: self.page_bytes.unwrap_or(page_bytes),
+            page_rows: self.page_rows.unwrap_or(page_rows),
+            statistics: self.statistics,
+            total_order: self.total_order,
+            checksums: self.checksums,
+            bound_bytes: self.bound_bytes,
+            bloom: None,
+        }
+    }
+}
+
+/// The codec of a profile, or none where this build lacks it; a codec that was asked for stays, and is refused.
+fn usable(compression: Compression, may_fall_back: bool) -> Compression {
+    if may_fall_back && crate::compress::Compressor::new(compression).is_err() {
+        return Compression::Uncompressed;
+    }
+    compression
+}
+
+/// What differs for some columns; what is not set is as for all.
+#[derive(Debug, Clone, Default)]
+pub struct ColumnOptions {
+    encoding: Option<Encoding>,
+    compression: Option<Compression>,
+    dictionary: Option<bool>,
+    bloom: Option<BloomOptions>,
+    statistics: Option<StatisticsLevel>,
+    total_order: Option<bool>,
+    page_bytes: Option<usize>,
+    page_rows: Option<usize>,
+}
+
+impl ColumnOptions {
+    /// The encoding of the values; without a dictionary then. RLE_DICTIONARY stands for a dictionary whatever its size.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: Encoding) -> Self {
+        self.encoding = Some(encoding);
+        self
+    }
+
+    /// The codec.
+    #[must_use]
+    pub fn with_compression(mut self, compression: Compression) -> Self {
+        self.compression = Some(compression);
+        self
+    }
+
+    /// Whether a dictionary is made where it pays.
+    #[must_use]
+    pub fn with_dictionary(mut self, dictionary: bool) -> Self {
+        self.dictionary = Some(dictionary);
+        self
+    }
+
+    /// A bloom filter.
+    #[must_use]
+    pub fn with_bloom(mut self, bloom: BloomOptions) -> Self {
+        self.bloom = Some(bloom);
+        self
+    }
+
+    /// How much is collected of the values.
+    #[must_use]
+    pub fn with_statistics(mut self, level: StatisticsLevel) -> Self {
+        self.statistics = Some(level);
+        self
+    }
+
+    /// The order of floats.
+    #[must_use]
+    pub fn with_total_order(mut self, total_order: bool) -> Self {
+        self.total_order = Some(total_order);
+        self
+    }
+
+    /// The most bytes of a data page before compression, about.
+    #[must_use]
+    pub fn with_page_bytes(mut self, bytes: usize) -> Self {
+        self.page_bytes = Some(bytes);
+        self
+    }
+
+    /// The most rows of a data page.
+    #[must_use]
+    pub fn with_page_rows(mut self, rows: usize) -> Self {
+        self.page_rows = Some(rows);
+        self
+    }
+
+    fn apply(&self, leaf: &Leaf, settings: &mut LeafSettings) -> Result<()> {
+        let physical = leaf.physical.format_type();
+        let wrong = |what: &dyn std::fmt::Display| {
+            Err(Error::usage(format_args!("the setting for \"{}\": {what}", leaf.path.dotted())))
+        };
+        if let Some(encoding) = self.encoding {
+            let dictionary = encoding == Encoding::RleDictionary;
+            if !dictionary && !is_legal(encoding, physical) {
+                return wrong(&format_args!("{encoding} is no encoding of {physical}"));
+            }
+            settings.dictionary = dictionary;
+            settings.encoding = Some(encoding);
+        }
+        if let Some(compression) = self.compression {
+            settings.compression = compression;
+            settings.codec_is_fixed = true;
+        }
+        if let Some(bloom) = self.bloom {
+            if !(bloom.fpp > 0.0 && bloom.fpp < 1.0) {
+                return wrong(&"the false-positive rate of a bloom filter lies between 0 and 1");
+            }
+            settings.bloom = Some(bloom);
+        }
+        if self.page_bytes == Some(0) || self.page_rows == Some(0) {
+            return wrong(&"the size of a page must be more than 0");
+        }
+        settings.dictionary = self.dictionary.unwrap_or(settings.dictionary);
+        settings.statistics = self.statistics.unwrap_or(settings.statistics);
+        settings.total_order = self.total_order.unwrap_or(settings.total_order);
+        settings.page_bytes = self.page_bytes.unwrap_or(settings.page_bytes);
+        settings.page_rows = self.page_rows.unwrap_or(settings.page_rows);
+        Ok(())
+    }
+}
+
+/// Whether a pattern names a leaf.
+fn names(pattern: &str, leaf: &Leaf) -> bool {
+    let path = leaf.path.dotted();
+    let top = leaf.path.names().first().map_or("", |name| &**name);
+    matches(pattern, &path) || matches(pattern, top)
+}
+
+/// Whether a text is what a pattern says, in which `*` is any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// How one leaf is written.
+#[derive(Debug, Clone)]
+pub(crate) struct LeafSettings {
+    pub(crate) profile: Profile,
+    pub(crate) compression: Compression,
+    /// Whether the codec was asked for, so that the chunk says it even where it does not help.
+    pub(crate) codec_is_fixed: bool,
+    pub(crate) page_version: PageVersion,
+    pub(crate) encoding: Option<Encoding>,
+    pub(crate) dictionary: bool,
+    pub(crate) dictionary_bytes: usize,
+    pub(crate) page_bytes: usize,
+    pub(crate) page_rows: usize,
+    pub(crate) statistics: StatisticsLevel,
+    pub(crate) total_order: bool,
+    pub(crate) checksums: bool,
+    pub(crate) bound_bytes: usize,
+    pub(crate) bloom: Option<BloomOptions>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, text, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "ab", true),
+            ("*b", "ab", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("*", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! [`WriteReport`]: what was written. Table formats put it into their manifests, so that nobody has to read the file again.
+
+use crate::format::{CompressionCodec, Encoding, FileMetaData};
+
+/// What a finished file holds.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WriteReport {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// The row groups, in order.
+    pub row_groups: Vec<RowGroupReport>,
+    /// The footer as it was written.
+    pub metadata: FileMetaData,
+}
+
+/// What a row group holds.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RowGroupReport {
+    /// Rows.
+    pub rows: u64,
+    /// Where it begins: a place to split the file at.
+    pub offset: u64,
+    /// Bytes of its pages.
+    pub bytes: u64,
+    /// Its leaves, depth-first.
+    pub columns: Vec<ColumnReport>,
+}
+
+/// What a column chunk holds.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ColumnReport {
+    /// The dotted path of the leaf.
+    pub path: String,
+    /// The field id of the leaf.
+    pub field_id: Option<i32>,
+    /// Level entries: values, nulls and empty lists.
+    pub values: u64,
+    /// Entries without a value.
+    pub nulls: u64,
+    /// NaNs, where there can be some.
+    pub nans: Option<u64>,
+    /// Distinct values, where a dictionary told.
+    pub distinct: Option<u64>,
+    /// The lower bound as the footer has it: PLAIN, perhaps cut.
+    pub min: Option<Vec<u8>>,
+    /// The upper bound.
+    pub max: Option<Vec<u8>>,
+    /// Bytes of the pages as stored.
+    pub bytes: u64,
+    /// Bytes of the pages before compression.
+    pub uncompressed_bytes: u64,
+    /// Where the first page begins in the file.
+    pub offset: u64,
+    /// The encodings of the pages.
+    pub encodings: Vec<Encoding>,
+    /// The codec.
+    pub codec: CompressionCodec,
+    /// Data pages.
+    pub pages: usize,
+}
+
+impl WriteReport {
+    /// The columns of all row groups that have a field id: what table formats key their metrics by.
+    pub fn by_field_id(&self, field_id: i32) -> impl Iterator<Item = &ColumnReport> {
+        let columns = self.row_groups.iter().flat_map(|row_group| &row_group.columns);
+        columns.filter(move |column| column.field_id == Some(field_id))
+    }
+
+    /// Where the row groups begin: places to split the file at.
+    pub fn split_offsets(&self) -> Vec<u64> {
+        self.row_groups.iter().map(|row_group| row_group.offset).collect()
+    }
+}

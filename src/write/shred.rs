@@ -1,0 +1,352 @@
+//! Shreds: from the arrays of a batch to the levels of its leaves, and where their values lie. The inverse of `read::assemble`.
+//!
+//! Spec: README.md, "Nested Encoding" (Dremel). Node by node from the top: a stream of level entries goes down the tree, of which some are *live*:
+//! all nodes so far are there, and the entry has a slot in the array of the node. A null ends an entry, a list makes several of it.
+//! Trap: what lies below a null may be anything in Arrow, lists with elements included; only live slots are looked at.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+use crate::error::{Error, Result};
+use crate::levels::{LeafLevels, LevelBuffer};
+use crate::schema::{Kind, Leaf, Shape};
+
+/// A leaf of some rows: its levels, and the arrays that its values lie in.
+pub struct LeafColumn {
+    /// The levels of all rows.
+    pub levels: LeafLevels,
+    /// The values, in order.
+    pub parts: Vec<Part>,
+    /// The name of the leaf, for errors.
+    pub path: String,
+}
+
+/// Values in one array: those of the slots that are not null.
+pub struct Part {
+    /// The array.
+    pub array: ArrayRef,
+    /// Its nulls, those of dictionary values included.
+    pub nulls: Option<NullBuffer>,
+    /// The slots of the array that count, in order.
+    pub slots: Vec<Range<usize>>,
+}
+
+impl LeafColumn {
+    /// A leaf without rows.
+    pub fn new(leaf: &Leaf) -> Self {
+        let levels = LeafLevels::new(leaf.max_def, leaf.max_rep);
+        Self { levels, parts: Vec::new(), path: leaf.path.dotted() }
+    }
+}
+
+/// Appends the rows of a top-level column to its leaves, which `leaves` are in the order of the shape.
+///
+/// # Errors
+/// `Usage` if a required node is null; `Unsupported` if an array is not what the shape says.
+pub fn shred(array: &ArrayRef, shape: &Shape, leaves: &mut [LeafColumn]) -> Result<()> {
+    let mut shredder = Shredder { leaves, next: 0 };
+    shredder.node(array, shape, Stream::rows(array.len()))
+}
+
+struct Shredder<'a> {
+    leaves: &'a mut [LeafColumn],
+    /// The leaf that is met next, depth-first.
+    next: usize,
+}
+
+/// Level entries on their way down.
+#[derive(Clone)]
+struct Stream {
+    def: LevelBuffer,
+    rep: LevelBuffer,
+    /// The definition level of live entries; the others have less.
+    live: u16,
+    /// The slots of the live entries in the array of the node, in order.
+    slots: Vec<Range<usize>>,
+}
+
+impl Stream {
+    fn rows(n: usize) -> Self {
+        let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
+        def.push_run(0, n);
+        rep.push_run(0, n);
+        let slots = if n == 0 { Vec::new() } else { vec![Range { start: 0, end: n }] };
+        Self { def, rep, live: 0, slots }
+    }
+
+    /// Whether every entry is live.
+    fn all_live(&self) -> bool {
+        self.def.uniform() == Some(self.live)
+    }
+
+    /// The row that the `n`th live entry belongs to.
+    fn row_of(&self, n: usize) -> usize {
+        let level = |levels: &LevelBuffer, i: usize| match levels.mixed() {
+            Some(levels) => levels.get(i).copied().unwrap_or_default(),
+            None => levels.uniform().unwrap_or_default(),
+        };
+        let (mut live, mut row) = (0, 0usize);
+        for i in 0..self.def.len() {
+            row += usize::from(level(&self.rep, i) == 0);
+            if level(&self.def, i) == self.live {
+                if live == n {
+                    break;
+                }
+                live += 1;
+            }
+        }
+        row.saturating_sub(1)
+    }
+
+    /// Ends the entries that are null; the others live on, a level higher.
+    fn optional(self, nulls: Option<&NullBuffer>) -> Self {
+        let live = self.live + 1;
+        let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
+            let mut def = LevelBuffer::default();
+            match self.def.mixed() {
+                None if self.all_live() => def.push_run(live, self.def.len()),
+                None => def = self.def.clone(),
+                Some(levels) => {
+                    let levels: Vec<u16> =
+                        levels.iter().map(|&l| l + u16::from(l == self.live)).collect();
+                    def.push_slice(&levels);
+                }
+            }
+            return Self { def, rep: self.rep, live, slots: self.slots };
+        };
+        let mut levels = Vec::with_capacity(self.def.len());
+        let mut slots = Vec::new();
+        let mut next = self.slots.iter().cloned().flatten();
+        let mut step = |level: u16| {
+            if level != self.live {
+                return level;
+            }
+            match next.next() {
+                Some(slot) if nulls.is_valid(slot) => {
+                    push_range(&mut slots, slot..slot + 1);
+                    live
+                }
+                _ => level,
+            }
+        };
+        match self.def.mixed() {
+            Some(old) => levels.extend(old.iter().map(|&level| step(level))),
+            None => {
+                let level = self.def.uniform().unwrap_or_default();
+                levels.extend((0..self.def.len()).map(|_| step(level)));
+            }
+        }
+        let mut def = LevelBuffer::default();
+        def.push_slice(&levels);
+        Self { def, rep: self.rep, live, slots }
+    }
+
+    /// Makes an entry for every element of the lists; an empty list stays one entry and ends.
+    fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Self {
+        let live = self.live + 1;
+        let (mut defs, mut reps) = (Vec::new(), Vec::new());
+        let mut slots = Vec::new();
+        let mut next = self.slots.iter().cloned().flatten();
+        let mut step = |old_def: u16, old_rep: u16| {
+            let elements = if old_def == self.live {
+                next.next().map_or(0..0, &list)
+            } else {
+                Range { start: 0, end: 0 }
+            };
+            let n = elements.len();
+            reps.push(old_rep);
+            if n == 0 {
+                defs.push(old_def);
+            } else {
+                defs.resize(defs.len() + n, live);
+                reps.resize(reps.len() + n - 1, rep);
+                push_range(&mut slots, elements);
+            }
+        };
+        for i in 0..self.def.len() {
+            let level = |levels: &LevelBuffer| match levels.mixed() {
+                Some(levels) => levels.get(i).copied().unwrap_or_default(),
+                None => levels.uniform().unwrap_or_default(),
+            };
+            step(level(&self.def), level(&self.rep));
+        }
+        let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
+        if defs.iter().all(|&level| level == live) {
+            def.push_run(live, defs.len());
+        } else {
+            def.push_slice(&defs);
+        }
+        rep.push_slice(&reps);
+        Self { def, rep, live, slots }
+    }
+}
+
+/// Appends a range, joined with the last one where it continues that.
+fn push_range(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+impl Shredder<'_> {
+    fn node(&mut self, array: &ArrayRef, shape: &Shape, stream: Stream) -> Result<()> {
+        match &shape.kind {
+            Kind::Leaf { .. } => self.leaf(array, shape, stream),
+            Kind::Struct(children) => {
+                let Some(array) = array.as_struct_opt() else {
+                    return Err(unexpected(array, shape));
+                };
+                let stream = self.present(array.nulls(), shape, stream)?;
+                if array.num_columns() != children.len() {
+                    return Err(Error::usage(format_args!(
+                        "the struct \"{}\" has {} fields, its schema {}",
+                        shape.field.name(),
+                        array.num_columns(),
+                        children.len()
+                    )));
+                }
+                for (child, shape) in array.columns().iter().zip(children) {
+                    self.node(child, shape, stream.clone())?;
+                }
+                Ok(())
+            }
+            Kind::List { item, rep, .. } => self.list(array, shape, item, *rep, stream),
+            Kind::Map { entries, rep, .. } => {
+                let Some(map) = array.as_map_opt() else {
+                    return Err(unexpected(array, shape));
+                };
+                let stream = self.present(map.nulls(), shape, stream)?;
+                let offsets = map.offsets();
+                let stream = stream.lists(*rep, |i| span(offsets.get(i..i + 2)));
+                let inner: ArrayRef = std::sync::Arc::new(map.entries().clone());
+                self.node(&inner, entries, stream)
+            }
+            Kind::Missing => Err(unexpected(array, shape)),
+        }
+    }
+
+    fn list(
+        &mut self,
+        array: &ArrayRef,
+        shape: &Shape,
+        item: &Shape,
+        rep: u16,
+        stream: Stream,
+    ) -> Result<()> {
+        let stream = self.present(array.nulls(), shape, stream)?;
+        let (stream, values) = match array.data_type() {
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                let offsets = list.offsets();
+                (stream.lists(rep, |i| span(offsets.get(i..i + 2))), list.values())
+            }
+            DataType::LargeList(_) => {
+                let list = array.as_list::<i64>();
+                let offsets = list.offsets();
+                (stream.lists(rep, |i| span(offsets.get(i..i + 2))), list.values())
+            }
+            DataType::ListView(_) => {
+                let list = array.as_list_view::<i32>();
+                let (starts, sizes) = (list.offsets(), list.sizes());
+                (stream.lists(rep, |i| view(starts.get(i), sizes.get(i))), list.values())
+            }
+            DataType::LargeListView(_) => {
+                let list = array.as_list_view::<i64>();
+                let (starts, sizes) = (list.offsets(), list.sizes());
+                (stream.lists(rep, |i| view(starts.get(i), sizes.get(i))), list.values())
+            }
+            DataType::FixedSizeList(_, _) => {
+                let list = array.as_fixed_size_list();
+                let n = usize::try_from(list.value_length()).unwrap_or_default();
+                (stream.lists(rep, |i| i * n..(i + 1) * n), list.values())
+            }
+            _ => return Err(unexpected(array, shape)),
+        };
+        self.node(values, item, stream)
+    }
+
+    fn leaf(&mut self, array: &ArrayRef, shape: &Shape, stream: Stream) -> Result<()> {
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        let optional = shape.levels.present > stream.live;
+        let rows = array.len();
+        let Some(leaf) = self.leaves.get_mut(self.next) else {
+            return Err(unexpected(array, shape));
+        };
+        // Outside lists and below structs that are all there, the nulls of the array are the levels.
+        let straight = stream.all_live() && stream.slots.first().is_some_and(|s| s.len() == rows);
+        let slots = if straight && optional && leaf.levels.max_rep() == 0 {
+            match &nulls {
+                None => leaf.levels.push_run(stream.live + 1, rows),
+                Some(nulls) => leaf.levels.push_validity(nulls.validity(), nulls.offset(), rows),
+            }
+            stream.slots
+        } else {
+            let stream = present(&leaf.path, nulls.as_ref(), shape, stream)?;
+            leaf.levels.push(&stream.def, &stream.rep);
+            stream.slots
+        };
+        if !slots.is_empty() {
+            leaf.parts.push(Part { array: array.clone(), nulls, slots });
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Steps over the node itself: optional ones end entries, required ones must be there.
+    fn present(&self, nulls: Option<&NullBuffer>, shape: &Shape, stream: Stream) -> Result<Stream> {
+        let path = self.leaves.get(self.next).map_or("", |leaf| &leaf.path);
+        present(path, nulls, shape, stream)
+    }
+}
+
+fn present(
+    path: &str,
+    nulls: Option<&NullBuffer>,
+    shape: &Shape,
+    stream: Stream,
+) -> Result<Stream> {
+    if shape.levels.present > stream.live {
+        return Ok(stream.optional(nulls));
+    }
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        let mut live = stream.slots.iter().cloned().flatten();
+        if let Some(at) = live.position(|slot| nulls.is_null(slot)) {
+            return Err(Error::usage(format_args!(
+                "\"{}\" is required and is null in row {} of the batch",
+                shape.field.name(),
+                stream.row_of(at)
+            ))
+            .at_column(path));
+        }
+    }
+    Ok(stream)
+}
+
+/// From a list's two offsets to its elements.
+fn span<O: arrow_buffer::ArrowNativeType>(offsets: Option<&[O]>) -> Range<usize> {
+    match offsets {
+        Some([start, end]) => start.as_usize()..end.as_usize(),
+        _ => 0..0,
+    }
+}
+
+fn view<O: arrow_buffer::ArrowNativeType>(start: Option<&O>, size: Option<&O>) -> Range<usize> {
+    match (start, size) {
+        (Some(start), Some(size)) => start.as_usize()..start.as_usize() + size.as_usize(),
+        _ => 0..0,
+    }
+}
+
+#[cold]
+fn unexpected(array: &dyn Array, shape: &Shape) -> Error {
+    Error::usage(format_args!(
+        "\"{}\" is {} in the batch, which does not fit its place in the schema",
+        shape.field.name(),
+        array.data_type()
+    ))
+}
