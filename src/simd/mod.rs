@@ -8,6 +8,7 @@ pub mod expand;
 pub mod gather;
 pub mod masks;
 pub mod native;
+pub mod pack;
 pub mod prefix_sum;
 pub mod spans;
 pub mod transpose;
