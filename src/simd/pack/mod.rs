@@ -1,8 +1,11 @@
 //! Packs values of 0 to 64 bits from the least significant bit of the first byte: the inverse of [`unpack`](super::unpack).
 //!
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by both encoders.
-//! One kernel for each width, unrolled over a block of 32 values, so that every shift is a constant; the width is matched once a call.
+//! One kernel for each width, unrolled over a block of 32 values, so that every shift is a constant; the width is matched once a call. With AVX-512 VBMI
+//! shifts by lane and byte permutations do the same for all widths alike.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -29,10 +32,10 @@ pub fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
         Isa::Scalar => scalar::blocks_u32(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 => unsafe { x86::blocks_u32_avx2(blocks, width, bytes) },
+        Isa::Avx2 => unsafe { x86::blocks_u32(blocks, width, bytes) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Isa::Avx512 => unsafe { x86::blocks_u32_avx512(blocks, width, bytes) },
+        // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
+        Isa::Avx512 => unsafe { avx512::blocks_u32(blocks, width, bytes) },
     });
 }
 
@@ -55,12 +58,15 @@ pub fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<u8>) {
         Isa::Scalar => scalar::blocks_u64(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 => unsafe { x86::blocks_u64_avx2(blocks, width, bytes) },
+        Isa::Avx2 => unsafe { x86::blocks_u64(blocks, width, bytes) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Isa::Avx512 => unsafe { x86::blocks_u64_avx512(blocks, width, bytes) },
+        // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
+        Isa::Avx512 => unsafe { avx512::blocks_u64(blocks, width, bytes) },
     });
 }
+
+/// Bytes behind the last block that a kernel may write to: a vector.
+const SLACK: usize = 64;
 
 /// Whole blocks go straight into `out`; the rest through a block that is padded with zeros.
 #[inline(always)]
@@ -76,13 +82,17 @@ fn append<T: Copy + Default>(
     let block_len = 4 * width as usize;
     let (blocks, rest) = values.as_chunks::<BLOCK>();
     let start = out.len();
-    out.resize(start + blocks.len() * block_len, 0);
-    pack(blocks, &mut out[start..]);
+    let whole = blocks.len() * block_len;
+    if whole > 0 {
+        out.resize(start + whole + SLACK, 0);
+        pack(blocks, &mut out[start..]);
+        out.truncate(start + whole);
+    }
     if !rest.is_empty() {
         let mut padded = [[T::default(); BLOCK]];
         padded[0][..rest.len()].copy_from_slice(rest);
-        let mut bytes = [0u8; 4 * 64];
-        pack(&padded, &mut bytes[..block_len]);
+        let mut bytes = [0u8; 4 * 64 + SLACK];
+        pack(&padded, &mut bytes[..block_len + SLACK]);
         out.extend_from_slice(&bytes[..(rest.len() * width as usize).div_ceil(8)]);
     }
 }
