@@ -19,15 +19,18 @@ use bytes::Bytes;
 
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
-use crate::simd::native::Native;
+use crate::simd::Isa;
+use crate::simd::decimals::{Fit, Powers, QUICK_32, QUICK_64, integers_f32, integers_f64};
+use crate::simd::native::{Native, Word, append_bytes_le};
+use crate::simd::pack::{pack_u32_with, pack_u64_with};
 use crate::simd::unpack::{unpack_u32, unpack_u64};
 
 const SPEC: Spec = Spec::Encodings("ALP");
 
 /// `f32` or `f64`.
-pub trait Float: Copy + Send + sealed::Sealed {
+pub trait Float: Copy + Default + Send + Word + sealed::Sealed {
     /// The integer of the same width, which also holds the bits.
-    type Int: Native;
+    type Int: Native + Word + Ord;
     /// The highest exponent.
     const MOST_EXPONENT: u8;
     /// Bits of the type.
@@ -52,6 +55,31 @@ pub trait Float: Copy + Send + sealed::Sealed {
 
     /// The bits of an exception.
     fn exception(bytes: &[u8]) -> Option<Self::Int>;
+
+    /// The integers of values at `pair`, and which values do not come back from them.
+    fn integers(
+        isa: Isa,
+        values: &[Self],
+        pair: Pair,
+        out: &mut [Self::Int],
+        bad: &mut [bool],
+    ) -> Fit<Self::Int>;
+
+    /// The integer of a value that is too large for the quick way to round, if the value comes back from it.
+    fn large_integer(self, pair: Pair) -> Option<Self::Int>;
+
+    /// The bits that the differences from `least` to `most` take.
+    fn width(least: Self::Int, most: Self::Int) -> u32;
+
+    /// Appends the packed differences of integers to the frame.
+    fn pack(isa: Isa, integers: &[Self::Int], frame: Self::Int, width: u32, out: &mut Vec<u8>);
+}
+
+/// What values are scaled by: 10^exponent, then 10^-factor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pair {
+    exponent: u8,
+    factor: u8,
 }
 
 mod sealed {
@@ -61,7 +89,9 @@ mod sealed {
 }
 
 macro_rules! float {
-    ($float:ty, $int:ty, $most:literal, $unpack:ident, $positive:ident, $negative:ident) => {
+    (
+        $float:ty, $int:ty, $most:literal, $unpack:ident, $positive:ident, $negative:ident, $integers:ident, $pack:ident, $quick:ident
+    ) => {
         impl Float for $float {
             type Int = $int;
             const MOST_EXPONENT: u8 = $most;
@@ -96,11 +126,61 @@ macro_rules! float {
             fn exception(bytes: &[u8]) -> Option<$int> {
                 bytes.first_chunk().map(|bytes| <$int>::from_le_bytes(*bytes))
             }
+
+            fn integers(
+                isa: Isa,
+                values: &[Self],
+                pair: Pair,
+                out: &mut [$int],
+                bad: &mut [bool],
+            ) -> Fit<$int> {
+                let (exponent, factor) = (usize::from(pair.exponent), usize::from(pair.factor));
+                let powers = Powers {
+                    exponent_up: $positive[exponent],
+                    exponent_down: $negative[exponent],
+                    factor_up: $positive[factor],
+                    factor_down: $negative[factor],
+                };
+                $integers(isa, values, &powers, out, bad)
+            }
+
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
+                reason = "what does not come back is left out"
+            )]
+            fn large_integer(self, pair: Pair) -> Option<$int> {
+                let (exponent, factor) = (usize::from(pair.exponent), usize::from(pair.factor));
+                let scaled = self * $positive[exponent] * $negative[factor];
+                // The largest integer is no float: it becomes the one above it. Smaller ones were tried before.
+                let size = scaled.abs();
+                if size.is_nan() || f64::from(size) < $quick || size >= <$int>::MAX as $float {
+                    return None;
+                }
+                let scaled = scaled.round_ties_even();
+                let integer = scaled as $int;
+                let back = integer as $float * $positive[factor] * $negative[exponent];
+                (back.to_bits() == self.to_bits()).then_some(integer)
+            }
+
+            fn width(least: $int, most: $int) -> u32 {
+                <$int>::BITS - most.wrapping_sub(least).leading_zeros()
+            }
+
+            fn pack(isa: Isa, integers: &[$int], frame: $int, width: u32, out: &mut Vec<u8>) {
+                let mut deltas = [0; 256];
+                for block in integers.chunks(deltas.len()) {
+                    for (delta, integer) in deltas.iter_mut().zip(block) {
+                        *delta = integer.wrapping_sub(frame).cast_unsigned();
+                    }
+                    $pack(isa, deltas.get(..block.len()).unwrap_or_default(), width, out);
+                }
+            }
         }
     };
 }
-float!(f32, i32, 10, unpack_u32, POSITIVE_32, NEGATIVE_32);
-float!(f64, i64, 18, unpack_u64, POSITIVE_64, NEGATIVE_64);
+float!(f32, i32, 10, unpack_u32, POSITIVE_32, NEGATIVE_32, integers_f32, pack_u32_with, QUICK_32);
+float!(f64, i64, 18, unpack_u64, POSITIVE_64, NEGATIVE_64, integers_f64, pack_u64_with, QUICK_64);
 
 const POSITIVE_32: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 const NEGATIVE_32: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
@@ -324,6 +404,163 @@ impl<F: Float> Decoder<F> {
     }
 }
 
+/// Appends a page of values, in vectors of 1,024; every value comes back bit for bit. Spec: AlpEncoding.md.
+///
+/// # Panics
+/// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
+pub fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
+    let isa = Isa::best();
+    let n = i32::try_from(values.len()).expect("a page of at most 2^31 values");
+    out.extend_from_slice(&[0, 0, LOG_VECTOR]);
+    append_bytes_le(&[n], out);
+    let start = out.len();
+    let vectors = values.len().div_ceil(VECTOR);
+    out.resize(start + vectors * size_of::<u32>(), 0);
+    let pairs = candidates(isa, values);
+    let mut scratch = Scratch::new();
+    for (i, vector) in values.chunks(VECTOR).enumerate() {
+        let offset = u32::try_from(out.len() - start).expect("a page of at most 4 GiB");
+        let at = start + i * size_of::<u32>();
+        if let Some(slot) = out.get_mut(at..at + size_of::<u32>()) {
+            slot.copy_from_slice(&offset.to_le_bytes());
+        }
+        let pair = match pairs.as_slice() {
+            [] => Pair::default(),
+            [pair] => *pair,
+            pairs => best(isa, &sample(vector), pairs.iter().copied()),
+        };
+        scratch.encode(isa, vector, pair, out);
+    }
+}
+
+/// The format's default; vectors this long stay in the cache.
+const LOG_VECTOR: u8 = 10;
+const VECTOR: usize = 1 << LOG_VECTOR;
+
+/// Values looked at to choose a pair for a vector.
+const SAMPLE: usize = 32;
+/// Vectors for which all pairs are tried.
+const SAMPLED_VECTORS: usize = 8;
+/// Pairs that are tried for each of the others.
+const CANDIDATES: usize = 5;
+
+/// Values from all over a vector.
+fn sample<F: Float>(vector: &[F]) -> Vec<F> {
+    vector.iter().step_by(vector.len().div_ceil(SAMPLE).max(1)).copied().collect()
+}
+
+/// The pairs that are best for most of some vectors, of which all pairs are tried.
+fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<Pair> {
+    let vectors = values.len().div_ceil(VECTOR);
+    let mut votes: Vec<(usize, Pair)> = Vec::new();
+    for vector in values.chunks(VECTOR).step_by(vectors.div_ceil(SAMPLED_VECTORS).max(1)) {
+        let all = (0..=F::MOST_EXPONENT)
+            .flat_map(|exponent| (0..=exponent).map(move |factor| Pair { exponent, factor }));
+        let pair = best(isa, &sample(vector), all);
+        match votes.iter_mut().find(|(_, other)| *other == pair) {
+            Some((votes, _)) => *votes += 1,
+            None => votes.push((1, pair)),
+        }
+    }
+    votes.sort_by_key(|(votes, _)| std::cmp::Reverse(*votes));
+    votes.into_iter().take(CANDIDATES).map(|(_, pair)| pair).collect()
+}
+
+/// The pair that takes the fewest bits for at most [`SAMPLE`] values. Of equal ones the last: with high exponents fewer values are lost to rounding.
+/// If no pair fits, no scaling at all, as large integers may fit still.
+fn best<F: Float>(isa: Isa, sample: &[F], pairs: impl Iterator<Item = Pair>) -> Pair {
+    let (mut integers, mut bad) = ([F::Int::default(); SAMPLE], [false; SAMPLE]);
+    let (Some(integers), Some(bad)) =
+        (integers.get_mut(..sample.len()), bad.get_mut(..sample.len()))
+    else {
+        return Pair::default();
+    };
+    let mut best = Pair::default();
+    let mut least_cost = usize::MAX;
+    for pair in pairs {
+        let fit = F::integers(isa, sample, pair, integers, bad);
+        if fit.bad == sample.len() {
+            continue;
+        }
+        let exception = (u16::BITS + F::BITS) as usize;
+        let cost = sample.len() * F::width(fit.least, fit.most) as usize + fit.bad * exception;
+        if cost <= least_cost {
+            (best, least_cost) = (pair, cost);
+        }
+    }
+    best
+}
+
+/// A vector that is being encoded.
+struct Scratch<F: Float> {
+    integers: Vec<F::Int>,
+    bad: Vec<bool>,
+    positions: Vec<u16>,
+    exceptions: Vec<F>,
+}
+
+impl<F: Float> Scratch<F> {
+    fn new() -> Self {
+        Self {
+            integers: vec![F::Int::default(); VECTOR],
+            bad: vec![false; VECTOR],
+            positions: Vec::new(),
+            exceptions: Vec::new(),
+        }
+    }
+
+    /// Appends a vector of at most 1,024 values.
+    fn encode(&mut self, isa: Isa, vector: &[F], pair: Pair, out: &mut Vec<u8>) {
+        self.integers.resize(vector.len(), F::Int::default());
+        self.bad.resize(vector.len(), false);
+        let mut fit = F::integers(isa, vector, pair, &mut self.integers, &mut self.bad);
+        self.positions.clear();
+        self.exceptions.clear();
+        if fit.bad > 0 {
+            let slots = self.integers.iter_mut().zip(&self.bad).zip(vector);
+            for (position, ((slot, _), &value)) in (0u16..).zip(slots).filter(|(_, s)| *s.0.1) {
+                if let Some(integer) = value.large_integer(pair) {
+                    *slot = integer;
+                    fit.least = fit.least.min(integer);
+                    fit.most = fit.most.max(integer);
+                } else {
+                    self.positions.push(position);
+                    self.exceptions.push(value);
+                }
+            }
+        }
+        let mut frame = fit.least;
+        let mut width = 0;
+        if self.positions.len() < vector.len() {
+            width = F::width(fit.least, fit.most);
+        }
+        // A few that fit and lie far apart may cost more than they save: all are exceptions then.
+        let exception = (u16::BITS + F::BITS) as usize;
+        let cost = vector.len() * width as usize + self.positions.len() * exception;
+        if self.positions.len() == vector.len() || cost > vector.len() * exception {
+            (frame, width) = (F::Int::default(), 0);
+            self.exceptions.clear();
+            self.exceptions.extend_from_slice(vector);
+            self.positions.clear();
+            self.positions.extend((0u16..).take(vector.len()));
+        }
+        for &position in &self.positions {
+            // An exception has a slot all the same: one of the frame widens nothing.
+            if let Some(slot) = self.integers.get_mut(usize::from(position)) {
+                *slot = frame;
+            }
+        }
+        let count = u16::try_from(self.positions.len()).expect("at most 1,024");
+        out.extend_from_slice(&[pair.exponent, pair.factor]);
+        out.extend_from_slice(&count.to_le_bytes());
+        append_bytes_le(&[frame], out);
+        out.push(u8::try_from(width).expect("at most 64"));
+        F::pack(isa, &self.integers, frame, width, out);
+        out.extend(self.positions.iter().flat_map(|position| position.to_le_bytes()));
+        append_bytes_le(&self.exceptions, out);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,5 +669,99 @@ mod tests {
             Decoder::<f32>::new(Bytes::from_static(&[0, 0, 10, 0, 0, 0, 0]), 0).unwrap();
         decoder.read_bits(0, &mut Vec::new()).unwrap();
         assert!(decoder.skip(1).is_err());
+    }
+
+    fn check_64(values: &[f64], what: &str) -> usize {
+        let mut bytes = vec![9];
+        encode_into(values, &mut bytes);
+        let bytes = Bytes::from(bytes).slice(1..);
+        let len = bytes.len();
+        let mut out = Vec::new();
+        let mut decoder = Decoder::<f64>::new(bytes, values.len()).unwrap();
+        decoder.read_bits(values.len(), &mut out).unwrap();
+        let expected: Vec<i64> = values.iter().map(|v| v.to_bits() as i64).collect();
+        assert!(out == expected, "{what}");
+        len
+    }
+
+    fn check_32(values: &[f32], what: &str) -> usize {
+        let mut bytes = vec![9];
+        encode_into(values, &mut bytes);
+        let bytes = Bytes::from(bytes).slice(1..);
+        let len = bytes.len();
+        let mut out = Vec::new();
+        let mut decoder = Decoder::<f32>::new(bytes, values.len()).unwrap();
+        decoder.read_bits(values.len(), &mut out).unwrap();
+        let expected: Vec<i32> = values.iter().map(|v| v.to_bits() as i32).collect();
+        assert!(out == expected, "{what}");
+        len
+    }
+
+    #[test]
+    fn every_value_comes_back_bit_for_bit() {
+        let seed = 82;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let odd = [
+            f64::NAN,
+            f64::from_bits(0xFFF0_0000_0000_0001),
+            f64::from_bits(0x7FF8_0000_0000_1234),
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            0.0,
+            f64::MAX,
+            f64::MIN,
+            f64::MIN_POSITIVE,
+            5e-324,
+            9_223_372_036_854_775_807.0,
+            -9_223_372_036_854_775_808.0,
+            9_223_372_036_854_774_784.0,
+            4_503_599_627_370_497.0,
+        ];
+        for n in [0, 1, 2, 31, 1023, 1024, 1025, 5000] {
+            let what = format!("n {n} seed {seed}");
+            for digits in 0..9 {
+                let power = 10f64.powi(digits);
+                let decimals: Vec<f64> =
+                    (0..n).map(|_| f64::from(rng.i32(-1_000_000..1_000_000)) / power).collect();
+                let len = check_64(&decimals, &what);
+                assert!(n < 1024 || len < n * 4, "{digits} digits: {len} bytes for {n} values");
+                let mixed: Vec<f64> = (0..n)
+                    .map(
+                        |i| if rng.u8(..) < 9 { odd[rng.usize(0..odd.len())] } else { decimals[i] },
+                    )
+                    .collect();
+                check_64(&mixed, &what);
+                let narrow: Vec<f32> = decimals.iter().map(|v| *v as f32).collect();
+                let len = check_32(&narrow, &what);
+                assert!(n < 1024 || len < n * 5, "{digits} digits: {len} bytes for {n} values");
+                check_32(&mixed.iter().map(|v| *v as f32).collect::<Vec<_>>(), &what);
+            }
+            check_64(&(0..n).map(|_| f64::from_bits(rng.u64(..))).collect::<Vec<_>>(), &what);
+            check_32(&(0..n).map(|_| f32::from_bits(rng.u32(..))).collect::<Vec<_>>(), &what);
+            check_64(&(0..n).map(|i| odd[i % odd.len()]).collect::<Vec<_>>(), &what);
+            for value in odd {
+                check_64(&vec![value; n], &what);
+                check_32(&vec![value as f32; n], &what);
+            }
+            let large: Vec<f64> =
+                (0..n).map(|_| (rng.i64(0..1 << 20) + (1 << 52)) as f64).collect();
+            let len = check_64(&large, &what);
+            assert!(n < 1024 || len < n * 3, "large integers are integers: {len}");
+        }
+    }
+
+    #[test]
+    fn a_page_by_hand() {
+        let mut bytes = Vec::new();
+        encode_into::<f32>(&[], &mut bytes);
+        assert_eq!(bytes, [0, 0, 10, 0, 0, 0, 0]);
+        let mut bytes = Vec::new();
+        encode_into(&[f64::NAN], &mut bytes);
+        let mut expected = vec![0, 0, 10, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 1, 0];
+        expected.extend([0; 9]);
+        expected.extend([0, 0]);
+        expected.extend(f64::NAN.to_le_bytes());
+        assert_eq!(bytes, expected);
     }
 }

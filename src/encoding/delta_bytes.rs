@@ -177,7 +177,57 @@ fn too_long(total: u64, room: usize) -> Error {
     )
 }
 
-/// Encodes values.
+/// Appends values: the lengths that each shares with the one before, DELTA_BINARY_PACKED of INT32, then the rests, DELTA_LENGTH_BYTE_ARRAY. Spec:
+/// Encodings.md, "Delta Strings".
+///
+/// # Panics
+/// If a value is longer than `i32::MAX`.
+pub fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
+    let mut previous: &[u8] = &[];
+    let mut prefixes = Vec::with_capacity(values.len());
+    let mut suffixes = Vec::with_capacity(values.len());
+    for value in values {
+        let value = value.as_ref();
+        let shared = shared_prefix(previous, value);
+        // No longer than the value, whose own length is looked at as well.
+        delta_length::length(value);
+        prefixes.push(delta_length::length(value.get(..shared).unwrap_or_default()));
+        suffixes.push(value.get(shared..).unwrap_or_default());
+        previous = value;
+    }
+    delta_binary::encode_into(&prefixes, out);
+    delta_length::encode_into(&suffixes, out);
+}
+
+/// How many bytes from the first on are the same, 8 at a time.
+#[inline]
+fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    let most = a.len().min(b.len());
+    let mut at = 0;
+    while let (Some(x), Some(y)) = (word(a, at), word(b, at)) {
+        let differ = x ^ y;
+        if differ != 0 {
+            // The first byte is the lowest.
+            return at + differ.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        let rest = bytes.get(at..most).unwrap_or_default();
+        word.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
+        u64::from_le_bytes(word)
+    };
+    // What is not there is equal, and not counted.
+    most.min(at + (rest(a) ^ rest(b)).trailing_zeros() as usize / 8)
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+/// Encodes values byte by byte: the twin of [`encode_into`] that tests read by.
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
@@ -266,5 +316,30 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
+    }
+
+    #[test]
+    fn values_are_as_the_slow_twin_writes_them() {
+        let seed = 74;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for n in [0, 1, 2, 33, 129, 1000] {
+            let equal = vec![b"the same value".to_vec(); n];
+            // Prefixes of any length, values that are prefixes of their neighbours.
+            let base: Vec<u8> = (0..60).map(|_| rng.u8(..)).collect();
+            let random: Vec<Vec<u8>> = (0..n)
+                .map(|_| {
+                    let mut value = base[..rng.usize(0..60)].to_vec();
+                    value.extend((0..rng.usize(0..9)).map(|_| rng.u8(0..3)));
+                    value
+                })
+                .collect();
+            for values in [equal, random, vec![Vec::new(); n]] {
+                let mut bytes = vec![9];
+                encode_into(&values, &mut bytes);
+                assert_eq!(bytes[1..], encode(&values), "n {n} seed {seed}");
+                let mut decoder = Decoder::new(Bytes::from(bytes).slice(1..), n, None).unwrap();
+                assert_eq!(read_all(&mut decoder, n), values, "n {n} seed {seed}");
+            }
+        }
     }
 }

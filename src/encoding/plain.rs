@@ -16,7 +16,7 @@ use bytes::Bytes;
 use super::Span;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
-use crate::simd::bitmap::Bitmap;
+use crate::simd::bitmap::{self, Bitmap};
 use crate::simd::native;
 pub use crate::simd::native::Native;
 use crate::simd::spans::{Walk, plain_views};
@@ -298,6 +298,29 @@ impl ByteArrays {
     }
 }
 
+/// Appends BYTE_ARRAY values: `u32le` length, then as many bytes. Spec: Encodings.md, "Plain".
+///
+/// # Panics
+/// If a value is longer than `i32::MAX`, which is what readers take.
+pub fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
+    let total: usize = values.iter().map(|value| size_of::<u32>() + value.as_ref().len()).sum();
+    out.reserve(total);
+    for value in values {
+        let value = value.as_ref();
+        let len = i32::try_from(value.len()).expect("a value of at most 2 GiB");
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(value);
+    }
+}
+
+/// Appends BOOLEAN values: `n` bits that begin at bit `offset` of `bits`, the last byte padded with zeros. Spec: Encodings.md, "Plain".
+///
+/// # Panics
+/// If there are not so many bits.
+pub fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
+    bitmap::append_aligned(bits, offset, n, out);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,5 +387,43 @@ mod tests {
         assert!(FixedBytes::new(bytes.clone(), 0, 1 << 40).is_ok());
         assert!(Bits::new(bytes.clone(), 97).is_err());
         assert!(ByteArrays::new(bytes, 4).is_err());
+    }
+
+    #[test]
+    fn encoded_values_come_back() {
+        let seed = 75;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for n in [0, 1, 2, 100] {
+            let values: Vec<Vec<u8>> =
+                (0..n).map(|_| (0..rng.usize(0..40)).map(|_| rng.u8(..)).collect()).collect();
+            let mut bytes = Vec::new();
+            encode_bytes_into(&values, &mut bytes);
+            let len = bytes.len();
+            let mut decoder = ByteArrays::new(bytes.into(), n).unwrap();
+            let mut spans = Vec::new();
+            decoder.read_spans(n, &mut spans).unwrap();
+            assert_eq!(decoder.next, len);
+            for (span, value) in spans.iter().zip(&values) {
+                assert_eq!(span.slice(decoder.buffer()), value, "n {n} seed {seed}");
+            }
+        }
+        let mut bytes = vec![];
+        encode_bytes_into(&["ab", ""], &mut bytes);
+        assert_eq!(bytes, b"\x02\0\0\0ab\0\0\0\0");
+        let source: Vec<u8> = (0..20).map(|_| rng.u8(..)).collect();
+        for offset in 0..20 {
+            for n in [0, 1, 7, 8, 9, 64, 65, 140] {
+                let mut bytes = vec![];
+                encode_bits_into(&source, offset, n, &mut bytes);
+                assert_eq!(bytes.len(), n.div_ceil(8));
+                let (mut out, mut expected) = (Bitmap::default(), Bitmap::default());
+                Bits::new(bytes.into(), n).unwrap().read(n, &mut out).unwrap();
+                expected.append_bits(&source, offset, n);
+                assert_eq!(out, expected, "offset {offset} n {n} seed {seed}");
+            }
+        }
+        let mut bytes = vec![];
+        encode_bits_into(&[0xFF, 0xFF], 3, 10, &mut bytes);
+        assert_eq!(bytes, [0xFF, 0x03]);
     }
 }

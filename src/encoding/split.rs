@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
 use crate::simd::native;
-use crate::simd::transpose::transpose_any;
+use crate::simd::transpose::{split, transpose_any};
 
 const SPEC: Spec = Spec::Encodings("BYTE_STREAM_SPLIT");
 
@@ -112,7 +112,16 @@ impl Decoder {
     }
 }
 
-/// Encodes values of `width` bytes each, laid end to end.
+/// Appends values of `width` bytes each, laid end to end, as their streams: byte `j` of value `i` at `j * n + i`. Spec: Encodings.md, "Byte Stream
+/// Split".
+///
+/// # Panics
+/// If the last value is not whole.
+pub fn encode_into(values: &[u8], width: usize, out: &mut Vec<u8>) {
+    split(values, width, out);
+}
+
+/// Encodes values of `width` bytes each, laid end to end: the twin of [`encode_into`] that tests read by.
 pub fn encode(values: &[u8], width: usize) -> Vec<u8> {
     (0..width).flat_map(|k| values.iter().skip(k).step_by(width).copied()).collect()
 }
@@ -163,5 +172,26 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
         }
         assert!(Decoder::new(Bytes::new(), 8, usize::MAX).is_err());
+    }
+
+    #[test]
+    fn streams_are_as_the_slow_twin_writes_them() {
+        let seed = 76;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for width in [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32] {
+            for n in [0, 1, 15, 16, 17, 63, 64, 65, 1000] {
+                let values: Vec<u8> = (0..n * width).map(|_| rng.u8(..)).collect();
+                let mut bytes = vec![9];
+                encode_into(&values, width, &mut bytes);
+                assert_eq!(bytes[1..], encode(&values, width), "width {width} n {n} seed {seed}");
+                let bytes = Bytes::from(bytes).slice(1..);
+                let mut out = Vec::new();
+                Decoder::new(bytes, width, n).unwrap().read(n, &mut out).unwrap();
+                assert_eq!(out, values, "width {width} n {n} seed {seed}");
+            }
+        }
+        let mut bytes = vec![];
+        encode_into(&[], 0, &mut bytes);
+        assert!(bytes.is_empty());
     }
 }

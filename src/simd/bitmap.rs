@@ -176,6 +176,33 @@ impl Bitmap {
     }
 }
 
+/// Appends `n` bits that begin at bit `offset` of `bits` as bytes, of which the last is padded with zeros.
+///
+/// # Panics
+/// If there are not so many bits.
+pub fn append_aligned(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
+    let bytes = &bits[offset / 8..(offset + n).div_ceil(8)];
+    let shift = offset % 8;
+    let start = out.len();
+    let len = n.div_ceil(8);
+    if shift == 0 {
+        out.extend_from_slice(bytes);
+    } else {
+        out.reserve(len);
+        // Every byte but the last has one behind it to take bits from.
+        out.extend(bytes.windows(2).map(|pair| pair[0] >> shift | pair[1] << (8 - shift)));
+        if out.len() - start < len {
+            out.extend(bytes.last().map(|last| last >> shift));
+        }
+    }
+    out.truncate(start + len);
+    if !n.is_multiple_of(8)
+        && let Some(last) = out.last_mut()
+    {
+        *last &= !(u8::MAX << (n % 8));
+    }
+}
+
 /// The 8 bytes at `at`; 0 where there are none.
 #[inline]
 fn load(bytes: &[u8], at: usize) -> u64 {
@@ -288,6 +315,27 @@ mod tests {
             }
             bitmap.spread(before, &validity, first, slots);
             assert_eq!(bits(&bitmap), expected, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn aligned_bytes_are_the_same_bits() {
+        let seed = 63;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let bytes: Vec<u8> = (0..40).map(|_| rng.u8(..)).collect();
+        for offset in 0..40 {
+            for n in 0..=200 {
+                let mut expected = Bitmap::default();
+                expected.append_bits(&bytes, offset, n);
+                let mut out = vec![7];
+                append_aligned(&bytes, offset, n, &mut out);
+                assert_eq!(out.len(), 1 + n.div_ceil(8));
+                let mut got = Bitmap::default();
+                got.append_bits(&out[1..], 0, 8 * (out.len() - 1));
+                assert_eq!(got.count_ones(n..got.len()), 0, "the padding is zeros");
+                got.truncate(n);
+                assert_eq!(got, expected, "offset {offset} n {n} seed {seed}");
+            }
         }
     }
 }

@@ -4,10 +4,13 @@
 //! vectorises the scalar definition well, the twin is that same code compiled for the wider instruction set.
 
 pub mod bitmap;
+pub mod decimals;
+pub mod deltas;
 pub mod expand;
 pub mod gather;
 pub mod masks;
 pub mod native;
+pub mod pack;
 pub mod prefix_sum;
 pub mod spans;
 pub mod transpose;

@@ -1,4 +1,4 @@
-//! Words from little-endian bytes, without a zeroed buffer in between.
+//! Words from little-endian bytes and back, without a zeroed buffer in between.
 
 use std::mem::MaybeUninit;
 
@@ -72,6 +72,33 @@ pub fn append_transposed<T: Native, const K: usize>(
     }
 }
 
+/// A word whose bytes are all initialised: `i32`, `i64`, `i128`, `f32` or `f64`.
+pub trait Word: Copy + words::Sealed {}
+
+mod words {
+    /// Types without padding.
+    pub trait Sealed {}
+    macro_rules! word {
+        ($($word:ty)*) => {
+            $(impl Sealed for $word {}
+            impl super::Word for $word {})*
+        };
+    }
+    word!(i32 i64 i128 f32 f64);
+}
+
+/// Appends the little-endian bytes of `values`.
+pub fn append_bytes_le<T: Word>(values: &[T], out: &mut Vec<u8>) {
+    let start = out.len();
+    // SAFETY: the slice is `size_of_val` bytes long and lives as long; its type has no padding (`Word` is sealed), and bytes have no alignment.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
+    out.extend_from_slice(bytes);
+    if cfg!(target_endian = "big") {
+        out[start..].chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +108,32 @@ mod tests {
         let mut out = vec![9i32];
         append_le(&[1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 7], &mut out);
         assert_eq!(out, [9, 1, -2]);
+    }
+
+    #[test]
+    fn bytes_of_words_are_little_endian() {
+        let mut out = vec![9];
+        append_bytes_le(&[1i32, -2], &mut out);
+        assert_eq!(out, [9, 1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF]);
+        let seed = 77;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let words: Vec<i64> = (0..100).map(|_| rng.i64(..)).collect();
+        let (mut bytes, mut back) = (Vec::new(), Vec::<i64>::new());
+        append_bytes_le(&words, &mut bytes);
+        append_le(&bytes, &mut back);
+        assert_eq!(back, words, "seed {seed}");
+        let mut out = Vec::new();
+        append_bytes_le(&[1.5f64, -0.0], &mut out);
+        append_bytes_le(&[f32::NAN], &mut out);
+        append_bytes_le(&[i128::MIN], &mut out);
+        let expected = [
+            &1.5f64.to_le_bytes()[..],
+            &(-0.0f64).to_le_bytes(),
+            &f32::NAN.to_le_bytes(),
+            &i128::MIN.to_le_bytes(),
+        ];
+        assert_eq!(out, expected.concat());
+        append_bytes_le::<i32>(&[], &mut out);
+        assert_eq!(out.len(), 36);
     }
 }

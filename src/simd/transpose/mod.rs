@@ -1,4 +1,4 @@
-//! Byte transposes: the streams of BYTE_STREAM_SPLIT to values.
+//! Byte transposes: the streams of BYTE_STREAM_SPLIT to values, and back.
 //!
 //! 4 and 8 streams are interleaved 16 bytes at a time by the unpack instructions that every x86-64 has; other widths, and other machines, go
 //! through the scalar definition, by blocks that stay in the cache.
@@ -71,6 +71,49 @@ pub fn transpose_any(
             for (i, byte) in bytes[from..from + block].iter().enumerate() {
                 target[(at + i) * width + k] = *byte;
             }
+        }
+    }
+}
+
+/// Appends the streams of values of `width` bytes: the first bytes of all values, then the second ones, and so on.
+///
+/// # Panics
+/// If the last value is not whole.
+pub fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
+    let n = values.len().checked_div(width).unwrap_or(0);
+    assert_eq!(n * width, values.len(), "whole values");
+    let start = out.len();
+    if width == 1 {
+        out.extend_from_slice(values);
+        return;
+    }
+    out.resize(start + values.len(), 0);
+    let target = &mut out[start..];
+    let whole = n / STEP * STEP;
+    let done = match width {
+        #[cfg(target_arch = "x86_64")]
+        2 | 4 | 8 | 16 => {
+            let (from, to) = (values.as_ptr(), target.as_mut_ptr());
+            // SAFETY: `values` and `target` have `n * width` bytes each, and `whole <= n`; the target is borrowed mutably, so that they do not overlap.
+            unsafe {
+                match width {
+                    2 => x86::split::<2>(from, n, whole, to),
+                    4 => x86::split::<4>(from, n, whole, to),
+                    8 => x86::split::<8>(from, n, whole, to),
+                    _ => x86::split::<16>(from, n, whole, to),
+                }
+            };
+            whole
+        }
+        _ => 0,
+    };
+    // By blocks of values, so that what is read stays in the cache.
+    for at in (done..n).step_by(64) {
+        let block = (n - at).min(64);
+        for k in 0..width {
+            let stream = &mut target[k * n + at..k * n + at + block];
+            let bytes = values[at * width + k..].iter().step_by(width);
+            stream.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         }
     }
 }

@@ -44,6 +44,39 @@ pub(super) unsafe fn interleave_8(streams: [*const u8; 8], n: usize, out: *mut u
     }
 }
 
+/// Writes the streams of `whole` of `n` values of `K` bytes, `K` a power of 2.
+///
+/// The address of a byte among 16 values is 4 bits of the value, then those of its place in the value. Interleaving the first half of the vectors
+/// with the second one moves the highest bit of the address behind the lowest; four times, and the value comes last.
+///
+/// # Safety
+/// `values` must have `n * K` bytes and `out` room for as many; `whole` must be a multiple of 16 and at most `n`.
+pub(super) unsafe fn split<const K: usize>(
+    values: *const u8,
+    n: usize,
+    whole: usize,
+    out: *mut u8,
+) {
+    for at in (0..whole).step_by(STEP) {
+        // SAFETY: 16 values from `at` on are `K` vectors, and they are within the `n` values.
+        let mut vectors: [__m128i; K] =
+            std::array::from_fn(|k| unsafe { _mm_loadu_si128(values.add(at * K + 16 * k).cast()) });
+        for _ in 0..STEP.ilog2() {
+            vectors = std::array::from_fn(|k| {
+                let (a, b) = (vectors[k / 2], vectors[k / 2 + K / 2]);
+                // SAFETY: SSE2 is part of x86-64.
+                unsafe {
+                    if k % 2 == 0 { _mm_unpacklo_epi8(a, b) } else { _mm_unpackhi_epi8(a, b) }
+                }
+            });
+        }
+        for (k, stream) in vectors.into_iter().enumerate() {
+            // SAFETY: `k < K` and `at + 16 <= n`, so that this is within the `n * K` bytes of `out`.
+            unsafe { _mm_storeu_si128(out.add(k * n + at).cast(), stream) };
+        }
+    }
+}
+
 /// 16 values of 4 bytes, from 16 bytes of each stream.
 fn four([a, b, c, d]: [__m128i; 4]) -> [__m128i; 4] {
     // SAFETY: SSE2 is part of x86-64.

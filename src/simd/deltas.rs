@@ -1,0 +1,152 @@
+//! Differences of neighbours less the smallest of them, a block of 128 at a time: what DELTA_BINARY_PACKED packs.
+//!
+//! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that the compiler makes vectors of all of it.
+
+use super::Isa;
+
+/// Values of a block.
+pub const BLOCK: usize = 128;
+
+/// Values of a miniblock.
+pub const MINIBLOCK: usize = 32;
+
+/// Miniblocks of a block.
+pub const MINIBLOCKS: usize = BLOCK / MINIBLOCK;
+
+/// What a block of differences is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Differences<T> {
+    /// The smallest.
+    pub least: T,
+    /// Bits that the differences of each miniblock take, less the smallest.
+    pub widths: [u8; MINIBLOCKS],
+}
+
+macro_rules! differences {
+    ($int:ty, $delta:ty, $name:ident, $with:ident, $body:ident, $avx2:ident, $avx512:ident) => {
+        /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`; what is left of `out` becomes 0.
+        ///
+        /// # Panics
+        /// If there are not 2 to 129 values.
+        pub fn $name(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
+            $with(Isa::best(), values, out)
+        }
+
+        /// The same, with the kernel of an instruction set.
+        ///
+        /// # Panics
+        /// If there are not 2 to 129 values.
+        pub fn $with(isa: Isa, values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
+            match isa {
+                Isa::Scalar => $body(values, out),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: these exist only where `Isa::best` has found the features.
+                Isa::Avx2 => unsafe { $avx2(values, out) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as above.
+                Isa::Avx512 => unsafe { $avx512(values, out) },
+            }
+        }
+
+        #[inline(always)]
+        fn $body(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
+            let Some(values) = values.first_chunk::<{ BLOCK + 1 }>() else {
+                // A short block is padded with the smallest difference, so that the padding is 0 in the end.
+                let n = values.len() - 1;
+                let mut least = <$int>::MAX;
+                for (out, pair) in out.iter_mut().zip(values.windows(2)) {
+                    let delta = pair[1].wrapping_sub(pair[0]);
+                    least = least.min(delta);
+                    *out = delta.cast_unsigned();
+                }
+                assert!(n > 0, "a block has values");
+                out[n..].fill(least.cast_unsigned());
+                return finish(least, out);
+            };
+            let mut least = <$int>::MAX;
+            for i in 0..BLOCK {
+                let delta = values[i + 1].wrapping_sub(values[i]);
+                least = least.min(delta);
+                out[i] = delta.cast_unsigned();
+            }
+            return finish(least, out);
+
+            #[inline(always)]
+            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+            fn finish(least: $int, out: &mut [$delta; BLOCK]) -> Differences<$int> {
+                let mut widths = [0; MINIBLOCKS];
+                for (width, miniblock) in widths.iter_mut().zip(out.as_chunks_mut::<MINIBLOCK>().0)
+                {
+                    let mut all = 0;
+                    for delta in miniblock {
+                        *delta = delta.wrapping_sub(least.cast_unsigned());
+                        all |= *delta;
+                    }
+                    *width = (<$delta>::BITS - all.leading_zeros()) as u8;
+                }
+                Differences { least, widths }
+            }
+        }
+
+        /// # Safety
+        /// The machine must have AVX2 and BMI2.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi2")]
+        unsafe fn $avx2(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
+            $body(values, out)
+        }
+
+        /// # Safety
+        /// The machine must have AVX-512 F, BW and VL.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl")]
+        unsafe fn $avx512(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
+            $body(values, out)
+        }
+    };
+}
+differences!(i32, u32, differences_i32, differences_i32_with, body_i32, avx2_i32, avx512_i32);
+differences!(i64, u64, differences_i64, differences_i64_with, body_i64, avx2_i64, avx512_i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_isa_and_length_by_the_book() {
+        let seed = 71;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for isa in Isa::available() {
+            for n in 2..=129 {
+                let shift = rng.u32(0..64);
+                let values: Vec<i64> = (0..n).map(|_| rng.i64(..) >> shift).collect();
+                let mut out = [7; BLOCK];
+                let got = differences_i64_with(isa, &values, &mut out);
+                let deltas: Vec<i64> =
+                    values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+                let least = *deltas.iter().min().unwrap();
+                assert_eq!(got.least, least, "{isa:?} n {n} seed {seed}");
+                for (i, out) in out.iter().enumerate() {
+                    let expected = deltas.get(i).map_or(0, |d| d.wrapping_sub(least) as u64);
+                    assert_eq!(*out, expected, "{isa:?} n {n} seed {seed}");
+                }
+                for (width, miniblock) in got.widths.iter().zip(out.chunks(MINIBLOCK)) {
+                    let most = miniblock.iter().max().unwrap();
+                    assert_eq!(u32::from(*width), 64 - most.leading_zeros());
+                }
+
+                let values: Vec<i32> = values.iter().map(|v| *v as i32).collect();
+                let mut out = [7; BLOCK];
+                let got = differences_i32_with(isa, &values, &mut out);
+                let deltas: Vec<i32> =
+                    values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+                let least = *deltas.iter().min().unwrap();
+                assert_eq!(got.least, least, "{isa:?} n {n} seed {seed}");
+                for (i, out) in out.iter().enumerate() {
+                    let expected = deltas.get(i).map_or(0, |d| d.wrapping_sub(least) as u32);
+                    assert_eq!(*out, expected, "{isa:?} n {n} seed {seed}");
+                }
+            }
+        }
+    }
+}
