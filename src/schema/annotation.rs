@@ -1,6 +1,6 @@
 //! The annotation in force on a node: which logical type a leaf has, and what a group stands for.
 //!
-//! Spec: LogicalTypes.md. Called by `node` for leaves and by `nested` for groups.
+//! Spec: LogicalTypes.md. Called by `node` for leaves and by `nested` for groups, and by `from_arrow` the other way round.
 //! Order: `logicalType` wins over `converted_type`; an annotation that is unknown, or that may not stand on its physical
 //! type, is none, and then the bounds of the column mean nothing either.
 //! Trap: an annotation that is ignored does not fall back to the converted type beside it.
@@ -123,6 +123,52 @@ fn of_converted(converted: ConvertedType, element: &SchemaElement) -> Option<Log
     })
 }
 
+/// The converted type to write beside `logical`, for readers that are older than logical types.
+pub(super) fn converted(logical: &LogicalType) -> Option<ConvertedType> {
+    use ConvertedType as C;
+    use LogicalType as L;
+    Some(match logical {
+        L::String => C::Utf8,
+        L::Map => C::Map,
+        L::List => C::List,
+        L::Enum => C::Enum,
+        L::Decimal(_) => C::Decimal,
+        L::Date => C::Date,
+        // SPEC LogicalTypes.md, TIME and TIMESTAMP, "Forward compatibility": local ones must have it too, although it says UTC.
+        L::Time(TimeType { unit, .. }) => match unit {
+            TimeUnit::Millis => C::TimeMillis,
+            TimeUnit::Micros => C::TimeMicros,
+            TimeUnit::Nanos | TimeUnit::Unrecognized(..) => return None,
+        },
+        L::Timestamp(TimestampType { unit, .. }) => match unit {
+            TimeUnit::Millis => C::TimestampMillis,
+            TimeUnit::Micros => C::TimestampMicros,
+            TimeUnit::Nanos | TimeUnit::Unrecognized(..) => return None,
+        },
+        L::Integer(IntType { bit_width, is_signed }) => match (bit_width, is_signed) {
+            (8, true) => C::Int8,
+            (16, true) => C::Int16,
+            (32, true) => C::Int32,
+            (64, true) => C::Int64,
+            (8, false) => C::Uint8,
+            (16, false) => C::Uint16,
+            (32, false) => C::Uint32,
+            (64, false) => C::Uint64,
+            _ => return None,
+        },
+        L::Json => C::Json,
+        L::Bson => C::Bson,
+        L::Unknown
+        | L::Uuid
+        | L::Float16
+        | L::Variant(_)
+        | L::Geometry(_)
+        | L::Geography(_)
+        | L::File
+        | L::Unrecognized(..) => return None,
+    })
+}
+
 /// Whether `logical` may stand on a leaf of the type `physical`: the table of LogicalTypes.md.
 fn fits(logical: &LogicalType, physical: Physical) -> bool {
     use LogicalType as L;
@@ -163,7 +209,7 @@ fn decimal_fits(decimal: &DecimalType, physical: Physical) -> bool {
 }
 
 /// The digits that always fit into `bytes` bytes of two's complement: ⌊log10(2^(8·bytes − 1) − 1)⌋.
-fn most_digits(bytes: usize) -> i32 {
+pub(super) fn most_digits(bytes: usize) -> i32 {
     let Some(bits) = bytes.checked_mul(8).and_then(|bits| bits.checked_sub(1)) else {
         return 0;
     };
@@ -195,6 +241,21 @@ mod tests {
             let most = (1u128 << (8 * bytes - 1)) - 1;
             assert_eq!(most_digits(bytes), most.ilog10() as i32);
         }
+    }
+
+    #[test]
+    fn converted_types_there_and_back() {
+        let table = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+        for number in table {
+            let there = ConvertedType::from(number);
+            let mut element = samples::leaf("a", Physical::Int32);
+            element.precision = Some(3);
+            let logical = of_converted(there, &element).unwrap();
+            assert_eq!(converted(&logical), Some(there), "{logical:?}");
+        }
+        assert_eq!(converted(&LogicalType::List), Some(ConvertedType::List));
+        assert_eq!(converted(&LogicalType::Map), Some(ConvertedType::Map));
+        assert_eq!(converted(&LogicalType::Unknown), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Leaf pairs: the way from a leaf's physical and logical type to an Arrow data type.
+//! Leaf pairs: the way from a leaf's physical and logical type to an Arrow data type, and back.
 //!
-//! One table, asked by the schema mapping (is a hinted or wanted type reachable without loss?) and by `read::leaf` (which kernel
-//! is to be fused with the copy?).
+//! Two tables. [`conversion`] is asked by the schema mapping (is a hinted or wanted type reachable without loss?) and by
+//! `read::leaf` (which kernel is to be fused with the copy?):
 //!
 //! | leaf | Arrow types |
 //! |---|---|
@@ -18,6 +18,26 @@
 //! | FIXED_LEN_BYTE_ARRAY(n) | FixedSizeBinary(n), Binary |
 //! | INTERVAL | Interval of any unit (checked) |
 //! | any, UNKNOWN | Null |
+//!
+//! [`store`] is asked by the writer (what becomes of the values on their way into the leaf?):
+//!
+//! | Arrow | leaves |
+//! |---|---|
+//! | Null | any: there are no values |
+//! | Boolean | BOOLEAN |
+//! | integers | INT32, INT64 with or without INTEGER (checked where they do not hold the range) |
+//! | Float16, Float32, Float64 | FLOAT16, FLOAT, DOUBLE of the same width |
+//! | Decimal32 to 256 | DECIMAL of any physical type with as many integer and fractional digits or more |
+//! | Date32, Date64 | DATE (exact); Date64 also INT64 bare |
+//! | Time32, Time64 | TIME of any unit (checked, exact); seconds also INT32 bare |
+//! | Timestamp | TIMESTAMP of any unit (checked, exact), UTC with a zone, local without; seconds also INT64 bare |
+//! | Duration | INT64 bare |
+//! | Interval | INTERVAL (checked) |
+//! | Utf8 in all layouts | BYTE_ARRAY bare, STRING, ENUM, JSON |
+//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEOMETRY, GEOGRAPHY; FIXED_LEN_BYTE_ARRAY but DECIMAL (lengths are checked) |
+//! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL |
+
+use std::cmp::Ordering;
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit as ArrowUnit};
 
@@ -150,6 +170,157 @@ pub fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     }
 }
 
+/// The way from the values of an Arrow array to the values of a leaf.
+///
+/// A value that the leaf has no room for is an error of the writer, whatever the way: only [`Scale::Keep`] never needs to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Store {
+    /// There are no values.
+    Null,
+    /// Bits to bits.
+    Boolean,
+    /// Extend by sign or zero, scale, and store as INT32 or INT64.
+    Integer {
+        /// How it is stored in the array.
+        from: Storage,
+        /// Whether the bits in the array are an unsigned number.
+        unsigned: bool,
+        /// What happens to the number on its way. With [`Scale::Narrow`] it must be in the range of the leaf: of its INTEGER, or of
+        /// the signed INT32 or INT64 that it is.
+        scale: Scale,
+    },
+    /// FLOAT or DOUBLE, of the same width.
+    Float,
+    /// FLOAT16: two bytes, little-endian.
+    Float16,
+    /// DECIMAL on any physical type: times a power of ten, checked.
+    Decimal {
+        /// How the unscaled number is stored in the array.
+        from: Storage,
+        /// The power of ten, at most 76.
+        exponent: u8,
+    },
+    /// The 12 bytes of INTERVAL. Months, days and milliseconds must not be negative, nanoseconds be whole milliseconds.
+    Interval(IntervalUnit),
+    /// Byte strings. Into a FIXED_LEN_BYTE_ARRAY all must have its length.
+    Bytes {
+        /// How the array is laid out.
+        layout: BytesLayout,
+    },
+    /// Bytes of one length, as they are.
+    FixedBytes(usize),
+}
+
+/// The way from values of the Arrow type `from` into `leaf`, or `None` if there is none.
+///
+/// Types decide here, not values: where a way is checked, a value may still fail on it. Whether nulls may stand in the leaf is
+/// for the levels. `Dictionary` and `RunEndEncoded` are looked through: their value type decides.
+pub fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
+    use DataType as D;
+    match from {
+        D::Dictionary(_, value) => return store(value, leaf),
+        D::RunEndEncoded(_, values) => return store(values.data_type(), leaf),
+        D::Null => return Some(Store::Null),
+        _ => {}
+    }
+    match (leaf.physical, &leaf.logical) {
+        (_, Some(LogicalType::Unknown)) => None,
+        (_, Some(LogicalType::Decimal(_))) => store_decimal(from, leaf),
+        (Physical::Boolean, _) => (*from == D::Boolean).then_some(Store::Boolean),
+        (Physical::Int32 | Physical::Int64, _) => store_integer(from, leaf),
+        // Nobody should write these any more.
+        (Physical::Int96, _) => None,
+        (Physical::Float, _) => (*from == D::Float32).then_some(Store::Float),
+        (Physical::Double, _) => (*from == D::Float64).then_some(Store::Float),
+        (Physical::ByteArray, logical) => {
+            let Some(Conversion::Bytes { layout, utf8 }) = bytes(from) else {
+                return None;
+            };
+            let fits = match logical {
+                None => true,
+                Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => utf8,
+                Some(_) => !utf8,
+            };
+            fits.then_some(Store::Bytes { layout })
+        }
+        (Physical::FixedLenByteArray(n), logical) => match from {
+            D::Float16 if *logical == Some(LogicalType::Float16) => Some(Store::Float16),
+            D::Interval(unit) if is_interval(leaf) => Some(Store::Interval(*unit)),
+            D::FixedSizeBinary(width) => {
+                (usize::try_from(*width) == Ok(n)).then_some(Store::FixedBytes(n))
+            }
+            D::Binary | D::LargeBinary | D::BinaryView => match bytes(from)? {
+                Conversion::Bytes { layout, .. } => Some(Store::Bytes { layout }),
+                _ => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+/// Into a DECIMAL with room for the digits on both sides of the point.
+fn store_decimal(from: &DataType, leaf: &Leaf) -> Option<Store> {
+    /// 10^77 is more than 256 bits hold.
+    const MOST: u8 = 76;
+    let Some(LogicalType::Decimal(to)) = &leaf.logical else {
+        return None;
+    };
+    let (precision, scale, from) = decimal_parts(from)?;
+    let exponent = u8::try_from(to.scale - i32::from(scale)).ok()?;
+    let integer_digits = i32::from(precision) - i32::from(scale);
+    let has_room = exponent <= MOST && to.precision - to.scale >= integer_digits;
+    has_room.then_some(Store::Decimal { from, exponent })
+}
+
+/// Into INT32 or INT64, DECIMAL aside.
+fn store_integer(from: &DataType, leaf: &Leaf) -> Option<Store> {
+    use DataType as D;
+    let wide = leaf.physical == Physical::Int64;
+    let signed = |from, scale| Some(Store::Integer { from, unsigned: false, scale });
+    match (from, &leaf.logical) {
+        (D::Date32, Some(LogicalType::Date)) => signed(Storage::I32, Scale::Keep),
+        (D::Date64, Some(LogicalType::Date)) => signed(Storage::I64, Scale::Divide(86_400_000)),
+        (
+            D::Time32(unit @ (ArrowUnit::Second | ArrowUnit::Millisecond)),
+            Some(LogicalType::Time(time)),
+        ) => signed(Storage::I32, ratio(per_second(*unit), per_second(arrow_unit(&time.unit)?))),
+        (
+            D::Time64(unit @ (ArrowUnit::Microsecond | ArrowUnit::Nanosecond)),
+            Some(LogicalType::Time(time)),
+        ) => signed(Storage::I64, ratio(per_second(*unit), per_second(arrow_unit(&time.unit)?))),
+        (D::Timestamp(unit, zone), Some(LogicalType::Timestamp(timestamp))) => {
+            let has_zone = zone.as_ref().is_some_and(|zone| !zone.is_empty());
+            if timestamp.is_adjusted_to_utc != has_zone {
+                return None;
+            }
+            signed(Storage::I64, ratio(per_second(*unit), per_second(arrow_unit(&timestamp.unit)?)))
+        }
+        // What Arrow writers leave to the hint.
+        (D::Duration(_) | D::Date64 | D::Timestamp(ArrowUnit::Second, _), None) if wide => {
+            signed(Storage::I64, Scale::Keep)
+        }
+        (D::Time32(ArrowUnit::Second), None) if !wide => signed(Storage::I32, Scale::Keep),
+        (_, None | Some(LogicalType::Integer(_))) => {
+            let (bits, unsigned, from) = match from {
+                D::Int8 => (8, false, Storage::I8),
+                D::UInt8 => (8, true, Storage::I8),
+                D::Int16 => (16, false, Storage::I16),
+                D::UInt16 => (16, true, Storage::I16),
+                D::Int32 => (32, false, Storage::I32),
+                D::UInt32 => (32, true, Storage::I32),
+                D::Int64 => (64, false, Storage::I64),
+                D::UInt64 => (64, true, Storage::I64),
+                _ => return None,
+            };
+            let fits = holds(leaf_range(leaf)?, (bits, unsigned));
+            let scale = if fits { Scale::Keep } else { Scale::Narrow };
+            Some(Store::Integer { from, unsigned, scale })
+        }
+        _ => None,
+    }
+}
+
 fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<Conversion> {
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => decimal_bytes(leaf, to),
@@ -204,16 +375,21 @@ fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
     let Some(LogicalType::Decimal(from)) = &leaf.logical else {
         return None;
     };
-    let (precision, scale, storage) = match *to {
+    let (precision, scale, storage) = decimal_parts(to)?;
+    let exponent = u8::try_from(i32::from(scale) - from.scale).ok()?;
+    let integer_digits = from.precision - from.scale;
+    (i32::from(precision) - i32::from(scale) >= integer_digits).then_some((exponent, storage))
+}
+
+/// Precision, scale and storage of a decimal.
+fn decimal_parts(data_type: &DataType) -> Option<(u8, i8, Storage)> {
+    Some(match *data_type {
         DataType::Decimal32(p, s) => (p, s, Storage::I32),
         DataType::Decimal64(p, s) => (p, s, Storage::I64),
         DataType::Decimal128(p, s) => (p, s, Storage::I128),
         DataType::Decimal256(p, s) => (p, s, Storage::I256),
         _ => return None,
-    };
-    let exponent = u8::try_from(i32::from(scale) - from.scale).ok()?;
-    let integer_digits = from.precision - from.scale;
-    (i32::from(precision) - i32::from(scale) >= integer_digits).then_some((exponent, storage))
+    })
 }
 
 fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
@@ -257,41 +433,63 @@ fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     }
 }
 
+/// From a unit of the format to one of Arrow that is as fine or finer.
 fn rescale(from: &TimeUnit, to: ArrowUnit) -> Option<Scale> {
-    let per_second = |unit| match unit {
-        ArrowUnit::Second => 1i64,
+    let (from, to) = (per_second(arrow_unit(from)?), per_second(to));
+    // Writers have no unit of seconds in the format: they store milliseconds and leave the rest to the hint.
+    (to >= from || (from, to) == (1_000, 1)).then(|| ratio(from, to))
+}
+
+/// What a number of a unit of which `from` are a second becomes where `to` are one.
+fn ratio(from: i64, to: i64) -> Scale {
+    match from.cmp(&to) {
+        Ordering::Less => Scale::Multiply(to / from),
+        Ordering::Equal => Scale::Keep,
+        Ordering::Greater => Scale::Divide(from / to),
+    }
+}
+
+fn per_second(unit: ArrowUnit) -> i64 {
+    match unit {
+        ArrowUnit::Second => 1,
         ArrowUnit::Millisecond => 1_000,
         ArrowUnit::Microsecond => 1_000_000,
         ArrowUnit::Nanosecond => 1_000_000_000,
-    };
-    let from = match from {
-        TimeUnit::Millis => ArrowUnit::Millisecond,
-        TimeUnit::Micros => ArrowUnit::Microsecond,
-        TimeUnit::Nanos => ArrowUnit::Nanosecond,
-        TimeUnit::Unrecognized(..) => return None,
-    };
-    match (per_second(from), per_second(to)) {
-        (a, b) if a == b => Some(Scale::Keep),
-        (a, b) if b > a => Some(Scale::Multiply(b / a)),
-        // Writers have no unit of seconds in the format: they store milliseconds and leave the rest to the hint.
-        (a, 1) if a == 1_000 => Some(Scale::Divide(a)),
-        _ => None,
+    }
+}
+
+fn arrow_unit(unit: &TimeUnit) -> Option<ArrowUnit> {
+    match unit {
+        TimeUnit::Millis => Some(ArrowUnit::Millisecond),
+        TimeUnit::Micros => Some(ArrowUnit::Microsecond),
+        TimeUnit::Nanos => Some(ArrowUnit::Nanosecond),
+        TimeUnit::Unrecognized(..) => None,
+    }
+}
+
+/// Bits of the integers of a leaf without annotation or with INTEGER, and whether they are unsigned.
+fn leaf_range(leaf: &Leaf) -> Option<(u32, bool)> {
+    Some(match &leaf.logical {
+        Some(LogicalType::Integer(int)) => (u32::try_from(int.bit_width).ok()?, !int.is_signed),
+        _ if leaf.physical == Physical::Int64 => (64, false),
+        _ => (32, false),
+    })
+}
+
+/// Whether all integers of `inner` are among those of `outer`; both are bits, and whether unsigned.
+fn holds(outer: (u32, bool), inner: (u32, bool)) -> bool {
+    match (inner.1, outer.1) {
+        (false, false) | (true, true) => outer.0 >= inner.0,
+        (true, false) => outer.0 > inner.0,
+        (false, true) => false,
     }
 }
 
 /// Integers to integers and floats that hold the whole range.
 fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
-    let (bits, unsigned) = match &leaf.logical {
-        Some(LogicalType::Integer(int)) => (u32::try_from(int.bit_width).ok()?, !int.is_signed),
-        _ if leaf.physical == Physical::Int64 => (64, false),
-        _ => (32, false),
-    };
+    let (bits, unsigned) = leaf_range(leaf)?;
     let keep = |storage| Some(Conversion::Integer { unsigned, scale: Scale::Keep, to: storage });
-    let fits = |to_bits: u32, to_unsigned: bool| match (unsigned, to_unsigned) {
-        (false, false) | (true, true) => to_bits >= bits,
-        (true, false) => to_bits > bits,
-        (false, true) => false,
-    };
+    let fits = |to_bits, to_unsigned| holds((to_bits, to_unsigned), (bits, unsigned));
     match to {
         DataType::Int8 if fits(8, false) => keep(Storage::I8),
         DataType::UInt8 if fits(8, true) => keep(Storage::I8),
@@ -306,3 +504,6 @@ fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

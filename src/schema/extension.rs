@@ -1,6 +1,6 @@
 //! Extension types: what Arrow has no type for, said in the metadata of a field.
 //!
-//! Used by `to_arrow` (from the annotation of a node) and by `hint`. Specs: Arrow's canonical extension types, GeoArrow's
+//! Used by `to_arrow` (from the annotation of a node), by `hint`, and by `from_arrow` (to the annotation of a node). Specs: Arrow's canonical extension types, GeoArrow's
 //! extension metadata, LogicalTypes.md for the coordinate systems.
 //! Trap: an extension type lives on certain storage types only; on any other (a dictionary, say) it must go.
 
@@ -9,7 +9,10 @@ use std::collections::HashMap;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field};
 
-use crate::format::{EdgeInterpolationAlgorithm, KeyValue};
+use crate::error::{Error, Result};
+use crate::format::{
+    EdgeInterpolationAlgorithm, GeographyType, GeometryType, KeyValue, LogicalType, VariantType,
+};
 
 /// The key of a field's metadata that holds the field id of the file.
 pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
@@ -85,15 +88,8 @@ impl Extension {
 
 /// Removes the extension type of `field` if it is one of ours and does not live on its storage.
 pub(super) fn keep_if_fitting(field: &mut Field) {
-    let storage = field.data_type();
     let fits = match field.extension_type_name() {
-        Some(UUID) => *storage == DataType::FixedSizeBinary(16),
-        Some(JSON) => {
-            matches!(storage, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-        }
-        Some(WKB) => {
-            matches!(storage, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-        }
+        Some(name @ (UUID | JSON | WKB)) => lives_on(name, field.data_type()),
         _ => true,
     };
     if !fits {
@@ -101,6 +97,97 @@ pub(super) fn keep_if_fitting(field: &mut Field) {
         metadata.remove(EXTENSION_TYPE_NAME_KEY);
         metadata.remove(EXTENSION_TYPE_METADATA_KEY);
     }
+}
+
+/// Whether the extension type `name` is one of ours and may have this storage.
+fn lives_on(name: &str, storage: &DataType) -> bool {
+    match name {
+        UUID => *storage == DataType::FixedSizeBinary(16),
+        JSON => matches!(storage, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+        WKB => matches!(storage, DataType::Binary | DataType::LargeBinary | DataType::BinaryView),
+        VARIANT => matches!(storage, DataType::Struct(_)),
+        _ => false,
+    }
+}
+
+/// The logical type that the extension type of `field`, or the mark under [`LOGICAL_TYPE_KEY`], stands for. `None` if there is
+/// no such, or if it does not live on the storage of the field.
+///
+/// `key_values` are those that the file will have.
+///
+/// # Errors
+/// `Usage` if the metadata of the extension type are not what GeoArrow says; `Unsupported` if they name edges that the format
+/// has no word for.
+pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Option<LogicalType>> {
+    let storage = field.data_type();
+    let name = field.extension_type_name().filter(|name| lives_on(name, storage));
+    Ok(match name {
+        Some(UUID) => Some(LogicalType::Uuid),
+        Some(JSON) => Some(LogicalType::Json),
+        Some(VARIANT) => {
+            let version = VariantType { specification_version: Some(1), ..VariantType::default() };
+            Some(LogicalType::Variant(version))
+        }
+        Some(WKB) => Some(of_wkb(field.extension_type_metadata(), key_values)?),
+        _ => {
+            let mark = field.metadata().get(LOGICAL_TYPE_KEY);
+            let is_file = mark.is_some_and(|mark| mark == FILE);
+            (is_file && matches!(storage, DataType::Struct(_))).then_some(LogicalType::File)
+        }
+    })
+}
+
+/// The way back of [`Extension::geometry`] and [`Extension::geography`].
+fn of_wkb(metadata: Option<&str>, key_values: &[KeyValue]) -> Result<LogicalType> {
+    use EdgeInterpolationAlgorithm as Edges;
+    let text = metadata.unwrap_or_default().trim_matches(WHITE);
+    let text = if text.is_empty() { "{}" } else { text };
+    let Some(members) = members_of(text) else {
+        return Err(Error::usage(format_args!("metadata of {WKB} are no JSON object: {text}")));
+    };
+    let crs = crs_of(&members, key_values)?;
+    let algorithm = match members.text("edges")?.as_deref() {
+        None | Some("planar") => {
+            return Ok(LogicalType::Geometry(GeometryType { crs, ..GeometryType::default() }));
+        }
+        Some("spherical") => Edges::Spherical,
+        Some("vincenty") => Edges::Vincenty,
+        Some("thomas") => Edges::Thomas,
+        Some("andoyer") => Edges::Andoyer,
+        Some("karney") => Edges::Karney,
+        Some(other) => {
+            return Err(Error::unsupported(
+                "edges of a geography",
+                format_args!("the format has no word for {other:?} edges"),
+            ));
+        }
+    };
+    let algorithm = Some(algorithm);
+    Ok(LogicalType::Geography(GeographyType { crs, algorithm, ..GeographyType::default() }))
+}
+
+/// The way back of [`crs_members`].
+fn crs_of(members: &Members<'_>, key_values: &[KeyValue]) -> Result<Option<String>> {
+    // GeoArrow: absent is unknown. Parquet: absent is OGC:CRS84.
+    const UNKNOWN: &str = "srid:0";
+    let Some(crs) = members.raw("crs") else {
+        return Ok(Some(UNKNOWN.to_owned()));
+    };
+    if crs.starts_with('{') {
+        let same = |entry: &&KeyValue| entry.value.as_deref() == Some(crs);
+        return Ok(Some(match key_values.iter().find(same) {
+            Some(entry) => format!("projjson:{}", entry.key),
+            None => crs.to_owned(),
+        }));
+    }
+    let text = members.text("crs")?.unwrap_or_default();
+    let is_srid = members.text("crs_type")?.is_some_and(|kind| kind == "srid");
+    Ok(match text.as_str() {
+        "" => Some(UNKNOWN.to_owned()),
+        "OGC:CRS84" => None,
+        number if is_srid => Some(format!("srid:{number}")),
+        _ => Some(text),
+    })
 }
 
 /// The coordinate system of LogicalTypes.md as members of GeoArrow's metadata.
@@ -146,6 +233,79 @@ fn is_json_object(text: &str) -> bool {
         json.white();
         json.rest.is_empty()
     }
+}
+
+/// The members of a JSON object: names, and values as they stand. Nulls are left out.
+struct Members<'a>(Vec<(String, &'a str)>);
+
+impl Members<'_> {
+    /// The value of the member `name` as it stands; of several, the last.
+    fn raw(&self, name: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
+    /// The string that the member `name` is.
+    fn text(&self, name: &str) -> Result<Option<String>> {
+        let Some(raw) = self.raw(name) else {
+            return Ok(None);
+        };
+        match unquoted(raw) {
+            Some(text) => Ok(Some(text)),
+            None => {
+                Err(Error::usage(format_args!("{name:?} in metadata of {WKB} is no string: {raw}")))
+            }
+        }
+    }
+}
+
+/// What the object `text` holds; `None` if it is no JSON object.
+fn members_of(text: &str) -> Option<Members<'_>> {
+    // What is left is always an end of the text.
+    let between = |from: &[u8], to: &[u8]| text.get(text.len() - from.len()..text.len() - to.len());
+    let mut members = Vec::new();
+    let mut json = Json { rest: text.as_bytes() };
+    json.members(b"{", b"}", |json| {
+        let start = json.rest;
+        json.string()?;
+        let name = unquoted(between(start, json.rest)?)?;
+        json.white();
+        json.eat(b":")?;
+        json.white();
+        let start = json.rest;
+        json.value(1)?;
+        let value = between(start, json.rest)?;
+        if value != "null" {
+            members.push((name, value));
+        }
+        Some(())
+    })?;
+    json.rest.is_empty().then_some(Members(members))
+}
+
+/// The text of a JSON string that follows the grammar.
+fn unquoted(raw: &str) -> Option<String> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    let mut units = Vec::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
+            continue;
+        }
+        units.push(match chars.next()? {
+            'b' => 0x08,
+            't' => 0x09,
+            'n' => 0x0a,
+            'f' => 0x0c,
+            'r' => 0x0d,
+            'u' => {
+                let digits: String = chars.by_ref().take(4).collect();
+                u16::from_str_radix(&digits, 16).ok()?
+            }
+            other => u16::try_from(u32::from(other)).ok()?,
+        });
+    }
+    Some(String::from_utf16_lossy(&units))
 }
 
 const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -290,6 +450,61 @@ mod tests {
         let karney = Some(EdgeInterpolationAlgorithm::Karney);
         let extension = Extension::geography(Some("srid:0"), karney, &[]);
         assert_eq!(extension.metadata.as_deref(), Some("{\"edges\":\"karney\"}"));
+    }
+
+    #[test]
+    fn coordinate_systems_there_and_back() {
+        let key_values = [KeyValue {
+            key: "here".to_owned(),
+            value: Some("{\"type\":\"x\"}".to_owned()),
+            ..KeyValue::default()
+        }];
+        for crs in [
+            None,
+            Some("srid:0"),
+            Some("srid:4326"),
+            Some("projjson:here"),
+            Some("projjson:gone"),
+            Some("EPSG:3857"),
+            Some("a \"b\" \\ \n é"),
+            Some("{\"id\": [1, -2.5e3]}"),
+        ] {
+            let there = Extension::geometry(crs, &key_values).metadata;
+            let back = of_wkb(there.as_deref(), &key_values).unwrap();
+            let crs = crs.map(str::to_owned);
+            let geometry = GeometryType { crs: crs.clone(), ..GeometryType::default() };
+            assert_eq!(back, LogicalType::Geometry(geometry));
+            for algorithm in (0..5).map(EdgeInterpolationAlgorithm::from) {
+                let algorithm = Some(algorithm);
+                let there = Extension::geography(crs.as_deref(), algorithm, &key_values).metadata;
+                let back = of_wkb(there.as_deref(), &key_values).unwrap();
+                let crs = crs.clone();
+                let geography = GeographyType { crs, algorithm, ..GeographyType::default() };
+                assert_eq!(back, LogicalType::Geography(geography));
+            }
+        }
+    }
+
+    #[test]
+    fn metadata_of_shapes() {
+        use crate::error::ErrorKind;
+        let crs = |text: Option<&str>| match of_wkb(text, &[]).unwrap() {
+            LogicalType::Geometry(geometry) => geometry.crs,
+            other => panic!("{other:?}"),
+        };
+        for text in [None, Some(""), Some(" "), Some("{}"), Some("{\"crs\":null,\"edges\":null}")] {
+            assert_eq!(crs(text).as_deref(), Some("srid:0"), "{text:?}");
+        }
+        assert_eq!(crs(Some("{\"edges\":\"planar\",\"crs\":\"\"}")).as_deref(), Some("srid:0"));
+        let text =
+            " { \"crs\" : \"A\\u00e9\\ud83d\\ude00\\/\" , \"crs_type\":\"authority_code\" } ";
+        assert_eq!(crs(Some(text)).as_deref(), Some("Aé😀/"));
+        for text in ["[]", "{", "{\"crs\":1}", "{\"crs\":\"x\",\"crs_type\":{}}", "{\"edges\":[]}"]
+        {
+            assert_eq!(of_wkb(Some(text), &[]).unwrap_err().kind(), ErrorKind::Usage, "{text}");
+        }
+        let kind = of_wkb(Some("{\"edges\":\"loxodrome\"}"), &[]).unwrap_err().kind();
+        assert!(matches!(kind, ErrorKind::Unsupported(_)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `ARROW:schema`: what the writer's Arrow schema was.
 //!
-//! Used by `to_arrow` after the natural mapping. Specs: Arrow columnar format, "Encapsulated message format" and Schema.fbs.
+//! Used by `to_arrow` after the natural mapping, and made for `from_arrow`. Specs: Arrow columnar format, "Encapsulated message format" and Schema.fbs.
 //!
 //! ```text
 //! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64; before Arrow 0.15 without the marker
@@ -15,11 +15,12 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow_ipc::{self as ipc, MessageHeader, Precision};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema as ArrowSchema, TimeUnit};
 use base64::Engine;
-use base64::engine::general_purpose::GeneralPurposeConfig;
+use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
 
 use super::convert::conversion;
@@ -28,7 +29,7 @@ use super::node::Schema;
 use super::to_arrow::with_children;
 use super::{Kind, Physical, Shape};
 use crate::bytes::Cursor;
-use crate::error::Spec;
+use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
 use crate::trusted;
 
@@ -40,6 +41,33 @@ pub(super) struct Hint {
     message: Vec<u8>,
     /// Where the flatbuffer starts.
     start: usize,
+}
+
+/// The entry that holds `schema` as the hint of a file.
+///
+/// # Errors
+/// `Usage` if the schema takes 2 GiB or more.
+pub(super) fn entry(schema: &ArrowSchema) -> Result<KeyValue> {
+    // A file that was read may have brought its own; hints do not nest.
+    let mut without = None;
+    if schema.metadata().contains_key(KEY) {
+        without.insert(schema.clone()).metadata.remove(KEY);
+    }
+    let schema = without.as_ref().unwrap_or(schema);
+    let mut message = IpcDataGenerator::default()
+        .schema_to_bytes_with_dictionary_tracker(
+            schema,
+            // Without it dictionaries panic.
+            &mut DictionaryTracker::new(false),
+            &IpcWriteOptions::default(),
+        )
+        .ipc_message;
+    message.resize(message.len().next_multiple_of(8), 0);
+    let length = i32::try_from(message.len())
+        .map_err(|_| Error::usage("the Arrow schema is too long to be noted in the file"))?;
+    let bytes = [&CONTINUATION.to_le_bytes()[..], &length.to_le_bytes(), &message].concat();
+    let value = Some(STANDARD.encode(bytes));
+    Ok(KeyValue { key: KEY.to_owned(), value, ..KeyValue::default() })
 }
 
 /// A hint whose schema has been found. Its fields are verified one by one, when they are asked for: a wide file has many, and a read wants few.

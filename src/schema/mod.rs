@@ -2,6 +2,7 @@
 //!
 //! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one column of it, a
 //! [`Projection`] says what is wanted, and [`to_arrow`] gives the [`Shape`]s that the rest of the read works by.
+//! The other way, for a writer, is [`from_arrow`].
 //!
 //! # The natural types
 //!
@@ -43,6 +44,7 @@
 mod annotation;
 pub mod convert;
 mod extension;
+mod from_arrow;
 mod hint;
 mod leaf;
 mod nested;
@@ -56,6 +58,7 @@ mod text;
 mod to_arrow;
 
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
+pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub use leaf::{Leaf, LeafPath, Physical};
 pub use node::{Children, Named, Node, Repetition, Schema};
 pub use projection::Projection;

@@ -1,6 +1,4 @@
-use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
-use arrow_schema::{Fields, Schema as ArrowSchema, SchemaRef, UnionFields, UnionMode};
-use base64::engine::general_purpose::STANDARD;
+use arrow_schema::{Fields, SchemaRef, UnionFields, UnionMode};
 
 use super::*;
 use crate::format::{DecimalType, IntType, LogicalType, TimestampType};

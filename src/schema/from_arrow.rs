@@ -1,0 +1,472 @@
+//! From Arrow to the schema of a file: the way that a writer goes.
+//!
+//! Specs: LogicalTypes.md for what annotates what, FORMAT.md section 16 for the table. Called when a file is begun; how the
+//! values follow is [`store`](super::convert::store)'s.
+//! What Arrow has and the format has not (offset widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
+//! Trap: an extension type counts only on the storage that it lives on; on any other the storage alone is written.
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit as Unit};
+
+use super::annotation;
+use super::extension::{self, FIELD_ID_KEY};
+use super::nested::{self, Group};
+use super::node::{Node, Repetition, Schema};
+use super::{Physical, hint};
+use crate::error::{Error, Result};
+use crate::format::{
+    ConvertedType, DecimalType, FieldRepetitionType, IntType, KeyValue, LogicalType, SchemaElement,
+    TimeType, TimeUnit, TimestampType,
+};
+use crate::limits::Limits;
+
+/// How an Arrow schema becomes the schema of a file.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FromArrowOptions {
+    /// Note the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the format cannot say. Default
+    /// true.
+    pub hint: bool,
+    /// Whether times of day count as UTC, and not as those of a clock of unknown place. Default false.
+    pub time_is_utc: bool,
+}
+
+impl Default for FromArrowOptions {
+    fn default() -> Self {
+        Self { hint: true, time_is_utc: false }
+    }
+}
+
+impl FromArrowOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether the Arrow schema is noted in the file.
+    #[must_use]
+    pub fn with_hint(mut self, hint: bool) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// Sets whether times of day are in UTC.
+    #[must_use]
+    pub fn with_time_is_utc(mut self, time_is_utc: bool) -> Self {
+        self.time_is_utc = time_is_utc;
+        self
+    }
+}
+
+/// What an Arrow schema is in a file.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Written {
+    /// The schema of the file. Its fields stand in the order of Arrow's, its leaves depth-first in the order of their values.
+    pub schema: Schema,
+    /// What goes into the file's key-values: the metadata of the Arrow schema in order of their keys, then the hint.
+    pub key_values: Vec<KeyValue>,
+}
+
+/// The schema of a file that holds record batches of `schema`.
+///
+/// | Arrow | Parquet |
+/// |---|---|
+/// | `Null` | INT32 as UNKNOWN, always OPTIONAL |
+/// | `Boolean` | BOOLEAN |
+/// | `Int32`, `Int64` | INT32, INT64 |
+/// | `Int8`, `Int16`, `UInt8`, `UInt16`, `UInt32`; `UInt64` | INT32; INT64 as INTEGER |
+/// | `Float16`, `Float32`, `Float64` | FIXED_LEN_BYTE_ARRAY(2) as FLOAT16, FLOAT, DOUBLE |
+/// | `Decimal32` to `Decimal256` | DECIMAL on INT32 up to 9 digits, on INT64 up to 18, else on the shortest FIXED_LEN_BYTE_ARRAY |
+/// | `Date32`, `Date64` | INT32 as DATE |
+/// | `Time32`, `Time64` | TIME of its unit, milliseconds for seconds, local unless [`FromArrowOptions::time_is_utc`] |
+/// | `Timestamp` | TIMESTAMP of its unit, milliseconds for seconds, adjusted to UTC if it has a zone |
+/// | `Duration` | INT64 |
+/// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL |
+/// | `Utf8`, `LargeUtf8`, `Utf8View` | BYTE_ARRAY as STRING; as JSON with the extension `arrow.json` |
+/// | `Binary`, `LargeBinary`, `BinaryView` | BYTE_ARRAY; as GEOMETRY or GEOGRAPHY with the extension `geoarrow.wkb` |
+/// | `FixedSizeBinary(n)` | FIXED_LEN_BYTE_ARRAY(n); as UUID with the extension `arrow.uuid` |
+/// | `List`, `LargeList`, `ListView`, `LargeListView`, `FixedSizeList` | LIST of three levels |
+/// | `Map` | MAP, its keys REQUIRED |
+/// | `Struct` | group; VARIANT with the extension `arrow.parquet.variant`; FILE if so marked under [`LOGICAL_TYPE_KEY`] |
+/// | `Dictionary`, `RunEndEncoded` | as their values |
+///
+/// Nullable is OPTIONAL. A field id is taken from the metadata of its field under [`FIELD_ID_KEY`].
+///
+/// [`LOGICAL_TYPE_KEY`]: super::LOGICAL_TYPE_KEY
+///
+/// ```
+/// use marquetry::arrow_schema::{DataType, Field, Schema};
+/// use marquetry::schema::{FromArrowOptions, from_arrow};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let list = DataType::new_list(DataType::UInt8, false);
+/// let arrow = Schema::new(vec![Field::new("a", DataType::LargeUtf8, true), Field::new("b", list, false)]);
+/// let written = from_arrow(&arrow, &FromArrowOptions::default())?;
+/// assert_eq!(
+///     written.schema.to_string(),
+///     "message schema {
+///   optional binary a (STRING);
+///   required group b (LIST) {
+///     repeated group list {
+///       required int32 element (INTEGER(8,false));
+///     }
+///   }
+/// }"
+/// );
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `Unsupported`, with the column, for what the format has no way to say: unions, structs without fields, decimals of negative
+/// scale, dictionaries and runs of nested values, maps with null keys. `Usage`, with the column, if the schema contradicts itself: a
+/// map that is not of keys and values, a decimal of more digits than its type has, a field id that is no number, an extension
+/// type whose structure or metadata are not what its specification says. `Limit(Nesting)` if it is deeper than
+/// [`Limits::nesting`] is by default.
+pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Written> {
+    let mut key_values: Vec<KeyValue> = schema
+        .metadata()
+        .iter()
+        .filter(|(key, _)| *key != hint::KEY)
+        .map(|(key, value)| KeyValue {
+            key: key.clone(),
+            value: Some(value.clone()),
+            ..KeyValue::default()
+        })
+        .collect();
+    key_values.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut tree =
+        Tree { elements: Vec::new(), path: Vec::new(), key_values: &key_values, options };
+    let root = SchemaElement { name: ROOT.to_owned(), ..SchemaElement::default() };
+    tree.group(root, None, schema.fields().len())?;
+    for field in schema.fields() {
+        tree.field(field, field.name())?;
+    }
+    let file = Schema::parse(tree.elements, &Limits::default())?;
+    for field in file.fields() {
+        check_structure(field)?;
+    }
+    if options.hint {
+        key_values.push(hint::entry(schema)?);
+    }
+    Ok(Written { schema: file, key_values })
+}
+
+/// The name of the root; the format asks for none.
+const ROOT: &str = "schema";
+
+/// The elements so far, and the path to the next one.
+struct Tree<'a> {
+    elements: Vec<SchemaElement>,
+    path: Vec<&'a str>,
+    key_values: &'a [KeyValue],
+    options: &'a FromArrowOptions,
+}
+
+impl<'a> Tree<'a> {
+    /// Lists `field`, called `name` in the file, and all that is below it.
+    fn field(&mut self, field: &'a Field, name: &'a str) -> Result<()> {
+        self.field_as(field, name, field.is_nullable())
+    }
+
+    fn field_as(&mut self, field: &'a Field, name: &'a str, nullable: bool) -> Result<()> {
+        self.path.push(name);
+        let repetition = match nullable {
+            true => FieldRepetitionType::Optional,
+            false => FieldRepetitionType::Required,
+        };
+        let listed = self.node(field, element(name, repetition));
+        listed.map_err(|e| e.at_column(self.path.join(".")))?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn node(&mut self, field: &'a Field, mut element: SchemaElement) -> Result<()> {
+        use DataType as D;
+        element.field_id = field_id(field)?;
+        let storage = values(field.data_type());
+        if storage.is_nested() && storage != field.data_type() {
+            return Err(Error::unsupported(
+                "nested values with a dictionary or runs",
+                format_args!("{} has no leaf to be stored in", field.data_type()),
+            ));
+        }
+        match storage {
+            D::FixedSizeList(_, length @ ..0) => {
+                Err(Error::usage(format_args!("a list of fixed size {length}")))
+            }
+            D::List(item)
+            | D::LargeList(item)
+            | D::ListView(item)
+            | D::LargeListView(item)
+            | D::FixedSizeList(item, _) => self.list(element, item),
+            D::Map(entries, _) => self.map(element, entries),
+            D::Struct(children) => self.structure(element, field, children),
+            _ => self.leaf(element, field, storage),
+        }
+    }
+
+    fn list(&mut self, element_of_list: SchemaElement, item: &'a FieldRef) -> Result<()> {
+        self.group(element_of_list, Some(LogicalType::List), 1)?;
+        self.group(element("list", FieldRepetitionType::Repeated), None, 1)?;
+        self.path.push("list");
+        self.field(item, "element")?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn map(&mut self, element_of_map: SchemaElement, entries: &'a FieldRef) -> Result<()> {
+        let pair = match entries.data_type() {
+            DataType::Struct(fields) => &fields[..],
+            _ => &[],
+        };
+        let [key, value] = pair else {
+            return Err(Error::usage(format_args!(
+                "the entries of a map are a struct of key and value, not {}",
+                entries.data_type()
+            )));
+        };
+        if *values(key.data_type()) == DataType::Null {
+            return Err(Error::unsupported("map with null keys", "a key may not be null"));
+        }
+        self.group(element_of_map, Some(LogicalType::Map), 1)?;
+        let mut repeated = element("key_value", FieldRepetitionType::Repeated);
+        repeated.field_id = field_id(entries)?;
+        self.group(repeated, None, 2)?;
+        self.path.push("key_value");
+        // SPEC LogicalTypes.md, MAP: the key is REQUIRED, whatever Arrow says.
+        self.field_as(key, "key", false)?;
+        self.field(value, "value")?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn structure(
+        &mut self,
+        element: SchemaElement,
+        field: &'a Field,
+        children: &'a Fields,
+    ) -> Result<()> {
+        if children.is_empty() {
+            return Err(Error::unsupported(
+                "struct without fields",
+                "a group without columns tells nothing of its rows",
+            ));
+        }
+        let logical = extension::logical_type(field, self.key_values)?;
+        self.group(element, logical, children.len())?;
+        for child in children {
+            self.field(child, child.name())?;
+        }
+        Ok(())
+    }
+
+    /// Lists a group of so many children, which the caller lists next.
+    fn group(
+        &mut self,
+        mut element: SchemaElement,
+        logical: Option<LogicalType>,
+        children: usize,
+    ) -> Result<()> {
+        let count = i32::try_from(children);
+        element.num_children =
+            Some(count.map_err(|_| Error::usage(format_args!("a group of {children} fields")))?);
+        element.converted_type = logical.as_ref().and_then(annotation::converted);
+        element.logical_type = logical;
+        self.elements.push(element);
+        Ok(())
+    }
+
+    fn leaf(
+        &mut self,
+        mut element: SchemaElement,
+        field: &Field,
+        storage: &DataType,
+    ) -> Result<()> {
+        let (physical, natural) = self.leaf_type(storage)?;
+        let logical = extension::logical_type(field, self.key_values)?.or(natural);
+        element.r#type = Some(physical.format_type());
+        if let Physical::FixedLenByteArray(length) = physical {
+            let length = i32::try_from(length);
+            element.type_length =
+                Some(length.map_err(|_| Error::usage("a value of more than 2 GiB"))?);
+        }
+        if let Some(LogicalType::Decimal(decimal)) = &logical {
+            element.precision = Some(decimal.precision);
+            element.scale = Some(decimal.scale);
+        }
+        element.converted_type = match storage {
+            // INTERVAL has no logical type.
+            DataType::Interval(_) => Some(ConvertedType::Interval),
+            _ => logical.as_ref().and_then(annotation::converted),
+        };
+        element.logical_type = logical;
+        if *storage == DataType::Null {
+            element.repetition_type = Some(FieldRepetitionType::Optional);
+        }
+        self.elements.push(element);
+        Ok(())
+    }
+
+    /// The table of [`from_arrow`], extension types aside.
+    fn leaf_type(&self, storage: &DataType) -> Result<(Physical, Option<LogicalType>)> {
+        use DataType as D;
+        use LogicalType as L;
+        let int = |physical, bit_width, is_signed| {
+            (physical, Some(L::Integer(IntType { bit_width, is_signed })))
+        };
+        let is_adjusted_to_utc = self.options.time_is_utc;
+        let time =
+            |physical, unit| (physical, Some(L::Time(TimeType { is_adjusted_to_utc, unit })));
+        Ok(match storage {
+            D::Null => (Physical::Int32, Some(L::Unknown)),
+            D::Boolean => (Physical::Boolean, None),
+            D::Int8 => int(Physical::Int32, 8, true),
+            D::Int16 => int(Physical::Int32, 16, true),
+            D::Int32 => (Physical::Int32, None),
+            D::Int64 => (Physical::Int64, None),
+            D::UInt8 => int(Physical::Int32, 8, false),
+            D::UInt16 => int(Physical::Int32, 16, false),
+            D::UInt32 => int(Physical::Int32, 32, false),
+            D::UInt64 => int(Physical::Int64, 64, false),
+            D::Float16 => (Physical::FixedLenByteArray(2), Some(L::Float16)),
+            D::Float32 => (Physical::Float, None),
+            D::Float64 => (Physical::Double, None),
+            D::Decimal32(precision, scale) => decimal(*precision, *scale, 9)?,
+            D::Decimal64(precision, scale) => decimal(*precision, *scale, 18)?,
+            D::Decimal128(precision, scale) => decimal(*precision, *scale, 38)?,
+            D::Decimal256(precision, scale) => decimal(*precision, *scale, 76)?,
+            D::Date32 | D::Date64 => (Physical::Int32, Some(L::Date)),
+            D::Time32(Unit::Second | Unit::Millisecond) => time(Physical::Int32, TimeUnit::Millis),
+            D::Time64(Unit::Microsecond) => time(Physical::Int64, TimeUnit::Micros),
+            D::Time64(Unit::Nanosecond) => time(Physical::Int64, TimeUnit::Nanos),
+            D::Time32(_) | D::Time64(_) => {
+                return Err(Error::usage(format_args!("Arrow has no {storage}")));
+            }
+            D::Timestamp(unit, zone) => {
+                let unit = match unit {
+                    Unit::Second | Unit::Millisecond => TimeUnit::Millis,
+                    Unit::Microsecond => TimeUnit::Micros,
+                    Unit::Nanosecond => TimeUnit::Nanos,
+                };
+                // Schema.fbs: an empty zone is none.
+                let is_adjusted_to_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
+                let timestamp = TimestampType { is_adjusted_to_utc, unit };
+                (Physical::Int64, Some(L::Timestamp(timestamp)))
+            }
+            D::Duration(_) => (Physical::Int64, None),
+            D::Interval(_) => (Physical::FixedLenByteArray(12), None),
+            D::Utf8 | D::LargeUtf8 | D::Utf8View => (Physical::ByteArray, Some(L::String)),
+            D::Binary | D::LargeBinary | D::BinaryView => (Physical::ByteArray, None),
+            D::FixedSizeBinary(length) => match usize::try_from(*length) {
+                Ok(length) => (Physical::FixedLenByteArray(length), None),
+                Err(_) => return Err(Error::usage(format_args!("values of {length} bytes"))),
+            },
+            D::Union(..) => {
+                return Err(Error::unsupported("union", "the format has no unions"));
+            }
+            other => {
+                return Err(Error::unsupported(
+                    "Arrow type",
+                    format_args!("the format has nothing for {other}"),
+                ));
+            }
+        })
+    }
+}
+
+fn element(name: &str, repetition: FieldRepetitionType) -> SchemaElement {
+    SchemaElement {
+        name: name.to_owned(),
+        repetition_type: Some(repetition),
+        ..SchemaElement::default()
+    }
+}
+
+/// The type of the values, without dictionaries and run ends.
+fn values(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, value) => values(value),
+        DataType::RunEndEncoded(_, of_runs) => values(of_runs.data_type()),
+        other => other,
+    }
+}
+
+fn field_id(field: &Field) -> Result<Option<i32>> {
+    let Some(text) = field.metadata().get(FIELD_ID_KEY) else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(id) => Ok(Some(id)),
+        Err(_) => {
+            Err(Error::usage(format_args!("{FIELD_ID_KEY} is no number of 32 bits: {text:?}")))
+        }
+    }
+}
+
+/// DECIMAL on the smallest type that holds `precision` digits; the Arrow type holds `most`.
+fn decimal(precision: u8, scale: i8, most: u8) -> Result<(Physical, Option<LogicalType>)> {
+    if scale < 0 {
+        return Err(Error::unsupported(
+            "decimal of negative scale",
+            format_args!("the format has no scale {scale}; cast to scale 0"),
+        ));
+    }
+    if !(1..=most).contains(&precision) || i16::from(scale) > i16::from(precision) {
+        return Err(Error::usage(format_args!(
+            "a decimal of {precision} digits, {scale} of them behind the point, on a type of {most}"
+        )));
+    }
+    let precision = i32::from(precision);
+    let physical = match precision {
+        1..=9 => Physical::Int32,
+        10..=18 => Physical::Int64,
+        _ => {
+            let bytes = (9..=32).find(|&bytes| annotation::most_digits(bytes) >= precision);
+            Physical::FixedLenByteArray(bytes.unwrap_or(32))
+        }
+    };
+    let scale = i32::from(scale);
+    Ok((physical, Some(LogicalType::Decimal(DecimalType { scale, precision }))))
+}
+
+/// Annotated groups must be what a reader takes them for, and what the format says, which is stricter.
+fn check_structure(node: Node<'_>) -> Result<()> {
+    let is_required = |child: Node<'_>| matches!(child.repetition(), Ok(Repetition::Required));
+    let is_bare = |child: Node<'_>| {
+        child.element().logical_type.is_none() && child.element().converted_type.is_none()
+    };
+    let wanted = match &node.element().logical_type {
+        Some(LogicalType::Variant(_)) => {
+            // SPEC VariantEncoding.md and VariantShredding.md: `metadata` is REQUIRED, and neither it nor `value` is annotated.
+            let fits = nested::group(node) == Group::Variant
+                && node.children().all(|child| match child.name() {
+                    "metadata" => is_required(child) && is_bare(child),
+                    "value" => is_bare(child),
+                    _ => true,
+                });
+            (!fits).then_some(
+                "a variant has metadata, which is binary and not nullable, and may have value, which is binary, and typed_value",
+            )
+        }
+        Some(LogicalType::File) => {
+            // SPEC LogicalTypes.md, FILE: all children are OPTIONAL.
+            let fits = nested::group(node) == Group::File
+                && node.children().all(|child| match child.name() {
+                    "offset" | "size" | "inline" => !is_required(child) && is_bare(child),
+                    _ => !is_required(child),
+                });
+            (!fits).then_some(
+                "a FILE has, all nullable, uri, content_type and checksum as strings, offset and size as Int64, inline as binary",
+            )
+        }
+        _ => None,
+    };
+    match wanted {
+        Some(wanted) => Err(Error::usage(wanted).at_column(node.path().dotted())),
+        None => node.children().try_for_each(check_structure),
+    }
+}
+
+#[cfg(test)]
+mod tests;
