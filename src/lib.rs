@@ -89,14 +89,24 @@ pub mod read;
 pub mod reader;
 pub mod schema;
 pub mod simd;
+pub mod stats;
 pub mod thrift;
 mod trusted;
+pub mod write;
+pub mod writer;
 
 pub use {arrow_array, arrow_schema};
 
+pub use compress::Compression;
+pub use encoding::choose::Profile;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use limits::{Budget, Limits, Reservation};
+pub use page::PageVersion;
 pub use reader::{Batches, PageIndex, Reader, Threads};
+pub use write::{
+    BloomOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions, WriteReport,
+};
+pub use writer::{RowGroupEncoder, Writer};
 
 /// The snippets of the README, as tests.
 #[cfg(doctest)]

@@ -3,6 +3,7 @@
 //! The one place of it. `write::leaf` measures a sample of the chunk with every candidate, compressed as it would be stored, and asks here. What
 //! counts is bytes, and by profile what they cost to read.
 
+use crate::error::{Error, Result};
 use crate::format::{Encoding, Type};
 
 /// What a writer aims at.
@@ -55,6 +56,29 @@ pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     }
 }
 
+/// An encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` are a dictionary.
+///
+/// # Errors
+/// `Usage` if there is none of that name, or it is one that is only read.
+pub fn encoding_named(name: &str) -> Result<Encoding> {
+    const WRITTEN: [Encoding; 8] = [
+        Encoding::Plain,
+        Encoding::RleDictionary,
+        Encoding::Rle,
+        Encoding::DeltaBinaryPacked,
+        Encoding::DeltaLengthByteArray,
+        Encoding::DeltaByteArray,
+        Encoding::ByteStreamSplit,
+        Encoding::Alp,
+    ];
+    let wanted = name.to_ascii_uppercase();
+    let wanted = if wanted == "DICTIONARY" { "RLE_DICTIONARY" } else { &wanted };
+    WRITTEN.into_iter().find(|encoding| encoding.to_string() == wanted).ok_or_else(|| {
+        let names = WRITTEN.map(|encoding| encoding.to_string()).join(", ");
+        Error::usage(format_args!("no encoding \"{name}\" is written; there are {names}"))
+    })
+}
+
 /// An encoding, and the bytes that the chunk is likely to take with it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -101,12 +125,9 @@ mod tests {
             Type::ByteArray,
             Type::FixedLenByteArray,
         ] {
-            for profile in [
-                Profile::Balanced,
-                Profile::Small,
-                Profile::FastRead,
-                Profile::Compatible,
-            ] {
+            for profile in
+                [Profile::Balanced, Profile::Small, Profile::FastRead, Profile::Compatible]
+            {
                 for &encoding in candidates(profile, physical) {
                     assert!(is_legal(encoding, physical), "{encoding} of {physical}");
                 }

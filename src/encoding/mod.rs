@@ -5,6 +5,7 @@
 //! Trap: a legal page may be one run of a hundred million values: nothing here is allocated by a count of the file, only by what is asked for.
 
 pub mod alp;
+pub mod choose;
 pub mod delta_binary;
 pub mod delta_bytes;
 pub mod delta_length;

@@ -1,10 +1,12 @@
 //! Drivers: the loops that fetch what the stages want, and run them on one thread or on many.
 //!
-//! The only part of the crate that knows where bytes come from.
+//! The only part of the crate that knows where bytes come from, and where they go.
 
 mod blocking;
 mod coalesce;
+mod encode;
 mod progress;
+mod sink;
 mod source;
 
 #[cfg(feature = "parallel")]
@@ -17,6 +19,8 @@ mod parallel;
 
 pub use blocking::{Serial, open_footer};
 pub use coalesce::{Fetch, coalesce};
+pub(crate) use encode::{Encode, encode_row_group};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
+pub use sink::{PathSink, Sink, WriteSink};
 pub use source::Source;

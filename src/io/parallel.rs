@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use arrow_array::RecordBatch;
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rayon::iter::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
+};
 
 use super::blocking::open_row_group;
 use super::{Progress, Source};
@@ -46,6 +48,22 @@ impl Pool {
         match self {
             Self::Global => rayon::current_num_threads(),
             Self::Own(pool) => pool.current_num_threads(),
+        }
+    }
+
+    /// Does `work` for every item, on the threads of the pool; the results are in the order of the items. The first error wins.
+    pub(crate) fn map<T: Sync, U: Send>(
+        &self,
+        items: &[T],
+        work: impl Fn(&T) -> Result<U> + Sync + Send,
+    ) -> Result<Vec<U>> {
+        if items.len() < 2 || self.threads() < 2 {
+            return items.iter().map(work).collect();
+        }
+        let all = || items.par_iter().with_max_len(1).map(&work).collect();
+        match self {
+            Self::Global => all(),
+            Self::Own(pool) => pool.install(all),
         }
     }
 

@@ -30,6 +30,11 @@ impl Pool {
         Ok(Self::Global)
     }
 
+    /// Does `work` for every item, in order.
+    pub(crate) fn map<T, U>(&self, items: &[T], work: impl Fn(&T) -> Result<U>) -> Result<Vec<U>> {
+        items.iter().map(work).collect()
+    }
+
     /// Number of threads.
     pub fn threads(&self) -> usize {
         1

@@ -134,7 +134,8 @@ impl Bloom {
         {
             return Ok(None);
         }
-        let len = usize::try_from(header.num_bytes).ok().filter(|n| *n > 0 && n.is_multiple_of(BLOCK));
+        let len =
+            usize::try_from(header.num_bytes).ok().filter(|n| *n > 0 && n.is_multiple_of(BLOCK));
         let Some(len) = len else {
             return Err(Error::mismatch(
                 spec,
@@ -198,8 +199,7 @@ mod tests {
             assert!(folded.len() <= bloom.len());
             assert!((0..n).all(|i| folded.might_contain(&i.to_le_bytes())), "{n}");
             let tries = 200_000u64;
-            let wrong =
-                (n..n + tries).filter(|i| folded.might_contain(&i.to_le_bytes())).count();
+            let wrong = (n..n + tries).filter(|i| folded.might_contain(&i.to_le_bytes())).count();
             assert!(wrong as f64 <= tries as f64 * fpp * 2.0 + 10.0, "{n} {fpp}: {wrong}");
             let mut bytes = Vec::new();
             folded.write(&mut bytes).unwrap();

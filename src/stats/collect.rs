@@ -46,7 +46,7 @@ macro_rules! floats {
         /// NaNs are counted, and are bounds only in the total order where there is nothing else.
         pub fn $name(values: &[$int], total: bool) -> Extremes {
             // As signed numbers the keys have the total order.
-            let key = |bits: $int| bits ^ (((bits >> (<$int>::BITS - 1)) & <$int>::MAX));
+            let key = |bits: $int| bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
             let infinity = <$float>::INFINITY.to_bits().cast_signed();
             let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
             let mut nans = 0u64;
@@ -158,7 +158,8 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(seed);
         let odd = [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -2.5];
         for _ in 0..500 {
-            let values: Vec<f64> = (0..rng.usize(0..6)).map(|_| *rng.choice(&odd).unwrap()).collect();
+            let values: Vec<f64> =
+                (0..rng.usize(0..6)).map(|_| *rng.choice(&odd).unwrap()).collect();
             let bits: Vec<i64> = values.iter().map(|v| v.to_bits().cast_signed()).collect();
             let some: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
             for total in [false, true] {
@@ -177,7 +178,8 @@ mod tests {
         }
         let halves: Vec<u8> =
             [half::f16::NAN, half::f16::ZERO].iter().flat_map(|v| v.to_le_bytes()).collect();
-        let zeros = (half::f16::NEG_ZERO.to_le_bytes().to_vec(), half::f16::ZERO.to_le_bytes().to_vec());
+        let zeros =
+            (half::f16::NEG_ZERO.to_le_bytes().to_vec(), half::f16::ZERO.to_le_bytes().to_vec());
         assert_eq!(f16s(&halves, false), Extremes { bounds: Some(zeros), nans: 1 });
     }
 

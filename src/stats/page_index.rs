@@ -168,11 +168,9 @@ mod tests {
     use crate::format::PageLocation;
 
     fn built(pages: &[Option<(i32, i32)>]) -> ColumnIndex {
-        let mut builder =
-            ColumnIndexBuilder::new(Order::Signed, Physical::Int32, Cut::Never, 64);
+        let mut builder = ColumnIndexBuilder::new(Order::Signed, Physical::Int32, Cut::Never, 64);
         for page in pages {
-            let bounds =
-                page.map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec()));
+            let bounds = page.map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec()));
             let nulls = if page.is_none() { 5 } else { 0 };
             builder.push(&PageStatistics {
                 bounds,

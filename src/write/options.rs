@@ -271,7 +271,10 @@ impl WriteOptions {
         };
         LeafSettings {
             profile: self.profile,
-            compression: usable(self.compression.unwrap_or(compression), self.compression.is_none()),
+            compression: usable(
+                self.compression.unwrap_or(compression),
+                self.compression.is_none(),
+            ),
             codec_is_fixed: self.compression.is_some(),
             page_version: self.page_version.unwrap_or(version),
             encoding: None,

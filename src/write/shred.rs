@@ -16,28 +16,28 @@ use crate::levels::{LeafLevels, LevelBuffer};
 use crate::schema::{Kind, Leaf, Shape};
 
 /// A leaf of some rows: its levels, and the arrays that its values lie in.
-pub struct LeafColumn {
+pub(crate) struct LeafColumn {
     /// The levels of all rows.
-    pub levels: LeafLevels,
+    pub(crate) levels: LeafLevels,
     /// The values, in order.
-    pub parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// The name of the leaf, for errors.
-    pub path: String,
+    pub(crate) path: String,
 }
 
 /// Values in one array: those of the slots that are not null.
-pub struct Part {
+pub(crate) struct Part {
     /// The array.
-    pub array: ArrayRef,
+    pub(crate) array: ArrayRef,
     /// Its nulls, those of dictionary values included.
-    pub nulls: Option<NullBuffer>,
+    pub(crate) nulls: Option<NullBuffer>,
     /// The slots of the array that count, in order.
-    pub slots: Vec<Range<usize>>,
+    pub(crate) slots: Vec<Range<usize>>,
 }
 
 impl LeafColumn {
     /// A leaf without rows.
-    pub fn new(leaf: &Leaf) -> Self {
+    pub(super) fn new(leaf: &Leaf) -> Self {
         let levels = LeafLevels::new(leaf.max_def, leaf.max_rep);
         Self { levels, parts: Vec::new(), path: leaf.path.dotted() }
     }
@@ -47,7 +47,7 @@ impl LeafColumn {
 ///
 /// # Errors
 /// `Usage` if a required node is null; `Unsupported` if an array is not what the shape says.
-pub fn shred(array: &ArrayRef, shape: &Shape, leaves: &mut [LeafColumn]) -> Result<()> {
+pub(super) fn shred(array: &ArrayRef, shape: &Shape, leaves: &mut [LeafColumn]) -> Result<()> {
     let mut shredder = Shredder { leaves, next: 0 };
     shredder.node(array, shape, Stream::rows(array.len()))
 }

@@ -218,6 +218,55 @@ pub(crate) struct Convert {
     /// How VARIANT columns are shown (not there yet).
     #[arg(long, value_name = "FORM")]
     pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) write: WriteFlags,
+}
+
+/// How Parquet is written.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct WriteFlags {
+    /// What the file is made for.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<ProfileName>,
+    /// The codec: none, snappy, gzip, zstd, brotli, lz4_raw; with a level: zstd:3.
+    #[arg(long, value_name = "CODEC[:LEVEL]")]
+    pub(crate) codec: Option<String>,
+    /// The encoding of a column, without a dictionary, by its name in the specification.
+    #[arg(long, value_name = "COL=ENC")]
+    pub(crate) encoding: Vec<String>,
+    /// The version of data pages.
+    #[arg(long, value_name = "1|2", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) page_version: Option<u8>,
+    /// Whether dictionaries are made where they pay.
+    #[arg(long, value_name = "on|off")]
+    pub(crate) dictionary: Option<Switch>,
+    /// The most rows of a row group.
+    #[arg(long, value_name = "N")]
+    pub(crate) row_group_rows: Option<u64>,
+    /// The bytes that a row group should take in the file.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) row_group_bytes: Option<u64>,
+    /// A bloom filter for a column, with a false-positive rate (0.01 if none is said).
+    #[arg(long, value_name = "COL[:FPP]")]
+    pub(crate) bloom: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// Small files that every current engine reads fast.
+    Balanced,
+    /// The smallest files.
+    Small,
+    /// Files that are read fastest.
+    FastRead,
+    /// Only what readers of 2015 know.
+    Compatible,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -238,7 +287,7 @@ pub(crate) enum Target {
     Csv,
     /// One JSON object a line.
     Jsonl,
-    /// Parquet (not there yet).
+    /// Parquet.
     Parquet,
 }
 

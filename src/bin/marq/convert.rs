@@ -14,6 +14,7 @@ use crate::args::{Convert, Format, Global, Target, When, not_there_yet};
 use crate::failure::{Failure, Result};
 use crate::input;
 use crate::output::Sink;
+use crate::parquet_out::ParquetOut;
 use crate::rows::Printer;
 
 /// Converts the files, one after the other, into one output.
@@ -22,6 +23,19 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
         return Err(not_there_yet("--variant"));
     }
     let target = target(command, global)?;
+    if target == Target::Parquet
+        && let [file] = &command.files.files[..]
+        && file.ends_with(".arrow")
+    {
+        let input = std::fs::File::open(file).map_err(|e| Error::io("opening", e))?;
+        let reader = arrow_ipc::reader::FileReader::try_new(std::io::BufReader::new(input), None)?;
+        let mut out = ParquetOut::create(reader.schema(), &command.write, global)?;
+        for batch in reader {
+            out.write(&batch?)?;
+        }
+        out.finish()?;
+        return Ok(());
+    }
     let mut readers = Vec::new();
     for path in input::paths(&command.files.files)? {
         readers.push((path.clone(), input::open_rows(&path, &command.files, global)?));
@@ -38,14 +52,20 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
             return Err(error.at_file(path.as_str()).into());
         }
     }
-    let out = Sink::open(global)?;
     let progress = Bar::new(&readers, global)?;
+    if target == Target::Parquet {
+        let mut out = ParquetOut::create(schema, &command.write, global)?;
+        for_each_batch(&readers, &progress, |batch| Ok(out.write(&batch)?))?;
+        out.finish()?;
+        return Ok(());
+    }
+    let out = Sink::open(global)?;
     match target {
         Target::Arrow => ipc_file(out, &schema, &readers, &progress),
         Target::Arrows => ipc_stream(out, &schema, &readers, &progress),
         Target::Csv => text(out, Format::Csv, &readers, &progress),
         Target::Jsonl => text(out, Format::Jsonl, &readers, &progress),
-        Target::Parquet => Err(not_there_yet("writing Parquet")),
+        Target::Parquet => unreachable!(),
     }
 }
 

@@ -11,6 +11,7 @@ mod info;
 mod input;
 mod output;
 mod pages;
+mod parquet_out;
 mod rows;
 mod schema;
 mod stats;

@@ -250,7 +250,9 @@ mod tests {
         let seed = 21;
         let mut rng = fastrand::Rng::with_seed(seed);
         for range in [1i64, 10, 70_000, i64::MAX] {
-            let values: Vec<i64> = (0..20_000).map(|_| rng.i64(0..range.min(90_000)) * (range / 90_000).max(1)).collect();
+            let values: Vec<i64> = (0..20_000)
+                .map(|_| rng.i64(0..range.min(90_000)) * (range / 90_000).max(1))
+                .collect();
             let (entries, codes) = words(&values, usize::MAX).unwrap();
             let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
             assert_eq!(back, values, "seed {seed}");

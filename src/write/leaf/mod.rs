@@ -88,8 +88,7 @@ impl<'a> Encoder<'a> {
             Sealer::new(settings.compression, settings.page_version, settings.checksums)?;
         let (form, helps) = self.choose(gathered, &mut sealer)?;
         let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
-        let codec =
-            if gate && !helps { Compression::Uncompressed } else { settings.compression };
+        let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
         if codec != settings.compression {
             sealer = Sealer::new(codec, settings.page_version, settings.checksums)?;
         }
@@ -179,9 +178,7 @@ impl<'a> Encoder<'a> {
         let ratio = ratios.iter().find(|(of, _)| *of == encoding).map_or(1.0, |(_, ratio)| *ratio);
         let helps = ratio < HELPS;
         match dictionary {
-            Some(intern::Interned { entries, codes })
-                if encoding == Encoding::RleDictionary =>
-            {
+            Some(intern::Interned { entries, codes }) if encoding == Encoding::RleDictionary => {
                 Ok((Form::Dictionary { entries, codes }, helps))
             }
             Some(intern::Interned { entries, codes }) if values.len() == 0 => {
@@ -191,7 +188,12 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn write(&self, form: &Form<'_>, codec: Compression, sealer: &mut Sealer) -> Result<EncodedChunk> {
+    fn write(
+        &self,
+        form: &Form<'_>,
+        codec: Compression,
+        sealer: &mut Sealer,
+    ) -> Result<EncodedChunk> {
         let (leaf, settings) = (self.leaf, self.settings);
         let levels = &self.column.levels;
         let n = match form {
@@ -350,7 +352,15 @@ impl<'a> Encoder<'a> {
             codec: codec.codec(),
             pages: pages.len(),
         };
-        Ok(EncodedChunk { bytes: out, meta_data, offset_index, column_index, bloom, sorted, report })
+        Ok(EncodedChunk {
+            bytes: out,
+            meta_data,
+            offset_index,
+            column_index,
+            bloom,
+            sorted,
+            report,
+        })
     }
 
     /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a quarter … of them where values are large, so

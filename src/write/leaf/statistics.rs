@@ -63,9 +63,8 @@ impl<'s, 'a> Statistician<'s, 'a> {
     ) -> Self {
         let order = Order::of(leaf, settings.total_order);
         let cut = Cut::of(leaf);
-        let builder = (settings.statistics == StatisticsLevel::Page).then(|| {
-            ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes)
-        });
+        let builder = (settings.statistics == StatisticsLevel::Page)
+            .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
         let wanted = settings.statistics.bounds() && order != Order::Undefined;
         let dictionary = entries.map(|entries| {
             let ranked = if wanted { entries } else { &Values::new(leaf.physical) };
@@ -119,7 +118,9 @@ impl<'s, 'a> Statistician<'s, 'a> {
                     (false, true) => {}
                     _ => {
                         let less = |a: &[u8], b: &[u8]| {
-                            self.order.compare(physical, a, b).is_some_and(std::cmp::Ordering::is_lt)
+                            self.order
+                                .compare(physical, a, b)
+                                .is_some_and(std::cmp::Ordering::is_lt)
                         };
                         if less(&min, &bounds.0) {
                             bounds.0 = min;
@@ -360,15 +361,14 @@ impl<'s, 'a> Dictionary<'s, 'a> {
             Values::Words64(values) => sorted(values, Ord::cmp),
             values => {
                 let slices = values.slices(0..values.len());
-                let half = |v: &[u8]| v.try_into().map(half::f16::from_le_bytes).unwrap_or_default();
+                let half =
+                    |v: &[u8]| v.try_into().map(half::f16::from_le_bytes).unwrap_or_default();
                 match order {
                     Order::Float16 | Order::TotalFloat16 => {
                         nan = slices.iter().map(|v| half(v).is_nan()).collect();
                         sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
                     }
-                    Order::Decimal => {
-                        sorted(&slices, |a, b| crate::stats::order::decimals(a, b))
-                    }
+                    Order::Decimal => sorted(&slices, |a, b| crate::stats::order::decimals(a, b)),
                     _ => sorted(&slices, Ord::cmp),
                 }
             }

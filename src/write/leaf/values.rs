@@ -68,17 +68,6 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Bytes of memory held.
-    pub(super) fn bytes_held(&self) -> usize {
-        match self {
-            Self::Bits(bits) => bits.len() / 8,
-            Self::Words32(values) => values.capacity() * 4,
-            Self::Words64(values) => values.capacity() * 8,
-            Self::Bytes(values) => values.capacity() * size_of::<&[u8]>(),
-            Self::Fixed { bytes, .. } => bytes.capacity(),
-        }
-    }
-
     /// The values at `indices`.
     pub(super) fn take(&self, indices: &[u32]) -> Self {
         fn at<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
@@ -185,7 +174,8 @@ pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>>
         let base = u32::try_from(base).map_err(|_| too_many())?;
         let mut push = |slot: usize| {
             let key = of_slots(slot);
-            let key = rank.as_ref().map_or(key, |rank| rank.get(key as usize).copied().unwrap_or(0));
+            let key =
+                rank.as_ref().map_or(key, |rank| rank.get(key as usize).copied().unwrap_or(0));
             keys.push(base + key);
         };
         for range in &part.slots {
@@ -392,7 +382,11 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Appends every value, converted.
-    fn words<T: ArrowNativeType, U>(&self, out: &mut Vec<U>, convert: impl Fn(T) -> U) -> Result<()> {
+    fn words<T: ArrowNativeType, U>(
+        &self,
+        out: &mut Vec<U>,
+        convert: impl Fn(T) -> U,
+    ) -> Result<()> {
         let data = self.data();
         let values = data.buffer::<T>(0);
         self.for_each_run(|run| {
@@ -443,9 +437,7 @@ impl<'a> Slots<'a, '_> {
             // The same width: the bits as they are, signed or not.
             (Storage::I32, _, Scale::Keep) if U::BITS == 32 => self.words(out, U::from_i32),
             (Storage::I64, _, Scale::Keep) if U::BITS == 64 => self.words(out, U::from_i64),
-            (Storage::I8, false, Scale::Keep) => {
-                self.words(out, |v: i8| U::from_i32(i32::from(v)))
-            }
+            (Storage::I8, false, Scale::Keep) => self.words(out, |v: i8| U::from_i32(i32::from(v))),
             (Storage::I8, true, Scale::Keep) => self.words(out, |v: u8| U::from_i32(i32::from(v))),
             (Storage::I16, false, Scale::Keep) => {
                 self.words(out, |v: i16| U::from_i32(i32::from(v)))
@@ -454,7 +446,9 @@ impl<'a> Slots<'a, '_> {
                 self.words(out, |v: u16| U::from_i32(i32::from(v)))
             }
             (Storage::I32, false, Scale::Keep) => self.words(out, U::from_i32),
-            (Storage::I32, true, Scale::Keep) => self.words(out, |v: u32| U::from_i64(i64::from(v))),
+            (Storage::I32, true, Scale::Keep) => {
+                self.words(out, |v: u32| U::from_i64(i64::from(v)))
+            }
             (storage, unsigned, scale) => {
                 let convert = |v: i64| match scale {
                     Scale::Keep | Scale::Narrow => narrow(v),

@@ -1,0 +1,88 @@
+//! Parquet as an output: flags to options, and the file itself.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use marquetry::encoding::choose::encoding_named;
+use marquetry::io::{PathSink, Sink, WriteSink};
+use marquetry::{
+    BloomOptions, Error, PageVersion, Profile, RowGroupEncoder, WriteOptions, WriteReport, Writer,
+};
+
+use crate::args::{Global, ProfileName, Switch, WriteFlags};
+use crate::failure::{Failure, Result};
+
+/// The options that the flags say.
+pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
+    let mut options = WriteOptions::new();
+    if let Some(profile) = flags.profile {
+        options = options.with_profile(match profile {
+            ProfileName::Balanced => Profile::Balanced,
+            ProfileName::Small => Profile::Small,
+            ProfileName::FastRead => Profile::FastRead,
+            ProfileName::Compatible => Profile::Compatible,
+        });
+    }
+    if let Some(codec) = &flags.codec {
+        options = options.with_compression(codec.parse()?);
+    }
+    if let Some(version) = flags.page_version {
+        let version = if version == 2 { PageVersion::V2 } else { PageVersion::V1 };
+        options = options.with_page_version(version);
+    }
+    if let Some(dictionary) = flags.dictionary {
+        options = options.with_dictionary(dictionary == Switch::On);
+    }
+    if let Some(rows) = flags.row_group_rows {
+        options = options.with_row_group_rows(rows);
+    }
+    if let Some(bytes) = flags.row_group_bytes {
+        options = options.with_row_group_bytes(bytes);
+    }
+    if let Some(bytes) = global.mem {
+        options = options.with_memory(bytes);
+    }
+    for setting in &flags.encoding {
+        let Some((column, name)) = setting.rsplit_once('=') else {
+            return Err(Failure::Usage(format!("--encoding {setting}: say COL=ENCODING")));
+        };
+        let encoding = encoding_named(name)?;
+        options = options.with_column(column, |of| of.with_encoding(encoding));
+    }
+    for setting in &flags.bloom {
+        let (column, bloom) = match setting.rsplit_once(':') {
+            Some((column, fpp)) if fpp.parse::<f64>().is_ok() => {
+                (column, BloomOptions { fpp: fpp.parse().unwrap_or_default() })
+            }
+            _ => (&**setting, BloomOptions::default()),
+        };
+        options = options.with_column(column, |of| of.with_bloom(bloom));
+    }
+    Ok(options)
+}
+
+/// A Parquet file that is being written.
+pub(crate) struct ParquetOut(Writer<Box<dyn Sink>>);
+
+impl ParquetOut {
+    pub(crate) fn create(schema: SchemaRef, flags: &WriteFlags, global: &Global) -> Result<Self> {
+        let encoder = RowGroupEncoder::new(schema, options(flags, global)?)?;
+        let encoder = match global.threads {
+            Some(threads) => encoder.with_threads(threads)?,
+            None => encoder,
+        };
+        let path = global.output.as_deref();
+        let sink: Box<dyn Sink> = match path.filter(|path| *path != std::path::Path::new("-")) {
+            Some(path) => Box::new(PathSink::create(path)?),
+            None => Box::new(WriteSink(std::io::stdout())),
+        };
+        Ok(Self(Writer::over(sink, encoder)))
+    }
+
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        self.0.write(batch)
+    }
+
+    pub(crate) fn finish(self) -> Result<WriteReport, Error> {
+        self.0.finish()
+    }
+}

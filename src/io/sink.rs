@@ -1,0 +1,161 @@
+//! [`Sink`]: where the bytes of a file go.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+
+/// Something that takes the bytes of a file, one piece after the other.
+///
+/// After an error nothing more is written, and [`Sink::finish`] is never called. A sink that is dropped unfinished should leave nothing that looks
+/// like a whole file.
+pub trait Sink: Send {
+    /// Appends bytes, all of them.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be written.
+    fn write(&mut self, bytes: Bytes) -> Result<()>;
+
+    /// Makes the file whole: everything is written, nothing more comes.
+    ///
+    /// # Errors
+    /// `Io` if what was written may be lost.
+    fn finish(&mut self) -> Result<()>;
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        (**self).write(bytes)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        (**self).finish()
+    }
+}
+
+/// A [`Write`] as a sink: a `Vec<u8>`, a socket, standard output. It is flushed at the end.
+#[derive(Debug)]
+pub struct WriteSink<W>(pub W);
+
+impl<W: Write + Send> Sink for WriteSink<W> {
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.0.write_all(&bytes).map_err(|e| Error::io("writing", e))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.0.flush().map_err(|e| Error::io("flushing", e))
+    }
+}
+
+/// A file at a path, which holds at every instant what it held before, or the whole new file.
+///
+/// Bytes go to a temporary file beside it, which is synced and renamed at the end, and removed if there is none.
+#[derive(Debug)]
+pub struct PathSink {
+    path: PathBuf,
+    temporary: PathBuf,
+    file: Option<File>,
+}
+
+impl PathSink {
+    /// A file at `path`; what stands there stays until the new one is whole.
+    ///
+    /// # Errors
+    /// `Io` if no file can be made in the folder, or `path` is a folder.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_path_buf();
+        let failed = |e| Error::io("creating the file", e).at_file(path.display().to_string());
+        let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        };
+        let mut attempt = 0u32;
+        let (temporary, file) = loop {
+            let mut hidden = std::ffi::OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            let temporary = path.with_file_name(hidden);
+            match File::options().write(true).create_new(true).open(&temporary) {
+                Ok(file) => break (temporary, file),
+                // A name that is taken belongs to another writer, or to one that was killed.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 10_000 => {
+                    attempt += 1
+                }
+                Err(e) => return Err(failed(e)),
+            }
+        };
+        Ok(Self { path, temporary, file: Some(file) })
+    }
+
+    fn failed(&self, what: &str, e: io::Error) -> Error {
+        Error::io(what, e).at_file(self.path.display().to_string())
+    }
+}
+
+impl Sink for PathSink {
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        let Some(file) = &mut self.file else {
+            return Err(Error::usage("the file is finished"));
+        };
+        file.write_all(&bytes).map_err(|e| self.failed("writing", e))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(file) = self.file.take() else {
+            return Err(Error::usage("the file is finished"));
+        };
+        let done =
+            file.sync_all().and_then(|()| keep_permissions(&file, &self.path)).and_then(|()| {
+                drop(file);
+                std::fs::rename(&self.temporary, &self.path)
+            });
+        match done {
+            Ok(()) => sync_folder(&self.path).map_err(|e| self.failed("syncing the folder", e)),
+            Err(e) => {
+                let _ = std::fs::remove_file(&self.temporary);
+                Err(self.failed("finishing the file", e))
+            }
+        }
+    }
+}
+
+impl Drop for PathSink {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Gives the new file the permissions of the one that it takes the place of.
+fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(old) => file.set_permissions(old.permissions()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Makes the new name last: on Unix it stands in the folder, which has a cache of its own.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match File::open(folder.unwrap_or(Path::new("."))) {
+        Ok(folder) => match folder.sync_all() {
+            // Some file systems cannot sync folders.
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+            {
+                Ok(())
+            }
+            done => done,
+        },
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_path: &Path) -> io::Result<()> {
+    Ok(())
+}

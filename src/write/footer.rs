@@ -1,0 +1,98 @@
+//! The end of a file: indexes, bloom filters, the footer, the tail.
+
+use super::leaf::EncodedChunk;
+use crate::error::{Error, Result};
+use crate::format::{ColumnIndex, FileMetaData, OffsetIndex, RowGroup, tail};
+use crate::thrift::Write;
+
+/// The indexes of a chunk that wait for the end of the file.
+pub(crate) struct Indexes {
+    offset_index: OffsetIndex,
+    column_index: Option<ColumnIndex>,
+    bloom: Option<Vec<u8>>,
+}
+
+impl Indexes {
+    /// Those of a chunk whose offsets are those of the file.
+    pub(crate) fn of(chunk: &mut EncodedChunk) -> Self {
+        Self {
+            offset_index: std::mem::take(&mut chunk.offset_index),
+            column_index: chunk.column_index.take(),
+            bloom: chunk.bloom.take(),
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub(crate) fn bytes_held(&self) -> usize {
+        let bounds = self.column_index.as_ref().map_or(0, |index| {
+            index.min_values.iter().chain(&index.max_values).map(|b| b.len() + 24).sum()
+        });
+        self.offset_index.page_locations.len() * 24
+            + bounds
+            + self.bloom.as_ref().map_or(0, Vec::len)
+    }
+}
+
+/// Appends the bloom filters and the page index of all row groups, which begin at `offset` of the file, and says in the chunks where they are.
+///
+/// Filters come first: a reader that fetches the end of a file gets the indexes and the footer in one piece.
+pub(crate) fn indexes(
+    row_groups: &mut [RowGroup],
+    indexes: &[Vec<Indexes>],
+    offset: u64,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let here = |out: &Vec<u8>| {
+        i64::try_from(offset + out.len() as u64)
+            .map_err(|_| Error::usage("a file beyond 2^63 bytes"))
+    };
+    let len = |from: i64, to: i64| {
+        i32::try_from(to - from).map_err(|_| Error::usage("an index of more than 2 GiB"))
+    };
+    let each = |row_groups: &mut [RowGroup],
+                visit: &mut dyn FnMut(&mut crate::format::ColumnChunk, &Indexes) -> Result<()>|
+     -> Result<()> {
+        for (row_group, indexes) in row_groups.iter_mut().zip(indexes) {
+            for (chunk, index) in row_group.columns.iter_mut().zip(indexes) {
+                visit(chunk, index)?;
+            }
+        }
+        Ok(())
+    };
+    each(row_groups, &mut |chunk, index| {
+        if let (Some(bloom), Some(meta)) = (&index.bloom, &mut chunk.meta_data) {
+            let from = here(out)?;
+            out.extend_from_slice(bloom);
+            meta.bloom_filter_offset = Some(from);
+            meta.bloom_filter_length = Some(len(from, here(out)?)?);
+        }
+        Ok(())
+    })?;
+    each(row_groups, &mut |chunk, index| {
+        if let Some(column_index) = &index.column_index {
+            let from = here(out)?;
+            column_index.write(out);
+            chunk.column_index_offset = Some(from);
+            chunk.column_index_length = Some(len(from, here(out)?)?);
+        }
+        Ok(())
+    })?;
+    each(row_groups, &mut |chunk, index| {
+        let from = here(out)?;
+        index.offset_index.write(out);
+        chunk.offset_index_offset = Some(from);
+        chunk.offset_index_length = Some(len(from, here(out)?)?);
+        Ok(())
+    })
+}
+
+/// Appends footer and tail.
+pub(crate) fn footer(metadata: &FileMetaData, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    metadata.write(out);
+    let len = u32::try_from(out.len() - start)
+        .map_err(|_| Error::usage("a footer of more than 4 GiB; write fewer row groups"))?;
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(&tail::MAGIC);
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! The write corridor: from record batches to the bytes of a file. The read corridor walked backwards, in files of the same names.
+//!
+//! ```text
+//!  batch ── shred ───── leaf ─────────── page ─────── chunk ──── row group ── footer ── tail
+//!           levels,     dictionary or    compress,    offsets,   order,       thrift
+//!           values      encoding,        checksum     indexes    offsets
+//!                       statistics
+//! ```
+//!
+//! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. Nothing here writes to a file: [`Writer`](crate::Writer) does.
+
+mod footer;
+mod leaf;
+mod options;
+mod report;
+mod row_group;
+mod shred;
+
+pub use options::{BloomOptions, ColumnOptions, StatisticsLevel, WriteOptions};
+pub use report::{ColumnReport, RowGroupReport, WriteReport};
+pub use row_group::EncodedRowGroup;
+
+pub(crate) use footer::{Indexes, footer, indexes};
+pub(crate) use leaf::EncodedChunk;
+pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes};

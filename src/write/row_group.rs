@@ -1,0 +1,200 @@
+//! A row group: its batches while they come in, and its chunks once they are encoded.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+
+use super::leaf::{EncodedChunk, encode_leaf};
+use super::options::LeafSettings;
+use super::report::RowGroupReport;
+use super::shred::{LeafColumn, shred};
+use crate::error::{Error, Result};
+use crate::format::{RowGroup, SortingColumn};
+use crate::schema::{Leaf, Shape};
+
+/// What all row groups of a file have in common.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The schema that batches must have.
+    pub(crate) arrow: arrow_schema::SchemaRef,
+    /// One for each column of the batches.
+    pub(crate) shapes: Vec<Shape>,
+    /// The leaves, depth-first.
+    pub(crate) leaves: Vec<Leaf>,
+    /// How each is written.
+    pub(crate) settings: Vec<LeafSettings>,
+}
+
+/// The rows of a row group that is not encoded yet.
+#[derive(Debug, Default)]
+pub(crate) struct PendingRowGroup {
+    batches: Vec<RecordBatch>,
+    rows: usize,
+    bytes: u64,
+}
+
+impl PendingRowGroup {
+    pub(crate) fn push(&mut self, batch: RecordBatch) {
+        self.rows += batch.num_rows();
+        self.bytes += batch_bytes(&batch);
+        self.batches.push(batch);
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the rows as Arrow arrays.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The units of work: the columns of the batches, each with its leaves.
+    pub(crate) fn columns(&self, layout: &Layout) -> Vec<Column> {
+        let mut first = 0;
+        layout
+            .shapes
+            .iter()
+            .enumerate()
+            .map(|(column, shape)| {
+                let mut leaves = 0;
+                shape.for_each_leaf(&mut |_, _| leaves += 1);
+                let range = first..first + leaves;
+                first += leaves;
+                Column { column, leaves: range }
+            })
+            .collect()
+    }
+
+    /// Shreds a column of all batches.
+    ///
+    /// # Errors
+    /// As [`shred`].
+    pub(crate) fn shred(&self, layout: &Layout, column: &Column) -> Result<Vec<LeafColumn>> {
+        let leaves = layout.leaves.get(column.leaves.clone()).unwrap_or_default();
+        let mut out: Vec<LeafColumn> = leaves.iter().map(LeafColumn::new).collect();
+        let Some(shape) = layout.shapes.get(column.column) else {
+            return Ok(out);
+        };
+        for batch in &self.batches {
+            shred(batch.column(column.column), shape, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// Encodes one leaf of a column that was shredded.
+    ///
+    /// # Errors
+    /// As [`encode_leaf`].
+    pub(crate) fn encode(
+        &self,
+        layout: &Layout,
+        leaf: usize,
+        column: &LeafColumn,
+    ) -> Result<EncodedChunk> {
+        match (layout.leaves.get(leaf), layout.settings.get(leaf)) {
+            (Some(leaf), Some(settings)) => encode_leaf(column, leaf, settings, self.rows),
+            _ => Err(Error::usage("a leaf that the schema does not have")),
+        }
+    }
+}
+
+/// A column of the batches, and its leaves.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) column: usize,
+    pub(crate) leaves: std::ops::Range<usize>,
+}
+
+/// Bytes of a batch's rows; of slices only what they show.
+pub(crate) fn batch_bytes(batch: &RecordBatch) -> u64 {
+    let bytes = |column: &Arc<dyn Array>| {
+        let data = column.to_data();
+        data.get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size()) as u64
+    };
+    batch.columns().iter().map(bytes).sum()
+}
+
+/// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread.
+pub struct EncodedRowGroup {
+    pub(crate) rows: usize,
+    pub(crate) chunks: Vec<EncodedChunk>,
+}
+
+impl EncodedRowGroup {
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of its pages.
+    pub fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum()
+    }
+
+    /// What the footer says of it, its first byte standing at `offset` of the file; and what the report says.
+    pub(crate) fn place(
+        &mut self,
+        offset: u64,
+        ordinal: usize,
+    ) -> Result<(RowGroup, RowGroupReport)> {
+        let signed =
+            |n: u64| i64::try_from(n).map_err(|_| Error::usage("a file beyond 2^63 bytes"));
+        let mut at = signed(offset)?;
+        let (mut uncompressed, mut compressed) = (0i64, 0i64);
+        let mut columns = Vec::with_capacity(self.chunks.len());
+        let mut reports = Vec::with_capacity(self.chunks.len());
+        for chunk in &mut self.chunks {
+            let meta = &mut chunk.meta_data;
+            meta.data_page_offset += at;
+            if let Some(dictionary) = &mut meta.dictionary_page_offset {
+                *dictionary += at;
+            }
+            for page in &mut chunk.offset_index.page_locations {
+                page.offset += at;
+            }
+            chunk.report.offset = u64::try_from(at).unwrap_or_default();
+            reports.push(chunk.report.clone());
+            at += meta.total_compressed_size;
+            uncompressed += meta.total_uncompressed_size;
+            compressed += meta.total_compressed_size;
+            columns.push(crate::format::ColumnChunk {
+                file_offset: 0,
+                meta_data: Some(meta.clone()),
+                ..crate::format::ColumnChunk::default()
+            });
+        }
+        // By one column only: whether the rows that are equal in it have an order of their own, nobody has looked.
+        let sorted = self.chunks.iter().enumerate().find_map(|(i, chunk)| {
+            let column_idx = i32::try_from(i).ok()?;
+            let descending = chunk.sorted?.descending;
+            Some(SortingColumn {
+                column_idx,
+                descending,
+                nulls_first: false,
+                ..SortingColumn::default()
+            })
+        });
+        let row_group = RowGroup {
+            columns,
+            total_byte_size: uncompressed,
+            num_rows: signed(self.rows as u64)?,
+            sorting_columns: sorted.map(|sorted| vec![sorted]),
+            file_offset: Some(signed(offset)?),
+            total_compressed_size: Some(compressed),
+            ordinal: i16::try_from(ordinal).ok(),
+            ..RowGroup::default()
+        };
+        let report = RowGroupReport {
+            rows: self.rows as u64,
+            offset,
+            bytes: self.bytes(),
+            columns: reports,
+        };
+        Ok((row_group, report))
+    }
+}

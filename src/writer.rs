@@ -1,0 +1,502 @@
+//! [`Writer`]: record batches in, a Parquet file out.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, SchemaRef};
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::format::{FileMetaData, KeyValue, RowGroup, tail};
+use crate::io::{Encode, PathSink, Sink, WriteSink, encode_row_group};
+use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arrow, to_arrow};
+use crate::stats::order::Order;
+use crate::write::{
+    EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, WriteOptions, WriteReport,
+    batch_bytes, footer, indexes,
+};
+
+/// Writes one Parquet file.
+///
+/// ```
+/// use marquetry::{Reader, Writer};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let batches = Reader::open("testdata/trips.parquet")?.batches()?;
+/// let mut writer = Writer::to(Vec::new(), batches.schema())?;
+/// for batch in batches {
+///     writer.write(&batch?)?;
+/// }
+/// let (report, bytes) = writer.into_inner()?;
+/// assert_eq!(report.bytes, bytes.len() as u64);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Rows are held until a row group is full, and then encoded, leaf by leaf, on all threads. The first error of the sink poisons the writer: every
+/// later call fails, and no footer is written. A writer that is dropped unfinished leaves no file that looks whole.
+pub struct Writer<S: Sink = PathSink> {
+    sink: S,
+    encoder: RowGroupEncoder,
+    pending: PendingRowGroup,
+    /// Bytes given to the sink.
+    written: u64,
+    row_groups: Vec<RowGroup>,
+    indexes: Vec<Vec<Indexes>>,
+    reports: Vec<RowGroupReport>,
+    /// Encoded bytes for each byte of Arrow arrays, as far as is known.
+    ratio: f64,
+    state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Open,
+    /// What went wrong.
+    Poisoned(String),
+    Finished,
+}
+
+impl Writer<PathSink> {
+    /// A writer of the file at `path`, with the default options. What stands there stays until the new file is whole.
+    ///
+    /// # Errors
+    /// `Io` if no file can be made there, `Unsupported` if the schema has a type that Parquet has no place for.
+    pub fn create(path: impl AsRef<Path>, schema: SchemaRef) -> Result<Self> {
+        Self::create_with(path, schema, WriteOptions::default())
+    }
+
+    /// As [`Writer::create`], with options.
+    ///
+    /// # Errors
+    /// As [`Writer::create`]; `Usage` if an option does not fit the schema.
+    pub fn create_with(
+        path: impl AsRef<Path>,
+        schema: SchemaRef,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        // The schema first: what cannot be written leaves no trace.
+        let encoder = RowGroupEncoder::new(schema, options)?;
+        Ok(Self::over(PathSink::create(path)?, encoder))
+    }
+}
+
+impl<W: std::io::Write + Send> Writer<WriteSink<W>> {
+    /// A writer into anything that is [`std::io::Write`], with the default options.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub fn to(inner: W, schema: SchemaRef) -> Result<Self> {
+        Self::new(WriteSink(inner), schema, WriteOptions::default())
+    }
+
+    /// Finishes the file, and gives back what it was written into.
+    ///
+    /// # Errors
+    /// As [`Writer::finish`].
+    pub fn into_inner(mut self) -> Result<(WriteReport, W)> {
+        let report = self.finish_in_place()?;
+        Ok((report, self.sink.0))
+    }
+}
+
+impl<S: Sink> Writer<S> {
+    /// A writer into any sink.
+    ///
+    /// # Errors
+    /// As [`Writer::create_with`].
+    pub fn new(sink: S, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        Ok(Self::over(sink, RowGroupEncoder::new(schema, options)?))
+    }
+
+    /// A writer into any sink, with an encoder that is shared with others.
+    pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
+        Self {
+            sink,
+            encoder,
+            pending: PendingRowGroup::default(),
+            written: 0,
+            row_groups: Vec::new(),
+            indexes: Vec::new(),
+            reports: Vec::new(),
+            ratio: 0.5,
+            state: State::Open,
+        }
+    }
+
+    /// The schema that batches must have.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.encoder.layout.arrow
+    }
+
+    /// What encodes row groups for this file: clone it to encode on threads of your own, and [`Writer::append`] the results.
+    pub fn encoder(&self) -> &RowGroupEncoder {
+        &self.encoder
+    }
+
+    /// Bytes given to the sink so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.written
+    }
+
+    /// Rows that are held and not encoded yet.
+    pub fn rows_pending(&self) -> usize {
+        self.pending.rows()
+    }
+
+    /// Bytes that the file would have if it were finished now, about.
+    pub fn estimated_bytes(&self) -> u64 {
+        self.written + self.estimated(self.pending.bytes())
+    }
+
+    /// Appends the rows of a batch. They are held until a row group is full.
+    ///
+    /// # Errors
+    /// `Usage` if the batch has another schema, or a value does not fit: nothing of the row group is written then, and the writer is poisoned. `Io` if
+    /// the sink fails.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check_open()?;
+        self.encoder.check(batch)?;
+        let options = &self.encoder.options;
+        let most_rows = usize::try_from(options.row_group_rows).unwrap_or(usize::MAX);
+        // Rows that wait, and what is made of them, share the memory.
+        let most_bytes = (options.memory / 3).max(1);
+        let wanted = options.row_group_bytes;
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let room = most_rows - self.pending.rows().min(most_rows);
+            let left = batch.num_rows() - from;
+            let rest = batch.slice(from, left);
+            // So many of the rows as the memory and the size of a row group allow, if they are all alike.
+            let per_row = (batch_bytes(&rest) / left as u64).max(1);
+            let by_memory = most_bytes.saturating_sub(self.pending.bytes()) / per_row;
+            let encoded_row = ((per_row as f64 * self.ratio) as u64).max(1);
+            let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
+            let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
+            let take = left.min(room).min(fit.max(usize::from(self.pending.is_empty())));
+            if take > 0 {
+                self.pending.push(rest.slice(0, take));
+                from += take;
+            }
+            if take < left || self.pending.rows() >= most_rows {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the row group: what is held is encoded and written.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn flush(&mut self) -> Result<()> {
+        self.check_open()?;
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let bytes = pending.bytes();
+        let encoded = self.encoder.encode_pending(&pending).and_then(|encoded| {
+            drop(pending);
+            let seen = encoded.bytes() as f64 / bytes.max(1) as f64;
+            self.ratio = if self.row_groups.is_empty() { seen } else { (self.ratio + seen) / 2.0 };
+            self.put(encoded)
+        });
+        self.poison(encoded)
+    }
+
+    /// Appends a row group that was encoded elsewhere by [`Writer::encoder`], behind the rows so far.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn append(&mut self, row_group: EncodedRowGroup) -> Result<()> {
+        self.flush()?;
+        if row_group.chunks.len() != self.encoder.layout.leaves.len() {
+            return Err(Error::usage("a row group of another schema"));
+        }
+        let put = self.put(row_group);
+        self.poison(put)
+    }
+
+    /// Adds a pair to the file's key-value metadata.
+    pub fn add_key_value(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        let (key, value) = (key.into(), Some(value.into()));
+        self.encoder.options.key_values.push(KeyValue { key, value, ..KeyValue::default() });
+    }
+
+    /// Writes what is held, the indexes and the footer, and makes the file whole.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn finish(mut self) -> Result<WriteReport> {
+        self.finish_in_place()
+    }
+
+    fn finish_in_place(&mut self) -> Result<WriteReport> {
+        self.flush()?;
+        let finished = self.end();
+        let report = self.poison(finished)?;
+        self.state = State::Finished;
+        Ok(report)
+    }
+
+    fn end(&mut self) -> Result<WriteReport> {
+        self.begin()?;
+        let mut out = Vec::new();
+        indexes(&mut self.row_groups, &self.indexes, self.written, &mut out)?;
+        let rows: u64 = self.reports.iter().map(|row_group| row_group.rows).sum();
+        let mut key_values = self.encoder.key_values.clone();
+        for pair in &self.encoder.options.key_values {
+            key_values.retain(|old| old.key != pair.key);
+            key_values.push(pair.clone());
+        }
+        let layout = &self.encoder.layout;
+        let orders = layout.leaves.iter().zip(&layout.settings);
+        let metadata = FileMetaData {
+            version: 2,
+            schema: self.encoder.schema.elements().to_vec(),
+            num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
+            row_groups: std::mem::take(&mut self.row_groups),
+            key_value_metadata: (!key_values.is_empty()).then_some(key_values),
+            created_by: Some(self.encoder.options.created_by.clone()),
+            column_orders: Some(
+                orders.map(|(leaf, of)| Order::of(leaf, of.total_order).column_order()).collect(),
+            ),
+            ..FileMetaData::default()
+        };
+        footer(&metadata, &mut out)?;
+        self.send(out.into())?;
+        self.sink.finish()?;
+        let row_groups = std::mem::take(&mut self.reports);
+        Ok(WriteReport { rows, bytes: self.written, row_groups, metadata })
+    }
+
+    /// Writes the magic number once.
+    fn begin(&mut self) -> Result<()> {
+        if self.written == 0 { self.send(Bytes::from_static(&tail::MAGIC)) } else { Ok(()) }
+    }
+
+    fn put(&mut self, mut row_group: EncodedRowGroup) -> Result<()> {
+        self.begin()?;
+        let (placed, report) = row_group.place(self.written, self.row_groups.len())?;
+        let mut of_chunks = Vec::with_capacity(row_group.chunks.len());
+        for mut chunk in row_group.chunks {
+            of_chunks.push(Indexes::of(&mut chunk));
+            self.send(chunk.bytes.into())?;
+        }
+        self.row_groups.push(placed);
+        self.indexes.push(of_chunks);
+        self.reports.push(report);
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: Bytes) -> Result<()> {
+        let len = bytes.len() as u64;
+        self.sink.write(bytes)?;
+        self.written += len;
+        Ok(())
+    }
+
+    fn estimated(&self, bytes: u64) -> u64 {
+        (bytes as f64 * self.ratio) as u64
+    }
+
+    fn check_open(&self) -> Result<()> {
+        match &self.state {
+            State::Open => Ok(()),
+            State::Finished => Err(Error::usage("the file is finished")),
+            State::Poisoned(why) => {
+                Err(Error::usage(format_args!("an earlier error ended the file: {why}")))
+            }
+        }
+    }
+
+    /// After an error nothing more is written.
+    fn poison<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.state = State::Poisoned(error.to_string());
+            self.pending = PendingRowGroup::default();
+        }
+        result
+    }
+
+    /// Memory that indexes of finished row groups take until the end of the file.
+    pub fn index_bytes(&self) -> usize {
+        self.indexes.iter().flatten().map(Indexes::bytes_held).sum()
+    }
+}
+
+/// Encodes row groups of one schema: on any thread, for one file or for many. Cheap to clone.
+#[derive(Clone)]
+pub struct RowGroupEncoder {
+    layout: Arc<Layout>,
+    schema: Arc<Schema>,
+    key_values: Vec<KeyValue>,
+    options: WriteOptions,
+    encode: Encode,
+}
+
+impl RowGroupEncoder {
+    /// An encoder of batches of `schema`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option does not fit it.
+    pub fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        let mapping = FromArrowOptions::new().with_hint(options.hint);
+        let written = from_arrow(&schema, &mapping)?;
+        Self::with_schema(schema, written.schema, written.key_values, options)
+    }
+
+    /// An encoder of batches of `arrow` into files of the Parquet schema `schema`.
+    ///
+    /// # Errors
+    /// `Usage` if the values of a column cannot be stored in its place, or the two have other columns.
+    pub fn with_schema(
+        arrow: SchemaRef,
+        schema: Schema,
+        key_values: Vec<KeyValue>,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let natural = ArrowOptions::new().with_hint(false);
+        let mapping = to_arrow(&schema, &[], &Projection::all(), &natural)?;
+        let leaves =
+            (0..schema.leaves_len()).map(|i| schema.leaf(i)).collect::<Result<Vec<_>>>()?;
+        if mapping.shapes.len() != arrow.fields().len() {
+            return Err(Error::usage(format_args!(
+                "the batches have {} columns, the Parquet schema {}",
+                arrow.fields().len(),
+                mapping.shapes.len()
+            )));
+        }
+        for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
+            fits(field, shape, &leaves)?;
+        }
+        let settings = options.resolve(&schema)?;
+        let layout = Layout { arrow, shapes: mapping.shapes, leaves, settings };
+        let (layout, schema) = (Arc::new(layout), Arc::new(schema));
+        Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
+    }
+
+    /// Encodes on this many threads: 1 is the calling one alone. All cores by default.
+    ///
+    /// # Errors
+    /// `Io` if the threads cannot be started.
+    pub fn with_threads(mut self, threads: usize) -> Result<Self> {
+        self.encode = Encode::new(threads)?;
+        Ok(self)
+    }
+
+    /// Encodes on a pool of the caller's.
+    #[cfg(feature = "parallel")]
+    #[must_use]
+    pub fn with_pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
+        self.encode = Encode::pool(pool);
+        self
+    }
+
+    /// Encodes batches as one row group.
+    ///
+    /// # Errors
+    /// `Usage` if a batch has another schema, or a value does not fit.
+    pub fn encode(&self, batches: &[RecordBatch]) -> Result<EncodedRowGroup> {
+        let mut pending = PendingRowGroup::default();
+        for batch in batches {
+            self.check(batch)?;
+            pending.push(batch.clone());
+        }
+        self.encode_pending(&pending)
+    }
+
+    fn encode_pending(&self, pending: &PendingRowGroup) -> Result<EncodedRowGroup> {
+        encode_row_group(&self.encode, &self.layout, pending)
+    }
+
+    /// Checks that a batch has the schema.
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        let (ours, theirs) = (&self.layout.arrow, batch.schema_ref());
+        if Arc::ptr_eq(ours, theirs) {
+            return Ok(());
+        }
+        if ours.fields().len() != theirs.fields().len() {
+            return Err(Error::usage(format_args!(
+                "the batch has {} columns, the file {}",
+                theirs.fields().len(),
+                ours.fields().len()
+            )));
+        }
+        for (ours, theirs) in ours.fields().iter().zip(theirs.fields()) {
+            if ours.name() != theirs.name() || !same_type(ours.data_type(), theirs.data_type()) {
+                return Err(Error::usage(format_args!(
+                    "the batch has a column \"{}\" of {}, where the file has \"{}\" of {}",
+                    theirs.name(),
+                    theirs.data_type(),
+                    ours.name(),
+                    ours.data_type()
+                ))
+                .at_column(ours.name().as_str()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two types have the same arrays: names, metadata and nullability of what is inside aside, as the arrays themselves tell of nulls.
+fn same_type(a: &DataType, b: &DataType) -> bool {
+    let same = |a: &Field, b: &Field| same_type(a.data_type(), b.data_type());
+    match (a, b) {
+        (DataType::Struct(a), DataType::Struct(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name() == b.name() && same(a, b))
+        }
+        (DataType::List(a), DataType::List(b))
+        | (DataType::LargeList(a), DataType::LargeList(b))
+        | (DataType::ListView(a), DataType::ListView(b))
+        | (DataType::LargeListView(a), DataType::LargeListView(b)) => same(a, b),
+        (DataType::FixedSizeList(a, n), DataType::FixedSizeList(b, m)) => n == m && same(a, b),
+        (DataType::Map(a, _), DataType::Map(b, _)) => match (a.data_type(), b.data_type()) {
+            // The names of key and value are nobody's choice.
+            (DataType::Struct(a), DataType::Struct(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+            }
+            _ => false,
+        },
+        (DataType::RunEndEncoded(a, x), DataType::RunEndEncoded(b, y)) => same(a, b) && same(x, y),
+        (a, b) => a == b,
+    }
+}
+
+/// Checks that arrays of a field can be stored in the leaves of a shape.
+fn fits(field: &Field, shape: &crate::schema::Shape, leaves: &[crate::schema::Leaf]) -> Result<()> {
+    use crate::schema::Kind;
+    let wrong = || {
+        Error::usage(format_args!(
+            "\"{}\" of {} cannot be stored in \"{}\" of the Parquet schema, which reads as {}",
+            field.name(),
+            field.data_type(),
+            shape.field.name(),
+            shape.field.data_type()
+        ))
+    };
+    match (&shape.kind, field.data_type()) {
+        (Kind::Leaf { leaf }, data_type) => {
+            let leaf = leaves.get(*leaf).ok_or_else(wrong)?;
+            match crate::schema::convert::store(data_type, leaf) {
+                Some(_) => Ok(()),
+                None => Err(wrong()),
+            }
+        }
+        (Kind::Struct(children), DataType::Struct(fields)) if children.len() == fields.len() => {
+            fields.iter().zip(children).try_for_each(|(field, child)| fits(field, child, leaves))
+        }
+        (
+            Kind::List { item, .. },
+            DataType::List(of)
+            | DataType::LargeList(of)
+            | DataType::ListView(of)
+            | DataType::LargeListView(of)
+            | DataType::FixedSizeList(of, _),
+        ) => fits(of, item, leaves),
+        (Kind::Map { entries, .. }, DataType::Map(of, _)) => fits(of, entries, leaves),
+        _ => Err(wrong()),
+    }
+}
