@@ -344,7 +344,7 @@ impl<'a> Encoder<'a> {
             nans: summary.nans,
             distinct: summary.distinct,
             min: summary.statistics.min_value.clone(),
-            max: summary.statistics.max_value.clone(),
+            max: summary.statistics.max_value,
             bytes: out.len() as u64,
             uncompressed_bytes: uncompressed as u64,
             offset: 0,
