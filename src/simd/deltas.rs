@@ -59,10 +59,9 @@ macro_rules! differences {
                 least = least.min(delta);
                 *out = delta.cast_unsigned();
             }
-            // A short block is padded with the smallest difference, so that the padding is 0 in the end.
-            out[n..].fill(least.cast_unsigned());
+            out[n..].fill(0);
             let mut widths = [0; MINIBLOCKS];
-            for (width, miniblock) in widths.iter_mut().zip(out.chunks_mut(MINIBLOCK)) {
+            for (width, miniblock) in widths.iter_mut().zip(out[..n].chunks_mut(MINIBLOCK)) {
                 let mut all = 0;
                 for delta in miniblock {
                     *delta = delta.wrapping_sub(least.cast_unsigned());
