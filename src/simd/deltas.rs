@@ -50,42 +50,28 @@ macro_rules! differences {
 
         #[inline(always)]
         fn $body(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
-            let Some(values) = values.first_chunk::<{ BLOCK + 1 }>() else {
-                // A short block is padded with the smallest difference, so that the padding is 0 in the end.
-                let n = values.len() - 1;
-                let mut least = <$int>::MAX;
-                for (out, pair) in out.iter_mut().zip(values.windows(2)) {
-                    let delta = pair[1].wrapping_sub(pair[0]);
-                    least = least.min(delta);
-                    *out = delta.cast_unsigned();
-                }
-                assert!(n > 0, "a block has values");
-                out[n..].fill(least.cast_unsigned());
-                return finish(least, out);
-            };
+            let n = values.len().wrapping_sub(1);
+            assert!((1..=BLOCK).contains(&n), "2 to 129 values");
             let mut least = <$int>::MAX;
-            for i in 0..BLOCK {
-                let delta = values[i + 1].wrapping_sub(values[i]);
+            // Of a length that the compiler does not know: it unrolls a loop of 128 before it could make vectors of it.
+            for ((out, before), after) in out[..n].iter_mut().zip(&values[..n]).zip(&values[1..]) {
+                let delta = after.wrapping_sub(*before);
                 least = least.min(delta);
-                out[i] = delta.cast_unsigned();
+                *out = delta.cast_unsigned();
             }
-            return finish(least, out);
-
-            #[inline(always)]
-            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
-            fn finish(least: $int, out: &mut [$delta; BLOCK]) -> Differences<$int> {
-                let mut widths = [0; MINIBLOCKS];
-                for (width, miniblock) in widths.iter_mut().zip(out.as_chunks_mut::<MINIBLOCK>().0)
-                {
-                    let mut all = 0;
-                    for delta in miniblock {
-                        *delta = delta.wrapping_sub(least.cast_unsigned());
-                        all |= *delta;
-                    }
-                    *width = (<$delta>::BITS - all.leading_zeros()) as u8;
+            out[n..].fill(0);
+            let mut widths = [0; MINIBLOCKS];
+            for (width, miniblock) in widths.iter_mut().zip(out[..n].chunks_mut(MINIBLOCK)) {
+                let mut all = 0;
+                for delta in miniblock {
+                    *delta = delta.wrapping_sub(least.cast_unsigned());
+                    all |= *delta;
                 }
-                Differences { least, widths }
+                #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+                let bits = (<$delta>::BITS - all.leading_zeros()) as u8;
+                *width = bits;
             }
+            Differences { least, widths }
         }
 
         /// # Safety

@@ -103,7 +103,7 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
     let mut to = out.as_mut_ptr();
     if width == 32 {
         // SAFETY: the caller vouches for the features.
-        return unsafe { x86::blocks_u32(blocks, width, out) };
+        unsafe { x86::blocks_u32(blocks, width, out) };
     } else if width > WIDEST_32 {
         let plan = PLANS_64[w].load();
         let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
