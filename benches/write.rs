@@ -1,0 +1,199 @@
+//! Whole files, written to memory from RecordBatches: us beside `ArrowWriter` of the `parquet` crate 60.1, in turns, in one process.
+//!
+//! `cargo bench --bench write` prints one Markdown table; `cargo bench --bench write -- TEXT` only the rows whose name holds the text. Three groups: the
+//! same encodings forced on both and no codec; the defaults of each but no codec; ZSTD of level 1, the encodings as each chooses them. A ratio is rival
+//! / ours, the median over the rounds of the pairs measured side by side; bytes are those of the files.
+
+#![allow(
+    unreachable_pub,
+    dead_code,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::redundant_clone,
+    reason = "a bench makes its own data"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use common::Case;
+use marquetry::arrow_array::RecordBatch;
+use marquetry::format::Encoding;
+use marquetry::io::WriteSink;
+use marquetry::{Compression, Profile, Reader, RowGroupEncoder, WriteOptions, Writer};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::ZstdLevel;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+
+/// Rows of a batch, for both.
+const BATCH: usize = 65_536;
+
+/// Pairs of runs.
+const ROUNDS: usize = 7;
+
+/// The same rows, for us and for the rival.
+struct Rows {
+    ours: Vec<RecordBatch>,
+    theirs: Vec<arrow_array_60::RecordBatch>,
+    /// The encoding that the rows came in; none is a dictionary.
+    encoding: Option<Encoding>,
+}
+
+impl Rows {
+    fn of(case: &Case) -> Self {
+        let reader = Reader::new(case.file.clone()).expect("a file").batch_rows(BATCH);
+        let ours = reader.batches().expect("a plan").map(|b| b.expect("a batch")).collect();
+        let builder = ParquetRecordBatchReaderBuilder::try_new(case.file.clone()).expect("a file");
+        let theirs = builder.with_batch_size(BATCH).build().expect("a reader");
+        let chunk = reader.metadata().column_chunk(0, 0).expect("a chunk");
+        let meta = chunk.meta_data.expect("a chunk");
+        let encoding =
+            match meta.dictionary_page_offset {
+                Some(_) => None,
+                None => meta.encodings.iter().copied().find(|e| {
+                    *e != Encoding::Rle || meta.r#type == marquetry::format::Type::Boolean
+                }),
+            };
+        Self { ours, theirs: theirs.map(|b| b.expect("a batch")).collect(), encoding }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Group {
+    Forced,
+    Chosen,
+    Zstd,
+}
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
+    let mut ratios = Vec::new();
+    println!(
+        "| rows of a file | parquet 60.1, ms | ours, ms | ratio | spread | ours on 2 threads, ms | 1 thread / 2 | bytes, ours / rival |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    let groups: [fn() -> Vec<Case>; 3] = [common::columns, common::nested, common::lineitem];
+    for cases in groups {
+        for case in cases() {
+            if case.views {
+                continue;
+            }
+            let mut rows = None;
+            for (group, name) in [
+                (Group::Forced, "same encoding, no codec"),
+                (Group::Chosen, "chosen, no codec"),
+                (Group::Zstd, "chosen, ZSTD 1"),
+            ] {
+                let name = format!("{}: {name}", case.name);
+                let table = case.name.starts_with("lineitem");
+                if !name.contains(&filter) || (table && group == Group::Forced) {
+                    continue;
+                }
+                let rows = rows.get_or_insert_with(|| Rows::of(&case));
+                ratios.push(row(&name, rows, group));
+            }
+        }
+    }
+    let mean = ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len().max(1) as f64;
+    let below = ratios.iter().filter(|r| **r < 1.0).count();
+    println!(
+        "\n{} rows, geometric mean of the ratios {:.2}, {below} below 1.0",
+        ratios.len(),
+        mean.exp()
+    );
+}
+
+fn row(name: &str, rows: &Rows, group: Group) -> f64 {
+    let time = |run: &dyn Fn() -> usize| {
+        let start = Instant::now();
+        let bytes = std::hint::black_box(run());
+        (start.elapsed().as_secs_f64() * 1e3, bytes)
+    };
+    let (them, us, two): (&dyn Fn() -> usize, &dyn Fn() -> usize, &dyn Fn() -> usize) =
+        (&|| theirs(rows, group), &|| ours(rows, group, 1), &|| ours(rows, group, 2));
+    let (their_bytes, our_bytes) = (time(them).1, time(us).1);
+    let (mut a, mut b, mut c, mut ratios, mut scaling) = (vec![], vec![], vec![], vec![], vec![]);
+    for _ in 0..ROUNDS {
+        let (t, o, w) = (time(them).0, time(us).0, time(two).0);
+        a.push(t);
+        b.push(o);
+        c.push(w);
+        ratios.push(t / o);
+        scaling.push(o / w);
+    }
+    let least = ratios.iter().copied().fold(f64::MAX, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    let ratio = median(&mut ratios);
+    println!(
+        "| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {most:.2} | {:.2} | {:.2} | {:.3} |",
+        median(&mut a),
+        median(&mut b),
+        median(&mut c),
+        median(&mut scaling),
+        our_bytes as f64 / their_bytes as f64
+    );
+    ratio
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn ours(rows: &Rows, group: Group, threads: usize) -> usize {
+    let mut options = WriteOptions::new().with_profile(Profile::Balanced);
+    options = match group {
+        Group::Zstd => options.with_compression(Compression::Zstd(1)),
+        _ => options.with_compression(Compression::Uncompressed),
+    };
+    if group == Group::Forced {
+        let encoding = rows.encoding.unwrap_or(Encoding::RleDictionary);
+        options = options.with_column("*", |column| column.with_encoding(encoding));
+    }
+    let schema = rows.ours[0].schema();
+    let encoder = RowGroupEncoder::new(schema, options).expect("a schema");
+    let encoder = match threads {
+        1 => encoder.with_threads(1).expect("one thread"),
+        n => encoder.with_pool(pool(n)),
+    };
+    let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+    for batch in &rows.ours {
+        writer.write(batch).expect("a batch that can be written");
+    }
+    writer.into_inner().expect("a file").1.len()
+}
+
+fn theirs(rows: &Rows, group: Group) -> usize {
+    let mut properties: WriterPropertiesBuilder = WriterProperties::builder();
+    if group == Group::Zstd {
+        let level = ZstdLevel::try_new(1).expect("a level");
+        properties = properties.set_compression(parquet::basic::Compression::ZSTD(level));
+    }
+    if group == Group::Forced {
+        properties = match rows.encoding {
+            None => properties.set_dictionary_page_size_limit(64 << 20),
+            Some(encoding) => {
+                let encoding = encoding.to_string().parse().expect("an encoding");
+                properties.set_dictionary_enabled(false).set_encoding(encoding)
+            }
+        };
+    }
+    let schema = rows.theirs[0].schema();
+    let mut writer =
+        ArrowWriter::try_new(Vec::new(), schema, Some(properties.build())).expect("a writer");
+    for batch in &rows.theirs {
+        writer.write(batch).expect("a batch that can be written");
+    }
+    writer.into_inner().expect("a file").len()
+}
+
+/// One pool for all runs, as a service would have.
+fn pool(threads: usize) -> Arc<rayon::ThreadPool> {
+    static POOL: OnceLock<Arc<rayon::ThreadPool>> = OnceLock::new();
+    let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    POOL.get_or_init(|| Arc::new(build())).clone()
+}
