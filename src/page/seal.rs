@@ -127,7 +127,6 @@ impl Sealer {
         self.body.clear();
         with_length(&mut self.body, |out| page.levels.encode_rep(page.entries.clone(), out))?;
         with_length(&mut self.body, |out| page.levels.encode_def(page.entries.clone(), out))?;
-        self.body.extend_from_slice(page.values);
         let header = PageHeader {
             r#type: PageType::DataPage,
             data_page_header: Some(DataPageHeader {
@@ -139,10 +138,11 @@ impl Sealer {
             }),
             ..PageHeader::default()
         };
-        let raw = self.body.len();
+        let raw = self.body.len() + page.values.len();
         if self.compression == Compression::Uncompressed {
-            return append(header, self.checksums, raw, &[&self.body], out);
+            return append(header, self.checksums, raw, &[&self.body, page.values], out);
         }
+        self.body.extend_from_slice(page.values);
         self.compressed.clear();
         self.compressor.compress(&self.body, &mut self.compressed)?;
         append(header, self.checksums, raw, &[&self.compressed], out)

@@ -45,6 +45,18 @@ pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     }
 }
 
+/// The bytes of words, where this machine has them in little-endian order anyway.
+pub fn as_bytes_le<T: Word>(values: &[T]) -> Option<&[u8]> {
+    if cfg!(target_endian = "big") {
+        return None;
+    }
+    // SAFETY: every byte of a word is initialised (`Word` is sealed, and its types have no padding); bytes have alignment 1, and the life of the
+    // slice is that of the words.
+    Some(unsafe {
+        std::slice::from_raw_parts(values.as_ptr().cast(), std::mem::size_of_val(values))
+    })
+}
+
 /// Appends words `first` to `first + n` from their `K` byte streams; `K` is the size of the word.
 ///
 /// # Panics

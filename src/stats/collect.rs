@@ -134,6 +134,29 @@ pub fn bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
 
 /// The least and the greatest of big-endian numbers in two's complement.
 pub fn decimal_bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
+    if values.iter().all(|value| value.len() <= 16) {
+        // As one word each, the sign in front.
+        let word = |value: &[u8]| {
+            let sign = value.first().is_some_and(|byte| byte & 0x80 != 0);
+            let mut bytes = [if sign { 0xFF } else { 0 }; 16];
+            let (_, low) = bytes.split_at_mut(16 - value.len());
+            low.copy_from_slice(value);
+            i128::from_be_bytes(bytes)
+        };
+        let first = *values.first()?;
+        let ((mut min, mut least), (mut max, mut greatest)) =
+            ((first, word(first)), (first, word(first)));
+        for &value in values {
+            let key = word(value);
+            if key < least {
+                (min, least) = (value, key);
+            }
+            if key > greatest {
+                (max, greatest) = (value, key);
+            }
+        }
+        return Some((min, max));
+    }
     let min = values.iter().copied().min_by(|a, b| decimals(a, b))?;
     let max = values.iter().copied().max_by(|a, b| decimals(a, b))?;
     Some((min, max))
@@ -181,6 +204,26 @@ mod tests {
         let zeros =
             (half::f16::NEG_ZERO.to_le_bytes().to_vec(), half::f16::ZERO.to_le_bytes().to_vec());
         assert_eq!(f16s(&halves, false), Extremes { bounds: Some(zeros), nans: 1 });
+    }
+
+    #[test]
+    fn decimals_of_any_length_as_the_naive_twin() {
+        let seed = 32;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let longest = if rng.bool() { 16 } else { 20 };
+            let values: Vec<Vec<u8>> = (0..rng.usize(1..6))
+                .map(|_| (0..rng.usize(1..=longest)).map(|_| rng.u8(..)).collect())
+                .collect();
+            let slices: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+            let (min, max) = decimal_bytes(&slices).unwrap();
+            for value in &slices {
+                assert!(
+                    decimals(min, value).is_le() && decimals(max, value).is_ge(),
+                    "seed {seed}"
+                );
+            }
+        }
     }
 
     #[test]

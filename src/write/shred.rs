@@ -118,28 +118,23 @@ impl Stream {
             }
             return Self { def, rep: self.rep, live, slots: self.slots };
         };
-        let mut levels = Vec::with_capacity(self.def.len());
-        let mut slots = Vec::new();
-        let mut next = self.slots.iter().cloned().flatten();
-        let mut step = |level: u16| {
-            if level != self.live {
-                return level;
-            }
-            match next.next() {
-                Some(slot) if nulls.is_valid(slot) => {
-                    push_range(&mut slots, slot..slot + 1);
-                    live
-                }
-                _ => level,
-            }
-        };
-        match self.def.mixed() {
-            Some(old) => levels.extend(old.iter().map(|&level| step(level))),
-            None => {
-                let level = self.def.uniform().unwrap_or_default();
-                levels.extend((0..self.def.len()).map(|_| step(level)));
-            }
+        let mut slots = Vec::with_capacity(self.slots.len());
+        for range in &self.slots {
+            let bits = nulls.inner().slice(range.start, range.len());
+            let runs = bits.set_slices();
+            slots.extend(runs.map(|(start, end)| range.start + start..range.start + end));
         }
+        let mut valid = Valid::new(nulls, &self.slots);
+        let levels: Vec<u16> = match self.def.mixed() {
+            None if self.all_live() => {
+                (0..self.def.len()).map(|_| self.live + u16::from(valid.step())).collect()
+            }
+            None => vec![self.def.uniform().unwrap_or_default(); self.def.len()],
+            Some(old) => old
+                .iter()
+                .map(|&level| level + u16::from(level == self.live && valid.step()))
+                .collect(),
+        };
         let mut def = LevelBuffer::default();
         def.push_slice(&levels);
         Self { def, rep: self.rep, live, slots }
@@ -148,40 +143,108 @@ impl Stream {
     /// Makes an entry for every element of the lists; an empty list stays one entry and ends.
     fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Self {
         let live = self.live + 1;
-        let (mut defs, mut reps) = (Vec::new(), Vec::new());
+        let n = self.def.len();
         let mut slots = Vec::new();
-        let mut next = self.slots.iter().cloned().flatten();
-        let mut step = |old_def: u16, old_rep: u16| {
-            let elements = if old_def == self.live {
-                next.next().map_or(0..0, &list)
-            } else {
-                Range { start: 0, end: 0 }
-            };
-            let n = elements.len();
-            reps.push(old_rep);
-            if n == 0 {
-                defs.push(old_def);
-            } else {
-                defs.resize(defs.len() + n, live);
-                reps.resize(reps.len() + n - 1, rep);
-                push_range(&mut slots, elements);
+        let mut elements = 0;
+        let mut empty = 0;
+        for slot in self.slots.iter().cloned().flatten() {
+            let range = list(slot);
+            elements += range.len();
+            empty += usize::from(range.is_empty());
+            if !range.is_empty() {
+                push_range(&mut slots, range);
             }
+        }
+        let lens = self.slots.iter().cloned().flatten().map(|slot| list(slot).len());
+        // Dead entries and empty lists stay one entry each.
+        let dead = n - self.slots.iter().map(Range::len).sum::<usize>();
+        let total = elements + empty + dead;
+        let mut reps = vec![rep; total];
+        let mut defs = LevelBuffer::default();
+        let mut at = 0;
+        let mut begin = |reps: &mut Vec<u16>, old_rep: u16, len: usize| {
+            if let Some(first) = reps.get_mut(at) {
+                *first = old_rep;
+            }
+            at += len.max(1);
         };
-        for i in 0..self.def.len() {
-            let level = |levels: &LevelBuffer| match levels.mixed() {
-                Some(levels) => levels.get(i).copied().unwrap_or_default(),
-                None => levels.uniform().unwrap_or_default(),
-            };
-            step(level(&self.def), level(&self.rep));
-        }
-        let (mut def, mut rep) = (LevelBuffer::default(), LevelBuffer::default());
-        if defs.iter().all(|&level| level == live) {
-            def.push_run(live, defs.len());
+        let old_rep = |i: usize| match self.rep.mixed() {
+            Some(levels) => levels.get(i).copied().unwrap_or_default(),
+            None => self.rep.uniform().unwrap_or_default(),
+        };
+        if self.all_live() {
+            if empty == 0 {
+                defs.push_run(live, total);
+                lens.enumerate().for_each(|(i, len)| begin(&mut reps, old_rep(i), len));
+            } else {
+                let mut levels = vec![live; total];
+                let mut entry = 0;
+                for (i, len) in lens.enumerate() {
+                    begin(&mut reps, old_rep(i), len);
+                    if len == 0
+                        && let Some(level) = levels.get_mut(entry)
+                    {
+                        *level = self.live;
+                    }
+                    entry += len.max(1);
+                }
+                defs.push_slice(&levels);
+            }
         } else {
-            def.push_slice(&defs);
+            let mut levels = Vec::with_capacity(total);
+            let mut lens = lens;
+            for i in 0..n {
+                let level = match self.def.mixed() {
+                    Some(levels) => levels.get(i).copied().unwrap_or_default(),
+                    None => self.def.uniform().unwrap_or_default(),
+                };
+                let len = if level == self.live { lens.next().unwrap_or(0) } else { 0 };
+                begin(&mut reps, old_rep(i), len);
+                match len {
+                    0 => levels.push(level),
+                    len => levels.resize(levels.len() + len, live),
+                }
+            }
+            defs.push_slice(&levels);
         }
+        let mut rep = LevelBuffer::default();
         rep.push_slice(&reps);
-        Self { def, rep, live, slots }
+        Self { def: defs, rep, live, slots }
+    }
+}
+
+/// The validity of slots, one after the other.
+struct Valid<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+    ranges: std::slice::Iter<'a, Range<usize>>,
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Valid<'a> {
+    fn new(nulls: &'a NullBuffer, slots: &'a [Range<usize>]) -> Self {
+        Self {
+            bytes: nulls.validity(),
+            offset: nulls.offset(),
+            ranges: slots.iter(),
+            at: 0,
+            end: 0,
+        }
+    }
+
+    /// Whether the next slot is valid.
+    #[inline]
+    fn step(&mut self) -> bool {
+        if self.at == self.end {
+            let Some(range) = self.ranges.next() else {
+                return false;
+            };
+            (self.at, self.end) = (range.start + self.offset, range.end + self.offset);
+        }
+        let at = self.at;
+        self.at += 1;
+        self.bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 != 0)
     }
 }
 

@@ -8,7 +8,17 @@ use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::schema::Physical;
-use crate::simd::native::append_bytes_le;
+use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
+
+/// The values of `range` as PLAIN has them, where they lie so in memory.
+pub(super) fn as_plain<'v>(values: &'v Values<'_>, range: Range<usize>) -> Option<&'v [u8]> {
+    match values {
+        Values::Words32(values) => as_bytes_le(values.get(range)?),
+        Values::Words64(values) => as_bytes_le(values.get(range)?),
+        Values::Fixed { width, bytes } => bytes.get(range.start * width..range.end * width),
+        _ => None,
+    }
+}
 
 /// Appends the values of `range` in an encoding.
 ///
@@ -42,9 +52,7 @@ pub(super) fn encode(
                 Encoding::Plain => append_bytes_le(values, out),
                 Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
                 Encoding::ByteStreamSplit => {
-                    let mut bytes = Vec::with_capacity(values.len() * 4);
-                    append_bytes_le(values, &mut bytes);
-                    split::encode_into(&bytes, 4, out);
+                    split_words(values, 4, out);
                 }
                 Encoding::Alp => {
                     let floats: Vec<f32> =
@@ -60,9 +68,7 @@ pub(super) fn encode(
                 Encoding::Plain => append_bytes_le(values, out),
                 Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
                 Encoding::ByteStreamSplit => {
-                    let mut bytes = Vec::with_capacity(values.len() * 8);
-                    append_bytes_le(values, &mut bytes);
-                    split::encode_into(&bytes, 8, out);
+                    split_words(values, 8, out);
                 }
                 Encoding::Alp => {
                     let floats: Vec<f64> =
@@ -96,6 +102,17 @@ pub(super) fn encode(
         _ => return Err(illegal(encoding, physical)),
     }
     Ok(())
+}
+
+fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
+    match as_bytes_le(values) {
+        Some(bytes) => split::encode_into(bytes, width, out),
+        None => {
+            let mut bytes = Vec::new();
+            append_bytes_le(values, &mut bytes);
+            split::encode_into(&bytes, width, out);
+        }
+    }
 }
 
 /// Appends indices of a dictionary of `entries` values: their width, then runs.

@@ -251,7 +251,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(seed);
         for range in [1i64, 10, 70_000, i64::MAX] {
             let values: Vec<i64> = (0..20_000)
-                .map(|_| rng.i64(0..range.min(90_000)) * (range / 90_000).max(1))
+                .map(|_| rng.i64(0..range.min(9_000)) * (range / 9_000).max(1))
                 .collect();
             let (entries, codes) = words(&values, usize::MAX).unwrap();
             let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();

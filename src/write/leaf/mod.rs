@@ -10,7 +10,7 @@ mod values;
 
 use std::ops::Range;
 
-use self::encode::{encode, encode_codes};
+use self::encode::{as_plain, encode, encode_codes};
 use self::intern::{DictionaryLimits, intern};
 use self::statistics::{PageValues, Statistician};
 use self::values::{Gathered, Values, gather};
@@ -204,6 +204,12 @@ impl<'a> Encoder<'a> {
             return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
         }
         let mut out = Vec::new();
+        if let (Form::Plain { values, encoding: Encoding::Plain }, Compression::Uncompressed) =
+            (form, codec)
+        {
+            let levels = levels.len() / 4;
+            out.reserve(values.plain_len(0..n) + levels);
+        }
         let mut uncompressed = 0usize;
         let dictionary_page = match form {
             Form::Dictionary { entries, .. } => {
@@ -235,9 +241,15 @@ impl<'a> Encoder<'a> {
             let values = next..next + count;
             next += count;
             buffer.clear();
+            let mut ready = None;
             match form {
                 Form::Plain { values: all, encoding } => {
-                    encode(all, values.clone(), leaf.physical, *encoding, &mut buffer)?;
+                    if *encoding == Encoding::Plain {
+                        ready = as_plain(all, values.clone());
+                    }
+                    if ready.is_none() {
+                        encode(all, values.clone(), leaf.physical, *encoding, &mut buffer)?;
+                    }
                     byte_array_bytes.push(payload(all, values.clone()));
                 }
                 Form::Dictionary { entries: of, codes } => {
@@ -252,7 +264,7 @@ impl<'a> Encoder<'a> {
                 levels,
                 entries: entries.clone(),
                 encoding,
-                values: &buffer,
+                values: ready.unwrap_or(&buffer),
             };
             let sealed = sealer.data(&parts, &mut out)?;
             uncompressed += sealed.raw;
