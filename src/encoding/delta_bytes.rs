@@ -212,14 +212,11 @@ fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
         }
         at += 8;
     }
-    let rest = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        let rest = bytes.get(at..most).unwrap_or_default();
-        word.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
-        u64::from_le_bytes(word)
-    };
-    // What is not there is equal, and not counted.
-    most.min(at + (rest(a) ^ rest(b)).trailing_zeros() as usize / 8)
+    // The last bytes: with some that are known to be equal where there are 8, else one by one.
+    match most.checked_sub(8).map(|from| (from, word(a, from), word(b, from))) {
+        Some((from, Some(x), Some(y))) => most.min(from + (x ^ y).trailing_zeros() as usize / 8),
+        _ => a.iter().zip(b).take_while(|(x, y)| x == y).count(),
+    }
 }
 
 #[inline]

@@ -123,10 +123,7 @@ impl LeafLevels {
             Def::Levels(levels) => match levels.mixed() {
                 None if levels.uniform().unwrap_or_default() == self.max_def => range.len(),
                 None => 0,
-                Some(levels) => {
-                    let levels = levels.get(range).unwrap_or_default();
-                    levels.iter().filter(|level| **level == self.max_def).count()
-                }
+                Some(levels) => occurrences(levels.get(range).unwrap_or_default(), self.max_def),
             },
         }
     }
@@ -137,16 +134,22 @@ impl LeafLevels {
             return rows.to_vec();
         };
         let mut entries = Vec::with_capacity(rows.len());
-        let (mut row, mut wanted) = (0, rows.iter().copied().peekable());
-        for (i, &level) in levels.iter().enumerate() {
-            if level == 0 {
-                while wanted.next_if_eq(&row).is_some() {
-                    entries.push(i);
+        let (mut row, mut at) = (0, 0);
+        for &wanted in rows {
+            // Block by block to the one in which the row begins.
+            while let Some(block) = levels.get(at..(at + SEEK).min(levels.len())) {
+                let begun = occurrences(block, 0);
+                if block.is_empty() || row + begun > wanted {
+                    break;
                 }
-                row += 1;
+                row += begun;
+                at += block.len();
             }
+            let rest = levels.get(at..).unwrap_or_default();
+            let begins = rest.iter().enumerate().filter(|(_, level)| **level == 0);
+            let entry = begins.map(|(i, _)| i).nth(wanted - row);
+            entries.push(entry.map_or(levels.len(), |i| at + i));
         }
-        entries.extend(wanted.map(|_| levels.len()));
         entries
     }
 
@@ -205,19 +208,27 @@ fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut 
 }
 
 fn histogram(levels: &LevelBuffer, range: Range<usize>, max: u16) -> Vec<i64> {
-    let mut counts = vec![0; usize::from(max) + 1];
-    let mut add = |level: u16, n: usize| {
-        if let Some(slot) = counts.get_mut(usize::from(level)) {
-            *slot += count(n);
-        }
-    };
     match levels.mixed() {
-        None => add(levels.uniform().unwrap_or_default(), range.len()),
+        None => {
+            let of = levels.uniform().unwrap_or_default();
+            (0..=max).map(|level| if level == of { count(range.len()) } else { 0 }).collect()
+        }
         Some(levels) => {
-            levels.get(range).unwrap_or_default().iter().for_each(|level| add(*level, 1));
+            // There are few levels: a vectorised pass for each is faster than one that counts in memory.
+            let levels = levels.get(range).unwrap_or_default();
+            (0..=max).map(|level| count(occurrences(levels, level))).collect()
         }
     }
-    counts
+}
+
+/// Entries skipped at a time on the way to a row.
+const SEEK: usize = 1024;
+
+/// How often a level occurs.
+fn occurrences(levels: &[u16], level: u16) -> usize {
+    // Blocks that 16 bits can count: as many lanes as levels.
+    let of_block = |block: &[u16]| block.iter().map(|l| u16::from(*l == level)).sum::<u16>();
+    levels.chunks(SEEK).map(|block| usize::from(of_block(block))).sum()
 }
 
 /// A count as the format has it.
@@ -269,5 +280,19 @@ mod tests {
         assert_eq!(levels.entries_of_rows(&[0, 1, 2, 3]), [0, 2, 3, 6]);
         assert_eq!(levels.entries_of_rows(&[2, 3]), [3, 6]);
         assert_eq!(levels.values(0..3), 2);
+        let seed = 5;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let reps: Vec<u16> = (0..10_000).map(|i| if i == 0 { 0 } else { rng.u16(0..3) }).collect();
+        let begins: Vec<usize> = (0..reps.len()).filter(|i| reps[*i] == 0).collect();
+        let mut levels = LeafLevels::new(1, 2);
+        let mut rep = LevelBuffer::default();
+        rep.push_slice(&reps);
+        let mut def = LevelBuffer::default();
+        def.push_run(1, reps.len());
+        levels.push(&def, &rep);
+        let rows: Vec<usize> = (0..begins.len()).step_by(97).chain([begins.len()]).collect();
+        let expected: Vec<usize> =
+            rows.iter().map(|row| begins.get(*row).copied().unwrap_or(reps.len())).collect();
+        assert_eq!(levels.entries_of_rows(&rows), expected, "seed {seed}");
     }
 }

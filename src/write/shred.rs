@@ -342,16 +342,17 @@ impl Shredder<'_> {
         };
         // Outside lists and below structs that are all there, the nulls of the array are the levels.
         let straight = stream.all_live() && stream.slots.first().is_some_and(|s| s.len() == rows);
-        let slots = if straight && optional && leaf.levels.max_rep() == 0 {
+        let (slots, nulls) = if straight && optional && leaf.levels.max_rep() == 0 {
             match &nulls {
                 None => leaf.levels.push_run(stream.live + 1, rows),
                 Some(nulls) => leaf.levels.push_validity(nulls.validity(), nulls.offset(), rows),
             }
-            stream.slots
+            (stream.slots, nulls)
         } else {
             let stream = present(&leaf.path, nulls.as_ref(), shape, stream)?;
             leaf.levels.push(&stream.def, &stream.rep);
-            stream.slots
+            // The slots that are left hold values.
+            (stream.slots, None)
         };
         if !slots.is_empty() {
             leaf.parts.push(Part { array: array.clone(), nulls, slots });

@@ -200,9 +200,6 @@ impl<'a> Encoder<'a> {
             Form::Plain { values, .. } => values.len(),
             Form::Dictionary { codes, .. } => codes.len(),
         };
-        if levels.values(0..levels.len()) != n && leaf_stores_values(leaf) {
-            return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
-        }
         let mut out = Vec::new();
         if let (Form::Plain { values, encoding: Encoding::Plain }, Compression::Uncompressed) =
             (form, codec)
@@ -276,6 +273,9 @@ impl<'a> Encoder<'a> {
                 }
             };
             statistician.page(levels, entries, count, values);
+        }
+        if next != n {
+            return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
         }
         let bloom = match form {
             _ if settings.bloom.is_none() => None,
