@@ -1,14 +1,23 @@
-//! Marquetry is an Arrow-native [Apache Parquet](https://parquet.apache.org) reader: any file to exact [`RecordBatch`](arrow_array::RecordBatch)es, on
-//! one thread or many, with clear errors for bad files.
+//! Marquetry is an Arrow-native [Apache Parquet](https://parquet.apache.org) reader and writer: any file to exact
+//! [`RecordBatch`](arrow_array::RecordBatch)es and back, on one thread or many, with clear errors for bad files.
 //!
 //! ```
-//! use marquetry::Reader;
+//! use marquetry::{Reader, Writer};
 //!
 //! # fn main() -> marquetry::Result<()> {
 //! let reader = Reader::open("testdata/trips.parquet")?.project(["id", "fare"])?;
-//! for batch in reader.batches()? {
-//!     println!("{} rows", batch?.num_rows());
+//! let batches = reader.batches()?;
+//!
+//! # let folder = std::env::temp_dir().join(format!("marquetry-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! # let path = folder.join("fares.parquet");
+//! let mut writer = Writer::create(&path, batches.schema())?;
+//! for batch in batches {
+//!     writer.write(&batch?)?;
 //! }
+//! let report = writer.finish()?;
+//! assert_eq!(report.rows, 1_000);
+//! # std::fs::remove_dir_all(&folder).unwrap();
 //! # Ok(())
 //! # }
 //! ```
@@ -19,22 +28,33 @@
 //! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
-//! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool` |
-//! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
-//! | read from something of your own | [`io::Source`] |
+//! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |
+//! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`]; [`WriteOptions::with_memory`] |
+//! | read from something of your own, write into it | [`io::Source`], [`io::Sink`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
+//! | say how it is written, for all columns or some | [`WriteOptions`], [`WriteOptions::with_column`], [`Profile`] |
+//! | know what was written, for a table format | [`WriteReport`] |
+//! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
+//! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
 //! | drive the stages yourself | [`read`] |
 //!
 //! # The architecture: start reading here
 //!
-//! The read corridor is a row of stages, each a value. A stage that wants bytes says which ([`read::Tail::needs`]) and is given them
-//! ([`read::Tail::supply`]); what comes back is the next stage. Nothing in the corridor reads a file.
+//! Two corridors over one vocabulary. The read corridor is a row of stages, each a value. A stage that wants bytes says which
+//! ([`read::Tail::needs`]) and is given them ([`read::Tail::supply`]); what comes back is the next stage. The write corridor is the same walked
+//! backwards, in files of the same names. Nothing in either reads or writes a file.
 //!
 //! ```text
 //!  READ   bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ── Chunk ── Page ──── Leaf ───── Assemble ─ Batch
 //!                 magic  thrift   project   ranges      pages    decompr.  levels     Dremel     RecordBatch
 //!                        schema   rows                                     + values   assembly
+//!  WRITE  bytes ─ Tail ─ Footer ─ Sink ──── RowGroup ── Chunk ── Page ──── Leaf ───── Shred ──── Batch
+//!                        thrift   offsets   order       offsets  compress  choose,    Dremel     RecordBatch
+//!                        indexes                                           encode     shredding
 //! ```
+//!
+//! Reading:
 //!
 //! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the column chunks, which are decoded when asked for
 //!    ([`format::FooterIndex`]).
@@ -45,6 +65,14 @@
 //! 6. [`read::assemble`] builds lists, maps and structs around the leaves, and a batch is done.
 //! 7. [`io`] drives it: [`io::Serial`] on the calling thread, [`io::Parallel`] on a pool.
 //!
+//! Writing, in `write`:
+//!
+//! 1. Batches wait until a row group is full ([`Writer::write`]); its columns are then worked on by as many threads as there are.
+//! 2. `shred` makes the levels of each leaf, and finds where its values lie.
+//! 3. `leaf` gathers the values, looks for a dictionary, measures samples ([`encoding::choose`]), encodes page by page, and collects the
+//!    statistics ([`stats`]); [`page::Sealer`] compresses each page and gives it a checksum and a header.
+//! 4. `row_group` and `footer` place the chunks in the file, and write indexes, bloom filters and the footer.
+//!
 //! Each layer uses those below it, never those above; a test holds the code to that.
 //!
 //! ```text
@@ -52,11 +80,11 @@
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 codecs      encoding, compress
-//!  4 vocabulary  levels
+//!  4 vocabulary  levels, stats
 //!  5 page        page
-//!  7 corridor    read
+//!  7 corridors   read, write
 //!  8 drivers     io
-//!  9 face        reader
+//!  9 face        reader, writer
 //! ```
 //!
 //! # Untrusted files
