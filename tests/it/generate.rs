@@ -27,7 +27,8 @@ pub struct Case {
     pub name: String,
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
-    pub options: WriteOptions,
+    /// What the options add to the metadata.
+    pub key_values: &'static [(&'static str, &'static str)],
     pub file: bytes::Bytes,
 }
 
@@ -45,7 +46,7 @@ pub fn case(seed: u64) -> Case {
         (0..rng.usize(0..5)).map(|_| batch(&mut rng, &schema)).collect();
     let (options, threads) = options(&mut rng, &schema);
     let name = format!("seed {seed}, {} batches, {schema:?}, {options:?}", batches.len());
-    let encoder = RowGroupEncoder::new(schema.clone(), options.clone())
+    let encoder = RowGroupEncoder::new(schema.clone(), options)
         .and_then(|encoder| encoder.with_threads(threads));
     let encoder = encoder.unwrap_or_else(|e| panic!("{e}: {name}"));
     let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
@@ -56,7 +57,7 @@ pub fn case(seed: u64) -> Case {
         }
     }
     let (_, file) = writer.into_inner().unwrap_or_else(|e| panic!("{e}: {name}"));
-    Case { name, schema, batches, options, file: file.into() }
+    Case { name, schema, batches, key_values: &[("case", "random")], file: file.into() }
 }
 
 fn schema(rng: &mut Rng) -> SchemaRef {
@@ -407,8 +408,11 @@ fn whole(rng: &mut Rng, field: &Field, n: usize, hidden: Option<&NullBuffer>) ->
     }
     macro_rules! full {
         ($type:ty) => {{
-            type Native = <$type as ArrowPrimitiveType>::Native;
-            ints!($type, Native::MIN, Native::MAX)
+            ints!(
+                $type,
+                <$type as ArrowPrimitiveType>::Native::MIN,
+                <$type as ArrowPrimitiveType>::Native::MAX
+            )
         }};
     }
     macro_rules! decimals {

@@ -26,7 +26,9 @@ fn comes_back(case: &Case) {
     let reader = Reader::new(case.file.clone()).unwrap_or_else(|e| panic!("{e}: {name}"));
     let read = reader.schema().unwrap_or_else(|e| panic!("{e}: {name}"));
     assert_eq!(read.fields(), case.schema.fields(), "{name}");
-    assert_eq!(read.metadata(), case.schema.metadata(), "{name}");
+    let mut metadata = case.schema.metadata().clone();
+    metadata.extend(case.key_values.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    assert_eq!(read.metadata(), &metadata, "{name}");
     let rows: usize = case.batches.iter().map(RecordBatch::num_rows).sum();
     assert_eq!(reader.rows().expect("a count"), rows as u64, "{name}");
     let back = read_with(reader).unwrap_or_else(|e| panic!("{e}: {name}"));
@@ -113,7 +115,7 @@ fn columns_of_nulls_come_back() {
                         name,
                         schema: schema.clone(),
                         batches: vec![batch.clone()],
-                        options: WriteOptions::new(),
+                        key_values: &[],
                         file: file.into(),
                     });
                 }

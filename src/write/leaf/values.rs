@@ -202,6 +202,10 @@ fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
     match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
+            if dictionary.values().is_empty() {
+                // Every key is null; asked for the others, Arrow panics.
+                return Ok((dictionary.values().as_ref(), Box::new(|_| 0)));
+            }
             let keys: Vec<u32> = dictionary
                 .normalized_keys()
                 .into_iter()
