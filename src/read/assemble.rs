@@ -98,7 +98,8 @@ fn assemble_struct(
     let arrays =
         children.iter().map(|child| assemble(child, leaves, len)).collect::<Result<Vec<_>>>()?;
     // A struct of nothing but missing fields has no leaf that could say where it is null.
-    let nulls = if shape.field.is_nullable() && leaves.next > first {
+    // A required one is null where a struct around it is, as its children are.
+    let nulls = if shape.levels.may_be_null() && leaves.next > first {
         let (def, rep) = leaves.levels(first)?;
         same_len(validity(def, rep, shape.levels), len)?.into_nulls()
     } else {
@@ -151,7 +152,8 @@ impl Node<'_> {
             return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
         }
         let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
-        let nulls = if self.shape.field.is_nullable() { lists.validity.into_nulls() } else { None };
+        // A required one is null where a struct around it is.
+        let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
         let offsets = OffsetBuffer::new(ScalarBuffer::from(lists.offsets));
         let items = assemble(self.item, leaves, elements)?;
         Ok(Parts { offsets, nulls, items })
@@ -237,26 +239,8 @@ impl Node<'_> {
             }
             arrow_array::make_array(padded.freeze())
         };
-        let field = if items.null_count() > 0 && !field.is_nullable() {
-            return self.fixed_size_of_required(field, size, &items, nulls);
-        } else {
-            field.clone()
-        };
-        FixedSizeListArray::try_new_with_length(field, size, items, nulls, len)
-            .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(contradiction)
-    }
-
-    /// Elements that may not be null, below lists that are: Arrow wants values there, whatever they are.
-    fn fixed_size_of_required(
-        &self,
-        field: &FieldRef,
-        size: i32,
-        items: &ArrayRef,
-        nulls: Option<NullBuffer>,
-    ) -> Result<ArrayRef> {
-        let data = items.to_data().into_builder().nulls(None).build()?;
-        FixedSizeListArray::try_new(field.clone(), size, arrow_array::make_array(data), nulls)
+        // Elements that may not be null are null below lists that are: Arrow allows that.
+        FixedSizeListArray::try_new_with_length(field.clone(), size, items, nulls, len)
             .map(|array| Arc::new(array) as ArrayRef)
             .map_err(contradiction)
     }

@@ -45,7 +45,7 @@ pub struct LeafPlan {
     pub data_type: DataType,
     /// The way there.
     pub conversion: Conversion,
-    /// Whether its levels are kept for `assemble`, because it is the first leaf below a list or a nullable struct.
+    /// Whether its levels are kept for `assemble`, because it is the first leaf below a list or a struct that may be null.
     pub keep_levels: bool,
     /// Definition level at which the leaf has a slot: that of the elements of the innermost list around it.
     pub slot: u16,
@@ -368,7 +368,7 @@ fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPlan>> {
                 Ok(())
             }
             Kind::Struct(children) => {
-                let mut keep = keep || shape.field.is_nullable();
+                let mut keep = keep || shape.levels.may_be_null();
                 for child in children {
                     let before = out.len();
                     walk(footer, child, keep, out)?;

@@ -30,6 +30,13 @@ pub struct Levels {
     pub rep: u16,
 }
 
+impl Levels {
+    /// Whether a slot of the node may be null: because the node is OPTIONAL, or a struct around it is.
+    pub fn may_be_null(self) -> bool {
+        self.present > self.slot
+    }
+}
+
 /// What a [`Shape`] is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {

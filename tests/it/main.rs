@@ -9,11 +9,14 @@
 )]
 
 mod arrow;
+mod cells;
 mod cli;
 mod codecs;
 mod container;
 mod encodings;
+mod generate;
 mod pages;
+mod round_trip;
 mod support;
 mod truth;
 mod types;

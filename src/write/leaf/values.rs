@@ -202,6 +202,10 @@ fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
     match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
+            if dictionary.values().is_empty() {
+                // Every key is null; asked for the others, Arrow panics.
+                return Ok((dictionary.values().as_ref(), Box::new(|_| 0)));
+            }
             let keys: Vec<u32> = dictionary
                 .normalized_keys()
                 .into_iter()
@@ -571,32 +575,28 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// The 12 bytes of INTERVAL: months, days, milliseconds.
+    /// The 12 bytes of INTERVAL: months, days, milliseconds, none of which has a sign.
     fn intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
-        let mut put = |months: i32, days: i32, millis: i32| {
-            out.extend_from_slice(&months.to_le_bytes());
-            out.extend_from_slice(&days.to_le_bytes());
-            out.extend_from_slice(&millis.to_le_bytes());
-        };
+        let unsigned = |v: i32| u32::try_from(v).ok();
+        let mut values: Vec<[u32; 3]> = Vec::new();
         match unit {
-            IntervalUnit::YearMonth => self.each(|months: i32| put(months, 0, 0)),
+            IntervalUnit::YearMonth => {
+                self.checked(&mut values, |months: i32| Some([unsigned(months)?, 0, 0]))?;
+            }
             IntervalUnit::DayTime => {
-                self.each(|v: arrow_buffer::IntervalDayTime| put(0, v.days, v.milliseconds));
+                self.checked(&mut values, |v: arrow_buffer::IntervalDayTime| {
+                    Some([0, unsigned(v.days)?, unsigned(v.milliseconds)?])
+                })?;
             }
             IntervalUnit::MonthDayNano => {
-                let mut values = Vec::new();
                 self.checked(&mut values, |v: arrow_buffer::IntervalMonthDayNano| {
                     let whole = v.nanoseconds % 1_000_000 == 0;
-                    // The bit pattern of 32 bits without a sign, as negative ones are written too.
-                    let millis = v.nanoseconds / 1_000_000;
-                    let bits = i32::try_from(millis)
-                        .ok()
-                        .or_else(|| u32::try_from(millis).ok().map(u32::cast_signed))?;
-                    whole.then_some((v.months, v.days, bits))
+                    let millis = u32::try_from(v.nanoseconds / 1_000_000).ok()?;
+                    whole.then_some([unsigned(v.months)?, unsigned(v.days)?, millis])
                 })?;
-                values.into_iter().for_each(|(months, days, millis)| put(months, days, millis));
             }
         }
+        out.extend(values.iter().flatten().flat_map(|part| part.to_le_bytes()));
         Ok(())
     }
 

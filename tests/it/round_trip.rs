@@ -1,0 +1,123 @@
+//! What is written comes back: random tables through the writer and the reader, and through the reader of the `parquet` crate.
+
+use marquetry::Reader;
+use marquetry::arrow_array::*;
+use marquetry::arrow_schema::*;
+use std::sync::Arc;
+
+use crate::cells::{Cell, columns};
+use crate::generate::{Case, case, every_case};
+use crate::support::read_with;
+
+/// Says where two columns differ first.
+fn assert_same(name: &str, schema: &Schema, found: &[Vec<Cell>], expected: &[Vec<Cell>]) {
+    for ((found, expected), field) in found.iter().zip(expected).zip(schema.fields()) {
+        assert_eq!(found.len(), expected.len(), "rows of {field}: {name}");
+        let differ = found.iter().zip(expected).position(|(a, b)| a != b);
+        if let Some(i) = differ {
+            let (found, expected) = (&found[i], &expected[i]);
+            panic!("row {i} of {field}:\n   found {found:?}\nexpected {expected:?}\n{name}");
+        }
+    }
+}
+
+fn comes_back(case: &Case) {
+    let name = &case.name;
+    let reader = Reader::new(case.file.clone()).unwrap_or_else(|e| panic!("{e}: {name}"));
+    let read = reader.schema().unwrap_or_else(|e| panic!("{e}: {name}"));
+    assert_eq!(read.fields(), case.schema.fields(), "{name}");
+    let mut metadata = case.schema.metadata().clone();
+    metadata.extend(case.key_values.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    assert_eq!(read.metadata(), &metadata, "{name}");
+    let rows: usize = case.batches.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(reader.rows().expect("a count"), rows as u64, "{name}");
+    let back = read_with(reader).unwrap_or_else(|e| panic!("{e}: {name}"));
+    for batch in &back {
+        assert_eq!(batch.schema().fields(), case.schema.fields(), "{name}");
+    }
+    let found = columns(&case.schema, &back);
+    assert_same(name, &case.schema, &found, &columns(&case.schema, &case.batches));
+}
+
+#[test]
+fn random_tables_come_back_as_they_were() {
+    every_case(3000, |seed| comes_back(&case(seed)));
+}
+
+/// Every type that a leaf may have.
+fn every_leaf() -> Vec<DataType> {
+    use DataType as D;
+    let mut types = vec![
+        D::Null,
+        D::Boolean,
+        D::Int8,
+        D::Int32,
+        D::Int64,
+        D::UInt16,
+        D::UInt64,
+        D::Float16,
+        D::Float32,
+        D::Float64,
+        D::Decimal32(5, 2),
+        D::Decimal64(15, 2),
+        D::Decimal128(30, 2),
+        D::Decimal256(70, 2),
+        D::Date32,
+        D::Date64,
+        D::Time32(TimeUnit::Second),
+        D::Time64(TimeUnit::Nanosecond),
+        D::Timestamp(TimeUnit::Second, None),
+        D::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        D::Duration(TimeUnit::Second),
+        D::Interval(IntervalUnit::YearMonth),
+        D::Interval(IntervalUnit::DayTime),
+        D::Interval(IntervalUnit::MonthDayNano),
+        D::Utf8,
+        D::LargeUtf8,
+        D::Utf8View,
+        D::Binary,
+        D::LargeBinary,
+        D::BinaryView,
+        D::FixedSizeBinary(3),
+    ];
+    let plain = types.split_off(1);
+    for of in &plain {
+        types.push(D::Dictionary(Box::new(D::Int16), Box::new(of.clone())));
+        let ends = Arc::new(Field::new("run_ends", D::Int32, false));
+        types.push(D::RunEndEncoded(ends, Arc::new(Field::new("values", of.clone(), true))));
+    }
+    types.extend(plain);
+    types
+}
+
+#[test]
+fn columns_of_nulls_come_back() {
+    use marquetry::{PageVersion, Profile, WriteOptions, Writer, io::WriteSink};
+    for data_type in every_leaf() {
+        let nested = DataType::new_list(data_type.clone(), true);
+        for data_type in [data_type, nested] {
+            let field = Field::new("nulls", data_type.clone(), true);
+            let schema = Arc::new(Schema::new(vec![field]));
+            let batch = RecordBatch::try_new(schema.clone(), vec![new_null_array(&data_type, 9)])
+                .expect("a batch");
+            for version in [PageVersion::V1, PageVersion::V2] {
+                for profile in [Profile::Balanced, Profile::FastRead] {
+                    let name = format!("{data_type} {version:?} {profile:?}");
+                    let options =
+                        WriteOptions::new().with_page_version(version).with_profile(profile);
+                    let mut writer = Writer::new(WriteSink(Vec::new()), schema.clone(), options)
+                        .unwrap_or_else(|e| panic!("{e}: {name}"));
+                    writer.write(&batch).unwrap_or_else(|e| panic!("{e}: {name}"));
+                    let (_, file) = writer.into_inner().unwrap_or_else(|e| panic!("{e}: {name}"));
+                    comes_back(&Case {
+                        name,
+                        schema: schema.clone(),
+                        batches: vec![batch.clone()],
+                        key_values: &[],
+                        file: file.into(),
+                    });
+                }
+            }
+        }
+    }
+}
