@@ -22,6 +22,8 @@
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool` |
 //! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
 //! | read from something of your own | [`io::Source`] |
+//! | write a file | [`Writer`], [`WriteOptions`] |
+//! | write many files in parallel | [`Export`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | drive the stages yourself | [`read`] |
 //!
@@ -56,7 +58,7 @@
 //!  5 page        page
 //!  7 corridor    read
 //!  8 drivers     io
-//!  9 face        reader
+//!  9 face        reader, writer, export
 //! ```
 //!
 //! # Untrusted files
@@ -80,6 +82,7 @@ pub mod bytes;
 pub mod compress;
 pub mod encoding;
 pub mod error;
+pub mod export;
 pub mod format;
 pub mod io;
 pub mod levels;
@@ -100,6 +103,7 @@ pub use {arrow_array, arrow_schema};
 pub use compress::Compression;
 pub use encoding::choose::Profile;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
+pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use reader::{Batches, PageIndex, Reader, Threads};

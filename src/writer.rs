@@ -298,6 +298,23 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
+    /// Rows of a batch that the file takes until it has `bytes` bytes, about, if they are all alike; 1 at least.
+    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
+        let left = bytes.saturating_sub(self.estimated_bytes());
+        let per_row = self.estimated(batch_bytes(batch)) / (batch.num_rows() as u64).max(1);
+        usize::try_from(left / per_row.max(1)).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// Encoded bytes for each byte of Arrow arrays, as far as is known.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// Says what another file of the same kind of rows has told.
+    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
+        self.ratio = ratio;
+    }
+
     fn estimated(&self, bytes: u64) -> u64 {
         (bytes as f64 * self.ratio) as u64
     }
