@@ -67,9 +67,8 @@ impl Export {
     /// `Io` if the folder cannot be made.
     pub fn to(folder: impl AsRef<Path>, schema: SchemaRef) -> Result<Self> {
         let folder = folder.as_ref().to_path_buf();
-        fs::create_dir_all(&folder).map_err(|e| {
-            Error::io("making the folder", e).at_file(folder.display().to_string())
-        })?;
+        fs::create_dir_all(&folder)
+            .map_err(|e| Error::io("making the folder", e).at_file(folder.display().to_string()))?;
         Ok(Self {
             folder,
             schema,
@@ -164,9 +163,7 @@ impl Export {
         });
         match run.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
-            None => {
-                Ok(run.finished.into_inner().unwrap_or_else(PoisonError::into_inner).keep())
-            }
+            None => Ok(run.finished.into_inner().unwrap_or_else(PoisonError::into_inner).keep()),
         }
     }
 }

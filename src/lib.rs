@@ -22,8 +22,8 @@
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool` |
 //! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
 //! | read from something of your own | [`io::Source`] |
-//! | write a file | [`Writer`], [`WriteOptions`] |
-//! | write many files in parallel | [`Export`] |
+//! | write a file | [`Writer`], [`WriteOptions`]; `examples/write.rs` |
+//! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | drive the stages yourself | [`read`] |
 //!

@@ -13,6 +13,8 @@ mod cli;
 mod codecs;
 mod container;
 mod encodings;
+mod export;
+mod faults;
 mod pages;
 mod support;
 mod truth;
