@@ -54,9 +54,9 @@
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 codecs      encoding, compress
-//!  4 vocabulary  levels
+//!  4 vocabulary  levels, stats
 //!  5 page        page
-//!  7 corridor    read
+//!  7 corridor    read, write
 //!  8 drivers     io
 //!  9 face        reader, writer, export
 //! ```

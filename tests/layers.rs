@@ -9,9 +9,9 @@ const LAYERS: [(u8, &[&str]); 9] = [
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress"]),
-    (4, &["levels"]),
+    (4, &["levels", "stats"]),
     (5, &["page"]),
-    (7, &["read"]),
+    (7, &["read", "write"]),
     (8, &["io"]),
     (9, &["reader", "writer", "export"]),
 ];
