@@ -14,7 +14,7 @@ use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arr
 use crate::stats::order::Order;
 use crate::write::{
     EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, WriteOptions, WriteReport,
-    batch_bytes, footer, indexes,
+    batch_bytes, footer, indexes, level_bytes,
 };
 
 /// Writes one Parquet file.
@@ -170,7 +170,8 @@ impl<S: Sink> Writer<S> {
             let rest = batch.slice(from, left);
             // So many of the rows as the memory and the size of a row group allow, if they are all alike.
             let per_row = (batch_bytes(&rest) / left as u64).max(1);
-            let by_memory = most_bytes.saturating_sub(self.pending.bytes()) / per_row;
+            let memory_of_row = per_row + level_bytes(&rest) / left as u64;
+            let by_memory = most_bytes.saturating_sub(self.pending.memory()) / memory_of_row;
             let encoded_row = ((per_row as f64 * self.ratio) as u64).max(1);
             let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
             let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
