@@ -98,6 +98,8 @@ pub enum LimitKind {
 pub struct At {
     /// Name of the file.
     pub file: Option<Arc<str>>,
+    /// Number of the stream, where several are written.
+    pub stream: Option<usize>,
     /// Index of the row group.
     pub row_group: Option<usize>,
     /// Dotted path of the column.
@@ -195,6 +197,13 @@ impl Error {
         self
     }
 
+    /// Adds the number of the stream, unless one is there.
+    #[must_use]
+    pub fn at_stream(mut self, stream: usize) -> Self {
+        self.0.at.stream.get_or_insert(stream);
+        self
+    }
+
     /// Adds the row group, unless one is there.
     #[must_use]
     pub fn at_row_group(mut self, row_group: usize) -> Self {
@@ -262,6 +271,9 @@ impl fmt::Display for At {
             separator = ", ";
             Ok::<(), fmt::Error>(())
         };
+        if let Some(stream) = &self.stream {
+            part(f, "stream", stream)?;
+        }
         if let Some(row_group) = &self.row_group {
             part(f, "row group", row_group)?;
         }

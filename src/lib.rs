@@ -33,6 +33,7 @@
 //! | read from something of your own, write into it | [`io::Source`], [`io::Sink`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
+//! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
 //! | say how it is written, for all columns or some | [`WriteOptions`], [`WriteOptions::with_column`], [`Profile`] |
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
@@ -84,7 +85,7 @@
 //!  5 page        page
 //!  7 corridors   read, write
 //!  8 drivers     io
-//!  9 face        reader, writer
+//!  9 face        reader, writer, export
 //! ```
 //!
 //! # Untrusted files
@@ -108,6 +109,7 @@ pub mod bytes;
 pub mod compress;
 pub mod encoding;
 pub mod error;
+pub mod export;
 pub mod format;
 pub mod io;
 pub mod levels;
@@ -128,6 +130,7 @@ pub use {arrow_array, arrow_schema};
 pub use compress::Compression;
 pub use encoding::choose::Profile;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
+pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use reader::{Batches, PageIndex, Reader, Threads};

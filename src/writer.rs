@@ -14,7 +14,7 @@ use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arr
 use crate::stats::order::Order;
 use crate::write::{
     EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, WriteOptions, WriteReport,
-    batch_bytes, footer, indexes,
+    batch_bytes, footer, indexes, level_bytes,
 };
 
 /// Writes one Parquet file.
@@ -170,7 +170,8 @@ impl<S: Sink> Writer<S> {
             let rest = batch.slice(from, left);
             // So many of the rows as the memory and the size of a row group allow, if they are all alike.
             let per_row = (batch_bytes(&rest) / left as u64).max(1);
-            let by_memory = most_bytes.saturating_sub(self.pending.bytes()) / per_row;
+            let memory_of_row = per_row + level_bytes(&rest) / left as u64;
+            let by_memory = most_bytes.saturating_sub(self.pending.memory()) / memory_of_row;
             let encoded_row = self.estimated(per_row).max(1);
             let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
             let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
@@ -296,6 +297,23 @@ impl<S: Sink> Writer<S> {
         self.sink.write(bytes)?;
         self.written += len;
         Ok(())
+    }
+
+    /// Rows of a batch that the file takes until it has `bytes` bytes, about, if they are all alike; 1 at least.
+    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
+        let left = bytes.saturating_sub(self.estimated_bytes());
+        let per_row = self.estimated(batch_bytes(batch)) / (batch.num_rows() as u64).max(1);
+        usize::try_from(left / per_row.max(1)).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// Encoded bytes for each byte of Arrow arrays, as far as is known.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// Says what another file of the same kind of rows has told.
+    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
+        self.ratio = ratio;
     }
 
     /// Bytes in the file of so many bytes of Arrow arrays.

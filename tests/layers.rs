@@ -13,7 +13,7 @@ const LAYERS: [(u8, &[&str]); 9] = [
     (5, &["page"]),
     (7, &["read", "write"]),
     (8, &["io"]),
-    (9, &["reader", "writer"]),
+    (9, &["reader", "writer", "export"]),
 ];
 
 /// Uses that the table would forbid, each with its reason.

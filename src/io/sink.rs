@@ -52,11 +52,13 @@ impl<W: Write + Send> Sink for WriteSink<W> {
 
 /// A file at a path, which holds at every instant what it held before, or the whole new file.
 ///
-/// Bytes go to a temporary file beside it, which is synced and renamed at the end, and removed if there is none.
+/// Bytes go to a temporary file beside it, which is synced and renamed at the end, and removed if there is none. A symbolic link is followed. What is
+/// no file, such as a pipe or a device, cannot be replaced: bytes go straight there.
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
-    temporary: PathBuf,
+    /// None where bytes go straight to the path.
+    temporary: Option<PathBuf>,
     file: Option<File>,
 }
 
@@ -66,16 +68,27 @@ impl PathSink {
     /// # Errors
     /// `Io` if no file can be made in the folder, or `path` is a folder.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref().to_path_buf();
-        let failed = |e| Error::io("creating the file", e).at_file(path.display().to_string());
-        let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        let mut path = path.as_ref().to_path_buf();
+        let failed =
+            |e, path: &Path| Error::io("creating the file", e).at_file(path.display().to_string());
+        if let Ok(there) = std::fs::metadata(&path) {
+            if !there.is_file() {
+                // A folder refuses here.
+                let file = File::options().write(true).open(&path).map_err(|e| failed(e, &path))?;
+                return Ok(Self { path, temporary: None, file: Some(file) });
+            }
+            if path.is_symlink() {
+                path = std::fs::canonicalize(&path).map_err(|e| failed(e, &path))?;
+            }
+        }
+        let Some(name) = path.file_name() else {
+            return Err(failed(io::ErrorKind::IsADirectory.into(), &path));
         };
+        // A long name leaves no room for more.
+        let shown: String = name.to_string_lossy().chars().take(NAME_SHOWN).collect();
         let mut attempt = 0u32;
         let (temporary, file) = loop {
-            let mut hidden = std::ffi::OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            let hidden = format!(".{shown}.{}-{attempt}.tmp", std::process::id());
             let temporary = path.with_file_name(hidden);
             match File::options().write(true).create_new(true).open(&temporary) {
                 Ok(file) => break (temporary, file),
@@ -83,10 +96,10 @@ impl PathSink {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 10_000 => {
                     attempt += 1
                 }
-                Err(e) => return Err(failed(e)),
+                Err(e) => return Err(failed(e, &path)),
             }
         };
-        Ok(Self { path, temporary, file: Some(file) })
+        Ok(Self { path, temporary: Some(temporary), file: Some(file) })
     }
 
     fn failed(&self, what: &str, e: io::Error) -> Error {
@@ -106,15 +119,19 @@ impl Sink for PathSink {
         let Some(file) = self.file.take() else {
             return Err(Error::usage("the file is finished"));
         };
+        let Some(temporary) = self.temporary.take() else {
+            // Nothing is held back here, and what is no file may refuse to be synced.
+            return Ok(());
+        };
         let done =
             file.sync_all().and_then(|()| keep_permissions(&file, &self.path)).and_then(|()| {
                 drop(file);
-                std::fs::rename(&self.temporary, &self.path)
+                std::fs::rename(&temporary, &self.path)
             });
         match done {
             Ok(()) => sync_folder(&self.path).map_err(|e| self.failed("syncing the folder", e)),
             Err(e) => {
-                let _ = std::fs::remove_file(&self.temporary);
+                let _ = std::fs::remove_file(&temporary);
                 Err(self.failed("finishing the file", e))
             }
         }
@@ -123,8 +140,8 @@ impl Sink for PathSink {
 
 impl Drop for PathSink {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
-            let _ = std::fs::remove_file(&self.temporary);
+        if let Some(temporary) = self.temporary.take() {
+            let _ = std::fs::remove_file(temporary);
         }
     }
 }
@@ -159,3 +176,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 fn sync_folder(_path: &Path) -> io::Result<()> {
     Ok(())
 }
+
+/// Characters of the file's name in that of the temporary one: at most 160 of the 255 bytes that a name may have.
+const NAME_SHOWN: usize = 40;

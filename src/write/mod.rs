@@ -22,4 +22,4 @@ pub use row_group::EncodedRowGroup;
 
 pub(crate) use footer::{Indexes, footer, indexes};
 pub(crate) use leaf::EncodedChunk;
-pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes};
+pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes, level_bytes};

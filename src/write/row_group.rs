@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
 
 use super::leaf::{EncodedChunk, encode_leaf};
 use super::options::LeafSettings;
@@ -31,12 +33,15 @@ pub(crate) struct PendingRowGroup {
     batches: Vec<RecordBatch>,
     rows: usize,
     bytes: u64,
+    memory: u64,
 }
 
 impl PendingRowGroup {
     pub(crate) fn push(&mut self, batch: RecordBatch) {
         self.rows += batch.num_rows();
-        self.bytes += batch_bytes(&batch);
+        let bytes = batch_bytes(&batch);
+        self.bytes += bytes;
+        self.memory += bytes + level_bytes(&batch);
         self.batches.push(batch);
     }
 
@@ -47,6 +52,11 @@ impl PendingRowGroup {
     /// Bytes of the rows as Arrow arrays.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes of the rows, and of their levels later on.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -118,6 +128,59 @@ pub(crate) fn batch_bytes(batch: &RecordBatch) -> u64 {
     };
     batch.columns().iter().map(bytes).sum()
 }
+
+/// Bytes that the levels of a batch's lists will take: they can be far more than the values.
+pub(crate) fn level_bytes(batch: &RecordBatch) -> u64 {
+    let slots: usize = batch.columns().iter().map(|column| slots_in_lists(column, false)).sum();
+    slots as u64 * LEVEL_BYTES
+}
+
+/// Slots of the leaves that lie in lists.
+fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
+    let span = |first: Option<usize>, last: Option<usize>, values: &dyn Array| {
+        let from = first.unwrap_or_default();
+        let len = last.unwrap_or_default().saturating_sub(from);
+        slots_in_lists(&values.slice(from, len), true)
+    };
+    match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let at = |offset: Option<&i32>| offset.and_then(|&at| usize::try_from(at).ok());
+            let offsets = list.value_offsets();
+            span(at(offsets.first()), at(offsets.last()), list.values())
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let at = |offset: Option<&i64>| offset.and_then(|&at| usize::try_from(at).ok());
+            let offsets = list.value_offsets();
+            span(at(offsets.first()), at(offsets.last()), list.values())
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let at = |offset: Option<&i32>| offset.and_then(|&at| usize::try_from(at).ok());
+            let offsets = map.value_offsets();
+            span(at(offsets.first()), at(offsets.last()), map.entries())
+        }
+        DataType::FixedSizeList(..) => slots_in_lists(array.as_fixed_size_list().values(), true),
+        // Views may overlap: what they show is counted, as if all in it were leaves.
+        DataType::ListView(_) => {
+            let sizes = array.as_list_view::<i32>().sizes();
+            sizes.iter().filter_map(|&size| usize::try_from(size).ok()).sum()
+        }
+        DataType::LargeListView(_) => {
+            let sizes = array.as_list_view::<i64>().sizes();
+            sizes.iter().filter_map(|&size| usize::try_from(size).ok()).sum()
+        }
+        DataType::Struct(_) => {
+            array.as_struct().columns().iter().map(|child| slots_in_lists(child, in_list)).sum()
+        }
+        _ if in_list => array.len(),
+        _ => 0,
+    }
+}
+
+/// What a slot of a list weighs beside its value: two levels, and their copies on the way down the tree.
+const LEVEL_BYTES: u64 = 8;
 
 /// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread.
 pub struct EncodedRowGroup {

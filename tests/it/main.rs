@@ -14,6 +14,8 @@ mod cli;
 mod codecs;
 mod container;
 mod encodings;
+mod export;
+mod faults;
 mod generate;
 mod pages;
 mod round_trip;

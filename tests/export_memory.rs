@@ -1,0 +1,138 @@
+//! The heap of an export stays within its memory number, however many rows go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use marquetry::Export;
+use marquetry::arrow_array::types::Int32Type;
+use marquetry::arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int8Array, Int64Array, ListArray,
+    RecordBatch, StringArray,
+};
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator as it is; the counters do not touch the memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MEMORY: usize = 64 << 20;
+
+const STREAMS: u64 = 4;
+
+/// What rows are like.
+#[derive(Clone, Copy, Debug)]
+enum Rows {
+    /// Numbers and texts that differ, and some that repeat.
+    Mixed,
+    /// A bit a row.
+    Flags,
+    /// A byte a row, which stands for a long text.
+    Dictionary,
+    /// Lists of numbers, some empty, some null.
+    Lists,
+}
+
+/// About 1 MiB as it is, or as it is spelled out.
+fn batch(kind: Rows, rng: &mut fastrand::Rng) -> RecordBatch {
+    let columns: Vec<(&str, ArrayRef)> = match kind {
+        Rows::Mixed => {
+            let random = (0..25_000).map(|i| (i % 9 != 0).then(|| rng.i64(..)));
+            let random = Int64Array::from_iter(random);
+            let few = Float64Array::from_iter_values((0..25_000).map(|i| f64::from(i % 100)));
+            let text = (0..25_000).map(|_| format!("text {:x}", rng.u64(..)));
+            let text = StringArray::from_iter_values(text);
+            vec![("random", Arc::new(random)), ("few", Arc::new(few)), ("text", Arc::new(text))]
+        }
+        Rows::Flags => {
+            let flags = |rng: &mut fastrand::Rng| -> ArrayRef {
+                Arc::new(BooleanArray::from_iter((0..1 << 20).map(|_| Some(rng.bool()))))
+            };
+            ["a", "b", "c", "d"].map(|name| (name, flags(rng))).to_vec()
+        }
+        Rows::Dictionary => {
+            let keys = Int8Array::from_iter_values((0..20_000).map(|_| rng.i8(0..100)));
+            let values = (0..100).map(|i| format!("{i} is a text of some length").repeat(3));
+            let values = StringArray::from_iter_values(values);
+            vec![("text", Arc::new(DictionaryArray::new(keys, Arc::new(values))))]
+        }
+        Rows::Lists => {
+            let list = |_| {
+                let len = rng.usize(0..12);
+                (len < 11).then(|| (0..len).map(|_| Some(rng.i32(..))).collect::<Vec<_>>())
+            };
+            let lists = (0..30_000).map(list).collect::<Vec<_>>();
+            let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(lists);
+            vec![("list", Arc::new(lists))]
+        }
+    };
+    RecordBatch::try_from_iter(columns).expect("a batch")
+}
+
+/// The most heap that an export of so many bytes takes.
+fn peak(kind: Rows, threads: usize, bytes: u64, seed: u64) -> usize {
+    let of_one = batch(kind, &mut fastrand::Rng::with_seed(0));
+    let batches = bytes / STREAMS / of_one.get_array_memory_size() as u64 + 1;
+    let folder = tempfile::tempdir().expect("a folder");
+    let streams = (0..STREAMS).map(|stream| {
+        let mut rng = fastrand::Rng::with_seed(seed + stream);
+        (0..batches).map(move |_| Ok::<_, marquetry::Error>(batch(kind, &mut rng)))
+    });
+    let before = NOW.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let export = Export::to(folder.path(), of_one.schema()).expect("a folder");
+    let export = export.file_bytes(40 << 20).threads(threads).memory(MEMORY as u64);
+    let files = export.run(streams).expect("files");
+    let peak = PEAK.load(Ordering::Relaxed) - before;
+    let rows: u64 = files.iter().map(|file| file.report.rows).sum();
+    let written: u64 = files.iter().map(|file| file.report.bytes).sum();
+    println!(
+        "{kind:?}, {threads} threads: {} bytes of batches into {} files of {written} bytes, peak {peak}",
+        STREAMS * batches * of_one.get_array_memory_size() as u64,
+        files.len()
+    );
+    assert_eq!(rows, STREAMS * batches * of_one.num_rows() as u64);
+    peak
+}
+
+#[test]
+fn an_export_stays_within_its_memory() {
+    let bytes: u64 = std::env::var("MARQUETRY_EXPORT_BYTES")
+        .map_or(320 << 20, |bytes| bytes.parse().expect("a number"));
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut beyond = Vec::new();
+    for (kind, bytes) in [
+        (Rows::Mixed, bytes),
+        (Rows::Flags, bytes / 20),
+        (Rows::Dictionary, bytes / 20),
+        (Rows::Lists, bytes / 2),
+    ] {
+        for threads in [1, 4] {
+            let peak = peak(kind, threads, bytes, seed);
+            if peak > MEMORY {
+                beyond.push(format!("{kind:?}, {threads} threads: {peak} bytes"));
+            }
+        }
+    }
+    assert!(beyond.is_empty(), "beyond {MEMORY} bytes: {}", beyond.join("; "));
+}
