@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Pages(Pages),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
-    /// Parquet to Arrow IPC, CSV or JSON lines.
+    /// Parquet, Arrow IPC, CSV and JSON lines: each to each.
     Convert(Convert),
 }
 
@@ -215,6 +215,28 @@ pub(crate) struct Convert {
     /// Form of the output, where the ending of -o does not say it; needed with -o -.
     #[arg(long, value_name = "FORM")]
     pub(crate) to: Option<Target>,
+    /// Form of the input, where neither its first bytes nor its ending say it.
+    #[arg(long, value_name = "FORM")]
+    pub(crate) from: Option<SourceForm>,
+    /// Records of CSV and JSON lines that types are inferred from; 0 is all.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) infer_rows: usize,
+    /// Types of columns of CSV and JSON lines, as "id: int64, name: utf8 not null, tags: list<utf8>"; @FILE reads them from a file. Other columns are
+    /// inferred.
+    #[arg(long, value_name = "FIELDS")]
+    pub(crate) schema: Option<String>,
+    /// Infer nothing: --schema names all columns.
+    #[arg(long, requires = "schema")]
+    pub(crate) schema_only: bool,
+    /// CSV has no header row, read or written.
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// The delimiter of CSV, read and written: one ASCII character, or tab. Default: a comma; a tab for .tsv.
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// What stands for null in CSV: may be repeated; the first is written. Default: nothing at all.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Vec<String>,
     /// How VARIANT columns are shown (not there yet).
     #[arg(long, value_name = "FORM")]
     pub(crate) variant: Option<String>,
@@ -274,6 +296,21 @@ pub(crate) enum By {
     Column,
     Rowgroup,
     Page,
+}
+
+/// A form that rows are read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SourceForm {
+    /// Parquet.
+    Parquet,
+    /// Arrow IPC file.
+    Arrow,
+    /// Arrow IPC stream.
+    Arrows,
+    /// Comma-separated values.
+    Csv,
+    /// One JSON object a line.
+    Jsonl,
 }
 
 /// A form that rows are converted to.
@@ -365,6 +402,15 @@ fn size(text: &str) -> Result<u64, String> {
         reason = "no sign can be typed, and more than 2^64 is all of it"
     )]
     Ok((number * factor) as u64)
+}
+
+/// The delimiter of CSV.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err(format!("{text:?} is not one ASCII character that can stand between cells")),
+    }
 }
 
 fn range(text: &str) -> Result<(u64, u64), String> {

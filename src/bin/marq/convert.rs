@@ -1,21 +1,21 @@
-//! `convert`: Parquet to Arrow IPC, CSV and JSON lines.
+//! `convert`: rows of any form to any form.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use indicatif::{ProgressBar, ProgressStyle};
-use marquetry::{Error, Reader};
 
 use crate::args::{Convert, Format, Global, Target, When, not_there_yet};
 use crate::failure::{Failure, Result};
-use crate::input;
-use crate::output::Sink;
+use crate::output::{self, Sink};
 use crate::parquet_out::ParquetOut;
-use crate::rows::Printer;
+use crate::rows::{CsvForm, Printer};
+use crate::source::{self, Source};
 
 /// Converts the files, one after the other, into one output.
 pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
@@ -23,49 +23,25 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
         return Err(not_there_yet("--variant"));
     }
     let target = target(command, global)?;
-    if target == Target::Parquet
-        && let [file] = &command.files.files[..]
-        && file.ends_with(".arrow")
-    {
-        let input = std::fs::File::open(file).map_err(|e| Error::io("opening", e))?;
-        let reader = arrow_ipc::reader::FileReader::try_new(std::io::BufReader::new(input), None)?;
-        let mut out = ParquetOut::create(reader.schema(), &command.write, global)?;
-        for batch in reader {
-            out.write(&batch?)?;
-        }
-        out.finish()?;
-        return Ok(());
-    }
-    let mut readers = Vec::new();
-    for path in input::paths(&command.files.files)? {
-        readers.push((path.clone(), input::open_rows(&path, &command.files, global)?));
-    }
-    let Some((_, first)) = readers.first() else {
+    let read = Arc::new(AtomicU64::new(0));
+    let sources = source::open(command, global, &read)?;
+    let Some(first) = sources.first() else {
         return Err(Failure::Usage("no file to convert".to_owned()));
     };
-    let schema = first.schema()?;
-    for (path, reader) in &readers {
-        if reader.schema()?.fields() != schema.fields() {
-            let error = Error::usage(
-                "the file has another schema than the first one; convert it on its own",
-            );
-            return Err(error.at_file(path.as_str()).into());
-        }
-    }
-    let progress = Bar::new(&readers, global)?;
-    if target == Target::Parquet {
-        let mut out = ParquetOut::create(schema, &command.write, global)?;
-        for_each_batch(&readers, &progress, |batch| Ok(out.write(&batch)?))?;
-        out.finish()?;
-        return Ok(());
-    }
-    let out = Sink::open(global)?;
+    let schema = first.schema.clone();
+    let progress = Bar::new(&sources, global, read);
     match target {
-        Target::Arrow => ipc_file(out, &schema, &readers, &progress),
-        Target::Arrows => ipc_stream(out, &schema, &readers, &progress),
-        Target::Csv => text(out, Format::Csv, &readers, &progress),
-        Target::Jsonl => text(out, Format::Jsonl, &readers, &progress),
-        Target::Parquet => unreachable!(),
+        Target::Parquet => parquet(command, global, schema, sources, &progress),
+        Target::Arrow => ipc_file(Sink::open(global)?, &schema, sources, &progress),
+        Target::Arrows => ipc_stream(Sink::open(global)?, &schema, sources, &progress),
+        Target::Csv => {
+            let csv = csv_form(command, global);
+            let printer = Printer::new(Sink::open(global)?, Format::Csv).with_csv(csv);
+            text(printer, &schema, sources, &progress)
+        }
+        Target::Jsonl => {
+            text(Printer::new(Sink::open(global)?, Format::Jsonl), &schema, sources, &progress)
+        }
     }
 }
 
@@ -80,7 +56,7 @@ fn target(command: &Convert, global: &Global) -> Result<Target> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("arrow" | "ipc" | "feather") => Ok(Target::Arrow),
         Some("arrows") => Ok(Target::Arrows),
-        Some("csv") => Ok(Target::Csv),
+        Some("csv" | "tsv") => Ok(Target::Csv),
         Some("jsonl" | "ndjson") => Ok(Target::Jsonl),
         Some("parquet") => Ok(Target::Parquet),
         _ => Err(Failure::Usage(format!(
@@ -90,17 +66,15 @@ fn target(command: &Convert, global: &Global) -> Result<Target> {
     }
 }
 
-type Readers = [(String, Reader)];
-
 /// Calls `write` with every batch of every file.
 fn for_each_batch(
-    readers: &Readers,
+    sources: Vec<Source>,
     progress: &Bar,
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    for (_, reader) in readers {
-        let mut batches = reader.batches()?;
-        while let Some(batch) = batches.next_batch()? {
+    for source in sources {
+        for batch in source.batches() {
+            let batch = batch?;
             progress.gave(batch.num_rows());
             write(batch)?;
         }
@@ -109,11 +83,36 @@ fn for_each_batch(
     Ok(())
 }
 
+fn parquet(
+    command: &Convert,
+    global: &Global,
+    schema: SchemaRef,
+    sources: Vec<Source>,
+    progress: &Bar,
+) -> Result<()> {
+    let mut out = ParquetOut::create(schema, &command.write, global)?;
+    for_each_batch(sources, progress, |batch| Ok(out.write(&batch)?))?;
+    let report = out.finish()?;
+    if global.verbose > 0 && !global.quiet {
+        let columns = report.row_groups.iter().flat_map(|row_group| &row_group.columns);
+        let plain: u64 = columns.map(|column| column.uncompressed_bytes).sum();
+        #[expect(clippy::cast_precision_loss, reason = "shown with two digits behind the point")]
+        let ratio = plain as f64 / report.bytes.max(1) as f64;
+        eprintln!(
+            "{} rows, {} row groups, {}, ratio {ratio:.2}",
+            output::count(report.rows, global),
+            report.row_groups.len(),
+            output::bytes(report.bytes, global),
+        );
+    }
+    Ok(())
+}
+
 /// An IPC file cannot replace a dictionary, so dictionaries are spelled out; a stream keeps them.
-fn ipc_file(mut out: Sink, schema: &SchemaRef, readers: &Readers, progress: &Bar) -> Result<()> {
+fn ipc_file(mut out: Sink, schema: &SchemaRef, sources: Vec<Source>, progress: &Bar) -> Result<()> {
     let schema = without_dictionaries(schema);
     let mut writer = FileWriter::try_new(&mut out, &schema)?;
-    for_each_batch(readers, progress, |batch| {
+    for_each_batch(sources, progress, |batch| {
         let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
             if column.data_type() == field.data_type() {
                 Ok(column.clone())
@@ -131,18 +130,36 @@ fn ipc_file(mut out: Sink, schema: &SchemaRef, readers: &Readers, progress: &Bar
     out.close()
 }
 
-fn ipc_stream(mut out: Sink, schema: &SchemaRef, readers: &Readers, progress: &Bar) -> Result<()> {
+fn ipc_stream(
+    mut out: Sink,
+    schema: &SchemaRef,
+    sources: Vec<Source>,
+    progress: &Bar,
+) -> Result<()> {
     let mut writer = StreamWriter::try_new(&mut out, schema)?;
-    for_each_batch(readers, progress, |batch| Ok(writer.write(&batch)?))?;
+    for_each_batch(sources, progress, |batch| Ok(writer.write(&batch)?))?;
     writer.finish()?;
     drop(writer);
     out.close()
 }
 
-fn text(out: Sink, format: Format, readers: &Readers, progress: &Bar) -> Result<()> {
-    let mut printer = Printer::new(out, format);
-    for_each_batch(readers, progress, |batch| printer.rows(&batch))?;
+fn text(
+    mut printer: Printer,
+    schema: &SchemaRef,
+    sources: Vec<Source>,
+    progress: &Bar,
+) -> Result<()> {
+    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+    printer.columns(&names)?;
+    for_each_batch(sources, progress, |batch| printer.rows(&batch))?;
     printer.close()
+}
+
+fn csv_form(command: &Convert, global: &Global) -> CsvForm {
+    let tsv = global.output.as_deref().and_then(Path::extension).is_some_and(|e| e == "tsv");
+    let delimiter = command.delimiter.map_or(if tsv { '\t' } else { ',' }, char::from);
+    let null = command.null.first().cloned().unwrap_or_default();
+    CsvForm { delimiter, header: !command.no_header, null }
 }
 
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
@@ -176,46 +193,66 @@ fn plain(data_type: &DataType) -> DataType {
 }
 
 /// A progress bar on standard error, for whoever waits.
-struct Bar(Option<ProgressBar>);
+struct Bar {
+    bar: Option<ProgressBar>,
+    /// Bytes read so far, where the files do not say their rows.
+    read: Option<Arc<AtomicU64>>,
+}
 
 /// Rows from which on a bar is worth its lines.
 const BAR_FROM: u64 = 1_000_000;
+/// The same for bytes.
+const BAR_FROM_BYTES: u64 = 64 << 20;
 
 impl Bar {
-    fn new(readers: &Readers, global: &Global) -> Result<Self> {
-        let mut rows = 0;
-        for (_, reader) in readers {
-            rows += reader.rows()?;
-        }
+    fn new(sources: &[Source], global: &Global, read: Arc<AtomicU64>) -> Self {
+        let rows: Option<u64> = sources.iter().map(|source| source.rows).sum();
+        let bytes = sources.iter().map(|source| source.bytes);
+        let bytes: Option<u64> = if rows.is_some() { None } else { bytes.sum() };
+        let long = match (rows, bytes) {
+            (Some(rows), _) => rows >= BAR_FROM,
+            (None, Some(bytes)) => bytes >= BAR_FROM_BYTES,
+            // A pipe has no end in sight.
+            (None, None) => true,
+        };
         let wanted = match global.progress {
             When::Always => true,
             When::Never => false,
             When::Auto => {
-                !global.quiet
-                    && rows >= BAR_FROM
-                    && std::io::IsTerminal::is_terminal(&std::io::stderr())
+                !global.quiet && long && std::io::IsTerminal::is_terminal(&std::io::stderr())
             }
         };
-        Ok(Self(wanted.then(|| {
-            let bar = ProgressBar::new(rows);
-            let style = ProgressStyle::with_template(
-                "{bar:40} {human_pos} of {human_len} rows, {eta} left",
-            );
-            match style {
+        let bar = wanted.then(|| {
+            let (bar, template) = match (rows, bytes) {
+                (Some(rows), _) => {
+                    (ProgressBar::new(rows), "{bar:40} {human_pos} of {human_len} rows, {eta} left")
+                }
+                (None, Some(bytes)) => (
+                    ProgressBar::new(bytes),
+                    "{bar:40} {binary_bytes} of {binary_total_bytes}, {eta} left",
+                ),
+                (None, None) => {
+                    (ProgressBar::new_spinner(), "{spinner} {binary_bytes}, {binary_bytes_per_sec}")
+                }
+            };
+            match ProgressStyle::with_template(template) {
                 Ok(style) => bar.with_style(style),
                 Err(_) => bar,
             }
-        })))
+        });
+        Self { bar, read: rows.is_none().then_some(read) }
     }
 
     fn gave(&self, rows: usize) {
-        if let Some(bar) = &self.0 {
-            bar.inc(rows as u64);
+        match (&self.bar, &self.read) {
+            (Some(bar), Some(read)) => bar.set_position(read.load(Ordering::Relaxed)),
+            (Some(bar), None) => bar.inc(rows as u64),
+            (None, _) => {}
         }
     }
 
     fn done(&self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }

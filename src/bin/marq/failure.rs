@@ -14,6 +14,8 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 pub(crate) enum Failure {
     /// The library says what is wrong.
     File(Error),
+    /// A file that is not Parquet does not hold what its form allows.
+    Content { file: String, line: Option<u64>, message: String },
     /// The output cannot be written.
     Output(std::io::Error),
     /// The command line asks for what does not exist.
@@ -23,6 +25,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// What is wrong with the content of a file that is not Parquet.
+    pub(crate) fn content(file: &str, line: Option<u64>, message: impl ToString) -> Self {
+        Self::Content { file: file.to_owned(), line, message: message.to_string() }
+    }
+
     /// Says on standard error what is wrong; gives the exit code.
     pub(crate) fn report(&self, format: Option<Format>) -> ExitCode {
         let code = self.code();
@@ -48,6 +55,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::Output(_) => 1,
+            Self::Content { .. } => 3,
             Self::Usage(_) => 2,
             Self::Partial => 5,
             Self::File(error) => match error.kind() {
@@ -65,6 +73,10 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::File(error) => error.to_string(),
+            Self::Content { file, line: Some(line), message } => {
+                format!("{file}, line {line}: {message}")
+            }
+            Self::Content { file, line: None, message } => format!("{file}: {message}"),
             Self::Output(error) => format!("the output cannot be written: {error}"),
             Self::Usage(text) => text.clone(),
             Self::Partial => "some files failed".to_owned(),
@@ -90,13 +102,22 @@ impl Failure {
             _ => marquetry::At::default(),
         };
         let message = match self {
+            Self::Content { message, .. } => message.clone(),
             Self::File(error) => error.message().to_owned(),
             _ => self.text(),
         };
-        serde_json::json!({
-            "code": code, "file": at.file.as_deref(), "row_group": at.row_group, "column": at.column.as_deref(),
+        let (file, line) = match self {
+            Self::Content { file, line, .. } => (Some(&**file), *line),
+            _ => (at.file.as_deref(), None),
+        };
+        let mut json = serde_json::json!({
+            "code": code, "file": file, "row_group": at.row_group, "column": at.column.as_deref(),
             "page": at.page, "offset": at.offset, "message": message, "hint": self.hint(),
-        })
+        });
+        if let (Some(json), Some(line)) = (json.as_object_mut(), line) {
+            json.insert("line".to_owned(), line.into());
+        }
+        json
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use arrow_schema::TimeUnit;
 use bytes::Bytes;
+use marquetry::io::Source;
 use marquetry::{Error, Limits, Reader};
 
 use crate::args::{FilesOfRows, Global, Unit};
@@ -45,6 +46,25 @@ fn matches(pattern: &str) -> Result<Vec<String>> {
 
 /// Opens a file, or standard input, with what the global flags say.
 pub(crate) fn open(path: &str, global: &Global) -> Result<Reader> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::io("reading standard input", e).at_file(path))?;
+        return configure(Bytes::from(bytes), path, global);
+    }
+    let file = std::fs::File::open(path)
+        .map_err(|e| Error::io("the file cannot be opened", e).at_file(path))?;
+    configure(file, path, global)
+}
+
+/// A reader of `source` with what the global flags say.
+pub(crate) fn configure(
+    source: impl Source + 'static,
+    path: &str,
+    global: &Global,
+) -> Result<Reader> {
     let mut limits = Limits::default();
     if let Some(bytes) = global.mem {
         limits.memory_bytes = bytes;
@@ -52,20 +72,8 @@ pub(crate) fn open(path: &str, global: &Global) -> Result<Reader> {
     if let Some(bytes) = global.limit_footer {
         limits.footer_bytes = bytes;
     }
-    let reader = if path == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::io("reading standard input", e))?;
-        Reader::with_limits(Bytes::from(bytes), limits).map(|reader| reader.file_name("-"))
-    } else {
-        std::fs::File::open(path)
-            .map_err(|e| Error::io("the file cannot be opened", e))
-            .and_then(|file| Reader::with_limits(file, limits))
-            .map(|reader| reader.file_name(path))
-    };
-    let mut reader = reader.map_err(|e| e.at_file(path))?;
+    let reader = Reader::with_limits(source, limits).map_err(|e| e.at_file(path))?;
+    let mut reader = reader.file_name(path);
     if let Some(threads) = global.threads {
         reader = reader.threads(threads);
     }
@@ -82,9 +90,15 @@ pub(crate) fn open(path: &str, global: &Global) -> Result<Reader> {
 
 /// Opens a file whose rows are read: columns, row groups and rows as the flags say.
 pub(crate) fn open_rows(path: &str, rows: &FilesOfRows, global: &Global) -> Result<Reader> {
-    let mut reader = open(path, global)?;
+    narrow(open(path, global)?, path, rows)
+}
+
+/// Leaves the columns, row groups and rows that the flags say.
+pub(crate) fn narrow(mut reader: Reader, path: &str, rows: &FilesOfRows) -> Result<Reader> {
     if !rows.columns.is_empty() {
-        let names = columns(&reader, &rows.columns)?;
+        let schema = reader.schema()?;
+        let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let names = columns(&all, &rows.columns)?;
         reader = reader.project(names).map_err(|e| e.at_file(path))?;
     }
     if !rows.row_group.is_empty() {
@@ -97,14 +111,12 @@ pub(crate) fn open_rows(path: &str, rows: &FilesOfRows, global: &Global) -> Resu
 }
 
 /// The columns that names, globs and exclusions mean, in the order of the file where globs leave it open.
-fn columns(reader: &Reader, wanted: &[String]) -> Result<Vec<String>> {
-    let all: Vec<String> =
-        reader.schema()?.fields().iter().map(|field| field.name().clone()).collect();
+pub(crate) fn columns(all: &[String], wanted: &[String]) -> Result<Vec<String>> {
     let pattern =
         |text: &str| glob::Pattern::new(text).map_err(|e| Failure::Usage(format!("{text}: {e}")));
     let mut names: Vec<String> = Vec::new();
     if wanted.iter().all(|name| name.starts_with('!')) {
-        names.clone_from(&all);
+        names = all.to_vec();
     }
     for name in wanted {
         if let Some(out) = name.strip_prefix('!') {

@@ -14,7 +14,10 @@ mod pages;
 mod parquet_out;
 mod rows;
 mod schema;
+mod source;
 mod stats;
+mod text;
+mod types;
 mod walk;
 
 use std::process::ExitCode;

@@ -99,6 +99,22 @@ pub(crate) struct Printer {
     /// Objects of the JSON array so far.
     objects: u64,
     header: Vec<String>,
+    csv: CsvForm,
+}
+
+/// How CSV is written.
+#[derive(Debug, Clone)]
+pub(crate) struct CsvForm {
+    pub(crate) delimiter: char,
+    pub(crate) header: bool,
+    /// What stands for null.
+    pub(crate) null: String,
+}
+
+impl Default for CsvForm {
+    fn default() -> Self {
+        Self { delimiter: ',', header: true, null: String::new() }
+    }
 }
 
 impl Printer {
@@ -112,11 +128,17 @@ impl Printer {
 
     /// A printer of this form.
     pub(crate) fn new(out: Sink, format: Format) -> Self {
-        Self { out, format, table: None, objects: 0, header: Vec::new() }
+        Self { out, format, table: None, objects: 0, header: Vec::new(), csv: CsvForm::default() }
+    }
+
+    /// The same with another form of CSV.
+    pub(crate) fn with_csv(mut self, csv: CsvForm) -> Self {
+        self.csv = csv;
+        self
     }
 
     /// Says the names of the columns; said again when they change.
-    fn columns(&mut self, names: &[String]) -> Result<()> {
+    pub(crate) fn columns(&mut self, names: &[String]) -> Result<()> {
         if self.header == names {
             return Ok(());
         }
@@ -139,8 +161,8 @@ impl Printer {
             table.set_header(names);
             self.table = Some(table);
         }
-        if self.format == Format::Csv {
-            csv_line(&mut self.out, names.iter().map(String::as_str))?;
+        if self.format == Format::Csv && self.csv.header {
+            csv_line(&mut self.out, self.csv.delimiter, names.iter().map(String::as_str))?;
         }
         Ok(())
     }
@@ -160,9 +182,10 @@ impl Printer {
                     }
                 }
                 Format::Csv => {
-                    let cells = batch.columns().iter().map(|column| cells::cell(column, i, ""));
+                    let null = &self.csv.null;
+                    let cells = batch.columns().iter().map(|column| cells::cell(column, i, null));
                     let cells = cells.collect::<Result<Vec<_>, _>>()?;
-                    csv_line(&mut self.out, cells.iter().map(String::as_str))?;
+                    csv_line(&mut self.out, self.csv.delimiter, cells.iter().map(String::as_str))?;
                 }
                 Format::Json | Format::Jsonl => self.object(batch, i)?,
             }
@@ -204,13 +227,19 @@ impl Printer {
     }
 }
 
-/// A line of CSV (RFC 4180): cells with commas, quotes or line ends are quoted.
-fn csv_line<'a>(out: &mut impl Write, cells: impl Iterator<Item = &'a str>) -> Result<()> {
+/// A line of CSV (RFC 4180): cells with delimiters, quotes or line ends are quoted.
+fn csv_line<'a>(
+    out: &mut impl Write,
+    delimiter: char,
+    cells: impl ExactSizeIterator<Item = &'a str>,
+) -> Result<()> {
+    // A line with nothing on it is no record to most readers.
+    let alone = cells.len() == 1;
     for (i, cell) in cells.enumerate() {
         if i > 0 {
-            out.write_all(b",")?;
+            write!(out, "{delimiter}")?;
         }
-        if cell.contains([',', '"', '\n', '\r']) {
+        if cell.contains([delimiter, '"', '\n', '\r']) || (alone && cell.is_empty()) {
             write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
         } else {
             out.write_all(cell.as_bytes())?;

@@ -1,0 +1,345 @@
+//! Rows from files of any form: what a file is, and its record batches.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use bytes::Bytes;
+use marquetry::{Error, Reader};
+
+use crate::args::{Convert, FilesOfRows, Global, SourceForm};
+use crate::failure::{Failure, Result};
+use crate::{input, text};
+
+/// Batches, one after the other.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
+
+/// A file whose rows can be read.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) schema: SchemaRef,
+    /// Rows, where the file says it.
+    pub(crate) rows: Option<u64>,
+    /// Bytes, where there is an end in sight.
+    pub(crate) bytes: Option<u64>,
+    batches: Batches,
+}
+
+impl Source {
+    /// The rows.
+    pub(crate) fn batches(self) -> Batches {
+        self.batches
+    }
+}
+
+/// Opens all files of a command; they have one schema. `read` counts the bytes that are read of files that do not say their rows.
+pub(crate) fn open(
+    command: &Convert,
+    global: &Global,
+    read: &Arc<AtomicU64>,
+) -> Result<Vec<Source>> {
+    let mut files = Vec::new();
+    for path in input::paths(&command.files.files)? {
+        files.push(Content::open(path, command.from)?);
+    }
+    let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command)?;
+    let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command)?;
+    if command.schema.is_some() && csv.is_none() && json.is_none() {
+        return Err(Failure::Usage("--schema is for CSV and JSON lines".to_owned()));
+    }
+    let mut sources: Vec<Source> = Vec::new();
+    for file in files {
+        let source = match (file.form, &csv, &json) {
+            (SourceForm::Csv, Some(schema), _) => {
+                let (name, bytes) = (file.name.clone(), file.len);
+                let rows = text::csv(&name, file.into_read(read), schema, command)?;
+                narrow(name, schema, bytes, rows, &command.files)?
+            }
+            (SourceForm::Jsonl, _, Some(schema)) => {
+                let (name, bytes) = (file.name.clone(), file.len);
+                let rows = text::json(&name, file.into_read(read), schema, command)?;
+                narrow(name, schema, bytes, rows, &command.files)?
+            }
+            (SourceForm::Arrow, ..) => arrow_file(file, &command.files, read)?,
+            (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, read)?,
+            _ => parquet(file, &command.files, global)?,
+        };
+        if let Some(first) = sources.first()
+            && source.schema.fields() != first.schema.fields()
+        {
+            let error = Error::usage(
+                "the file has another schema than the first one; convert it on its own",
+            );
+            return Err(error.at_file(source.name.as_str()).into());
+        }
+        sources.push(source);
+    }
+    Ok(sources)
+}
+
+fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {
+    files.iter_mut().filter(|file| file.form == form).collect()
+}
+
+fn parquet(file: Content, rows: &FilesOfRows, global: &Global) -> Result<Source> {
+    let name = file.name.clone();
+    let reader = match file.bytes {
+        Kind::File(file) => input::configure(file, &name, global)?,
+        Kind::Stream(_) => input::configure(Bytes::from(file.into_bytes()?), &name, global)?,
+    };
+    let reader: Reader = input::narrow(reader, &name, rows)?;
+    let (schema, count) = (reader.schema()?, reader.rows()?);
+    let mut batches = None;
+    // Begun when its turn comes, so that files that wait hold nothing but their footers.
+    let batches = std::iter::from_fn(move || {
+        let next = match &mut batches {
+            Some(batches) => marquetry::Batches::next_batch(batches),
+            none => match reader.batches() {
+                Ok(begun) => none.insert(begun).next_batch(),
+                Err(error) => Err(error),
+            },
+        };
+        next.map_err(Failure::from).transpose()
+    });
+    Ok(Source { name, schema, rows: Some(count), bytes: None, batches: Box::new(batches) })
+}
+
+fn arrow_file(file: Content, rows: &FilesOfRows, read: &Arc<AtomicU64>) -> Result<Source> {
+    let (name, len) = (file.name.clone(), file.len);
+    let seek: Box<dyn ReadSeek> = match file.bytes {
+        Kind::File(file) => Box::new(BufReader::new(Counted { inner: file, read: read.clone() })),
+        Kind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
+    };
+    let reader = FileReader::try_new(seek, None).map_err(|e| invalid(&name, e))?;
+    let (schema, of) = (reader.schema(), name.clone());
+    let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
+    narrow(name, &schema, len, Box::new(batches), rows)
+}
+
+fn arrow_stream(file: Content, rows: &FilesOfRows, read: &Arc<AtomicU64>) -> Result<Source> {
+    let (name, len) = (file.name.clone(), file.len);
+    let stream = BufReader::with_capacity(1 << 16, file.into_read(read));
+    let reader = StreamReader::try_new(stream, None).map_err(|e| invalid(&name, e))?;
+    let (schema, of) = (reader.schema(), name.clone());
+    let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
+    narrow(name, &schema, len, Box::new(batches), rows)
+}
+
+/// What is wrong with the content of a file that is not Parquet.
+pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
+    match error {
+        ArrowError::IoError(_, error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            Error::io("reading", error).at_file(name).into()
+        }
+        error => Failure::content(name, None, error),
+    }
+}
+
+/// Leaves the columns and rows that the flags say.
+fn narrow(
+    name: String,
+    schema: &SchemaRef,
+    bytes: Option<u64>,
+    mut batches: Batches,
+    rows: &FilesOfRows,
+) -> Result<Source> {
+    let mut schema = schema.clone();
+    if !rows.row_group.is_empty() {
+        return Err(Failure::Usage(format!("{name}: --row-group is for Parquet")));
+    }
+    if !rows.columns.is_empty() {
+        let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let mut indices = Vec::new();
+        for column in input::columns(&all, &rows.columns)? {
+            match all.iter().position(|name| *name == column) {
+                Some(i) => indices.push(i),
+                None => return Err(Failure::Usage(format!("{name}: no column {column}"))),
+            }
+        }
+        schema = Arc::new(schema.project(&indices)?);
+        batches = Box::new(batches.map(move |batch| Ok(batch?.project(&indices)?)));
+    }
+    if let Some((from, to)) = rows.rows {
+        let mut at = 0u64;
+        batches = Box::new(batches.map_while(move |batch| match batch {
+            Ok(_) if at >= to => None,
+            Ok(batch) => {
+                let len = batch.num_rows() as u64;
+                let (first, last) = (from.clamp(at, at + len) - at, to.clamp(at, at + len) - at);
+                at += len;
+                #[expect(clippy::cast_possible_truncation, reason = "rows of a batch")]
+                Some(Ok(batch.slice(first as usize, (last - first) as usize)))
+            }
+            error => Some(error),
+        }));
+    }
+    Ok(Source { name, schema, rows: None, bytes, batches })
+}
+
+/// A file that is open, and what it is.
+pub(crate) struct Content {
+    pub(crate) name: String,
+    pub(crate) form: SourceForm,
+    /// Bytes, where it is a file and no pipe.
+    len: Option<u64>,
+    bytes: Kind,
+}
+
+enum Kind {
+    File(File),
+    Stream(Box<dyn Read>),
+}
+
+impl Content {
+    fn open(name: String, form: Option<SourceForm>) -> Result<Self> {
+        let failed = |e| Error::io("the file cannot be opened", e).at_file(name.as_str());
+        let mut len = None;
+        let mut bytes = if name == "-" {
+            if form.is_none() && io::stdin().is_terminal() {
+                return Err(Failure::Usage("standard input is a terminal".to_owned()));
+            }
+            Kind::Stream(Box::new(io::stdin().lock()))
+        } else {
+            let file = File::open(&name).map_err(failed)?;
+            let metadata = file.metadata().map_err(failed)?;
+            if metadata.is_dir() {
+                return Err(failed(io::ErrorKind::IsADirectory.into()).into());
+            }
+            if metadata.is_file() {
+                len = Some(metadata.len());
+                Kind::File(file)
+            } else {
+                Kind::Stream(Box::new(file))
+            }
+        };
+        let form = match form {
+            Some(form) => form,
+            None => {
+                let magic = bytes.head(|file| {
+                    let mut magic = Vec::new();
+                    file.take(6).read_to_end(&mut magic).map(|_| magic)
+                });
+                let magic = magic.map_err(|e| Error::io("reading", e).at_file(name.as_str()))?;
+                match recognise(&magic, &name) {
+                    Some(form) => form,
+                    // The reader says what is wrong with it.
+                    None if name != "-" => SourceForm::Parquet,
+                    None => {
+                        let text = "standard input is of no known form; say it with --from";
+                        return Err(Failure::Usage(text.to_owned()));
+                    }
+                }
+            }
+        };
+        Ok(Self { name, form, len, bytes })
+    }
+
+    /// Reads from the beginning, which can then be read once more.
+    pub(crate) fn head<T>(&mut self, look: impl FnOnce(&mut dyn Read) -> T) -> Result<T> {
+        let seen = self.bytes.head(|file| Ok(look(file)));
+        seen.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
+    }
+
+    fn into_bytes(self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let mut from: Box<dyn Read> = match self.bytes {
+            Kind::File(file) => Box::new(file),
+            Kind::Stream(stream) => stream,
+        };
+        from.read_to_end(&mut out)
+            .map_err(|e| Error::io("reading", e).at_file(self.name.as_str()))?;
+        Ok(out)
+    }
+
+    fn into_read(self, read: &Arc<AtomicU64>) -> Box<dyn Read> {
+        let read = read.clone();
+        match self.bytes {
+            Kind::File(inner) => Box::new(Counted { inner, read }),
+            Kind::Stream(inner) => Box::new(Counted { inner, read }),
+        }
+    }
+}
+
+impl Kind {
+    /// A pipe cannot go back: what was read of it is kept, and comes first.
+    fn head<T>(&mut self, look: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+        match self {
+            Self::File(file) => {
+                let seen = look(file)?;
+                file.seek(SeekFrom::Start(0))?;
+                Ok(seen)
+            }
+            Self::Stream(stream) => {
+                let rest = std::mem::replace(stream, Box::new(io::empty()));
+                let mut tee = Tee { inner: rest, seen: Vec::new() };
+                let seen = look(&mut tee)?;
+                *stream = Box::new(Cursor::new(tee.seen).chain(tee.inner));
+                Ok(seen)
+            }
+        }
+    }
+}
+
+/// The form by the magic number, else by the ending.
+fn recognise(magic: &[u8], name: &str) -> Option<SourceForm> {
+    if magic.starts_with(b"PAR1") || magic.starts_with(b"PARE") {
+        return Some(SourceForm::Parquet);
+    }
+    if magic.starts_with(b"ARROW1") {
+        return Some(SourceForm::Arrow);
+    }
+    if magic.starts_with(&[0xff; 4]) {
+        return Some(SourceForm::Arrows);
+    }
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "parquet" => SourceForm::Parquet,
+        "arrow" | "ipc" | "feather" => SourceForm::Arrow,
+        "arrows" => SourceForm::Arrows,
+        "csv" | "tsv" => SourceForm::Csv,
+        "jsonl" | "ndjson" => SourceForm::Jsonl,
+        _ => return None,
+    })
+}
+
+/// Keeps what is read.
+struct Tee {
+    inner: Box<dyn Read>,
+    seen: Vec<u8>,
+}
+
+impl Read for Tee {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(out)?;
+        self.seen.extend_from_slice(out.get(..n).unwrap_or_default());
+        Ok(n)
+    }
+}
+
+trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(out)?;
+        self.read.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+impl<R: Seek> Seek for Counted<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
+}

@@ -1,0 +1,562 @@
+//! CSV and JSON lines as inputs: the schema, inferred and said, and the rows.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_csv::reader::Format;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use serde_json::Value;
+
+use crate::args::Convert;
+use crate::failure::{Failure, Result};
+use crate::source::{Batches, Content, invalid};
+use crate::types;
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// Bytes of JSON from which on a batch ends early.
+const BATCH_BYTES: usize = 16 << 20;
+/// The longest line of JSON.
+const LINE_BYTES: u64 = 1 << 30;
+
+/// The schema of CSV files: what all of them look like at their beginnings, and what --schema says.
+pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<Option<SchemaRef>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let said = said(command)?;
+    if let (Some(said), true) = (&said, command.schema_only) {
+        return Ok(Some(Arc::new(Schema::new(said.clone()))));
+    }
+    let most = (command.infer_rows > 0).then_some(command.infer_rows);
+    let mut fields: Vec<Field> = Vec::new();
+    let mut first = None;
+    for file in files {
+        let name = file.name.clone();
+        let format = format(&name, command)?;
+        let found = file.head(|bytes| format.infer_schema(bytes, most))?;
+        let (found, _) = found.map_err(|e| invalid(&name, e))?;
+        if found.fields().is_empty() {
+            return Err(Failure::content(&name, None, "no header, and no rows"));
+        }
+        match &first {
+            None => {
+                fields = found.fields().iter().map(|field| (**field).clone()).collect();
+                first = Some(name);
+            }
+            Some(first) => {
+                let old = fields.iter().map(Field::name);
+                if !old.eq(found.fields().iter().map(|field| field.name())) {
+                    let text = format!("{name}: the columns are others than those of {first}");
+                    return Err(Failure::Usage(text));
+                }
+                for (field, other) in fields.iter_mut().zip(found.fields()) {
+                    let both = both(field.data_type(), other.data_type());
+                    field.set_data_type(both);
+                }
+            }
+        }
+    }
+    for field in &mut fields {
+        match field.data_type() {
+            // Nothing was seen: whatever comes later fits.
+            DataType::Null => field.set_data_type(DataType::Utf8),
+            // Fractions of seconds may come later.
+            DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone) => {
+                field.set_data_type(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()));
+            }
+            _ => {}
+        }
+    }
+    for said in said.unwrap_or_default() {
+        match fields.iter_mut().find(|field| field.name() == said.name()) {
+            Some(field) => *field = said,
+            None => {
+                return Err(Failure::Usage(format!("--schema: no column {}", said.name())));
+            }
+        }
+    }
+    Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+/// The type that holds the values of both, as inference would have had it.
+fn both(a: &DataType, b: &DataType) -> DataType {
+    use DataType::{Date32, Float64, Int64, Null, Timestamp, Utf8};
+    match (a, b) {
+        _ if a == b => a.clone(),
+        (Null, other) | (other, Null) => other.clone(),
+        (Int64, Float64) | (Float64, Int64) => Float64,
+        (Date32, Timestamp(..)) => b.clone(),
+        (Timestamp(..), Date32) => a.clone(),
+        (Timestamp(a, zone), Timestamp(b, _)) => Timestamp((*a).max(*b), zone.clone()),
+        _ => Utf8,
+    }
+}
+
+fn said(command: &Convert) -> Result<Option<Vec<Field>>> {
+    let Some(text) = &command.schema else { return Ok(None) };
+    let of_file;
+    let text = match text.strip_prefix('@') {
+        Some(path) => {
+            let failed = |e| marquetry::Error::io("reading --schema", e).at_file(path);
+            of_file = std::fs::read_to_string(path).map_err(failed)?.replace('\n', " ");
+            &of_file
+        }
+        None => text,
+    };
+    let fields = types::fields(text).map_err(|e| Failure::Usage(format!("--schema: {e}")))?;
+    Ok(Some(fields))
+}
+
+fn delimiter(name: &str, command: &Convert) -> u8 {
+    let tsv = name.to_ascii_lowercase().ends_with(".tsv");
+    command.delimiter.unwrap_or(if tsv { b'\t' } else { b',' })
+}
+
+fn format(name: &str, command: &Convert) -> Result<Format> {
+    let format =
+        Format::default().with_header(!command.no_header).with_delimiter(delimiter(name, command));
+    if command.null.is_empty() {
+        return Ok(format);
+    }
+    match null_pattern(&command.null).parse() {
+        Ok(pattern) => Ok(format.with_null_regex(pattern)),
+        Err(_) => Err(Failure::Usage("--null: too long".to_owned())),
+    }
+}
+
+/// A regular expression for exactly these texts.
+fn null_pattern(texts: &[String]) -> String {
+    let escaped = texts.iter().map(|text| {
+        let escape = |c: char| match c {
+            c if c.is_ascii_punctuation() && !matches!(c, '<' | '>') => format!("\\{c}"),
+            c => c.to_string(),
+        };
+        text.chars().map(escape).collect::<String>()
+    });
+    format!("^(?:{})$", escaped.collect::<Vec<_>>().join("|"))
+}
+
+/// The rows of a CSV file.
+pub(crate) fn csv(
+    name: &str,
+    file: Box<dyn Read>,
+    schema: &SchemaRef,
+    command: &Convert,
+) -> Result<Batches> {
+    let decoded = decoded_as(schema, csv_type);
+    let mut builder = arrow_csv::ReaderBuilder::new(decoded)
+        .with_header(!command.no_header)
+        .with_header_validation(!command.no_header && command.schema_only)
+        .with_delimiter(delimiter(name, command))
+        .with_batch_size(BATCH_ROWS);
+    if !command.null.is_empty() {
+        builder = match null_pattern(&command.null).parse() {
+            Ok(pattern) => builder.with_null_regex(pattern),
+            Err(_) => return Err(Failure::Usage("--null: too long".to_owned())),
+        };
+    }
+    let reader = builder
+        .build_buffered(BufReader::with_capacity(1 << 18, file))
+        .map_err(|e| invalid(name, e))?;
+    let (name, schema) = (name.to_owned(), schema.clone());
+    let mut line = 1 + u64::from(!command.no_header);
+    Ok(Box::new(reader.map(move |batch| {
+        let batch = batch.map_err(|e| csv_error(&name, e))?;
+        let first = line;
+        line += batch.num_rows() as u64;
+        finish(&batch, &schema).map_err(|wrong| {
+            Failure::content(&name, wrong.row.map(|row| first + row as u64), wrong.error)
+        })
+    })))
+}
+
+/// Arrow says the line somewhere in the text, and counts from 0 where a value is wrong.
+fn csv_error(name: &str, error: ArrowError) -> Failure {
+    let text = match &error {
+        ArrowError::CsvError(text) | ArrowError::ParseError(text) => text.clone(),
+        _ => return invalid(name, error),
+    };
+    let number = |word: &str| {
+        let (_, rest) = text.split_once(word)?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(..end)?.parse::<u64>().ok()
+    };
+    let line = number("at line ").map(|line| line + 1).or_else(|| number("for line "));
+    let text = text.split(". Row data").next().unwrap_or_default();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    Failure::content(name, line, text)
+}
+
+/// What the CSV decoder makes of a cell that becomes this.
+fn csv_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            data_type.clone()
+        }
+        DataType::Date32 | DataType::Timestamp(..) | DataType::Utf8 => data_type.clone(),
+        other if other.is_integer() => other.clone(),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => data_type.clone(),
+        _ => DataType::Utf8,
+    }
+}
+
+/// The schema of JSON lines files: what all of them look like at their beginnings, and what --schema says.
+pub(crate) fn json_schema(
+    files: Vec<&mut Content>,
+    command: &Convert,
+) -> Result<Option<SchemaRef>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let said = said(command)?;
+    if let (Some(said), true) = (&said, command.schema_only) {
+        return Ok(Some(Arc::new(Schema::new(said.clone()))));
+    }
+    let most = if command.infer_rows > 0 { command.infer_rows } else { usize::MAX };
+    let mut keys = Keys::default();
+    let mut merged: Option<Schema> = None;
+    for file in files {
+        let name = file.name.clone();
+        let mut failed = None;
+        let found = file.head(|bytes| {
+            let mut lines = Lines::new(BufReader::new(bytes));
+            let objects = std::iter::from_fn(|| match lines.next(&name) {
+                Ok(None) => None,
+                Ok(Some((line, text))) => match serde_json::from_str::<Value>(text) {
+                    Ok(value) if value.is_object() => {
+                        keys.see(&value);
+                        Some(Ok(value))
+                    }
+                    Ok(_) => {
+                        failed = Some(Failure::content(&name, Some(line), "not an object"));
+                        None
+                    }
+                    Err(error) => {
+                        // Where in the line: the number of the line is another one.
+                        let text = error.to_string();
+                        let text = text.split(" at line ").next().unwrap_or_default();
+                        let text = format!("{text} at column {}", error.column());
+                        failed = Some(Failure::content(&name, Some(line), text));
+                        None
+                    }
+                },
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            });
+            arrow_json::reader::infer_json_schema_from_iterator(objects.take(most))
+        })?;
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
+        let found = found.map_err(|e| invalid(&name, e))?;
+        merged = Some(match merged {
+            None => found,
+            Some(schema) => Schema::new(both_fields(schema.fields(), found.fields())),
+        });
+    }
+    let fields = merged.map(|schema| keys.sort(schema.fields())).unwrap_or_default();
+    let mut fields: Vec<Field> = fields.iter().map(|field| (**field).clone()).collect();
+    for said in said.unwrap_or_default() {
+        match fields.iter_mut().find(|field| field.name() == said.name()) {
+            Some(field) => *field = said,
+            // It may come later.
+            None => fields.push(said),
+        }
+    }
+    Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+fn both_fields(a: &Fields, b: &Fields) -> Fields {
+    let mut out: Vec<FieldRef> = a.iter().cloned().collect();
+    for field in b {
+        match out.iter_mut().find(|old| old.name() == field.name()) {
+            Some(old) => *old = both_field(old, field),
+            None => out.push(field.clone()),
+        }
+    }
+    out.into()
+}
+
+fn both_field(a: &FieldRef, b: &FieldRef) -> FieldRef {
+    let data_type = match (a.data_type(), b.data_type()) {
+        (DataType::Struct(a), DataType::Struct(b)) => DataType::Struct(both_fields(a, b)),
+        (DataType::List(a), DataType::List(b)) => DataType::List(both_field(a, b)),
+        (a, b) => both(a, b),
+    };
+    Arc::new(Field::new(a.name(), data_type, true))
+}
+
+/// The keys of objects in the order in which they were first seen, which inference forgets.
+#[derive(Default)]
+struct Keys(HashMap<String, (usize, Self)>);
+
+impl Keys {
+    fn see(&mut self, value: &Value) {
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    let next = self.0.len();
+                    if !self.0.contains_key(key) {
+                        self.0.insert(key.clone(), (next, Self::default()));
+                    }
+                    if let Some((_, below)) = self.0.get_mut(key) {
+                        below.see(value);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.see(item)),
+            _ => {}
+        }
+    }
+
+    fn sort(&self, fields: &Fields) -> Fields {
+        let place = |field: &FieldRef| self.0.get(field.name()).map_or(usize::MAX, |(i, _)| *i);
+        let none = Self::default();
+        let mut out: Vec<FieldRef> = fields
+            .iter()
+            .map(|field| self.0.get(field.name()).map_or(&none, |(_, keys)| keys).field(field))
+            .collect();
+        out.sort_by_key(place);
+        out.into()
+    }
+
+    fn field(&self, field: &FieldRef) -> FieldRef {
+        let data_type = match field.data_type() {
+            DataType::Struct(fields) => DataType::Struct(self.sort(fields)),
+            DataType::List(item) => DataType::List(self.field(item)),
+            other => other.clone(),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    }
+}
+
+/// The lines of a file that are not empty, with their numbers.
+struct Lines<R> {
+    inner: R,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn new(inner: R) -> Self {
+        Self { inner, line: Vec::new(), number: 0 }
+    }
+
+    fn next(&mut self, name: &str) -> Result<Option<(u64, &str)>> {
+        loop {
+            self.line.clear();
+            let read = (&mut self.inner).take(LINE_BYTES).read_until(b'\n', &mut self.line);
+            let read =
+                read.map_err(|e| marquetry::Error::io("reading", e).at_file(name.to_owned()))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if read as u64 == LINE_BYTES {
+                return Err(Failure::content(name, Some(self.number), "a line of 1 GiB"));
+            }
+            if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) {
+                self.line.drain(..3);
+            }
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        match std::str::from_utf8(&self.line) {
+            Ok(text) => Ok(Some((self.number, text.trim()))),
+            Err(error) => Err(Failure::content(name, Some(self.number), error)),
+        }
+    }
+}
+
+/// The rows of a JSON lines file.
+pub(crate) fn json(
+    name: &str,
+    file: Box<dyn Read>,
+    schema: &SchemaRef,
+    command: &Convert,
+) -> Result<Batches> {
+    let builder = {
+        let decoded = decoded_as(schema, json_type);
+        // A key that inference has not seen is no value to be lost.
+        let strict = !command.schema_only;
+        move || {
+            arrow_json::ReaderBuilder::new(decoded.clone())
+                .with_coerce_primitive(true)
+                .with_strict_mode(strict)
+                .with_batch_size(BATCH_ROWS)
+                .build_decoder()
+        }
+    };
+    let (name, schema) = (name.to_owned(), schema.clone());
+    let mut decoder = builder().map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
+    let mut text = String::new();
+    let mut numbers = Vec::new();
+    let mut next = move || -> Result<Option<RecordBatch>> {
+        text.clear();
+        numbers.clear();
+        while numbers.len() < BATCH_ROWS && text.len() < BATCH_BYTES {
+            let Some((number, line)) = lines.next(&name)? else { break };
+            text.push_str(line);
+            text.push('\n');
+            numbers.push(number);
+        }
+        if numbers.is_empty() {
+            return Ok(None);
+        }
+        let mut decode = |text: &str| {
+            decoder.decode(text.as_bytes())?;
+            decoder.flush()
+        };
+        let batch = match decode(&text) {
+            Ok(Some(batch)) if batch.num_rows() == numbers.len() => batch,
+            other => {
+                // Which line is it? Each on its own tells.
+                for (line, number) in text.lines().zip(&numbers) {
+                    let mut alone = builder().map_err(|e| invalid(&name, e))?;
+                    let one = alone.decode(line.as_bytes()).and_then(|_| alone.flush());
+                    let wrong = match one {
+                        Ok(Some(batch)) if batch.num_rows() == 1 => continue,
+                        Ok(_) => "not one object".to_owned(),
+                        Err(ArrowError::JsonError(text)) => text,
+                        Err(error) => error.to_string(),
+                    };
+                    return Err(Failure::content(&name, Some(*number), wrong));
+                }
+                let first = numbers.first().copied();
+                let text =
+                    other.err().map_or("not one object a line".to_owned(), |e| e.to_string());
+                return Err(Failure::content(&name, first, text));
+            }
+        };
+        let batch = finish(&batch, &schema).map_err(|wrong| {
+            let line = wrong.row.and_then(|row| numbers.get(row)).copied();
+            Failure::content(&name, line, wrong.error)
+        })?;
+        Ok(Some(batch))
+    };
+    let mut ended = false;
+    Ok(Box::new(std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let batch = next().transpose();
+        ended = !matches!(batch, Some(Ok(_)));
+        batch
+    })))
+}
+
+/// What the JSON decoder makes of a value that becomes this: integers stay text, because that decoder cuts fractions off without a word.
+fn json_type(data_type: &DataType) -> DataType {
+    let inside = |field: &FieldRef| -> FieldRef {
+        Arc::new(
+            field.as_ref().clone().with_data_type(json_type(field.data_type())).with_nullable(true),
+        )
+    };
+    match data_type {
+        other if other.is_integer() => DataType::Utf8,
+        DataType::List(item) => DataType::List(inside(item)),
+        DataType::LargeList(item) => DataType::LargeList(inside(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inside).collect()),
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+        | DataType::Dictionary(..) => DataType::Utf8,
+        other => other.clone(),
+    }
+}
+
+/// The schema that a decoder works with: nulls are checked later, where the line is known.
+fn decoded_as(schema: &SchemaRef, of: impl Fn(&DataType) -> DataType) -> SchemaRef {
+    let fields =
+        schema.fields().iter().map(|field| Field::new(field.name(), of(field.data_type()), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// What does not fit, and in which row of the batch.
+struct Wrong {
+    row: Option<usize>,
+    error: String,
+}
+
+/// Makes the columns what the schema says.
+fn finish(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Wrong> {
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    for (column, field) in batch.columns().iter().zip(schema.fields()) {
+        let column = convert(column, field).map_err(|error| {
+            // The first row that does not fit on its own.
+            let row = (0..column.len()).find(|i| convert(&column.slice(*i, 1), field).is_err());
+            Wrong { row, error: format!("column {}: {error}", field.name()) }
+        })?;
+        if !field.is_nullable() && column.null_count() > 0 {
+            let row = (0..column.len()).find(|i| column.is_null(*i));
+            let error = format!("column {}: null, and it is declared not null", field.name());
+            return Err(Wrong { row, error });
+        }
+        columns.push(column);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|error| Wrong { row: None, error: error.to_string() })
+}
+
+fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    let (from, to) = (column.data_type(), field.data_type());
+    if from == to {
+        return Ok(column.clone());
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    match to {
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+            if *from == DataType::Utf8 =>
+        {
+            let cells = column.as_string::<i32>().iter();
+            let bytes = cells.map(|cell| cell.map(bytes).transpose());
+            let bytes: BinaryArray = bytes.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
+            cast_with_options(&bytes, to, &options)
+        }
+        _ if to.is_nested() && *from == DataType::Utf8 => nested(column, field),
+        _ => cast_with_options(column, to, &options),
+    }
+}
+
+/// Bytes as `marq` writes them, in hex behind `0x`; other text is its own bytes.
+fn bytes(cell: &str) -> Result<Vec<u8>, ArrowError> {
+    let Some(hex) = cell.strip_prefix("0x") else { return Ok(cell.as_bytes().to_vec()) };
+    let wrong = || ArrowError::ParseError(format!("{cell:?} is not hex"));
+    let digits = hex.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+        u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2).ok_or_else(wrong)
+    });
+    digits.collect()
+}
+
+/// Nested values in the cells of CSV are JSON.
+fn nested(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    let decoded = json_type(field.data_type());
+    let mut decoder = arrow_json::ReaderBuilder::new_with_field(Field::new("", decoded, true))
+        .with_coerce_primitive(true)
+        .with_strict_mode(true)
+        .with_batch_size(column.len())
+        .build_decoder()?;
+    for cell in column.as_string::<i32>() {
+        decoder.decode(cell.unwrap_or("null").as_bytes())?;
+        decoder.decode(b"\n")?;
+    }
+    match decoder.flush()? {
+        Some(batch) if batch.num_rows() == column.len() => convert(batch.column(0), field),
+        _ => Err(ArrowError::JsonError("not one JSON value in each cell".to_owned())),
+    }
+}

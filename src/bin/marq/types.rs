@@ -1,0 +1,181 @@
+//! `--schema`: names and Arrow types, as `id: int64 not null, tags: list<utf8>`.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, TimeUnit};
+
+/// The fields that a text says.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(crate) fn fields(text: &str) -> Result<Vec<Field>, String> {
+    let parts = split(text)?;
+    parts.into_iter().filter(|part| !part.trim().is_empty()).map(field).collect()
+}
+
+fn field(text: &str) -> Result<Field, String> {
+    let text = text.trim();
+    // A name with a colon or a comma in it stands in quotes.
+    let (name, rest) = match text.strip_prefix('"').and_then(|text| text.split_once('"')) {
+        Some((name, rest)) => (name, rest.trim_start().strip_prefix(':')),
+        None => match text.split_once(':') {
+            Some((name, rest)) => (name.trim(), Some(rest)),
+            None => (text, None),
+        },
+    };
+    let rest = rest.ok_or_else(|| format!("{text:?} is not NAME: TYPE"))?.trim();
+    let lower = rest.to_ascii_lowercase();
+    let required = lower.ends_with(" not null");
+    let kind = if required { rest.get(..rest.len() - 9).unwrap_or_default() } else { rest };
+    Ok(Field::new(name, data_type(kind)?, !required))
+}
+
+/// A type: by the names of Arrow in small letters, with `<>` for what is inside, or as Arrow itself writes it.
+fn data_type(text: &str) -> Result<DataType, String> {
+    let text = text.trim();
+    if let Ok(data_type) = DataType::from_str(text) {
+        return Ok(data_type);
+    }
+    let wrong = || {
+        format!(
+            "{text:?} is no type; types are like int64, utf8, decimal128(10,2), timestamp(us), list<utf8>, struct<a: int32>"
+        )
+    };
+    let end = text.find(['(', '<', '[']).unwrap_or(text.len());
+    let (head, inner) = text.split_at(end);
+    let head = head.trim().to_ascii_lowercase();
+    let inner = match inner.len() {
+        0 => "",
+        n if inner.ends_with([')', '>', ']']) => inner.get(1..n - 1).unwrap_or_default(),
+        _ => return Err(wrong()),
+    };
+    let parts = split(inner)?;
+    let item = |text: &str| Ok::<_, String>(Arc::new(item("item", text)?));
+    Ok(match (&*head, &parts[..]) {
+        ("list", [of]) => DataType::List(item(of)?),
+        ("large_list" | "largelist", [of]) => DataType::LargeList(item(of)?),
+        ("fixed_size_list" | "fixedsizelist", [of, size]) => {
+            DataType::FixedSizeList(item(of)?, size.trim().parse().map_err(|_| wrong())?)
+        }
+        ("struct", [_, ..]) => DataType::Struct(fields(inner)?.into()),
+        ("map", [key, value]) => {
+            let key = Field::new("key", data_type(key)?, false);
+            let entries = DataType::Struct(vec![key, self::item("value", value)?].into());
+            DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
+        }
+        ("dictionary", [key, value]) => {
+            DataType::Dictionary(Box::new(data_type(key)?), Box::new(data_type(value)?))
+        }
+        ("timestamp", [unit]) if !unit.trim().is_empty() => {
+            DataType::Timestamp(time_unit(unit).ok_or_else(wrong)?, None)
+        }
+        ("timestamp", [unit, zone]) => {
+            let zone = zone.trim().trim_matches('"');
+            DataType::Timestamp(time_unit(unit).ok_or_else(wrong)?, Some(zone.into()))
+        }
+        ("timestamp", _) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        _ => {
+            let name = named(&head).ok_or_else(wrong)?;
+            let args = if inner.is_empty() { String::new() } else { format!("({inner})") };
+            DataType::from_str(&format!("{name}{args}")).map_err(|_| wrong())?
+        }
+    })
+}
+
+/// What is in a list, which may be `not null` as a field may.
+fn item(name: &str, text: &str) -> Result<Field, String> {
+    let text = text.trim();
+    if text.to_ascii_lowercase().ends_with(" not null") {
+        let kind = text.get(..text.len() - 9).unwrap_or_default();
+        return Ok(Field::new(name, data_type(kind)?, false));
+    }
+    Ok(Field::new(name, data_type(text)?, true))
+}
+
+fn time_unit(text: &str) -> Option<TimeUnit> {
+    Some(match text.trim() {
+        "s" => TimeUnit::Second,
+        "ms" => TimeUnit::Millisecond,
+        "us" | "µs" => TimeUnit::Microsecond,
+        "ns" => TimeUnit::Nanosecond,
+        _ => return None,
+    })
+}
+
+/// The name as Arrow spells it.
+fn named(lower: &str) -> Option<&'static str> {
+    const NAMES: [&str; 34] = [
+        "Null",
+        "Boolean",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "UInt8",
+        "UInt16",
+        "UInt32",
+        "UInt64",
+        "Float16",
+        "Float32",
+        "Float64",
+        "Utf8",
+        "LargeUtf8",
+        "Utf8View",
+        "Binary",
+        "LargeBinary",
+        "BinaryView",
+        "FixedSizeBinary",
+        "Date32",
+        "Date64",
+        "Time32",
+        "Time64",
+        "Duration",
+        "Interval",
+        "Decimal32",
+        "Decimal64",
+        "Decimal128",
+        "Decimal256",
+        "ListView",
+        "LargeListView",
+        "Dictionary",
+        "RunEndEncoded",
+    ];
+    let plain = lower.replace('_', "");
+    Some(match &*plain {
+        "bool" => "Boolean",
+        "string" | "text" => "Utf8",
+        "float" => "Float32",
+        "double" => "Float64",
+        "int" => "Int32",
+        "date" => "Date32",
+        "decimal" => "Decimal128",
+        _ => return NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(&plain)),
+    })
+}
+
+/// Parts between commas that stand in no brackets and no quotes.
+fn split(text: &str) -> Result<Vec<&str>, String> {
+    let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0i32, false);
+    for (i, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '<' | '[' => depth += 1,
+            ')' | '>' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text.get(start..i).unwrap_or_default());
+                start = i + 1;
+            }
+            _ => {}
+        }
+        if depth < 0 {
+            break;
+        }
+    }
+    if depth != 0 || quoted {
+        return Err(format!("{text:?}: brackets or quotes do not match"));
+    }
+    parts.push(text.get(start..).unwrap_or_default());
+    Ok(parts)
+}
