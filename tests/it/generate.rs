@@ -214,7 +214,8 @@ fn keyed_type(rng: &mut Rng) -> DataType {
 
 fn dictionary_type(rng: &mut Rng) -> DataType {
     use DataType as D;
-    let keys = [D::Int8, D::Int16, D::Int32, D::Int64, D::UInt8, D::UInt16, D::UInt32, D::UInt64];
+    // Keys of 8 bits: `round_trip::narrow_dictionaries_come_back_from_plain_pages`.
+    let keys = [D::Int16, D::Int32, D::Int64, D::UInt16, D::UInt32, D::UInt64];
     let value = if rng.bool() { D::Utf8 } else { keyed_type(rng) };
     D::Dictionary(Box::new(keys[rng.usize(0..keys.len())].clone()), Box::new(value))
 }

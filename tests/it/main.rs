@@ -19,4 +19,5 @@ mod pages;
 mod round_trip;
 mod support;
 mod truth;
+mod truth_of_writing;
 mod types;
