@@ -30,6 +30,16 @@ pub struct Case {
     /// What the options add to the metadata.
     pub key_values: &'static [(&'static str, &'static str)],
     pub file: bytes::Bytes,
+    pub wishes: Wishes,
+}
+
+/// What the options ask for.
+#[derive(Default)]
+pub struct Wishes {
+    /// Whether all leaves have bounds of pages.
+    pub page_statistics: bool,
+    /// The leaves that have a bloom filter.
+    pub blooms: Vec<usize>,
 }
 
 /// Looks at so many cases, or as many as MARQUETRY_CASES says; all of them, before a failure is told.
@@ -47,7 +57,7 @@ pub fn case(seed: u64) -> Case {
     let schema = schema(&mut rng);
     let batches: Vec<RecordBatch> =
         (0..rng.usize(0..5)).map(|_| batch(&mut rng, &schema)).collect();
-    let (options, threads) = options(&mut rng, &schema);
+    let (options, threads, wishes) = options(&mut rng, &schema);
     let name = format!("seed {seed}, {} batches, {schema:?}, {options:?}", batches.len());
     let encoder = RowGroupEncoder::new(schema.clone(), options)
         .and_then(|encoder| encoder.with_threads(threads));
@@ -60,7 +70,7 @@ pub fn case(seed: u64) -> Case {
         }
     }
     let (_, file) = writer.into_inner().unwrap_or_else(|e| panic!("{e}: {name}"));
-    Case { name, schema, batches, key_values: &[("case", "random")], file: file.into() }
+    Case { name, schema, batches, key_values: &[("case", "random")], file: file.into(), wishes }
 }
 
 fn schema(rng: &mut Rng) -> SchemaRef {
@@ -698,12 +708,15 @@ fn level(rng: &mut Rng) -> StatisticsLevel {
     }
 }
 
-fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize) {
+fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize, Wishes) {
     let profile = [Profile::Balanced, Profile::Small, Profile::FastRead, Profile::Compatible];
+    let of_all = level(rng);
+    let mut wishes =
+        Wishes { page_statistics: of_all == StatisticsLevel::Page, ..Wishes::default() };
     let mut options = WriteOptions::new()
         .with_profile(profile[rng.usize(0..4)])
         .with_dictionary(rng.u8(0..4) > 0)
-        .with_statistics(level(rng))
+        .with_statistics(of_all)
         .with_total_order(rng.bool())
         .with_checksums(rng.u8(0..5) > 0)
         .with_key_value("case", "random");
@@ -758,10 +771,13 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize) {
                 column = column.with_compression(compression(rng));
             }
             if rng.bool() {
+                wishes.blooms.push(i);
                 column = column.with_bloom(Default::default());
             }
             if rng.u8(0..4) == 0 {
-                column = column.with_statistics(level(rng));
+                let level = level(rng);
+                wishes.page_statistics &= level == StatisticsLevel::Page;
+                column = column.with_statistics(level);
             }
             if rng.u8(0..4) == 0 {
                 column = column.with_total_order(rng.bool());
@@ -772,5 +788,5 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize) {
             column
         });
     }
-    (options, rng.usize(1..=2))
+    (options, rng.usize(1..=2), wishes)
 }

@@ -115,6 +115,7 @@ fn columns_of_nulls_come_back() {
                         batches: vec![batch.clone()],
                         key_values: &[],
                         file: file.into(),
+                        wishes: Default::default(),
                     });
                 }
             }
@@ -137,5 +138,12 @@ fn narrow_dictionaries_come_back_from_plain_pages() {
     writer.write(&batch).expect("rows");
     let (_, file) = writer.into_inner().expect("a file");
     let name = "few values".to_owned();
-    comes_back(&Case { name, schema, batches: vec![batch], key_values: &[], file: file.into() });
+    comes_back(&Case {
+        name,
+        schema,
+        batches: vec![batch],
+        key_values: &[],
+        file: file.into(),
+        wishes: Default::default(),
+    });
 }

@@ -1,6 +1,7 @@
 //! What the metadata of a file state is true: everything is recomputed from the rows that are read back, and from the headers of the pages.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use marquetry::Reader;
 use marquetry::arrow_schema::{DataType, Field};
@@ -36,10 +37,32 @@ struct Page {
 
 #[test]
 fn metadata_state_what_is_true() {
-    every_case(2000, |seed| is_true(&case(seed)));
+    let seen = Seen::default();
+    every_case(2000, |seed| is_true(&case(seed), &seen));
+    for (what, seen) in [
+        ("distinct counts", &seen.distinct),
+        ("sorted row groups", &seen.sorted),
+        ("pages in rising order", &seen.rising),
+        ("pages in falling order", &seen.falling),
+        ("bounds that are cut", &seen.cut),
+        ("pages of nulls", &seen.null_pages),
+    ] {
+        assert!(seen.load(Relaxed) > 0, "no {what}");
+    }
 }
 
-fn is_true(case: &Case) {
+/// What occurred at all: a test of nothing passes too easily.
+#[derive(Default)]
+struct Seen {
+    distinct: AtomicUsize,
+    sorted: AtomicUsize,
+    rising: AtomicUsize,
+    falling: AtomicUsize,
+    cut: AtomicUsize,
+    null_pages: AtomicUsize,
+}
+
+fn is_true(case: &Case, seen: &Seen) {
     let name = &case.name;
     let reader = Reader::new(case.file.clone()).expect("a file").threads(1);
     let metadata = reader.metadata().index().to_file_meta_data().expect("a footer");
@@ -82,7 +105,25 @@ fn is_true(case: &Case) {
             let physical = leaf.physical;
             let truth = Truth { name, data_type, physical, total, max_def, max_rep, entries, rows };
             let chunk = &group.columns[i];
-            truth.check(&reader, chunk, reader.page_index(g, i).expect("an index"));
+            let index = reader.page_index(g, i).expect("an index");
+            if case.wishes.page_statistics {
+                truth.is_complete(chunk, &index);
+            }
+            let bloom = chunk.meta_data.as_ref().and_then(|meta| meta.bloom_filter_offset);
+            let wanted = case.wishes.blooms.contains(&i) && physical != Physical::Boolean;
+            assert_eq!(bloom.is_some(), wanted, "bloom: {}", truth.name);
+            let statistics = chunk.meta_data.as_ref().and_then(|meta| meta.statistics.as_ref());
+            let add = |counter: &AtomicUsize, n: bool| counter.fetch_add(n.into(), Relaxed);
+            add(&seen.distinct, statistics.is_some_and(|s| s.distinct_count.is_some()));
+            add(&seen.cut, statistics.is_some_and(|s| s.is_max_value_exact == Some(false)));
+            if let Some(column) = &index.column_index {
+                let many = column.null_pages.iter().filter(|null| !**null).count() > 2;
+                let order = column.boundary_order;
+                add(&seen.rising, many && order == BoundaryOrder::Ascending);
+                add(&seen.falling, many && order == BoundaryOrder::Descending);
+                add(&seen.null_pages, column.null_pages.contains(&true));
+            }
+            truth.check(&reader, chunk, index);
             truths.push(truth);
         }
         let sum = |of: fn(&ColumnMetaData) -> i64| -> i64 {
@@ -92,6 +133,7 @@ fn is_true(case: &Case) {
         assert_eq!(group.total_compressed_size, Some(sum(|m| m.total_compressed_size)), "{name}");
         assert_eq!(group.ordinal, Some(g as i16), "{name}");
         for sorting in group.sorting_columns.iter().flatten() {
+            seen.sorted.fetch_add(1, Relaxed);
             truths[sorting.column_idx as usize].is_sorted(sorting);
         }
     }
@@ -243,6 +285,37 @@ impl Truth<'_> {
             let bytes = reader.source().read(at as u64..at as u64 + len as u64).expect("bytes");
             let bloom = Bloom::parse(&bytes).expect("a filter").expect("a known one");
             assert!(all.iter().all(|value| bloom.might_contain(value)), "bloom: {name}");
+        }
+    }
+
+    /// All that can be stated is.
+    fn is_complete(&self, chunk: &ColumnChunk, index: &marquetry::PageIndex) {
+        let name = &self.name;
+        let meta = chunk.meta_data.as_ref().expect("metadata");
+        let statistics = meta.statistics.as_ref().expect("statistics");
+        let all = self.values(0..self.entries.len());
+        let bounded = !self.keys(&all).is_empty();
+        assert_eq!(statistics.min_value.is_some(), bounded, "min_value: {name}");
+        assert_eq!(statistics.nan_count.is_some(), is_float(self.data_type), "nan_count: {name}");
+        let offsets = index.offset_index.as_ref().expect("an offset index");
+        let firsts = offsets.page_locations.iter().map(|page| page.first_row_index as usize);
+        let cuts: Vec<usize> =
+            firsts.map(|row| self.rows[row]).chain([self.entries.len()]).collect();
+        let unordered = matches!(self.data_type, DataType::Null | DataType::Interval(_));
+        let only_nans = cuts.windows(2).any(|cut| {
+            let values = self.values(cut[0]..cut[1]);
+            !values.is_empty() && self.keys(&values).is_empty()
+        });
+        let expected = !unordered && !only_nans;
+        assert_eq!(index.column_index.is_some(), expected, "column index: {name}");
+        if let Some(column) = &index.column_index {
+            assert!(column.null_counts.is_some(), "null_counts: {name}");
+            assert_eq!(column.nan_counts.is_some(), is_float(self.data_type), "{name}");
+            let histograms = (
+                column.definition_level_histograms.is_some(),
+                column.repetition_level_histograms.is_some(),
+            );
+            assert_eq!(histograms, (self.max_def > 0, self.max_rep > 0), "histograms: {name}");
         }
     }
 
