@@ -42,13 +42,14 @@ pub struct Wishes {
     pub blooms: Vec<usize>,
 }
 
-/// Looks at so many cases, or as many as MARQUETRY_CASES says; all of them, before a failure is told.
-pub fn every_case(default: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe) {
+/// Looks at so many cases, or as many as MARQUETRY_CASES says, and says how many; at all of them, before a failure is told.
+pub fn every_case(default: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe) -> usize {
     let asked = std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok());
     let n = asked.unwrap_or(default);
     let fails = |seed: &u64| std::panic::catch_unwind(|| check(*seed)).is_err();
     let failed: Vec<u64> = (0..n).filter(fails).collect();
     assert!(failed.is_empty(), "{} of {n} cases fail, of the seeds {failed:?}", failed.len());
+    usize::try_from(n).expect("few cases")
 }
 
 /// The case of a seed.
