@@ -21,3 +21,4 @@ mod support;
 mod truth;
 mod truth_of_writing;
 mod types;
+mod writing;
