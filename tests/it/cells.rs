@@ -17,8 +17,8 @@ pub enum Cell {
     /// Text and bytes; decimals as 32 bytes big-endian; intervals as the 12 bytes of the format.
     Bytes(Vec<u8>),
     /// Lists, and maps as lists of pairs.
-    List(Vec<Cell>),
-    Struct(Vec<Cell>),
+    List(Vec<Self>),
+    Struct(Vec<Self>),
 }
 
 /// The rows of an array.

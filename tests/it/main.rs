@@ -21,4 +21,6 @@ mod pages;
 mod round_trip;
 mod support;
 mod truth;
+mod truth_of_writing;
 mod types;
+mod writing;

@@ -1,0 +1,234 @@
+//! The lines of the checklist that are about writing.
+
+use std::sync::Arc;
+
+use marquetry::arrow_array::*;
+use marquetry::arrow_schema::*;
+use marquetry::format::{ColumnOrder, FileMetaData, RowGroup, Statistics};
+use marquetry::io::WriteSink;
+use marquetry::{ErrorKind, PageIndex, Reader, Result, StatisticsLevel, WriteOptions, Writer};
+
+use crate::support::read;
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter(columns).expect("a batch")
+}
+
+fn written_with(batch: &RecordBatch, options: WriteOptions) -> Result<bytes::Bytes> {
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options)?;
+    writer.write(batch)?;
+    Ok(writer.into_inner()?.1.into())
+}
+
+fn metadata(file: &bytes::Bytes) -> FileMetaData {
+    let reader = Reader::new(file.clone()).expect("a file");
+    reader.metadata().index().to_file_meta_data().expect("a footer")
+}
+
+fn statistics(group: &RowGroup, leaf: usize) -> &Statistics {
+    let meta = group.columns[leaf].meta_data.as_ref().expect("metadata");
+    meta.statistics.as_ref().expect("statistics")
+}
+
+fn index(file: &bytes::Bytes) -> PageIndex {
+    Reader::new(file.clone()).expect("a file").page_index(0, 0).expect("an index")
+}
+
+/// The statistics of a file of one column.
+fn of_column(array: ArrayRef, options: WriteOptions) -> Statistics {
+    let file = written_with(&table(vec![("a", array)]), options).expect("a file");
+    statistics(&metadata(&file).row_groups[0], 0).clone()
+}
+
+#[test]
+fn a04_a_file_without_rows_comes_back() {
+    let batch = table(vec![("a", Arc::new(Int32Array::from(Vec::<i32>::new())))]);
+    let file = written_with(&batch, WriteOptions::new()).expect("a file");
+    assert!(metadata(&file).row_groups.is_empty());
+    let reader = Reader::new(file.clone()).expect("a file");
+    assert_eq!(reader.schema().expect("a schema").fields(), batch.schema().fields());
+    assert_eq!(read(file).expect("rows").iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+}
+
+#[test]
+fn a22_field_ids_key_values_and_created_by_are_written() {
+    let id = [(marquetry::schema::FIELD_ID_KEY.to_owned(), "7".to_owned())];
+    let field = Field::new("a", DataType::Int32, false).with_metadata(id.into());
+    let schema = Arc::new(Schema::new(vec![field]));
+    let batch = RecordBatch::try_new(schema, vec![Arc::new(Int32Array::from(vec![1, 2, 3]))])
+        .expect("a batch");
+    let options = WriteOptions::new().with_created_by("me").with_key_value("k", "");
+    let found = metadata(&written_with(&batch, options).expect("a file"));
+    assert_eq!(found.created_by.as_deref(), Some("me"));
+    assert_eq!(found.schema[1].field_id, Some(7));
+    let pairs = found.key_value_metadata.expect("pairs");
+    let empty = pairs.iter().find(|pair| pair.key == "k").expect("the pair");
+    assert_eq!(empty.value.as_deref(), Some(""));
+    let sorting = found.row_groups[0].sorting_columns.as_ref().expect("rows that rise");
+    assert_eq!((sorting[0].column_idx, sorting[0].descending), (0, false));
+}
+
+#[test]
+fn e70_l124_intervals_that_the_format_cannot_say_are_refused() {
+    use arrow_buffer::{IntervalDayTime, IntervalMonthDayNano};
+    let nanos = |m, d, n| -> ArrayRef {
+        Arc::new(IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(m, d, n)]))
+    };
+    let days = |d, ms| -> ArrayRef {
+        Arc::new(IntervalDayTimeArray::from(vec![IntervalDayTime::new(d, ms)]))
+    };
+    for bad in [
+        nanos(0, 0, 1),
+        nanos(-1, 0, 0),
+        nanos(0, -1, 0),
+        nanos(0, 0, -1_000_000),
+        nanos(0, 0, (1 << 32) * 1_000_000),
+        days(-1, 0),
+        days(0, -1),
+        Arc::new(IntervalYearMonthArray::from(vec![-1])),
+    ] {
+        let error = written_with(&table(vec![("a", bad.clone())]), WriteOptions::new());
+        assert_eq!(error.expect_err("no place").kind(), ErrorKind::Usage, "{bad:?}");
+    }
+    for good in [nanos(1, 2, i64::from(u32::MAX) * 1_000_000), days(1, 2)] {
+        let batch = table(vec![("a", good)]);
+        let file = written_with(&batch, WriteOptions::new()).expect("a file");
+        assert_eq!(read(file).expect("rows")[0].columns(), batch.columns());
+    }
+}
+
+#[test]
+fn f80_nulls_are_counted_also_where_there_are_none() {
+    for level in [StatisticsLevel::None, StatisticsLevel::Chunk, StatisticsLevel::Page] {
+        let options = WriteOptions::new().with_statistics(level);
+        let none = of_column(Arc::new(Int32Array::from(vec![1, 2])), options.clone());
+        assert_eq!(none.null_count, Some(0));
+        let one = of_column(Arc::new(Int32Array::from(vec![Some(1), None])), options);
+        assert_eq!(one.null_count, Some(1));
+        assert_eq!(one.min_value.is_some(), level != StatisticsLevel::None);
+    }
+}
+
+#[test]
+fn f81_text_is_cut_between_characters_and_the_last_one_rises() {
+    let of = |text: &str, most| {
+        let array = Arc::new(StringArray::from(vec![text]));
+        let found = of_column(array, WriteOptions::new().with_bound_bytes(most));
+        let exact = (found.is_min_value_exact, found.is_max_value_exact);
+        let text =
+            |bytes: Option<Vec<u8>>| String::from_utf8(bytes.expect("a bound")).expect("text");
+        (text(found.min_value), text(found.max_value), exact)
+    };
+    let owned = |min: &str, max: &str, a, b| (min.to_owned(), max.to_owned(), (Some(a), Some(b)));
+    assert_eq!(of("abc", 3), owned("abc", "abc", true, true));
+    assert_eq!(of("abcd", 3), owned("abc", "abd", false, false));
+    // Behind the last scalar before the surrogates comes the first one after them.
+    assert_eq!(of("\u{D7FF}xyz", 4), owned("\u{D7FF}x", "\u{D7FF}y", false, false));
+    assert_eq!(of("\u{D7FF}é", 4), owned("\u{D7FF}", "\u{E000}", false, false));
+    assert_eq!(of("aé", 2), owned("a", "b", false, false));
+    assert_eq!(of("a\u{10FFFF}b", 5), owned("a\u{10FFFF}", "b", false, false));
+    // Nothing is greater than the greatest character: the bound stays whole.
+    let most = "\u{10FFFF}".repeat(3);
+    let (min, max, exact) = of(&most, 5);
+    assert_eq!((min.as_str(), max, exact), ("\u{10FFFF}", most, (Some(false), Some(true))));
+}
+
+#[test]
+fn f82_bytes_that_cannot_rise_stay_whole() {
+    let all = vec![0xFF; 9];
+    let array = Arc::new(BinaryArray::from(vec![&all[..]]));
+    let found = of_column(array, WriteOptions::new().with_bound_bytes(4));
+    assert_eq!((found.max_value, found.is_max_value_exact), (Some(all), Some(true)));
+    assert_eq!((found.min_value, found.is_min_value_exact), (Some(vec![0xFF; 4]), Some(false)));
+}
+
+#[test]
+fn f83_f84_g95_floats_in_both_orders() {
+    let nan = f64::NAN;
+    for (values, total, min, max, nans, has_index) in [
+        (vec![0.0, -0.0], false, Some(-0.0), Some(0.0), 0, true),
+        (vec![0.0, 3.0], false, Some(-0.0), Some(3.0), 0, true),
+        (vec![0.0, 3.0], true, Some(0.0), Some(3.0), 0, true),
+        (vec![-3.0, -0.0], true, Some(-3.0), Some(-0.0), 0, true),
+        (vec![nan, 1.0], false, Some(1.0), Some(1.0), 1, true),
+        (vec![nan, 1.0], true, Some(1.0), Some(1.0), 1, true),
+        (vec![nan, nan], false, None, None, 2, false),
+        (vec![nan, -nan], true, Some(-nan), Some(nan), 2, true),
+    ] {
+        let options = WriteOptions::new().with_total_order(total);
+        let batch = table(vec![("a", Arc::new(Float64Array::from(values.clone())))]);
+        let file = written_with(&batch, options).expect("a file");
+        let name = format!("{values:?}, total order {total}");
+        let meta = metadata(&file);
+        let order = if total { ColumnOrder::Ieee754TotalOrder } else { ColumnOrder::TypeOrder };
+        assert_eq!(meta.column_orders, Some(vec![order]), "{name}");
+        let found = statistics(&meta.row_groups[0], 0);
+        let bytes = |v: Option<f64>| v.map(|v| v.to_le_bytes().to_vec());
+        assert_eq!(found.min_value, bytes(min), "{name}");
+        assert_eq!(found.max_value, bytes(max), "{name}");
+        assert_eq!(found.nan_count, Some(nans), "{name}");
+        assert_eq!(index(&file).column_index.is_some(), has_index, "{name}");
+    }
+}
+
+#[test]
+fn f87_intervals_and_nulls_have_no_bounds() {
+    let of: [ArrayRef; 2] =
+        [Arc::new(IntervalYearMonthArray::from(vec![1, 2])), Arc::new(NullArray::new(2))];
+    for array in of {
+        let file = written_with(&table(vec![("a", array)]), WriteOptions::new()).expect("a file");
+        let meta = metadata(&file);
+        let found = statistics(&meta.row_groups[0], 0);
+        assert_eq!((&found.min_value, &found.max_value), (&None, &None));
+        assert!(index(&file).column_index.is_none_or(|i| i.null_pages.iter().all(|null| *null)));
+    }
+}
+
+#[test]
+fn f88_unsigned_and_decimals_have_orders_of_their_own() {
+    let unsigned = of_column(Arc::new(UInt32Array::from(vec![1, u32::MAX])), WriteOptions::new());
+    assert_eq!(unsigned.max_value, Some(vec![0xFF; 4]));
+    let decimals = Decimal128Array::from(vec![-1, 1]).with_precision_and_scale(38, 0);
+    let wide = of_column(Arc::new(decimals.expect("decimals")), WriteOptions::new());
+    assert_eq!(wide.min_value, Some((-1i128).to_be_bytes().to_vec()));
+    assert_eq!(wide.max_value, Some(1i128.to_be_bytes().to_vec()));
+}
+
+#[test]
+fn g92_a_page_of_nulls_differs_from_a_page_of_empty_texts() {
+    let array = Arc::new(StringArray::from(vec![None, Some("")]));
+    let options = WriteOptions::new().with_page_rows(1);
+    let file = written_with(&table(vec![("a", array)]), options).expect("a file");
+    let column = index(&file).column_index.expect("a column index");
+    assert_eq!(column.null_pages, [true, false]);
+    assert_eq!(column.min_values, [b"", b""]);
+}
+
+#[test]
+fn h102_values_are_in_the_bloom_filter_and_nulls_are_not() {
+    use marquetry::stats::bloom::Bloom;
+    let options = WriteOptions::new().with_column("a", |a| a.with_bloom(Default::default()));
+    let array = Arc::new(Float64Array::from(vec![Some(1.5), None]));
+    let file = written_with(&table(vec![("a", array)]), options).expect("a file");
+    let meta = metadata(&file);
+    let chunk = meta.row_groups[0].columns[0].meta_data.as_ref().expect("metadata");
+    let at = chunk.bloom_filter_offset.expect("a filter") as usize;
+    let bloom = Bloom::parse(&file[at..]).expect("a filter").expect("a known one");
+    assert!(bloom.might_contain(&1.5f64.to_le_bytes()));
+    assert!(!bloom.might_contain(&0f64.to_le_bytes()), "the null is not in it");
+}
+
+#[test]
+fn l122_required_groups_below_optional_ones_come_back() {
+    let inner: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let required =
+        |name: &str, of: &ArrayRef| Arc::new(Field::new(name, of.data_type().clone(), false));
+    let middle: ArrayRef =
+        Arc::new(StructArray::new(vec![required("x", &inner)].into(), vec![inner], None));
+    let nulls = Some(vec![true, false].into());
+    let outer: ArrayRef =
+        Arc::new(StructArray::new(vec![required("y", &middle)].into(), vec![middle], nulls));
+    let batch = table(vec![("a", outer)]);
+    let file = written_with(&batch, WriteOptions::new()).expect("a file");
+    assert_eq!(read(file).expect("rows")[0].columns(), batch.columns());
+}
