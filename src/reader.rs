@@ -412,6 +412,11 @@ enum Driver {
 }
 
 impl Batches {
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
     /// The next batch with our own error; `None` after the last.
     ///
     /// # Errors

@@ -172,7 +172,7 @@ impl<S: Sink> Writer<S> {
             let per_row = (batch_bytes(&rest) / left as u64).max(1);
             let memory_of_row = per_row + level_bytes(&rest) / left as u64;
             let by_memory = most_bytes.saturating_sub(self.pending.memory()) / memory_of_row;
-            let encoded_row = ((per_row as f64 * self.ratio) as u64).max(1);
+            let encoded_row = self.estimated(per_row).max(1);
             let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
             let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
             let take = left.min(room).min(fit.max(usize::from(self.pending.is_empty())));
@@ -316,8 +316,15 @@ impl<S: Sink> Writer<S> {
         self.ratio = ratio;
     }
 
+    /// Bytes in the file of so many bytes of Arrow arrays.
     fn estimated(&self, bytes: u64) -> u64 {
-        (bytes as f64 * self.ratio) as u64
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate, never negative"
+        )]
+        let estimate = (bytes as f64 * self.ratio) as u64;
+        estimate
     }
 
     fn check_open(&self) -> Result<()> {

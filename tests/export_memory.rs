@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use marquetry::Export;
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int8Array, Int64Array, ListArray,
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int8Array, Int64Array, ListArray,
     RecordBatch, StringArray,
 };
 

@@ -158,7 +158,7 @@ fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match File::open(folder.unwrap_or(Path::new("."))) {
+    match File::open(folder.unwrap_or_else(|| Path::new("."))) {
         Ok(folder) => match folder.sync_all() {
             // Some file systems cannot sync folders.
             Err(e)

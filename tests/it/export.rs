@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use marquetry::arrow_array::{RecordBatch, RecordBatchReader};
+use marquetry::arrow_array::RecordBatch;
 use marquetry::arrow_schema::ArrowError;
 use marquetry::{ErrorKind, Export, ExportedFile, Reader, WriteOptions};
 
