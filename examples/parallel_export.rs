@@ -12,9 +12,11 @@ type Stream = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 fn generated(from: i64, rows: i64) -> Result<RecordBatch, ArrowError> {
     let ids = Int64Array::from_iter_values(from..from + rows);
     let fares = (from..from + rows).map(|id| (id * 7919 % 10_007) as f64 / 100.0);
-    let columns: [(&str, ArrayRef); 2] =
-        [("id", Arc::new(ids)), ("fare", Arc::new(Float64Array::from_iter_values(fares)))];
-    RecordBatch::try_from_iter(columns)
+    let fares: ArrayRef = Arc::new(Float64Array::from_iter_values(fares));
+    RecordBatch::try_from_iter_with_nullable([
+        ("id", Arc::new(ids) as ArrayRef, false),
+        ("fare", fares, true),
+    ])
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
