@@ -11,7 +11,7 @@ type Stream = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 /// Rows with the columns `id` and `fare`.
 fn generated(schema: &SchemaRef, from: i64, rows: i64) -> Result<RecordBatch, ArrowError> {
     let ids = Int64Array::from_iter_values(from..from + rows);
-    let cents = (from..from + rows).map(|id| i128::from(id * 7919 % 10_007));
+    let cents = (from..from + rows).map(|id| i128::from(id * id * 7919 % 10_007));
     let fares = Decimal128Array::from_iter_values(cents).with_precision_and_scale(9, 2)?;
     RecordBatch::try_new(schema.clone(), vec![Arc::new(ids), Arc::new(fares)])
 }
