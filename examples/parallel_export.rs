@@ -1,4 +1,4 @@
-//! Exports a file and generated rows in parallel, into files of some 200 kB: `cargo run --example parallel_export -- FOLDER`.
+//! Exports a file and generated rows in parallel, into files of some 50 kB: `cargo run --example parallel_export -- FOLDER`.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let export = Export::to(&folder, schema)?
         .options(WriteOptions::new().with_row_group_rows(50_000))
-        .file_bytes(200_000)
+        .file_bytes(50_000)
         .threads(2)
         .memory(64 << 20);
     let progress = export.progress();
