@@ -200,7 +200,6 @@ fn exit_codes_follow_the_kind_of_the_error() {
         (&["cat", &path("README.md")], 3),
         (&["cat", "--where", "id > 3", &trips], 3),
         (&["cat", "--footer-key", "00", &trips], 3),
-        (&["convert", &trips, "-o", "x.parquet"], 3),
         (&["convert", &trips], 2),
         (&["cat", "--mem", "100", &trips], 3),
         (&["count", "--limit-footer", "10", &trips], 3),

@@ -12,6 +12,7 @@ mod arrow;
 mod cli;
 mod codecs;
 mod container;
+mod convert;
 mod encodings;
 mod pages;
 mod support;
