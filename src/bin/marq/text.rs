@@ -434,8 +434,9 @@ pub(crate) fn json(
                     return Err(Failure::content(&name, Some(*number), wrong));
                 }
                 let first = numbers.first().copied();
-                let text =
-                    other.err().map_or("not one object a line".to_owned(), |e| e.to_string());
+                let text = other
+                    .err()
+                    .map_or_else(|| "not one object a line".to_owned(), |e| e.to_string());
                 return Err(Failure::content(&name, first, text));
             }
         };
