@@ -13,6 +13,7 @@ mod cells;
 mod cli;
 mod codecs;
 mod container;
+mod convert;
 mod encodings;
 mod export;
 mod faults;

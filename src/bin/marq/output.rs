@@ -156,6 +156,11 @@ impl Sink {
                     rename: None,
                 })
             }
+            Some(path) if is_special(path) => {
+                let file = File::options().write(true).open(path)?;
+                let terminal = file.is_terminal();
+                Ok(Self { out: Box::new(BufWriter::new(file)), terminal, rename: None })
+            }
             Some(path) => {
                 let mut beside = path.as_os_str().to_owned();
                 beside.push(format!(".{}.part", std::process::id()));
@@ -176,6 +181,11 @@ impl Sink {
         }
         Ok(())
     }
+}
+
+/// Whether a path is a device or a pipe, which is written to and not replaced.
+pub(crate) fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 impl Write for Sink {

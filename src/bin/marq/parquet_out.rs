@@ -1,5 +1,7 @@
 //! Parquet as an output: flags to options, and the file itself.
 
+use std::fs::File;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use marquetry::encoding::choose::encoding_named;
@@ -10,6 +12,7 @@ use marquetry::{
 
 use crate::args::{Global, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
+use crate::output;
 
 /// The options that the flags say.
 pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
@@ -72,6 +75,11 @@ impl ParquetOut {
         };
         let path = global.output.as_deref();
         let sink: Box<dyn Sink> = match path.filter(|path| *path != std::path::Path::new("-")) {
+            // A device or a pipe is written to, and not replaced by a file.
+            Some(path) if output::is_special(path) => {
+                let file = File::options().write(true).open(path);
+                Box::new(WriteSink(file.map_err(|e| Error::io("opening the output", e))?))
+            }
             Some(path) => Box::new(PathSink::create(path)?),
             None => Box::new(WriteSink(std::io::stdout())),
         };

@@ -39,7 +39,7 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
         let name = file.name.clone();
         let format = format(&name, command)?;
         let found = file.head(|bytes| format.infer_schema(bytes, most))?;
-        let (found, _) = found.map_err(|e| invalid(&name, e))?;
+        let (found, _) = found.map_err(|e| csv_error(&name, e))?;
         if found.fields().is_empty() {
             return Err(Failure::content(&name, None, "no header, and no rows"));
         }
@@ -186,7 +186,9 @@ fn csv_error(name: &str, error: ArrowError) -> Failure {
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest.get(..end)?.parse::<u64>().ok()
     };
-    let line = number("at line ").map(|line| line + 1).or_else(|| number("for line "));
+    // Inference says the line itself.
+    let from = u64::from(!text.contains("unequal lengths"));
+    let line = number("at line ").map(|line| line + from).or_else(|| number("for line "));
     let text = text.split(". Row data").next().unwrap_or_default();
     let text = text.split(" at line ").next().unwrap_or_default();
     Failure::content(name, line, text)
@@ -432,8 +434,9 @@ pub(crate) fn json(
                     return Err(Failure::content(&name, Some(*number), wrong));
                 }
                 let first = numbers.first().copied();
-                let text =
-                    other.err().map_or("not one object a line".to_owned(), |e| e.to_string());
+                let text = other
+                    .err()
+                    .map_or_else(|| "not one object a line".to_owned(), |e| e.to_string());
                 return Err(Failure::content(&name, first, text));
             }
         };
