@@ -281,8 +281,8 @@ fn every_flag_of_writing_shows_in_the_file() {
     assert_eq!(chunks("fare")[0]["codec"], "SNAPPY");
     out(&["--bloom", "id:0.001"]);
     let reader = Reader::open(folder.path("a.parquet")).expect("Parquet");
-    let columns = &reader.metadata().metadata().row_groups[0].columns;
-    let meta = |i: usize| columns[i].meta_data.as_ref().expect("metadata");
+    let chunk = |i: usize| reader.metadata().column_chunk(0, i).expect("a chunk");
+    let meta = |i: usize| chunk(i).meta_data.expect("metadata");
     assert!(meta(0).bloom_filter_offset.is_some() && meta(1).bloom_filter_offset.is_none());
     out(&["--threads", "1", "--mem", "64MiB"]);
     let said = folder.convert(&[&trips, "-v", "-o", "a.parquet"]);

@@ -1,15 +1,23 @@
 //! Dictionaries kept: keys straight from the page, the dictionary page as the values of the array.
 //!
-//! A chunk may fall back to other encodings after some pages. Values of such pages are appended to the dictionary of the batch, each with
-//! a key of its own: Arrow allows equal entries.
+//! A chunk may fall back to other encodings after some pages, or have no dictionary at all. Values of such pages are appended to the dictionary of
+//! the batch; at its end those that are equal become one entry, so that few values need few keys, whatever the writer chose.
 
+use std::hash::BuildHasher;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
-use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, new_empty_array, types};
-use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, BooleanArray, DictionaryArray, PrimitiveArray,
+    StringViewArray, UInt32Array, new_empty_array, types,
+};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
 use super::column::{Column, Count, no_dictionary};
 use crate::encoding::dictionary::Indices;
@@ -25,14 +33,11 @@ pub(super) fn dictionary_column(
     value: &DataType,
     values: Box<dyn Column>,
 ) -> Result<Box<dyn Column>> {
-    fn of<K: ArrowDictionaryKeyType>(value: &DataType, values: Box<dyn Column>) -> Box<dyn Column>
-    where
-        K::Native: Send,
-    {
+    fn of<K: ArrowDictionaryKeyType>(value: &DataType, values: Box<dyn Column>) -> Box<dyn Column> {
         Box::new(DictionaryColumn::<K> {
-            keys: Vec::new(),
-            coded: Coded::new(value, values),
             indices: Vec::new(),
+            coded: Coded::new(value, values),
+            keys: PhantomData,
         })
     }
     Ok(match key {
@@ -146,16 +151,124 @@ impl Coded {
         self.values.bytes_held()
     }
 
-    /// The values that the indices of this batch point into; the next batch begins with the dictionary alone.
-    pub(super) fn finish(&mut self) -> Result<ArrayRef> {
+    /// The values that the indices of this batch point into; the next batch begins with the dictionary alone. Indices of equal values are made
+    /// equal where some were appended.
+    pub(super) fn finish(&mut self, indices: &mut [u32]) -> Result<ArrayRef> {
         let appended = std::mem::take(&mut self.appended);
         let more = self.values.finish(None, appended)?;
-        Ok(match &self.dictionary {
-            None if appended == 0 => new_empty_array(&self.value_type),
+        let all = match &self.dictionary {
+            None if appended == 0 => return Ok(new_empty_array(&self.value_type)),
+            Some(dictionary) if appended == 0 => return Ok(dictionary.clone()),
             None => more,
-            Some(dictionary) if appended == 0 => dictionary.clone(),
             Some(dictionary) => arrow_select::concat::concat(&[dictionary, &more])?,
-        })
+        };
+        let (first, place) = distinct(&all, self.entries());
+        if first.len() == all.len() {
+            return Ok(all);
+        }
+        for index in indices {
+            *index = place.get(*index as usize).copied().unwrap_or_default();
+        }
+        Ok(arrow_select::take::take(&all, &UInt32Array::from(first), None)?)
+    }
+}
+
+/// The first of each distinct value, and for every value which of those it equals. The first `entries` stay as they are.
+fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
+    let bytes = ValueBytes::of(values);
+    let state = FixedState::default();
+    let mut table: HashTable<(u64, u32)> = HashTable::new();
+    let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
+    for i in 0..values.len() {
+        let value = bytes.get(i);
+        let hash = state.hash_one(value);
+        let known = table.find(hash, |(h, at)| {
+            *h == hash && first.get(*at as usize).is_some_and(|at| bytes.get(*at as usize) == value)
+        });
+        let at = match known {
+            Some((_, at)) if i >= entries => *at,
+            _ => {
+                let at = u32::try_from(first.len()).unwrap_or(u32::MAX);
+                first.push(u32::try_from(i).unwrap_or(u32::MAX));
+                table.insert_unique(hash, (hash, at), |(h, _)| *h);
+                at
+            }
+        };
+        place.push(at);
+    }
+    (first, place)
+}
+
+/// The values of an array as bytes, by which they are told apart.
+enum ValueBytes<'a> {
+    Offsets32(&'a [i32], &'a [u8]),
+    Offsets64(&'a [i64], &'a [u8]),
+    Text(&'a StringViewArray),
+    Views(&'a BinaryViewArray),
+    Bits(&'a BooleanArray),
+    /// A buffer, where the first value begins, and the bytes of each.
+    Words(Buffer, usize, usize),
+    /// Of no bytes.
+    Nothing,
+}
+
+impl<'a> ValueBytes<'a> {
+    fn of(array: &'a ArrayRef) -> Self {
+        match array.data_type() {
+            DataType::Utf8 => {
+                let array = array.as_string::<i32>();
+                Self::Offsets32(array.value_offsets(), array.value_data())
+            }
+            DataType::Binary => {
+                let array = array.as_binary::<i32>();
+                Self::Offsets32(array.value_offsets(), array.value_data())
+            }
+            DataType::LargeUtf8 => {
+                let array = array.as_string::<i64>();
+                Self::Offsets64(array.value_offsets(), array.value_data())
+            }
+            DataType::LargeBinary => {
+                let array = array.as_binary::<i64>();
+                Self::Offsets64(array.value_offsets(), array.value_data())
+            }
+            DataType::Utf8View => Self::Text(array.as_string_view()),
+            DataType::BinaryView => Self::Views(array.as_binary_view()),
+            DataType::Boolean => Self::Bits(array.as_boolean()),
+            other => {
+                let width = match other {
+                    DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
+                    other => other.primitive_width(),
+                };
+                let data = array.to_data();
+                match (width, data.buffers().first()) {
+                    (Some(width), Some(buffer)) => {
+                        Self::Words(buffer.clone(), data.offset() * width, width)
+                    }
+                    _ => Self::Nothing,
+                }
+            }
+        }
+    }
+
+    fn get(&self, i: usize) -> &[u8] {
+        fn between<O: ArrowNativeType>(ends: Option<&[O]>) -> std::ops::Range<usize> {
+            match ends {
+                Some([start, end]) => start.as_usize()..end.as_usize(),
+                _ => 0..0,
+            }
+        }
+        match self {
+            Self::Offsets32(offsets, values) => values.get(between(offsets.get(i..i + 2))),
+            Self::Offsets64(offsets, values) => values.get(between(offsets.get(i..i + 2))),
+            Self::Text(array) => Some(array.value(i).as_bytes()),
+            Self::Views(array) => Some(array.value(i)),
+            Self::Bits(array) => Some(if array.value(i) { &[1][..] } else { &[0] }),
+            Self::Words(buffer, start, width) => {
+                buffer.get(start + i * width..start + (i + 1) * width)
+            }
+            Self::Nothing => None,
+        }
+        .unwrap_or_default()
     }
 }
 
@@ -187,20 +300,15 @@ fn too_many(entries: usize) -> Error {
 }
 
 struct DictionaryColumn<K: ArrowDictionaryKeyType> {
-    keys: Vec<K::Native>,
-    coded: Coded,
+    /// Indices of the slots so far; they become keys at the end of the batch.
     indices: Vec<u32>,
+    coded: Coded,
+    keys: PhantomData<fn() -> K>,
 }
 
-/// Keys narrowed at a time.
-const BLOCK: usize = 1024;
-
-impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K>
-where
-    K::Native: Send,
-{
+impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
     fn reserve(&mut self, slots: usize) {
-        self.keys.reserve_exact(slots);
+        self.indices.reserve_exact(slots);
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -212,19 +320,7 @@ where
     }
 
     fn read(&mut self, n: usize, room: usize) -> Result<()> {
-        let mut left = n;
-        while left > 0 {
-            let n = left.min(BLOCK);
-            self.indices.clear();
-            self.coded.read(n, room, &mut self.indices)?;
-            let highest = self.indices.iter().copied().max().unwrap_or(0) as usize;
-            if K::Native::from_usize(highest).is_none() {
-                return Err(too_many(highest + 1));
-            }
-            self.keys.extend(self.indices.iter().map(|&index| K::Native::usize_as(index as usize)));
-            left -= n;
-        }
-        Ok(())
+        self.coded.read(n, room, &mut self.indices)
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
@@ -232,18 +328,24 @@ where
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
-        let start = self.keys.len() - values;
-        expand::spread(&mut self.keys, start, validity, first, slots);
+        let start = self.indices.len() - values;
+        expand::spread(&mut self.indices, start, validity, first, slots);
     }
 
     fn bytes_held(&self) -> usize {
-        self.keys.capacity() * size_of::<K::Native>() + self.coded.bytes_held()
+        self.indices.capacity() * size_of::<u32>() + self.coded.bytes_held()
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
-        let keys = ScalarBuffer::from(std::mem::take(&mut self.keys));
-        let keys = PrimitiveArray::<K>::try_new(keys, nulls)?;
-        let values = self.coded.finish()?;
+        let mut indices = std::mem::take(&mut self.indices);
+        let values = self.coded.finish(&mut indices)?;
+        let highest = indices.iter().copied().max().unwrap_or(0) as usize;
+        if K::Native::from_usize(highest).is_none() {
+            return Err(too_many(highest + 1));
+        }
+        let keys: Vec<K::Native> =
+            indices.iter().map(|&index| K::Native::usize_as(index as usize)).collect();
+        let keys = PrimitiveArray::<K>::try_new(ScalarBuffer::from(keys), nulls)?;
         Ok(Arc::new(DictionaryArray::<K>::try_new(keys, values)?))
     }
 }

@@ -79,7 +79,9 @@ impl Column for RunColumn {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef> {
-        let indices = std::mem::take(&mut self.indices);
+        let mut indices = std::mem::take(&mut self.indices);
+        // First the values: those that are equal have one index then, and make one run.
+        let values = self.coded.finish(&mut indices)?;
         let slot = |i: usize| match &nulls {
             Some(nulls) if nulls.is_null(i) => None,
             _ => indices.get(i).copied(),
@@ -92,7 +94,6 @@ impl Column for RunColumn {
                 keys.push(here);
             }
         }
-        let values = self.coded.finish()?;
         let values = arrow_select::take::take(&values, &UInt32Array::from(keys), None)?;
         (self.build)(&self.data_type, &ends, &values)
     }
