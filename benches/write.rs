@@ -113,8 +113,9 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
         let bytes = std::hint::black_box(run());
         (start.elapsed().as_secs_f64() * 1e3, bytes)
     };
-    let (them, us, two): (&dyn Fn() -> usize, &dyn Fn() -> usize, &dyn Fn() -> usize) =
-        (&|| theirs(rows, group), &|| ours(rows, group, 1), &|| ours(rows, group, 2));
+    let them: &dyn Fn() -> usize = &|| theirs(rows, group);
+    let us: &dyn Fn() -> usize = &|| ours(rows, group, 1);
+    let two: &dyn Fn() -> usize = &|| ours(rows, group, 2);
     let (their_bytes, our_bytes) = (time(them).1, time(us).1);
     let (mut a, mut b, mut c, mut ratios, mut scaling) = (vec![], vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {

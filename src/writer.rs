@@ -47,6 +47,8 @@ pub struct Writer<S: Sink = PathSink> {
     reports: Vec<RowGroupReport>,
     /// Encoded bytes for each byte of Arrow arrays, as far as is known.
     ratio: f64,
+    /// Bytes of Arrow arrays that were encoded.
+    encoded: u64,
     state: State,
 }
 
@@ -121,6 +123,7 @@ impl<S: Sink> Writer<S> {
             indexes: Vec::new(),
             reports: Vec::new(),
             ratio: 0.5,
+            encoded: 0,
             state: State::Open,
         }
     }
@@ -200,8 +203,10 @@ impl<S: Sink> Writer<S> {
         let bytes = pending.bytes();
         let encoded = self.encoder.encode_pending(&pending).and_then(|encoded| {
             drop(pending);
-            let seen = encoded.bytes() as f64 / bytes.max(1) as f64;
-            self.ratio = if self.row_groups.is_empty() { seen } else { (self.ratio + seen) / 2.0 };
+            // What all rows so far have told, so that a small row group does not sway it.
+            let before = self.ratio * self.encoded as f64;
+            self.encoded += bytes;
+            self.ratio = (before + encoded.bytes() as f64) / self.encoded.max(1) as f64;
             self.put(encoded)
         });
         self.poison(encoded)

@@ -278,7 +278,7 @@ fn every_flag_of_writing_shows_in_the_file() {
     out(&["--row-group-bytes", "4KiB"]);
     assert!(folder.json(&["info", "a.parquet"])["row_groups"].as_u64() > Some(2));
     out(&["--profile", "compatible"]);
-    assert_eq!(chunks("fare")[0]["codec"], "SNAPPY");
+    assert_eq!(chunks("pickup")[0]["codec"], "SNAPPY");
     out(&["--bloom", "id:0.001"]);
     let reader = Reader::open(folder.path("a.parquet")).expect("Parquet");
     let chunk = |i: usize| reader.metadata().column_chunk(0, i).expect("a chunk");
