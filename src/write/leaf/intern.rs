@@ -22,22 +22,25 @@ pub(super) struct DictionaryLimits {
     pub(super) bytes: usize,
 }
 
-/// Values between two looks at how the dictionary grows: at this many, and every time they have doubled.
-const FIRST_LOOK: usize = 1 << 14;
+/// Values up to the first look at how the dictionary grows; the next ones are at twice as many each.
+const FIRST_LOOK: usize = 1 << 12;
 
-/// Growth that stops it: new entries among the values since half the way here, in 256ths.
-const HOPELESS: usize = 218;
+/// The share of values that may be distinct, or a dictionary is not worth its hashing.
+const HOPELESS: f64 = 0.5;
 
 /// Watches a dictionary grow.
 struct Watch {
+    /// Entries that are too many.
     most: usize,
+    /// Values in all.
+    n: usize,
     next_look: usize,
     entries_then: usize,
 }
 
 impl Watch {
-    fn new(most: usize) -> Self {
-        Self { most, next_look: FIRST_LOOK, entries_then: 0 }
+    fn new(n: usize, most: usize) -> Self {
+        Self { most, n, next_look: FIRST_LOOK, entries_then: 0 }
     }
 
     /// Whether to go on, `seen` values into it.
@@ -48,11 +51,18 @@ impl Watch {
         if seen < self.next_look {
             return true;
         }
-        let grown = entries - self.entries_then;
-        let since = if self.next_look == FIRST_LOOK { seen } else { seen / 2 };
+        let half = seen / 2;
+        let is_first = self.entries_then == 0;
+        let fresh = (entries - self.entries_then) as f64 / half as f64;
         self.entries_then = entries;
         self.next_look = seen * 2;
-        grown * 256 < since * HOPELESS
+        if is_first || fresh >= 1.0 {
+            // All values since half the way here were new: 16,384 of them tell enough.
+            return is_first || seen < FIRST_LOOK * 4;
+        }
+        // If all values are equally likely, of `k` so many are new after `x` others: e^(-x/k).
+        let distinct = seen as f64 * 0.75 / -fresh.ln();
+        distinct < self.n as f64 * HOPELESS || (entries as f64) < half as f64 * HOPELESS
     }
 }
 
@@ -153,7 +163,7 @@ fn by_hash<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
     let mut table = vec![NONE; 1 << bits];
     let mut entries: Vec<T> = Vec::new();
     let mut codes = Vec::with_capacity(values.len());
-    let mut watch = Watch::new(most.min(u32::MAX as usize / 2));
+    let mut watch = Watch::new(values.len(), most.min(u32::MAX as usize / 2));
     for block in values.chunks(BLOCK) {
         for &value in block {
             let mask = table.len() - 1;
@@ -205,7 +215,7 @@ fn slices<'v>(
     let mut entries: Vec<&[u8]> = Vec::new();
     let mut codes = Vec::with_capacity(n);
     let mut bytes = 0usize;
-    let mut watch = Watch::new(u32::MAX as usize / 2);
+    let mut watch = Watch::new(n, u32::MAX as usize / 2);
     let mut last: Option<(&[u8], u32)> = None;
     for value in values {
         if let Some((same, code)) = last
@@ -269,6 +279,10 @@ mod tests {
     fn values_without_repetition_are_given_up() {
         let values: Vec<i64> = (0..100_000).map(|i| i * 1_000_003).collect();
         assert!(words(&values, usize::MAX).is_none());
+        // 50,000 of a million, evenly: most of the first ones are new, and yet it pays.
+        let mut rng = fastrand::Rng::with_seed(22);
+        let many: Vec<i64> = (0..1_000_000).map(|_| rng.i64(0..50_000) * 1_000_003).collect();
+        assert_eq!(words(&many, usize::MAX).map(|(entries, _)| entries.len()), Some(50_000));
         let few = vec![7i64; 5];
         assert_eq!(words(&few, usize::MAX).unwrap().0, [7]);
     }
