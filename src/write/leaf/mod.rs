@@ -18,7 +18,7 @@ use super::options::{LeafSettings, StatisticsLevel};
 use super::report::ColumnReport;
 use super::shred::LeafColumn;
 use crate::compress::Compression;
-use crate::encoding::choose::{Estimate, candidates, choose};
+use crate::encoding::choose::{Estimate, PLAIN_WORDS_PAGE, candidates, choose};
 use crate::error::{Error, Result};
 use crate::format::{
     ColumnIndex, ColumnMetaData, Encoding, OffsetIndex, PageEncodingStats, PageLocation, PageType,
@@ -219,7 +219,7 @@ impl<'a> Encoder<'a> {
             Form::Plain { .. } => None,
         };
         let mut statistician = Statistician::new(leaf, settings, form_entries(form));
-        let cuts = self.cuts(form, n);
+        let cuts = self.cuts(form, n, codec);
         let entries = levels.entries_of_rows(&cuts);
         let encoding = match form {
             Form::Plain { encoding, .. } => *encoding,
@@ -377,7 +377,7 @@ impl<'a> Encoder<'a> {
 
     /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a quarter … of them where values are large, so
     /// that the pages of all columns begin at common rows.
-    fn cuts(&self, form: &Form<'_>, n: usize) -> Vec<usize> {
+    fn cuts(&self, form: &Form<'_>, n: usize, codec: Compression) -> Vec<usize> {
         let settings = self.settings;
         let bytes = match form {
             Form::Plain { values, .. } => values.plain_len(0..n),
@@ -387,8 +387,18 @@ impl<'a> Encoder<'a> {
         };
         let levels = self.column.levels.len() * 2;
         let all = bytes + if self.column.levels.max_rep() > 0 { levels } else { 0 };
+        let most = match form {
+            Form::Plain { values: Values::Words32(_) | Values::Words64(_), encoding }
+                if *encoding == Encoding::Plain
+                    && codec != Compression::Uncompressed
+                    && self.column.levels.max_rep() == 0 =>
+            {
+                settings.page_bytes.min(PLAIN_WORDS_PAGE)
+            }
+            _ => settings.page_bytes,
+        };
         let mut step = settings.page_rows.max(1);
-        while step > 1 && all.saturating_mul(step) / self.rows.max(1) > settings.page_bytes {
+        while step > 1 && all.saturating_mul(step) / self.rows.max(1) > most {
             step = step.div_ceil(2);
         }
         let mut cuts: Vec<usize> = (0..self.rows).step_by(step).collect();
