@@ -16,6 +16,19 @@ pub mod spans;
 pub mod transpose;
 pub mod unpack;
 
+/// Asks for the line of the cache that item `at` of a slice lies in, if there is one.
+#[inline(always)]
+pub fn prefetch<T>(items: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(item) = items.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every x86-64 has the instruction, and the address is that of an item that is there.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (items, at);
+}
+
 /// An instruction set that kernels are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isa {

@@ -2,8 +2,8 @@
 
 use std::collections::TryReserveError;
 
-use super::Isa;
 use super::prefix_sum::prefix_sum_i32;
+use super::{Isa, prefetch};
 use crate::encoding::Span;
 
 /// Bytes copied at a time: most strings are shorter, so that one load and one store does.
@@ -235,19 +235,6 @@ pub struct Walk {
 
 /// How far before it is needed a line of the cache is asked for.
 const AHEAD: usize = 512;
-
-/// Asks for the line of the cache that the byte at `at` lies in, if there is one.
-#[inline(always)]
-fn prefetch(source: &[u8], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(byte) = source.get(at) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 has the instruction, and the address is that of a byte that is there.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (source, at);
-}
 
 /// Appends the views of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; `None`, and nothing appended, if
 /// one reaches beyond the page.

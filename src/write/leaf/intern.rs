@@ -3,16 +3,19 @@
 //! Integers in a narrow range go through a table, everything else through a hash table. Trap: data without repetition must be found out early, as
 //! this is the dearest part of writing.
 
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-use super::values::Values;
+use foldhash::fast::FixedState;
 
-/// Distinct values, in the order of their first occurrence, and the index of every value among them.
+use super::values::Values;
+use crate::simd::prefetch;
+
+/// Entries, in the order of their first occurrence, and the index of every value among them.
 pub(super) struct Interned<'a> {
     pub(super) entries: Values<'a>,
     pub(super) codes: Vec<u32>,
+    /// Whether the entries are all different.
+    pub(super) distinct: bool,
 }
 
 /// How large a dictionary may grow.
@@ -75,15 +78,15 @@ pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Optio
         Values::Bits(_) => None,
         Values::Words32(values) => {
             let (entries, codes) = words(values, limits.bytes / 4)?;
-            Some(Interned { entries: Values::Words32(entries), codes })
+            Some(Interned { entries: Values::Words32(entries), codes, distinct: true })
         }
         Values::Words64(values) => {
             let (entries, codes) = words(values, limits.bytes / 8)?;
-            Some(Interned { entries: Values::Words64(entries), codes })
+            Some(Interned { entries: Values::Words64(entries), codes, distinct: true })
         }
         Values::Bytes(values) => {
             let (entries, codes) = slices(values.iter().copied(), values.len(), limits)?;
-            Some(Interned { entries: Values::Bytes(entries), codes })
+            Some(Interned { entries: Values::Bytes(entries), codes, distinct: true })
         }
         Values::Fixed { width: 0, .. } => None,
         Values::Fixed { width, bytes } => {
@@ -93,6 +96,7 @@ pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Optio
             Some(Interned {
                 entries: Values::Fixed { width: *width, bytes: entries.concat() },
                 codes,
+                distinct: true,
             })
         }
     }
@@ -118,7 +122,7 @@ impl Word for i64 {
 /// The widest range that a table is made for.
 const TABLE: u64 = 1 << 16;
 
-fn words<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
+fn words<T: Word + Default>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
     let least = values.iter().min()?.wide();
     let greatest = values.iter().max()?.wide();
     let range = greatest.wrapping_sub(least).cast_unsigned();
@@ -129,7 +133,6 @@ fn words<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
 }
 
 fn by_table<T: Word>(values: &[T], least: i64, range: u64) -> (Vec<T>, Vec<u32>) {
-    const NONE: u32 = u32::MAX;
     let mut table = vec![NONE; usize::try_from(range).unwrap_or(0) + 1];
     let mut entries = Vec::new();
     let codes = values.iter().map(|value| {
@@ -150,52 +153,85 @@ fn by_table<T: Word>(values: &[T], least: i64, range: u64) -> (Vec<T>, Vec<u32>)
     (entries, codes)
 }
 
-/// An open-addressed table of indices; doubled when half full.
-fn by_hash<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
-    const NONE: u32 = u32::MAX;
-    // Fibonacci hashing: the high bits of the product are well mixed.
-    let hash = |value: T, bits: u32| {
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// Bits of the first table: 4,096 slots.
+const FIRST_BITS: u32 = 12;
+
+/// Values looked up at a time: their slots are asked for before the first of them is looked at, so that the cache misses overlap.
+const AHEAD: usize = 32;
+
+/// An open-addressed table of values and their codes; doubled when half full.
+struct WordTable<T> {
+    slots: Vec<(T, u32)>,
+    bits: u32,
+}
+
+impl<T: Word + Default> WordTable<T> {
+    fn new(bits: u32) -> Self {
+        Self { slots: vec![(T::default(), NONE); 1 << bits], bits }
+    }
+
+    /// The slot where a value is looked for first.
+    #[inline]
+    fn home(&self, value: T) -> usize {
+        // Fibonacci hashing, twice: the high bits of the product are well mixed.
         let product = value.wide().cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (product ^ product >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
-    };
-    let mut bits = 12u32;
-    let mut table = vec![NONE; 1 << bits];
+        usize::try_from(mixed >> (64 - self.bits)).unwrap_or(0)
+    }
+
+    /// The code of a value; `fresh` becomes it if there is none yet.
+    #[inline]
+    fn code(&mut self, value: T, home: usize, fresh: u32) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = home;
+        loop {
+            let slot = self.slots.get_mut(at & mask)?;
+            if slot.1 == NONE {
+                *slot = (value, fresh);
+                return Some(fresh);
+            }
+            if slot.0 == value {
+                return Some(slot.1);
+            }
+            at += 1;
+        }
+    }
+
+    fn grow(&mut self, entries: &[T]) -> Option<()> {
+        *self = Self::new(self.bits + 1);
+        for (code, &value) in (0u32..).zip(entries) {
+            self.code(value, self.home(value), code)?;
+        }
+        Some(())
+    }
+}
+
+fn by_hash<T: Word + Default>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
+    let mut table = WordTable::new(FIRST_BITS);
     let mut entries: Vec<T> = Vec::new();
     let mut codes = Vec::with_capacity(values.len());
     let mut watch = Watch::new(values.len(), most.min(u32::MAX as usize / 2));
     for block in values.chunks(BLOCK) {
-        for &value in block {
-            let mask = table.len() - 1;
-            let mut at = hash(value, bits);
-            let code = loop {
-                let slot = table.get_mut(at & mask)?;
-                if *slot == NONE {
-                    #[expect(clippy::cast_possible_truncation, reason = "the watch stops before")]
-                    let code = entries.len() as u32;
-                    *slot = code;
+        for some in block.chunks(AHEAD) {
+            if (entries.len() + AHEAD) * 2 > table.slots.len() {
+                table.grow(&entries)?;
+            }
+            let mut homes = [0; AHEAD];
+            for (home, &value) in homes.iter_mut().zip(some) {
+                *home = table.home(value);
+                prefetch(&table.slots, *home);
+            }
+            for (&value, home) in some.iter().zip(homes) {
+                #[expect(clippy::cast_possible_truncation, reason = "the watch stops before")]
+                let fresh = entries.len() as u32;
+                let code = table.code(value, home, fresh)?;
+                if code == fresh {
                     entries.push(value);
-                    break code;
                 }
-                if entries.get(*slot as usize) == Some(&value) {
-                    break *slot;
-                }
-                at += 1;
-            };
-            codes.push(code);
-            if entries.len() * 2 > table.len() {
-                bits += 1;
-                table = vec![NONE; 1 << bits];
-                let mask = table.len() - 1;
-                for (code, &value) in (0u32..).zip(&entries) {
-                    let mut at = hash(value, bits);
-                    while table.get(at & mask).is_some_and(|slot| *slot != NONE) {
-                        at += 1;
-                    }
-                    if let Some(slot) = table.get_mut(at & mask) {
-                        *slot = code;
-                    }
-                }
+                codes.push(code);
             }
         }
         if !watch.goes_on(codes.len(), entries.len()) {
@@ -205,45 +241,105 @@ fn by_hash<T: Word>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
     Some((entries, codes))
 }
 
+/// An open-addressed table of byte strings: a part of the hash, and the code.
+struct SliceTable {
+    slots: Vec<(u32, u32)>,
+    bits: u32,
+}
+
+impl SliceTable {
+    fn new(bits: u32) -> Self {
+        Self { slots: vec![(0, NONE); 1 << bits], bits }
+    }
+
+    fn home(&self, hash: u64) -> usize {
+        usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
+    }
+
+    /// The part of a hash that tells values apart without looking at them.
+    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+    fn tag(hash: u64) -> u32 {
+        hash as u32
+    }
+
+    fn code(&mut self, value: &[u8], hash: u64, entries: &[&[u8]]) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(hash);
+        loop {
+            let slot = self.slots.get_mut(at & mask)?;
+            if slot.1 == NONE {
+                let fresh = u32::try_from(entries.len()).ok()?;
+                *slot = (Self::tag(hash), fresh);
+                return Some(fresh);
+            }
+            if slot.0 == Self::tag(hash) && entries.get(slot.1 as usize) == Some(&value) {
+                return Some(slot.1);
+            }
+            at += 1;
+        }
+    }
+
+    fn grow(&mut self, hashes: &[u64]) -> Option<()> {
+        *self = Self::new(self.bits + 1);
+        let mask = self.slots.len() - 1;
+        for (code, &hash) in (0u32..).zip(hashes) {
+            let mut at = self.home(hash);
+            while self.slots.get(at & mask)?.1 != NONE {
+                at += 1;
+            }
+            *self.slots.get_mut(at & mask)? = (Self::tag(hash), code);
+        }
+        Some(())
+    }
+}
+
 fn slices<'v>(
     values: impl Iterator<Item = &'v [u8]>,
     n: usize,
     limits: DictionaryLimits,
 ) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
     let state = FixedState::default();
-    let mut table: HashTable<(u64, u32)> = HashTable::with_capacity(1024);
+    let mut table = SliceTable::new(FIRST_BITS);
     let mut entries: Vec<&[u8]> = Vec::new();
+    let mut hashes: Vec<u64> = Vec::new();
     let mut codes = Vec::with_capacity(n);
     let mut bytes = 0usize;
     let mut watch = Watch::new(n, u32::MAX as usize / 2);
-    let mut last: Option<(&[u8], u32)> = None;
-    for value in values {
-        if let Some((same, code)) = last
-            && same == value
-        {
-            codes.push(code);
-            continue;
+    let mut values = values.peekable();
+    let mut some: Vec<(&[u8], u64)> = Vec::with_capacity(AHEAD);
+    let mut next_check = BLOCK;
+    while values.peek().is_some() {
+        if (entries.len() + AHEAD) * 2 > table.slots.len() {
+            table.grow(&hashes)?;
         }
-        let hash = state.hash_one(value);
-        let is_it = |(h, code): &(u64, u32)| {
-            *h == hash && entries.get(*code as usize).is_some_and(|entry| *entry == value)
-        };
-        let code = match table.find(hash, is_it) {
-            Some((_, code)) => *code,
-            None => {
-                let code = u32::try_from(entries.len()).ok()?;
-                table.insert_unique(hash, (hash, code), |(h, _)| *h);
-                entries.push(value);
-                bytes += value.len() + size_of::<u32>();
-                code
+        some.clear();
+        some.extend(values.by_ref().take(AHEAD).map(|value| (value, state.hash_one(value))));
+        for (_, hash) in &some {
+            prefetch(&table.slots, table.home(*hash));
+        }
+        for (_, hash) in &some {
+            if let Some((tag, code)) = table.slots.get(table.home(*hash))
+                && *tag == SliceTable::tag(*hash)
+                && let Some(entry) = entries.get(*code as usize)
+            {
+                prefetch(entry, 0);
+                prefetch(entry, entry.len().saturating_sub(1));
             }
-        };
-        last = Some((value, code));
-        codes.push(code);
-        if codes.len().is_multiple_of(BLOCK)
-            && (bytes > limits.bytes || !watch.goes_on(codes.len(), entries.len()))
-        {
-            return None;
+        }
+        for &(value, hash) in &some {
+            let code = table.code(value, hash, &entries)?;
+            if code as usize == entries.len() {
+                entries.push(value);
+                hashes.push(hash);
+                bytes += value.len() + size_of::<u32>();
+            }
+            codes.push(code);
+        }
+        if codes.len() >= next_check {
+            next_check = codes.len() + BLOCK;
+            if bytes > limits.bytes || !watch.goes_on(codes.len(), entries.len()) {
+                return None;
+            }
         }
     }
     (bytes <= limits.bytes).then_some((entries, codes))

@@ -11,7 +11,7 @@ mod values;
 use std::ops::Range;
 
 use self::encode::{as_plain, encode, encode_codes};
-use self::intern::{DictionaryLimits, intern};
+use self::intern::{DictionaryLimits, Interned, intern};
 use self::statistics::{PageValues, Statistician};
 use self::values::{Gathered, Values, gather};
 use super::options::{LeafSettings, StatisticsLevel};
@@ -77,7 +77,11 @@ enum Form<'a> {
     /// As they are, in one encoding.
     Plain { values: Values<'a>, encoding: Encoding },
     /// As indices into a dictionary.
-    Dictionary { entries: Values<'a>, codes: Vec<u32> },
+    Dictionary {
+        dictionary: Interned<'a>,
+        /// The values one by one, where they were handed in so.
+        values: Option<Values<'a>>,
+    },
 }
 
 impl<'a> Encoder<'a> {
@@ -110,8 +114,8 @@ impl<'a> Encoder<'a> {
                 (values, dictionary)
             }
             Gathered::Keyed { entries, keys } => {
-                if wants_dictionary && let Some((entries, codes)) = unify(&entries, &keys) {
-                    (Values::new(self.leaf.physical), Some(intern::Interned { entries, codes }))
+                if wants_dictionary && let Some(dictionary) = unify(&entries, &keys) {
+                    (Values::new(self.leaf.physical), Some(dictionary))
                 } else {
                     (entries.take(&keys), None)
                 }
@@ -177,15 +181,16 @@ impl<'a> Encoder<'a> {
         let encoding = choose(settings.profile, &estimates);
         let ratio = ratios.iter().find(|(of, _)| *of == encoding).map_or(1.0, |(_, ratio)| *ratio);
         let helps = ratio < HELPS;
-        match dictionary {
-            Some(intern::Interned { entries, codes }) if encoding == Encoding::RleDictionary => {
-                Ok((Form::Dictionary { entries, codes }, helps))
+        let keyed = values.len() == 0;
+        Ok(match dictionary {
+            Some(dictionary) if encoding == Encoding::RleDictionary => {
+                (Form::Dictionary { dictionary, values: (!keyed).then_some(values) }, helps)
             }
-            Some(intern::Interned { entries, codes }) if values.len() == 0 => {
-                Ok((Form::Plain { values: entries.take(&codes), encoding }, helps))
+            Some(Interned { entries, codes, .. }) if keyed => {
+                (Form::Plain { values: entries.take(&codes), encoding }, helps)
             }
-            _ => Ok((Form::Plain { values, encoding }, helps)),
-        }
+            _ => (Form::Plain { values, encoding }, helps),
+        })
     }
 
     fn write(
@@ -198,7 +203,7 @@ impl<'a> Encoder<'a> {
         let levels = &self.column.levels;
         let n = match form {
             Form::Plain { values, .. } => values.len(),
-            Form::Dictionary { codes, .. } => codes.len(),
+            Form::Dictionary { dictionary, .. } => dictionary.codes.len(),
         };
         let mut out = Vec::new();
         if let (Form::Plain { values, encoding: Encoding::Plain }, Compression::Uncompressed) =
@@ -209,7 +214,7 @@ impl<'a> Encoder<'a> {
         }
         let mut uncompressed = 0usize;
         let dictionary_page = match form {
-            Form::Dictionary { entries, .. } => {
+            Form::Dictionary { dictionary: Interned { entries, .. }, .. } => {
                 let mut plain = Vec::new();
                 encode(entries, 0..entries.len(), leaf.physical, Encoding::Plain, &mut plain)?;
                 let sealed = sealer.dictionary(entries.len(), &plain, false, &mut out)?;
@@ -218,7 +223,7 @@ impl<'a> Encoder<'a> {
             }
             Form::Plain { .. } => None,
         };
-        let mut statistician = Statistician::new(leaf, settings, form_entries(form));
+        let mut statistician = Statistician::new(leaf, settings, form_dictionary(form));
         let cuts = self.cuts(form, n, codec);
         let entries = levels.entries_of_rows(&cuts);
         let encoding = match form {
@@ -249,7 +254,7 @@ impl<'a> Encoder<'a> {
                     }
                     byte_array_bytes.push(payload(all, values.clone()));
                 }
-                Form::Dictionary { entries: of, codes } => {
+                Form::Dictionary { dictionary: Interned { entries: of, codes, .. }, .. } => {
                     let codes = codes.get(values.clone()).unwrap_or_default();
                     encode_codes(codes, &mut buffer)?;
                     byte_array_bytes.push(statistician.payload_of_codes(of, codes));
@@ -268,8 +273,12 @@ impl<'a> Encoder<'a> {
             pages.push((sealed, *row));
             let values = match form {
                 Form::Plain { values: all, .. } => PageValues::Plain(all, values),
-                Form::Dictionary { codes, .. } => {
-                    PageValues::Codes(codes.get(values).unwrap_or_default())
+                // By the ranks of the entries where there are few of them, else by the values themselves.
+                Form::Dictionary { values: Some(all), .. } if !statistician.ranked() => {
+                    PageValues::Plain(all, values)
+                }
+                Form::Dictionary { dictionary, .. } => {
+                    PageValues::Codes(dictionary.codes.get(values).unwrap_or_default())
                 }
             };
             statistician.page(levels, entries, count, values);
@@ -280,14 +289,19 @@ impl<'a> Encoder<'a> {
         let bloom = match form {
             _ if settings.bloom.is_none() => None,
             Form::Plain { values, .. } => statistician.bloom(values),
-            Form::Dictionary { entries, .. } => statistician.bloom(entries),
+            Form::Dictionary { dictionary, .. } => statistician.bloom(&dictionary.entries),
         };
         let sorted = match form {
             Form::Plain { values, .. } if levels.max_rep() == 0 && n == levels.len() => {
                 statistician.sorted(values)
             }
-            Form::Dictionary { codes, .. } if levels.max_rep() == 0 && n == levels.len() => {
-                statistician.sorted_codes(codes)
+            Form::Dictionary { values: Some(values), .. }
+                if levels.max_rep() == 0 && n == levels.len() && !statistician.ranked() =>
+            {
+                statistician.sorted(values)
+            }
+            Form::Dictionary { dictionary, .. } if levels.max_rep() == 0 && n == levels.len() => {
+                statistician.sorted_codes(&dictionary.codes)
             }
             _ => None,
         };
@@ -381,7 +395,7 @@ impl<'a> Encoder<'a> {
         let settings = self.settings;
         let bytes = match form {
             Form::Plain { values, .. } => values.plain_len(0..n),
-            Form::Dictionary { entries, codes } => {
+            Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
                 codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8
             }
         };
@@ -412,9 +426,9 @@ fn leaf_stores_values(leaf: &Leaf) -> bool {
     !matches!(leaf.logical, Some(crate::format::LogicalType::Unknown))
 }
 
-fn form_entries<'f, 'a>(form: &'f Form<'a>) -> Option<&'f Values<'a>> {
+fn form_dictionary<'f, 'a>(form: &'f Form<'a>) -> Option<(&'f Interned<'a>, bool)> {
     match form {
-        Form::Dictionary { entries, .. } => Some(entries),
+        Form::Dictionary { dictionary, values } => Some((dictionary, values.is_none())),
         Form::Plain { .. } => None,
     }
 }
@@ -461,7 +475,7 @@ fn sample_ranges(n: usize) -> Vec<Range<usize>> {
 }
 
 /// One entry for each distinct value that is used, and the codes that follow; `None` where nothing repeats.
-fn unify<'a>(entries: &Values<'a>, keys: &[u32]) -> Option<(Values<'a>, Vec<u32>)> {
+fn unify<'a>(entries: &Values<'a>, keys: &[u32]) -> Option<Interned<'a>> {
     let limits = DictionaryLimits { bytes: usize::MAX };
     // First those that are used, in the order of their first use; then those that are equal become one.
     const UNUSED: u32 = u32::MAX;
@@ -482,10 +496,11 @@ fn unify<'a>(entries: &Values<'a>, keys: &[u32]) -> Option<(Values<'a>, Vec<u32>
             for code in &mut codes {
                 *code = unified.codes.get(*code as usize).copied()?;
             }
-            Some((unified.entries, codes))
+            Some(Interned { entries: unified.entries, codes, distinct: true })
         }
-        // All distinct, or given up as hopeless: entries that are equal do no harm.
-        _ => Some((entries, codes)),
+        Some(_) => Some(Interned { entries, codes, distinct: true }),
+        // Given up as hopeless: entries that are equal do no harm.
+        None => Some(Interned { entries, codes, distinct: false }),
     }
 }
 

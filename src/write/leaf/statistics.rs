@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::intern::Interned;
 use super::values::Values;
 use super::{LeafSettings, Sorted};
 use crate::format::{ColumnIndex, LogicalType, Statistics};
@@ -42,7 +43,12 @@ struct Dictionary<'s, 'a> {
     /// The entries in order.
     by_rank: Vec<u32>,
     nan: Vec<bool>,
+    /// Whether the entries are all different.
+    distinct: bool,
 }
+
+/// Values for each entry from which on the entries are ranked.
+const FEW: usize = 16;
 
 /// What was collected.
 pub(super) struct Summary {
@@ -59,18 +65,26 @@ impl<'s, 'a> Statistician<'s, 'a> {
     pub(super) fn new(
         leaf: &'s Leaf,
         settings: &'s LeafSettings,
-        entries: Option<&'s Values<'a>>,
+        dictionary: Option<(&'s Interned<'a>, bool)>,
     ) -> Self {
         let order = Order::of(leaf, settings.total_order);
         let cut = Cut::of(leaf);
         let builder = (settings.statistics == StatisticsLevel::Page)
             .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
         let wanted = settings.statistics.bounds() && order != Order::Undefined;
-        let dictionary = entries.map(|entries| {
-            let ranked = if wanted { entries } else { &Values::new(leaf.physical) };
-            Dictionary::new(entries, ranked, order)
+        let dictionary = dictionary.map(|(dictionary, only)| {
+            let Interned { entries, codes, distinct } = dictionary;
+            // Sorting many entries costs more than looking at the values, where there are some.
+            let few = only || entries.len() * FEW <= codes.len();
+            let ranked = if wanted && few { entries } else { &Values::new(leaf.physical) };
+            Dictionary::new(entries, ranked, order, *distinct)
         });
         Self { leaf, settings, order, cut, dictionary, builder, bounds: None, nulls: 0, nans: 0 }
+    }
+
+    /// Whether bounds of pages are found by the ranks of dictionary entries.
+    pub(super) fn ranked(&self) -> bool {
+        self.dictionary.as_ref().is_some_and(|dictionary| !dictionary.ranks.is_empty())
     }
 
     /// Adds a page of these level entries, of which `count` have values.
@@ -270,7 +284,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
         let nans = self.order.has_nan() && self.settings.statistics.bounds();
         let nans = nans.then_some(self.nans);
         let unknown = matches!(self.leaf.logical, Some(LogicalType::Unknown));
-        let distinct = self.dictionary.as_ref().filter(|d| d.is_distinct());
+        let distinct = self.dictionary.as_ref().filter(|d| d.distinct);
         let distinct = distinct.map(|d| d.entries.len() as u64);
         let mut statistics = Statistics {
             null_count: Some(signed(self.nulls)),
@@ -326,7 +340,7 @@ fn is_nan(order: Order, physical: Physical, value: &[u8]) -> bool {
 
 impl<'s, 'a> Dictionary<'s, 'a> {
     /// Ranks the entries, or none if there are none to rank.
-    fn new(entries: &'s Values<'a>, ranked: &Values<'_>, order: Order) -> Self {
+    fn new(entries: &'s Values<'a>, ranked: &Values<'_>, order: Order, distinct: bool) -> Self {
         fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> std::cmp::Ordering) -> Vec<u32> {
             let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
             by_rank.sort_unstable_by(|a, b| {
@@ -382,7 +396,7 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         if !nan.contains(&true) {
             nan.clear();
         }
-        Self { entries, ranks, by_rank, nan }
+        Self { entries, ranks, by_rank, nan, distinct }
     }
 
     /// The bounds of the values that codes stand for.
@@ -408,17 +422,5 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         let entry = |rank: u32| self.by_rank.get(rank as usize).copied().unwrap_or(0);
         let two = self.entries.take(&[entry(least), entry(greatest)]);
         statistician.of_values(&two, 0..2)
-    }
-
-    /// Whether the entries are all different: those of keyed arrays need not be.
-    fn is_distinct(&self) -> bool {
-        let same = |pair: &[u32]| match pair {
-            [a, b] => {
-                let two = self.entries.take(&[*a, *b]);
-                two.take(&[0]) == two.take(&[1])
-            }
-            _ => false,
-        };
-        !self.by_rank.is_empty() && !self.by_rank.windows(2).any(same)
     }
 }
