@@ -221,7 +221,7 @@ pub(crate) struct Convert {
     /// Records of CSV and JSON lines that types are inferred from; 0 is all.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) infer_rows: usize,
-    /// Types of columns of CSV and JSON lines, as "id: int64, name: utf8 not null, tags: list<utf8>"; @FILE reads them from a file. Other columns are
+    /// Types of columns of CSV and JSON lines, as `id: int64, name: utf8 not null, tags: list<utf8>`; @FILE reads them from a file. Other columns are
     /// inferred.
     #[arg(long, value_name = "FIELDS")]
     pub(crate) schema: Option<String>,
