@@ -6,7 +6,9 @@ use marquetry::arrow_array::*;
 use marquetry::arrow_schema::*;
 use marquetry::format::{ColumnOrder, FileMetaData, RowGroup, Statistics};
 use marquetry::io::WriteSink;
-use marquetry::{ErrorKind, PageIndex, Reader, Result, StatisticsLevel, WriteOptions, Writer};
+use marquetry::{
+    ErrorKind, PageIndex, PageVersion, Reader, Result, StatisticsLevel, WriteOptions, Writer,
+};
 
 use crate::support::read;
 
@@ -231,4 +233,176 @@ fn l122_required_groups_below_optional_ones_come_back() {
     let batch = table(vec![("a", outer)]);
     let file = written_with(&batch, WriteOptions::new()).expect("a file");
     assert_eq!(read(file).expect("rows")[0].columns(), batch.columns());
+}
+
+/// The columns that every encoding is tried on: one of each physical type, with nulls, with one value, with none.
+fn columns_of_every_type() -> Vec<(&'static str, ArrayRef)> {
+    fn with_nulls<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
+        values.enumerate().map(|(i, v)| (i % 5 != 3).then_some(v)).collect()
+    }
+    let n = 1000i32;
+    let text = |i: i32| format!("prefix {} and the rest {}", i / 7, i % 3);
+    let fixed = with_nulls((0..n).map(|i| i.to_le_bytes()));
+    vec![
+        ("boolean", Arc::new(BooleanArray::from(with_nulls((0..n).map(|i| i % 40 < 30))))),
+        (
+            "int32",
+            Arc::new(Int32Array::from(with_nulls((0..n).map(|i| i.wrapping_mul(77_777_777))))),
+        ),
+        ("int64", Arc::new(Int64Array::from(with_nulls((0..n).map(|i| i64::from(i) << 33))))),
+        ("float", Arc::new(Float32Array::from(with_nulls((0..n).map(|i| i as f32 / 8.0))))),
+        ("double", Arc::new(Float64Array::from(with_nulls((0..n).map(|i| f64::from(i) / 100.0))))),
+        ("byte_array", Arc::new(StringArray::from(with_nulls((0..n).map(text))))),
+        (
+            "fixed_len_byte_array",
+            Arc::new(
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size(fixed.into_iter(), 4)
+                    .expect("four bytes each"),
+            ),
+        ),
+    ]
+}
+
+/// Every encoding of every type: whole pages, pages of 7 rows, one value, no value, nulls only.
+#[test]
+fn c45_to_c55_every_encoding_is_written() {
+    use marquetry::format::Encoding::*;
+    let mut tried = 0;
+    for (name, array) in columns_of_every_type() {
+        let legal: &[_] = match name {
+            "boolean" => &[Plain, Rle],
+            "int32" | "int64" => &[Plain, RleDictionary, DeltaBinaryPacked, ByteStreamSplit],
+            "float" | "double" => &[Plain, RleDictionary, ByteStreamSplit, Alp],
+            "byte_array" => &[Plain, RleDictionary, DeltaLengthByteArray, DeltaByteArray],
+            _ => &[Plain, RleDictionary, ByteStreamSplit, DeltaByteArray],
+        };
+        let nulls = marquetry::arrow_array::new_null_array(array.data_type(), 20);
+        let some = [array.clone(), array.slice(0, 1), array.slice(0, 0), array.slice(3, 1), nulls];
+        for (&encoding, array) in legal.iter().flat_map(|e| some.iter().map(move |a| (e, a))) {
+            for (version, rows) in
+                [(PageVersion::V1, 7), (PageVersion::V2, 7), (PageVersion::V1, 4096)]
+            {
+                let batch = table(vec![(name, array.clone())]);
+                let options = WriteOptions::new()
+                    .with_page_version(version)
+                    .with_page_rows(rows)
+                    .with_column(name, |column| column.with_encoding(encoding));
+                let file = written_with(&batch, options).expect(name);
+                let back: Vec<RecordBatch> = Reader::new(file.clone())
+                    .expect(name)
+                    .threads(1)
+                    .batches()
+                    .expect(name)
+                    .map(|batch| batch.expect(name))
+                    .collect();
+                let back: Vec<&dyn Array> = back.iter().map(|b| b.column(0).as_ref()).collect();
+                match back[..] {
+                    [] => assert_eq!(array.len(), 0, "{name} {encoding}"),
+                    _ => {
+                        let back = arrow_select::concat::concat(&back).expect("one type");
+                        assert_eq!(&back, array, "{name} {encoding} {version:?} {rows}");
+                    }
+                }
+                if array.len() > 20 {
+                    let meta = metadata(&file).row_groups[0].columns[0].meta_data.clone();
+                    assert!(
+                        meta.expect("metadata").encodings.contains(&encoding),
+                        "{name} {encoding}"
+                    );
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert_eq!(tried, 26 * 5 * 3);
+}
+
+/// An encoding that the format does not have for a type is refused when the writer is made, and the error names the column.
+#[test]
+fn c58_illegal_encodings_are_refused_at_open() {
+    use marquetry::format::Encoding::*;
+    for (name, array) in columns_of_every_type() {
+        let illegal: &[_] = match name {
+            "boolean" => &[DeltaBinaryPacked, ByteStreamSplit, DeltaByteArray, Alp],
+            "int32" | "int64" => &[Rle, DeltaByteArray, DeltaLengthByteArray, Alp],
+            "float" | "double" => &[Rle, DeltaBinaryPacked, DeltaByteArray],
+            "byte_array" => &[Rle, DeltaBinaryPacked, ByteStreamSplit, Alp],
+            _ => &[Rle, DeltaBinaryPacked, DeltaLengthByteArray, Alp],
+        };
+        for &encoding in illegal.iter().chain(&[BitPacked, PlainDictionary]) {
+            let options = WriteOptions::new().with_column(name, |c| c.with_encoding(encoding));
+            let batch = table(vec![(name, array.clone())]);
+            let error = written_with(&batch, options).expect_err("illegal");
+            assert_eq!(error.kind(), ErrorKind::Usage, "{name} {encoding}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}
+
+/// Each codec at its lowest, usual and highest level; what does not shrink comes back too.
+#[test]
+fn d60_every_codec_is_written() {
+    use marquetry::format::CompressionCodec as Codec;
+    let codecs = [
+        ("none", Codec::Uncompressed),
+        ("snappy", Codec::Snappy),
+        ("gzip:1", Codec::Gzip),
+        ("gzip:9", Codec::Gzip),
+        ("brotli:0", Codec::Brotli),
+        ("brotli:9", Codec::Brotli),
+        ("zstd:-5", Codec::Zstd),
+        ("zstd:19", Codec::Zstd),
+        ("lz4_raw", Codec::Lz4Raw),
+        ("lzo", Codec::Lzo),
+    ];
+    let batch = table(columns_of_every_type());
+    for (text, codec) in codecs {
+        for version in [PageVersion::V1, PageVersion::V2] {
+            let options = WriteOptions::new()
+                .with_compression(text.parse().expect("a codec"))
+                .with_page_version(version);
+            let file = match written_with(&batch, options) {
+                Err(error) if text == "lzo" && !cfg!(feature = "lzo") => {
+                    assert_eq!(error.kind(), ErrorKind::FeatureDisabled("lzo"));
+                    continue;
+                }
+                file => file.expect(text),
+            };
+            for chunk in &metadata(&file).row_groups[0].columns {
+                assert_eq!(chunk.meta_data.as_ref().map(|meta| meta.codec), Some(codec), "{text}");
+            }
+            let reader = Reader::new(file).expect(text).threads(1);
+            let back = reader.batches().expect(text).next().expect("rows").expect(text);
+            assert_eq!(back.columns(), batch.columns(), "{text} {version:?}");
+        }
+    }
+}
+
+/// Old readers know converted types only: every logical type that has one is written with it.
+#[test]
+fn e67_converted_types_stand_beside_logical_ones() {
+    use marquetry::format::ConvertedType as C;
+    let columns: Vec<(&str, ArrayRef, C)> = vec![
+        ("text", Arc::new(StringArray::from(vec!["a"])), C::Utf8),
+        ("i8", Arc::new(Int8Array::from(vec![1])), C::Int8),
+        ("u16", Arc::new(UInt16Array::from(vec![1])), C::Uint16),
+        ("u64", Arc::new(UInt64Array::from(vec![1])), C::Uint64),
+        ("date", Arc::new(Date32Array::from(vec![1])), C::Date),
+        ("millis", Arc::new(TimestampMillisecondArray::from(vec![1])), C::TimestampMillis),
+        (
+            "micros",
+            Arc::new(TimestampMicrosecondArray::from(vec![1]).with_timezone("UTC")),
+            C::TimestampMicros,
+        ),
+        ("time", Arc::new(Time32MillisecondArray::from(vec![1])), C::TimeMillis),
+        ("decimal", Arc::new(Decimal128Array::from(vec![1])), C::Decimal),
+    ];
+    let batch = table(columns.iter().map(|(name, array, _)| (*name, array.clone())).collect());
+    let file = written_with(&batch, WriteOptions::new()).expect("a file");
+    let schema = metadata(&file).schema;
+    for ((name, _, converted), element) in columns.iter().zip(&schema[1..]) {
+        assert_eq!(element.converted_type, Some(*converted), "{name}");
+        assert!(element.logical_type.is_some(), "{name}");
+    }
+    assert_eq!((schema[9].precision, schema[9].scale), (Some(38), Some(10)));
 }
