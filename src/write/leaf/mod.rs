@@ -96,7 +96,9 @@ impl<'a> Encoder<'a> {
         if codec != settings.compression {
             sealer = Sealer::new(codec, settings.page_version, settings.checksums)?;
         }
-        self.write(&form, codec, &mut sealer)
+        // Where the codec does not help, small pages do not help it either.
+        let small = helps && codec != Compression::Uncompressed;
+        self.write(&form, codec, small, &mut sealer)
     }
 
     /// Picks the form with the fewest bytes, by a sample; says too whether the codec helps.
@@ -197,6 +199,7 @@ impl<'a> Encoder<'a> {
         &self,
         form: &Form<'_>,
         codec: Compression,
+        small_pages: bool,
         sealer: &mut Sealer,
     ) -> Result<EncodedChunk> {
         let (leaf, settings) = (self.leaf, self.settings);
@@ -224,7 +227,7 @@ impl<'a> Encoder<'a> {
             Form::Plain { .. } => None,
         };
         let mut statistician = Statistician::new(leaf, settings, form_dictionary(form));
-        let cuts = self.cuts(form, n, codec);
+        let cuts = self.cuts(form, n, small_pages);
         let entries = levels.entries_of_rows(&cuts);
         let encoding = match form {
             Form::Plain { encoding, .. } => *encoding,
@@ -391,7 +394,7 @@ impl<'a> Encoder<'a> {
 
     /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a quarter … of them where values are large, so
     /// that the pages of all columns begin at common rows.
-    fn cuts(&self, form: &Form<'_>, n: usize, codec: Compression) -> Vec<usize> {
+    fn cuts(&self, form: &Form<'_>, n: usize, small_pages: bool) -> Vec<usize> {
         let settings = self.settings;
         let bytes = match form {
             Form::Plain { values, .. } => values.plain_len(0..n),
@@ -404,7 +407,7 @@ impl<'a> Encoder<'a> {
         let most = match form {
             Form::Plain { values: Values::Words32(_) | Values::Words64(_), encoding }
                 if *encoding == Encoding::Plain
-                    && codec != Compression::Uncompressed
+                    && small_pages
                     && self.column.levels.max_rep() == 0 =>
             {
                 settings.page_bytes.min(PLAIN_WORDS_PAGE)
