@@ -135,7 +135,8 @@ pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use reader::{Batches, PageIndex, Reader, Threads};
 pub use write::{
-    BloomOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions, WriteReport,
+    BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
+    WriteReport,
 };
 pub use writer::{RowGroupEncoder, Writer};
 

@@ -116,6 +116,21 @@ impl LeafLevels {
         self.len += n;
     }
 
+    /// The definition and repetition level of every entry.
+    pub fn entries(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+        let of = |levels: &LevelBuffer, i: usize| match levels.mixed() {
+            Some(levels) => levels.get(i).copied().unwrap_or_default(),
+            None => levels.uniform().unwrap_or_default(),
+        };
+        (0..self.len).map(move |i| {
+            let def = match &self.def {
+                Def::Levels(levels) => of(levels, i),
+                Def::Bits(bits) => u16::from(bits.get(i)),
+            };
+            (def, of(&self.rep, i))
+        })
+    }
+
     /// Entries of `range` that hold a value.
     pub fn values(&self, range: Range<usize>) -> usize {
         match &self.def {

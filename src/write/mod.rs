@@ -16,7 +16,7 @@ mod report;
 mod row_group;
 mod shred;
 
-pub use options::{BloomOptions, ColumnOptions, StatisticsLevel, WriteOptions};
+pub use options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
 pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;
 

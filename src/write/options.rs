@@ -31,6 +31,22 @@ impl Default for BloomOptions {
     }
 }
 
+/// Pages whose bounds follow from the content: an edit changes the pages around it and no others. Pages of different columns begin at different rows
+/// then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkingOptions {
+    /// No page has fewer bytes of levels and values, but for the last.
+    pub min_bytes: usize,
+    /// No page has more, but for its last row.
+    pub max_bytes: usize,
+}
+
+impl Default for ChunkingOptions {
+    fn default() -> Self {
+        Self { min_bytes: 256 << 10, max_bytes: 1 << 20 }
+    }
+}
+
 /// How a file is written. The defaults make small files that every engine reads fast: ZSTD, encodings chosen from the data, statistics, the page
 /// index, checksums.
 ///
@@ -56,6 +72,7 @@ pub struct WriteOptions {
     pub(crate) statistics: StatisticsLevel,
     pub(crate) total_order: bool,
     pub(crate) checksums: bool,
+    pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
     pub(crate) hint: bool,
     pub(crate) created_by: String,
@@ -79,6 +96,7 @@ impl Default for WriteOptions {
             statistics: StatisticsLevel::Page,
             total_order: false,
             checksums: true,
+            chunking: None,
             bound_bytes: 64,
             hint: true,
             created_by: concat!("marquetry version ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -185,6 +203,14 @@ impl WriteOptions {
         self
     }
 
+    /// Pages whose bounds follow from the content, for stores that keep equal pieces of files once; the limits of pages by rows and bytes do not
+    /// count then.
+    #[must_use]
+    pub fn with_content_defined_chunking(mut self, chunking: ChunkingOptions) -> Self {
+        self.chunking = Some(chunking);
+        self
+    }
+
     /// The most bytes of a bound in statistics and page index; longer ones are cut.
     #[must_use]
     pub fn with_bound_bytes(mut self, bytes: usize) -> Self {
@@ -242,6 +268,13 @@ impl WriteOptions {
                 return Err(Error::usage(format_args!("the {what} must be more than 0")));
             }
         }
+        if let Some(chunking) = self.chunking
+            && (chunking.min_bytes == 0 || chunking.min_bytes >= chunking.max_bytes)
+        {
+            return Err(Error::usage(
+                "content-defined chunking needs a largest page that is larger than the smallest",
+            ));
+        }
         let leaves: Vec<Leaf> =
             (0..schema.leaves_len()).map(|i| schema.leaf(i)).collect::<Result<_>>()?;
         let mut settings: Vec<LeafSettings> = leaves.iter().map(|_| self.of_profile()).collect();
@@ -285,6 +318,7 @@ impl WriteOptions {
             statistics: self.statistics,
             total_order: self.total_order,
             checksums: self.checksums,
+            chunking: self.chunking,
             bound_bytes: self.bound_bytes,
             bloom: None,
         }
@@ -445,6 +479,7 @@ pub(crate) struct LeafSettings {
     pub(crate) statistics: StatisticsLevel,
     pub(crate) total_order: bool,
     pub(crate) checksums: bool,
+    pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
     pub(crate) bloom: Option<BloomOptions>,
 }

@@ -12,7 +12,8 @@ use marquetry::format::Encoding;
 use marquetry::io::WriteSink;
 use marquetry::schema::{FromArrowOptions, from_arrow};
 use marquetry::{
-    Compression, PageVersion, Profile, RowGroupEncoder, StatisticsLevel, WriteOptions, Writer,
+    ChunkingOptions, Compression, PageVersion, Profile, RowGroupEncoder, StatisticsLevel,
+    WriteOptions, Writer,
 };
 
 use arrow_buffer::{
@@ -730,6 +731,11 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize, Wishes) {
     if rng.u8(0..4) > 0 {
         let most = [4, 40, 1000][rng.usize(0..3)];
         options = options.with_page_rows(rng.usize(1..=most));
+    }
+    if rng.u8(0..8) == 0 {
+        let min_bytes = rng.usize(1..200);
+        let max_bytes = min_bytes + rng.usize(1..400);
+        options = options.with_content_defined_chunking(ChunkingOptions { min_bytes, max_bytes });
     }
     if rng.u8(0..4) == 0 {
         options = options.with_page_bytes(rng.usize(1..2000));

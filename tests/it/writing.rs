@@ -7,7 +7,8 @@ use marquetry::arrow_schema::*;
 use marquetry::format::{ColumnOrder, FileMetaData, RowGroup, Statistics};
 use marquetry::io::WriteSink;
 use marquetry::{
-    ErrorKind, PageIndex, PageVersion, Reader, Result, StatisticsLevel, WriteOptions, Writer,
+    ChunkingOptions, ErrorKind, PageIndex, PageVersion, Reader, Result, StatisticsLevel,
+    WriteOptions, Writer,
 };
 
 use crate::support::read;
@@ -405,4 +406,42 @@ fn e67_converted_types_stand_beside_logical_ones() {
         assert!(element.logical_type.is_some(), "{name}");
     }
     assert_eq!((schema[9].precision, schema[9].scale), (Some(38), Some(10)));
+}
+
+/// With content-defined chunking, rows that are put in change the pages around them and no others; all rows come back either way.
+#[test]
+fn pages_stay_the_same_around_an_edit() {
+    let seed = 77;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let numbers: Vec<Option<i64>> =
+        (0..60_000).map(|_| (rng.u8(..) > 9).then(|| rng.i64(..))).collect();
+    let mut edited = numbers.clone();
+    edited.splice(20_000..20_010, (0..500).map(Some));
+    let chunking = ChunkingOptions { min_bytes: 4 << 10, max_bytes: 32 << 10 };
+    let bodies = |values: &[Option<i64>], options: WriteOptions| {
+        let batch = table(vec![("n", Arc::new(Int64Array::from(values.to_vec())))]);
+        let file = written_with(&batch, options.with_dictionary(false)).expect("a file");
+        let reader = Reader::new(file.clone()).expect("a file").threads(1);
+        let rows: usize =
+            reader.batches().expect("a plan").map(|b| b.expect("rows").num_rows()).sum();
+        assert_eq!(rows, values.len());
+        let pages = index(&file).offset_index.expect("an offset index").page_locations;
+        let body = |page: &marquetry::format::PageLocation| {
+            let start = page.offset as usize;
+            file.slice(start..start + page.compressed_page_size as usize)
+        };
+        pages.iter().map(body).collect::<std::collections::HashSet<_>>()
+    };
+    let with = WriteOptions::new().with_content_defined_chunking(chunking);
+    let (before, after) = (bodies(&numbers, with.clone()), bodies(&edited, with));
+    let kept = before.intersection(&after).count();
+    assert!(before.len() > 15, "{} pages", before.len());
+    assert!(kept + 4 >= before.len(), "{kept} of {} pages are the same, seed {seed}", before.len());
+    let without = WriteOptions::new().with_page_rows(2_000);
+    let (before, after) = (bodies(&numbers, without.clone()), bodies(&edited, without));
+    assert!(before.intersection(&after).count() < before.len() / 2);
+    let wrong = ChunkingOptions { min_bytes: 8, max_bytes: 8 };
+    let batch = table(vec![("n", Arc::new(Int64Array::from(vec![1])))]);
+    let error = written_with(&batch, WriteOptions::new().with_content_defined_chunking(wrong));
+    assert_eq!(error.expect_err("no room between them").kind(), ErrorKind::Usage);
 }

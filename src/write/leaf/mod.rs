@@ -3,6 +3,7 @@
 //! The whole row group is there when a leaf is written, so that the encoding is chosen from all of the data, is the same for all pages, and a
 //! dictionary that does not pay leaves nothing behind.
 
+mod cdc;
 mod encode;
 mod intern;
 mod statistics;
@@ -10,6 +11,7 @@ mod values;
 
 use std::ops::Range;
 
+use self::cdc::InOrder;
 use self::encode::{as_plain, encode, encode_codes};
 use self::intern::{DictionaryLimits, Interned, intern};
 use self::statistics::{PageValues, Statistician};
@@ -396,6 +398,15 @@ impl<'a> Encoder<'a> {
     /// that the pages of all columns begin at common rows.
     fn cuts(&self, form: &Form<'_>, n: usize, small_pages: bool) -> Vec<usize> {
         let settings = self.settings;
+        if let Some(chunking) = settings.chunking {
+            let values = match form {
+                Form::Plain { values, .. } => InOrder::Plain(values),
+                Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
+                    InOrder::Codes(entries, codes)
+                }
+            };
+            return cdc::cuts(&self.column.levels, &values, self.rows, chunking);
+        }
         let bytes = match form {
             Form::Plain { values, .. } => values.plain_len(0..n),
             Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {

@@ -1,0 +1,104 @@
+//! Content-defined chunking: pages begin where the content says so, not where a count does, so that an edit in the middle of a column changes the
+//! pages around it and no others.
+//!
+//! A gear hash rolls over the levels and values of a leaf; where its highest bits are 0, a page ends with the row. Stores that keep equal pieces of
+//! files once profit from it, and so do diffs.
+
+use super::values::Values;
+use crate::levels::LeafLevels;
+use crate::write::options::ChunkingOptions;
+
+/// The values of a leaf, one after the other.
+pub(super) enum InOrder<'v, 'a> {
+    Plain(&'v Values<'a>),
+    Codes(&'v Values<'a>, &'v [u32]),
+}
+
+impl InOrder<'_, '_> {
+    /// Rolls value `i` into the hash, and says how many bytes it has.
+    fn roll(&self, i: usize, hash: &mut u64) -> usize {
+        match self {
+            Self::Plain(values) => roll_value(values, i, hash),
+            Self::Codes(entries, codes) => {
+                codes.get(i).map_or(0, |code| roll_value(entries, *code as usize, hash))
+            }
+        }
+    }
+}
+
+fn roll_value(values: &Values<'_>, i: usize, hash: &mut u64) -> usize {
+    match values {
+        Values::Bits(bits) => roll(&[u8::from(bits.get(i))], hash),
+        Values::Words32(words) => words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash)),
+        Values::Words64(words) => words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash)),
+        Values::Bytes(values) => values.get(i).map_or(0, |value| roll(value, hash)),
+        Values::Fixed { width, bytes } => {
+            bytes.get(i * width..(i + 1) * width).map_or(0, |value| roll(value, hash))
+        }
+    }
+}
+
+/// Rolls bytes into a hash: what lies 64 bytes back has left it.
+fn roll(bytes: &[u8], hash: &mut u64) -> usize {
+    for byte in bytes {
+        let gear = GEAR.get(usize::from(*byte)).copied().unwrap_or_default();
+        *hash = (*hash << 1).wrapping_add(gear);
+    }
+    bytes.len()
+}
+
+/// A random word for each byte: the numbers of SplitMix64 from 0 on.
+const GEAR: [u64; 256] = {
+    let mut gear = [0; 256];
+    let mut state = 0u64;
+    let mut i = 0;
+    while i < 256 {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        gear[i] = z ^ (z >> 31);
+        i += 1;
+    }
+    gear
+};
+
+/// The rows that pages begin with, and the end.
+pub(super) fn cuts(
+    levels: &LeafLevels,
+    values: &InOrder<'_, '_>,
+    rows: usize,
+    options: ChunkingOptions,
+) -> Vec<usize> {
+    // Between the smallest and the largest page, a cut is as likely at every byte: on average half the way.
+    let wanted = (options.max_bytes.saturating_sub(options.min_bytes) / 2).max(1);
+    let mask = u64::MAX << (u64::BITS - wanted.ilog2().clamp(1, 48));
+    let mut cuts = vec![0];
+    let (mut hash, mut bytes, mut row, mut value) = (0u64, 0, 0, 0);
+    let mut cut_here = false;
+    for (def, rep) in levels.entries() {
+        if rep == 0 {
+            let begins_page = row > 0 && (cut_here || bytes >= options.max_bytes);
+            if begins_page {
+                cuts.push(row);
+                bytes = 0;
+            }
+            cut_here = false;
+            row += 1;
+        }
+        if levels.max_def() > 0 {
+            bytes += roll(&def.to_le_bytes(), &mut hash);
+        }
+        if levels.max_rep() > 0 {
+            bytes += roll(&rep.to_le_bytes(), &mut hash);
+        }
+        if def == levels.max_def() {
+            bytes += values.roll(value, &mut hash);
+            value += 1;
+        }
+        cut_here |= bytes >= options.min_bytes && hash & mask == 0;
+    }
+    cuts.push(rows);
+    cuts.dedup();
+    cuts
+}
