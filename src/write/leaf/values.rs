@@ -308,7 +308,20 @@ fn append<'a>(
             from.decimals(storage, exponent, leaf, out)
         }
         (Store::Interval(unit), Values::Fixed { bytes, .. }) => from.intervals(unit, bytes),
-        (Store::Bytes { layout }, Values::Bytes(out)) => from.bytes(layout, out).ok_or_else(no_way),
+        (Store::Bytes { layout }, Values::Bytes(out)) => {
+            let before = out.len();
+            from.bytes(layout, out).ok_or_else(no_way)?;
+            // Only 64-bit offsets reach so far; the format counts the bytes of a value with 31 bits.
+            let most = i32::MAX as usize;
+            let added = out.get(before..).unwrap_or_default();
+            match added.iter().find(|value| value.len() > most) {
+                Some(value) if layout == BytesLayout::Offsets64 => Err(Error::usage(format_args!(
+                    "a value of {} bytes; the format has 2 GiB at most",
+                    value.len()
+                ))),
+                _ => Ok(()),
+            }
+        }
         (Store::Bytes { layout }, Values::Fixed { width, bytes }) => {
             let mut values = Vec::new();
             from.bytes(layout, &mut values).ok_or_else(no_way)?;
