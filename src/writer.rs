@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, tail};
-use crate::io::{Encode, PathSink, Sink, WriteSink, encode_row_group};
+use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arrow, to_arrow};
 use crate::stats::order::Order;
 use crate::write::{
@@ -34,22 +34,52 @@ use crate::write::{
 /// # }
 /// ```
 ///
-/// Rows are held until a row group is full, and then encoded, leaf by leaf, on all threads. The first error of the sink poisons the writer: every
-/// later call fails, and no footer is written. A writer that is dropped unfinished leaves no file that looks whole.
+/// Rows are held until a row group is full. All threads then encode it, column by column, while the next one is filled, as far as the
+/// [memory](WriteOptions::with_memory) allows; row groups reach the sink in their order, and the file is the same for any number of threads. So an error in
+/// a value may be told by a later call than the one that brought it.
+///
+/// The first error poisons the writer: every later call fails, and no footer is written. A writer that is dropped unfinished leaves no file
+/// that looks whole.
 pub struct Writer<S: Sink = PathSink> {
     sink: S,
     encoder: RowGroupEncoder,
     pending: PendingRowGroup,
+    /// Full row groups that are not written yet.
+    in_flight: InFlight,
     /// Bytes given to the sink.
     written: u64,
     row_groups: Vec<RowGroup>,
     indexes: Vec<Vec<Indexes>>,
     reports: Vec<RowGroupReport>,
-    /// Encoded bytes for each byte of Arrow arrays, as far as is known.
-    ratio: f64,
-    /// Bytes of Arrow arrays that were encoded.
-    encoded: u64,
+    learnt: Learnt,
     state: State,
+}
+
+/// What row groups have come to: encoded bytes for each byte of Arrow arrays.
+#[derive(Debug)]
+struct Learnt {
+    /// What is expected before any is known.
+    expected: f64,
+    /// Bytes as Arrow arrays and in the file, each counted from the first row group.
+    row_groups: Vec<(u64, u64)>,
+}
+
+impl Learnt {
+    fn add(&mut self, bytes: u64, encoded: u64) {
+        let (before, encoded_before) = self.row_groups.last().copied().unwrap_or_default();
+        self.row_groups.push((before + bytes, encoded_before + encoded));
+    }
+
+    /// The ratio for row group `next`: of those that are known by then however many threads there are, so that the file is the same for any number.
+    /// Never above 1: rows are not looked at before they could be enough for a row group.
+    fn ratio(&self, next: usize) -> f64 {
+        let known = next.saturating_sub(MOST_IN_FLIGHT + 1);
+        let ratio = self
+            .row_groups
+            .get(known)
+            .map_or(self.expected, |&(bytes, encoded)| encoded as f64 / bytes.max(1) as f64);
+        ratio.min(1.0)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,16 +144,17 @@ impl<S: Sink> Writer<S> {
 
     /// A writer into any sink, with an encoder that is shared with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
+        let in_flight = InFlight::new(encoder.encode.clone());
         Self {
             sink,
             encoder,
             pending: PendingRowGroup::default(),
+            in_flight,
             written: 0,
             row_groups: Vec::new(),
             indexes: Vec::new(),
             reports: Vec::new(),
-            ratio: 0.5,
-            encoded: 0,
+            learnt: Learnt { expected: 0.5, row_groups: Vec::new() },
             state: State::Open,
         }
     }
@@ -143,73 +174,104 @@ impl<S: Sink> Writer<S> {
         self.written
     }
 
-    /// Rows that are held and not encoded yet.
+    /// Rows that are held for the next row group.
     pub fn rows_pending(&self) -> usize {
         self.pending.rows()
     }
 
     /// Bytes that the file would have if it were finished now, about.
     pub fn estimated_bytes(&self) -> u64 {
-        self.written + self.estimated(self.pending.bytes())
+        self.written + self.estimated(self.in_flight.bytes() + self.pending.bytes())
     }
 
     /// Appends the rows of a batch. They are held until a row group is full.
     ///
     /// # Errors
-    /// `Usage` if the batch has another schema, or a value does not fit: nothing of the row group is written then, and the writer is poisoned. `Io` if
-    /// the sink fails.
+    /// `Usage` if the batch has another schema; nothing of it is taken then. `Usage` if a value of this or an earlier row group does not fit, `Io` if the
+    /// sink fails: nothing more is written then, see [`Writer`].
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_open()?;
         self.encoder.check(batch)?;
+        let pushed = self.push(batch);
+        self.poison(pushed)
+    }
+
+    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let options = &self.encoder.options;
         let most_rows = usize::try_from(options.row_group_rows).unwrap_or(usize::MAX);
-        // Rows that wait, and what is made of them, share the memory.
-        let most_bytes = (options.memory / 3).max(1);
         let wanted = options.row_group_bytes;
+        let memory = options.memory / SHARES;
         let mut from = 0;
         while from < batch.num_rows() {
             let room = most_rows - self.pending.rows().min(most_rows);
             let left = batch.num_rows() - from;
             let rest = batch.slice(from, left);
+            let bytes = batch_bytes(&rest);
             // So many of the rows as the memory and the size of a row group allow, if they are all alike.
-            let per_row = (batch_bytes(&rest) / left as u64).max(1);
+            let per_row = (bytes / left as u64).max(1);
             let memory_of_row = per_row + level_bytes(&rest) / left as u64;
-            let by_memory = most_bytes.saturating_sub(self.pending.memory()) / memory_of_row;
+            let by_memory = memory.saturating_sub(self.pending.memory()) / memory_of_row;
+            if self.pending.bytes() + bytes >= wanted && self.learnt.row_groups.is_empty() {
+                self.write_oldest()?;
+            }
             let encoded_row = self.estimated(per_row).max(1);
             let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
             let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
             let take = left.min(room).min(fit.max(usize::from(self.pending.is_empty())));
             if take > 0 {
+                let more = memory_of_row.saturating_mul(take as u64);
+                while self.in_flight.len() > 0
+                    && self.in_flight.memory() + self.pending.memory() + more > memory
+                {
+                    self.write_oldest()?;
+                }
                 self.pending.push(rest.slice(0, take));
                 from += take;
             }
             if take < left || self.pending.rows() >= most_rows {
-                self.flush()?;
+                self.begin_row_group()?;
             }
         }
         Ok(())
     }
 
-    /// Ends the row group: what is held is encoded and written.
+    /// Ends the row group: what is held is encoded and written, whatever its size.
     ///
     /// # Errors
     /// As [`Writer::write`].
     pub fn flush(&mut self) -> Result<()> {
         self.check_open()?;
-        if self.pending.is_empty() {
-            return Ok(());
+        let flushed = self.flush_all();
+        self.poison(flushed)
+    }
+
+    fn flush_all(&mut self) -> Result<()> {
+        self.begin_row_group()?;
+        while self.in_flight.len() > 0 {
+            self.write_oldest()?;
         }
-        let pending = std::mem::take(&mut self.pending);
-        let bytes = pending.bytes();
-        let encoded = self.encoder.encode_pending(&pending).and_then(|encoded| {
-            drop(pending);
-            // What all rows so far have told, so that a small row group does not sway it.
-            let before = self.ratio * self.encoded as f64;
-            self.encoded += bytes;
-            self.ratio = (before + encoded.bytes() as f64) / self.encoded.max(1) as f64;
-            self.put(encoded)
-        });
-        self.poison(encoded)
+        Ok(())
+    }
+
+    /// Gives the rows that are held to the threads.
+    fn begin_row_group(&mut self) -> Result<()> {
+        if !self.pending.is_empty() {
+            let pending = std::mem::take(&mut self.pending);
+            self.in_flight.begin(&self.encoder.layout, pending);
+        }
+        while self.in_flight.len() > self.encoder.encode.most_in_flight() {
+            self.write_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the oldest row group, and writes it.
+    fn write_oldest(&mut self) -> Result<()> {
+        let Some((bytes, row_group)) = self.in_flight.next()? else {
+            return Ok(());
+        };
+        self.learnt.add(bytes, row_group.bytes());
+        self.put(row_group)
     }
 
     /// Appends a row group that was encoded elsewhere by [`Writer::encoder`], behind the rows so far.
@@ -313,12 +375,12 @@ impl<S: Sink> Writer<S> {
 
     /// Encoded bytes for each byte of Arrow arrays, as far as is known.
     pub(crate) fn ratio(&self) -> f64 {
-        self.ratio
+        self.learnt.ratio(self.learnt.row_groups.len() + self.in_flight.len())
     }
 
     /// Says what another file of the same kind of rows has told.
     pub(crate) fn expect_ratio(&mut self, ratio: f64) {
-        self.ratio = ratio;
+        self.learnt.expected = ratio;
     }
 
     /// Bytes in the file of so many bytes of Arrow arrays.
@@ -328,7 +390,7 @@ impl<S: Sink> Writer<S> {
             clippy::cast_sign_loss,
             reason = "an estimate, never negative"
         )]
-        let estimate = (bytes as f64 * self.ratio) as u64;
+        let estimate = (bytes as f64 * self.ratio()) as u64;
         estimate
     }
 
@@ -347,6 +409,7 @@ impl<S: Sink> Writer<S> {
         if let Err(error) = &result {
             self.state = State::Poisoned(error.to_string());
             self.pending = PendingRowGroup::default();
+            self.in_flight.cancel();
         }
         result
     }
@@ -408,7 +471,7 @@ impl RowGroupEncoder {
         Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
     }
 
-    /// Encodes on this many threads: 1 is the calling one alone. All cores by default.
+    /// Encodes on this many threads, the calling one among them while it waits: 1 is that one alone. All cores by default.
     ///
     /// # Errors
     /// `Io` if the threads cannot be started.
@@ -435,11 +498,12 @@ impl RowGroupEncoder {
             self.check(batch)?;
             pending.push(batch.clone());
         }
-        self.encode_pending(&pending)
-    }
-
-    fn encode_pending(&self, pending: &PendingRowGroup) -> Result<EncodedRowGroup> {
-        encode_row_group(&self.encode, &self.layout, pending)
+        let mut in_flight = InFlight::new(self.encode.clone());
+        in_flight.begin(&self.layout, pending);
+        match in_flight.next()? {
+            Some((_, row_group)) => Ok(row_group),
+            None => Err(Error::usage("a row group that was begun is given back")),
+        }
     }
 
     /// Checks that a batch has the schema.
@@ -530,3 +594,6 @@ fn fits(field: &Field, shape: &crate::schema::Shape, leaves: &[crate::schema::Le
         _ => Err(wrong()),
     }
 }
+
+/// A row group weighs its rows, what is made of them on the way, and its bytes in the file.
+const SHARES: u64 = 3;

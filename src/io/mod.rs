@@ -19,7 +19,7 @@ mod parallel;
 
 pub use blocking::{Serial, open_footer};
 pub use coalesce::{Fetch, coalesce};
-pub(crate) use encode::{Encode, encode_row_group};
+pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
 pub use sink::{PathSink, Sink, WriteSink};

@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use arrow_array::RecordBatch;
-use rayon::iter::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
-};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::blocking::open_row_group;
 use super::{Progress, Source};
@@ -43,6 +41,11 @@ impl Pool {
             .map_err(|e| Error::io("starting threads", std::io::Error::other(e)))
     }
 
+    /// A new pool that makes `threads` threads together with the calling one.
+    pub(crate) fn beside(threads: usize) -> Result<Self> {
+        Self::new(threads.saturating_sub(1).max(1))
+    }
+
     /// Number of threads.
     pub fn threads(&self) -> usize {
         match self {
@@ -51,23 +54,15 @@ impl Pool {
         }
     }
 
-    /// Does `work` for every item, on the threads of the pool; the results are in the order of the items. The first error wins.
-    pub(crate) fn map<T: Sync, U: Send>(
-        &self,
-        items: &[T],
-        work: impl Fn(&T) -> Result<U> + Sync + Send,
-    ) -> Result<Vec<U>> {
-        if items.len() < 2 || self.threads() < 2 {
-            return items.iter().map(work).collect();
-        }
-        let all = || items.par_iter().with_max_len(1).map(&work).collect();
+    /// Whether it is of use beside the calling thread: a global pool of one is not.
+    pub(crate) fn has_threads(&self) -> bool {
         match self {
-            Self::Global => all(),
-            Self::Own(pool) => pool.install(all),
+            Self::Global => self.threads() > 1,
+            Self::Own(_) => true,
         }
     }
 
-    fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         match self {
             Self::Global => rayon::spawn(work),
             Self::Own(pool) => pool.spawn(work),

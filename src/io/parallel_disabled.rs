@@ -30,9 +30,19 @@ impl Pool {
         Ok(Self::Global)
     }
 
-    /// Does `work` for every item, in order.
-    pub(crate) fn map<T, U>(&self, items: &[T], work: impl Fn(&T) -> Result<U>) -> Result<Vec<U>> {
-        items.iter().map(work).collect()
+    /// As [`Pool::new`].
+    pub(crate) fn beside(threads: usize) -> Result<Self> {
+        Self::new(threads)
+    }
+
+    /// Whether it is of use beside the calling thread.
+    pub(crate) fn has_threads(&self) -> bool {
+        false
+    }
+
+    /// Does the work here and now.
+    pub(crate) fn spawn(&self, work: impl FnOnce()) {
+        work();
     }
 
     /// Number of threads.

@@ -1,9 +1,7 @@
 //! A row group: its batches while they come in, and its chunks once they are encoded.
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use super::leaf::{EncodedChunk, encode_leaf};
@@ -32,16 +30,21 @@ pub(crate) struct Layout {
 pub(crate) struct PendingRowGroup {
     batches: Vec<RecordBatch>,
     rows: usize,
-    bytes: u64,
+    /// Of each column.
+    column_bytes: Vec<u64>,
     memory: u64,
 }
 
 impl PendingRowGroup {
     pub(crate) fn push(&mut self, batch: RecordBatch) {
         self.rows += batch.num_rows();
-        let bytes = batch_bytes(&batch);
-        self.bytes += bytes;
-        self.memory += bytes + level_bytes(&batch);
+        self.column_bytes.resize(batch.num_columns(), 0);
+        self.memory += level_bytes(&batch);
+        for (sum, column) in self.column_bytes.iter_mut().zip(batch.columns()) {
+            let bytes = array_bytes(column);
+            *sum += bytes;
+            self.memory += bytes;
+        }
         self.batches.push(batch);
     }
 
@@ -51,7 +54,12 @@ impl PendingRowGroup {
 
     /// Bytes of the rows as Arrow arrays.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.column_bytes.iter().sum()
+    }
+
+    /// Bytes of one column as Arrow arrays.
+    pub(crate) fn column_bytes(&self, column: usize) -> u64 {
+        self.column_bytes.get(column).copied().unwrap_or_default()
     }
 
     /// Bytes of the rows, and of their levels later on.
@@ -122,11 +130,12 @@ pub(crate) struct Column {
 
 /// Bytes of a batch's rows; of slices only what they show.
 pub(crate) fn batch_bytes(batch: &RecordBatch) -> u64 {
-    let bytes = |column: &Arc<dyn Array>| {
-        let data = column.to_data();
-        data.get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size()) as u64
-    };
-    batch.columns().iter().map(bytes).sum()
+    batch.columns().iter().map(array_bytes).sum()
+}
+
+fn array_bytes(column: &ArrayRef) -> u64 {
+    let data = column.to_data();
+    data.get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size()) as u64
 }
 
 /// Bytes that the levels of a batch's lists will take: they can be far more than the values.

@@ -7,8 +7,8 @@ use marquetry::arrow_schema::*;
 use marquetry::format::{ColumnOrder, FileMetaData, RowGroup, Statistics};
 use marquetry::io::WriteSink;
 use marquetry::{
-    ChunkingOptions, ErrorKind, PageIndex, PageVersion, Reader, Result, StatisticsLevel,
-    WriteOptions, Writer,
+    ChunkingOptions, ErrorKind, PageIndex, PageVersion, Reader, Result, RowGroupEncoder,
+    StatisticsLevel, WriteOptions, Writer,
 };
 
 use crate::support::read;
@@ -444,4 +444,69 @@ fn pages_stay_the_same_around_an_edit() {
     let batch = table(vec![("n", Arc::new(Int64Array::from(vec![1])))]);
     let error = written_with(&batch, WriteOptions::new().with_content_defined_chunking(wrong));
     assert_eq!(error.expect_err("no room between them").kind(), ErrorKind::Usage);
+}
+
+/// Batches of a column that shrinks more and more, so that each row group has another ratio.
+fn shrinking(batches: i64) -> Vec<RecordBatch> {
+    let mut rng = fastrand::Rng::with_seed(7);
+    let batch = |i: i64| {
+        let words: Int64Array = (0..5000).map(|_| rng.i64(0..=i64::MAX >> i)).collect();
+        let text: StringArray = (0..5000).map(|row| Some(format!("row {row} of {i}"))).collect();
+        table(vec![("words", Arc::new(words)), ("text", Arc::new(text))])
+    };
+    (0..batches).map(batch).collect()
+}
+
+#[test]
+fn any_number_of_threads_writes_the_same_file() {
+    let batches = shrinking(40);
+    let write = |threads: usize, memory: u64| {
+        let options = WriteOptions::new().with_row_group_bytes(60_000).with_memory(memory);
+        let encoder = RowGroupEncoder::new(batches[0].schema(), options)
+            .and_then(|encoder| encoder.with_threads(threads))
+            .expect("an encoder");
+        let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+        for batch in &batches {
+            writer.write(batch).expect("rows");
+        }
+        let (report, bytes) = writer.into_inner().expect("a file");
+        assert!(report.row_groups.len() > 25, "{} row groups", report.row_groups.len());
+        bytes
+    };
+    let alone = write(1, 1 << 30);
+    for threads in [2, 3, 12] {
+        assert!(write(threads, 1 << 30) == alone, "{threads} threads");
+    }
+    // Little memory: they wait for each other.
+    assert!(write(3, 2 << 20) == alone);
+}
+
+#[test]
+fn an_error_of_an_earlier_row_group_ends_the_file() {
+    let field = Field::new("a", DataType::Int32, false);
+    let schema = Arc::new(Schema::new(vec![field]));
+    for threads in [1, 3] {
+        let encoder =
+            RowGroupEncoder::new(schema.clone(), WriteOptions::new().with_row_group_rows(100))
+                .and_then(|encoder| encoder.with_threads(threads))
+                .expect("an encoder");
+        let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+        // Batches that say nothing of their nulls are taken as they are.
+        let batch = |null: Option<i32>| {
+            let column: Int32Array =
+                (0..100).map(|i| if i == 50 { null } else { Some(i) }).collect();
+            table(vec![("a", Arc::new(column))])
+        };
+        let mut told = Vec::new();
+        for i in 0..30 {
+            if let Err(error) = writer.write(&batch((i != 10).then_some(50))) {
+                told.push((i, error));
+            }
+        }
+        let (first, error) = told.first().expect("an error before the end");
+        assert!(*first >= 10, "{first}");
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(told.len(), 30 - first, "every later call fails");
+        assert!(writer.finish().is_err());
+    }
 }
