@@ -30,6 +30,10 @@ macro_rules! disabled {
                 pub(in crate::compress) fn compress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<()> {
                     match *self {}
                 }
+
+                pub(in crate::compress) fn compress_apart(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> Result<()> {
+                    match *self {}
+                }
             }
         }
     )*};

@@ -248,6 +248,18 @@ impl Compressor {
             Encoder::Lz4Raw(codec) => codec.compress(input, out),
         }
     }
+
+    /// As [`Compressor::compress`], where the first `apart` bytes are of another kind than the rest: levels before values. ZSTD then gives each kind a
+    /// table of its own, which it would not see the need of where one kind has no pattern.
+    ///
+    /// # Errors
+    /// As [`Compressor::compress`].
+    pub fn compress_apart(&mut self, input: &[u8], apart: usize, out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.0 {
+            Encoder::Zstd(codec) => codec.compress_apart(input, apart, out),
+            _ => self.compress(input, out),
+        }
+    }
 }
 
 /// Room to give at first for `len` bytes from an input of `input_len`, where the codec can expand without bound: what usual data need; the rest

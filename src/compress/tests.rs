@@ -194,8 +194,27 @@ fn what_is_compressed_comes_back() {
             let done = decompressor.decompress(&out[6..], input.len(), &mut back);
             assert!(done.is_ok(), "{name}, {} bytes: {done:?}", input.len());
             assert_eq!(back, input, "{name}, {} bytes", input.len());
+            for apart in [0, input.len() / 3, input.len()] {
+                let mut out = Vec::new();
+                compressor.compress_apart(input, apart, &mut out).unwrap();
+                decompressor.decompress(&out, input.len(), &mut back).unwrap();
+                assert_eq!(back, input, "{name}, {apart} of {} bytes apart", input.len());
+            }
         }
     }
+}
+
+#[test]
+#[cfg(feature = "zstd")]
+fn levels_before_noise_shrink_when_apart() {
+    let mut rng = fastrand::Rng::with_seed(4);
+    let mut page: Vec<u8> = (0..8_000).map(|_| rng.u8(..) & rng.u8(..) & rng.u8(..)).collect();
+    page.extend((0..60_000).map(|_| rng.u8(..)));
+    let mut compressor = Compressor::new(Compression::Zstd(1)).unwrap();
+    let (mut whole, mut parts) = (Vec::new(), Vec::new());
+    compressor.compress(&page, &mut whole).unwrap();
+    compressor.compress_apart(&page, 8_000, &mut parts).unwrap();
+    assert!(parts.len() + 1_000 < whole.len(), "{} of {}", parts.len(), whole.len());
 }
 
 #[test]

@@ -83,17 +83,35 @@ impl Encoder {
 
     /// Appends one frame, which states its size.
     pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        out.reserve(zstd_safe::compress_bound(input.len()));
+        self.compress_apart(input, 0, out)
+    }
+
+    /// As `compress`; the first `apart` bytes have blocks, and so tables, of their own.
+    pub(super) fn compress_apart(
+        &mut self,
+        input: &[u8],
+        apart: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        use zstd_safe::zstd_sys::ZSTD_EndDirective::{ZSTD_e_end, ZSTD_e_flush};
+        // The bound does not count on a block that ends early.
+        out.reserve(zstd_safe::compress_bound(input.len()) + 16);
         let start = out.len();
         let mut target = OutBuffer::around_pos(out, start);
-        let mut source = InBuffer::around(input);
         self.context.set_pledged_src_size(Some(input.len() as u64)).map_err(refused)?;
-        let end = zstd_safe::zstd_sys::ZSTD_EndDirective::ZSTD_e_end;
-        let left = self.context.compress_stream2(&mut target, &mut source, end).map_err(refused)?;
-        if left != 0 {
-            return Err(Error::usage("ZSTD wants more room than its bound"));
+        let (first, rest) = input.split_at(apart.min(input.len()));
+        let mut put = |part: &[u8], directive| {
+            let mut source = InBuffer::around(part);
+            match self.context.compress_stream2(&mut target, &mut source, directive) {
+                Ok(0) => Ok(()),
+                Ok(_) => Err(Error::usage("ZSTD wants more room than its bound")),
+                Err(code) => Err(refused(code)),
+            }
+        };
+        if !first.is_empty() {
+            put(first, ZSTD_e_flush)?;
         }
-        Ok(())
+        put(rest, ZSTD_e_end)
     }
 }
 

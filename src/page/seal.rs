@@ -65,6 +65,9 @@ pub struct Sealer {
 /// A page that shrinks by less than this part of its size is stored as it is, where the format allows: reading it compressed costs more.
 const WORTH: usize = 32;
 
+/// Levels of so many bytes, before as many of values, are compressed apart: tables of their own cost about 100 bytes.
+const APART: usize = 1 << 10;
+
 impl Sealer {
     /// A sealer.
     ///
@@ -142,9 +145,11 @@ impl Sealer {
         if self.compression == Compression::Uncompressed {
             return append(header, self.checksums, raw, &[&self.body, page.values], out);
         }
+        let levels = self.body.len();
+        let apart = if levels.min(page.values.len()) < APART { 0 } else { levels };
         self.body.extend_from_slice(page.values);
         self.compressed.clear();
-        self.compressor.compress(&self.body, &mut self.compressed)?;
+        self.compressor.compress_apart(&self.body, apart, &mut self.compressed)?;
         append(header, self.checksums, raw, &[&self.compressed], out)
     }
 
