@@ -10,9 +10,7 @@ use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
 use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use marquetry::io::{PathSink, Sink, WriteSink};
-use marquetry::{
-    Compression, Error, ErrorKind, Reader, Result, RowGroupEncoder, WriteOptions, Writer,
-};
+use marquetry::{Error, ErrorKind, Reader, Result, RowGroupEncoder, WriteOptions, Writer};
 
 /// Rows from a number on: the number, and a text that depends on it.
 pub fn rows(from: i64, rows: i64) -> RecordBatch {
@@ -385,7 +383,7 @@ mod processes {
 
     /// A file that takes a while to convert.
     fn source(path: &Path, from: i64, count: i64) {
-        let options = WriteOptions::new().with_compression(Compression::Uncompressed);
+        let options = WriteOptions::new().with_compression(marquetry::Compression::Uncompressed);
         let mut writer = Writer::create_with(path, rows(0, 1).schema(), options).unwrap();
         writer.write(&rows(from, count)).unwrap();
         writer.finish().unwrap();

@@ -23,6 +23,13 @@ pub(super) struct Interned<'a> {
 pub(super) struct DictionaryLimits {
     /// Bytes of its entries, as PLAIN.
     pub(super) bytes: usize,
+    /// Whether to give up where most values are likely to be distinct.
+    pub(super) must_pay: bool,
+}
+
+impl DictionaryLimits {
+    /// Of a dictionary that is wanted in any case.
+    pub(super) const NONE: Self = Self { bytes: usize::MAX, must_pay: false };
 }
 
 /// Values up to the first look at how the dictionary grows; the next ones are at twice as many each.
@@ -39,11 +46,15 @@ struct Watch {
     n: usize,
     next_look: usize,
     entries_then: usize,
+    must_pay: bool,
 }
 
 impl Watch {
-    fn new(n: usize, most: usize) -> Self {
-        Self { most, n, next_look: FIRST_LOOK, entries_then: 0 }
+    /// For `n` values of `width` bytes each.
+    fn new(n: usize, width: usize, limits: DictionaryLimits) -> Self {
+        // Codes have 32 bits, and one of them means none.
+        let most = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
+        Self { most, n, next_look: FIRST_LOOK, entries_then: 0, must_pay: limits.must_pay }
     }
 
     /// Whether to go on, `seen` values into it.
@@ -51,7 +62,7 @@ impl Watch {
         if entries > self.most {
             return false;
         }
-        if seen < self.next_look {
+        if seen < self.next_look || !self.must_pay {
             return true;
         }
         let half = seen / 2;
@@ -77,11 +88,11 @@ pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Optio
     match values {
         Values::Bits(_) => None,
         Values::Words32(values) => {
-            let (entries, codes) = words(values, limits.bytes / 4)?;
+            let (entries, codes) = words(values, limits)?;
             Some(Interned { entries: Values::Words32(entries), codes, distinct: true })
         }
         Values::Words64(values) => {
-            let (entries, codes) = words(values, limits.bytes / 8)?;
+            let (entries, codes) = words(values, limits)?;
             Some(Interned { entries: Values::Words64(entries), codes, distinct: true })
         }
         Values::Bytes(values) => {
@@ -119,38 +130,74 @@ impl Word for i64 {
     }
 }
 
-/// The widest range that a table is made for.
-const TABLE: u64 = 1 << 16;
+/// The widest range that a table is made for: 4 MiB of codes.
+const TABLE: u64 = 1 << 20;
 
-fn words<T: Word + Default>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
+fn words<T: Word + Default>(values: &[T], limits: DictionaryLimits) -> Option<(Vec<T>, Vec<u32>)> {
+    if values.is_sorted() || values.is_sorted_by(|a, b| a >= b) {
+        return by_runs(values, limits);
+    }
     let least = values.iter().min()?.wide();
     let greatest = values.iter().max()?.wide();
     let range = greatest.wrapping_sub(least).cast_unsigned();
     if range < TABLE.min(values.len() as u64 * 4) {
-        return Some(by_table(values, least, range));
+        by_table(values, least, range, limits)
+    } else {
+        by_hash(values, limits)
     }
-    by_hash(values, most)
 }
 
-fn by_table<T: Word>(values: &[T], least: i64, range: u64) -> (Vec<T>, Vec<u32>) {
+/// Equal values stand together: each run is an entry.
+fn by_runs<T: Word>(values: &[T], limits: DictionaryLimits) -> Option<(Vec<T>, Vec<u32>)> {
+    let changes = values.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
+    let n = changes + usize::from(!values.is_empty());
+    let hopeless = values.len() >= FIRST_LOOK && n as f64 > values.len() as f64 * HOPELESS;
+    if n > limits.bytes / size_of::<T>() || (limits.must_pay && hopeless) {
+        return None;
+    }
+    let mut entries = Vec::with_capacity(n);
+    let mut codes = Vec::with_capacity(values.len());
+    for run in values.chunk_by(|a, b| a == b) {
+        let code = u32::try_from(entries.len()).ok()?;
+        entries.extend(run.first());
+        codes.resize(codes.len() + run.len(), code);
+    }
+    Some((entries, codes))
+}
+
+fn by_table<T: Word>(
+    values: &[T],
+    least: i64,
+    range: u64,
+    limits: DictionaryLimits,
+) -> Option<(Vec<T>, Vec<u32>)> {
     let mut table = vec![NONE; usize::try_from(range).unwrap_or(0) + 1];
     let mut entries = Vec::new();
-    let codes = values.iter().map(|value| {
-        let at = value.wide().wrapping_sub(least).cast_unsigned();
-        let Some(slot) = usize::try_from(at).ok().and_then(|at| table.get_mut(at)) else {
-            return 0;
-        };
-        if *slot == NONE {
-            #[expect(clippy::cast_possible_truncation, reason = "at most as many as the table has")]
-            {
-                *slot = entries.len() as u32;
+    let mut codes = Vec::with_capacity(values.len());
+    let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
+    for block in values.chunks(BLOCK) {
+        codes.extend(block.iter().map(|value| {
+            let at = value.wide().wrapping_sub(least).cast_unsigned();
+            let Some(slot) = usize::try_from(at).ok().and_then(|at| table.get_mut(at)) else {
+                return 0;
+            };
+            if *slot == NONE {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "at most as many as the table has"
+                )]
+                {
+                    *slot = entries.len() as u32;
+                }
+                entries.push(*value);
             }
-            entries.push(*value);
+            *slot
+        }));
+        if !watch.goes_on(codes.len(), entries.len()) {
+            return None;
         }
-        *slot
-    });
-    let codes = codes.collect();
-    (entries, codes)
+    }
+    Some((entries, codes))
 }
 
 /// No entry.
@@ -161,6 +208,9 @@ const FIRST_BITS: u32 = 12;
 
 /// Values looked up at a time: their slots are asked for before the first of them is looked at, so that the cache misses overlap.
 const AHEAD: usize = 32;
+
+/// Slots looked at for one value: more are a sign of values that were made to collide.
+const MOST_PROBES: usize = 1 << 10;
 
 /// An open-addressed table of values and their codes; doubled when half full.
 struct WordTable<T> {
@@ -182,12 +232,11 @@ impl<T: Word + Default> WordTable<T> {
         usize::try_from(mixed >> (64 - self.bits)).unwrap_or(0)
     }
 
-    /// The code of a value; `fresh` becomes it if there is none yet.
+    /// The code of a value; `fresh` becomes it if there is none yet. `None` if it cannot be found in reasonable time.
     #[inline]
     fn code(&mut self, value: T, home: usize, fresh: u32) -> Option<u32> {
         let mask = self.slots.len() - 1;
-        let mut at = home;
-        loop {
+        for at in home..home + MOST_PROBES {
             let slot = self.slots.get_mut(at & mask)?;
             if slot.1 == NONE {
                 *slot = (value, fresh);
@@ -196,8 +245,8 @@ impl<T: Word + Default> WordTable<T> {
             if slot.0 == value {
                 return Some(slot.1);
             }
-            at += 1;
         }
+        None
     }
 
     fn grow(&mut self, entries: &[T]) -> Option<()> {
@@ -209,11 +258,14 @@ impl<T: Word + Default> WordTable<T> {
     }
 }
 
-fn by_hash<T: Word + Default>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<u32>)> {
+fn by_hash<T: Word + Default>(
+    values: &[T],
+    limits: DictionaryLimits,
+) -> Option<(Vec<T>, Vec<u32>)> {
     let mut table = WordTable::new(FIRST_BITS);
     let mut entries: Vec<T> = Vec::new();
     let mut codes = Vec::with_capacity(values.len());
-    let mut watch = Watch::new(values.len(), most.min(u32::MAX as usize / 2));
+    let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         for some in block.chunks(AHEAD) {
             if (entries.len() + AHEAD) * 2 > table.slots.len() {
@@ -241,17 +293,74 @@ fn by_hash<T: Word + Default>(values: &[T], most: usize) -> Option<(Vec<T>, Vec<
     Some((entries, codes))
 }
 
-/// An open-addressed table of byte strings: a part of the hash, and the code.
-struct SliceTable {
-    slots: Vec<(u32, u32)>,
-    bits: u32,
+/// What tells byte strings apart: all of one of up to 16 bytes, most of a longer one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Ends {
+    first: u64,
+    last: u64,
+    len: u32,
 }
 
-impl SliceTable {
-    fn new(bits: u32) -> Self {
-        Self { slots: vec![(0, NONE); 1 << bits], bits }
+impl Ends {
+    /// The first and the last 8 bytes, which overlap in a string of less than 16; of less than 8, the first and last 4, and so on.
+    #[inline]
+    fn of(value: &[u8]) -> Option<Self> {
+        let (first, last) = match (value.first_chunk::<8>(), value.last_chunk::<8>()) {
+            (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+            _ => match (value.first_chunk::<4>(), value.last_chunk::<4>()) {
+                (Some(first), Some(last)) => {
+                    (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
+                }
+                _ => match *value {
+                    [a, b, c] => (u32::from_le_bytes([a, b, c, 0]).into(), 0),
+                    [a, b] => (u16::from_le_bytes([a, b]).into(), 0),
+                    [a] => (a.into(), 0),
+                    _ => (0, 0),
+                },
+            },
+        };
+        Some(Self { first, last, len: u32::try_from(value.len()).ok()? })
     }
 
+    /// Whether they are all that there is.
+    #[inline]
+    fn are_all(self) -> bool {
+        self.len <= 16
+    }
+
+    #[inline]
+    fn hash(self, value: &[u8], state: &FixedState) -> u64 {
+        if !self.are_all() {
+            return state.hash_one(value);
+        }
+        let a = u128::from(self.first ^ 0x9E37_79B9_7F4A_7C15);
+        let b = u128::from(self.last ^ u64::from(self.len) ^ 0xD1B5_4A32_D192_ED03);
+        let [low, high] = [a.wrapping_mul(b), a.wrapping_mul(b) >> 64];
+        #[expect(clippy::cast_possible_truncation, reason = "both halves of the product")]
+        {
+            low as u64 ^ high as u64
+        }
+    }
+}
+
+/// An open-addressed table of byte strings: a part of the hash, and the code. Beside it the entries, with their hashes and ends by their codes.
+struct SliceTable<'v> {
+    slots: Vec<(u32, u32)>,
+    bits: u32,
+    entries: Vec<&'v [u8]>,
+    ends: Vec<Ends>,
+    hashes: Vec<u64>,
+}
+
+impl<'v> SliceTable<'v> {
+    fn new() -> Self {
+        let slots = vec![(0, NONE); 1 << FIRST_BITS];
+        let (entries, ends, hashes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { slots, bits: FIRST_BITS, entries, ends, hashes }
+    }
+
+    /// The slot where a value is looked for first.
+    #[inline]
     fn home(&self, hash: u64) -> usize {
         usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
     }
@@ -262,33 +371,70 @@ impl SliceTable {
         hash as u32
     }
 
-    fn code(&mut self, value: &[u8], hash: u64, entries: &[&[u8]]) -> Option<u32> {
+    /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable time.
+    #[inline]
+    fn code(&mut self, value: &'v [u8], ends: Ends, hash: u64) -> Option<u32> {
         let mask = self.slots.len() - 1;
-        let mut at = self.home(hash);
-        loop {
+        let home = self.home(hash);
+        for at in home..home + MOST_PROBES {
             let slot = self.slots.get_mut(at & mask)?;
             if slot.1 == NONE {
-                let fresh = u32::try_from(entries.len()).ok()?;
+                let fresh = u32::try_from(self.entries.len()).ok()?;
                 *slot = (Self::tag(hash), fresh);
+                self.entries.push(value);
+                self.ends.push(ends);
+                self.hashes.push(hash);
                 return Some(fresh);
             }
-            if slot.0 == Self::tag(hash) && entries.get(slot.1 as usize) == Some(&value) {
-                return Some(slot.1);
+            if slot.0 == Self::tag(hash) {
+                let code = slot.1 as usize;
+                let equal = match ends.are_all() {
+                    true => self.ends.get(code) == Some(&ends),
+                    false => self.entries.get(code) == Some(&value),
+                };
+                if equal {
+                    return Some(slot.1);
+                }
             }
-            at += 1;
+        }
+        None
+    }
+
+    /// Asks for what will be looked at first.
+    #[inline]
+    fn prefetch_slot(&self, hash: u64) {
+        prefetch(&self.slots, self.home(hash));
+    }
+
+    /// Asks for what will be looked at next, if the slot says so.
+    #[inline]
+    fn prefetch_entry(&self, ends: Ends, hash: u64) {
+        let Some((tag, code)) = self.slots.get(self.home(hash)) else {
+            return;
+        };
+        if *tag != Self::tag(hash) {
+            return;
+        }
+        if ends.are_all() {
+            prefetch(&self.ends, *code as usize);
+        } else if let Some(entry) = self.entries.get(*code as usize) {
+            prefetch(entry, 0);
+            prefetch(entry, entry.len().saturating_sub(1));
         }
     }
 
-    fn grow(&mut self, hashes: &[u64]) -> Option<()> {
-        *self = Self::new(self.bits + 1);
-        let mask = self.slots.len() - 1;
-        for (code, &hash) in (0u32..).zip(hashes) {
+    fn grow(&mut self) -> Option<()> {
+        self.bits += 1;
+        let mask = (1 << self.bits) - 1;
+        let mut slots = vec![(0, NONE); 1 << self.bits];
+        for (code, &hash) in (0u32..).zip(&self.hashes) {
             let mut at = self.home(hash);
-            while self.slots.get(at & mask)?.1 != NONE {
+            while slots.get(at & mask)?.1 != NONE {
                 at += 1;
             }
-            *self.slots.get_mut(at & mask)? = (Self::tag(hash), code);
+            *slots.get_mut(at & mask)? = (Self::tag(hash), code);
         }
+        self.slots = slots;
         Some(())
     }
 }
@@ -299,87 +445,104 @@ fn slices<'v>(
     limits: DictionaryLimits,
 ) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
     let state = FixedState::default();
-    let mut table = SliceTable::new(FIRST_BITS);
-    let mut entries: Vec<&[u8]> = Vec::new();
-    let mut hashes: Vec<u64> = Vec::new();
+    let mut table = SliceTable::new();
     let mut codes = Vec::with_capacity(n);
     let mut bytes = 0usize;
-    let mut watch = Watch::new(n, u32::MAX as usize / 2);
+    let mut counted = 0usize;
+    let mut watch = Watch::new(n, size_of::<u32>(), limits);
     let mut values = values.peekable();
-    let mut some: Vec<(&[u8], u64)> = Vec::with_capacity(AHEAD);
+    let mut some: Vec<(&[u8], Ends, u64)> = Vec::with_capacity(AHEAD);
     let mut next_check = BLOCK;
     while values.peek().is_some() {
-        if (entries.len() + AHEAD) * 2 > table.slots.len() {
-            table.grow(&hashes)?;
+        if (table.entries.len() + AHEAD) * 2 > table.slots.len() {
+            table.grow()?;
         }
         some.clear();
-        some.extend(values.by_ref().take(AHEAD).map(|value| (value, state.hash_one(value))));
-        for (_, hash) in &some {
-            prefetch(&table.slots, table.home(*hash));
+        for value in values.by_ref().take(AHEAD) {
+            let ends = Ends::of(value)?;
+            some.push((value, ends, ends.hash(value, &state)));
         }
-        for (_, hash) in &some {
-            if let Some((tag, code)) = table.slots.get(table.home(*hash))
-                && *tag == SliceTable::tag(*hash)
-                && let Some(entry) = entries.get(*code as usize)
-            {
-                prefetch(entry, 0);
-                prefetch(entry, entry.len().saturating_sub(1));
-            }
+        // A small table is in the cache already.
+        if table.bits > FIRST_BITS {
+            some.iter().for_each(|(_, _, hash)| table.prefetch_slot(*hash));
+            some.iter().for_each(|(_, ends, hash)| table.prefetch_entry(*ends, *hash));
         }
-        for &(value, hash) in &some {
-            let code = table.code(value, hash, &entries)?;
-            if code as usize == entries.len() {
-                entries.push(value);
-                hashes.push(hash);
-                bytes += value.len() + size_of::<u32>();
-            }
-            codes.push(code);
+        for &(value, ends, hash) in &some {
+            codes.push(table.code(value, ends, hash)?);
         }
-        if codes.len() >= next_check {
+        if codes.len() >= next_check || codes.len() == n {
             next_check = codes.len() + BLOCK;
-            if bytes > limits.bytes || !watch.goes_on(codes.len(), entries.len()) {
+            let fresh = table.entries.get(counted..).unwrap_or_default();
+            bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
+            counted = table.entries.len();
+            if bytes > limits.bytes || !watch.goes_on(codes.len(), counted) {
                 return None;
             }
         }
     }
-    (bytes <= limits.bytes).then_some((entries, codes))
+    Some((table.entries, codes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX };
+    const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
 
     #[test]
     fn codes_lead_back_to_the_values() {
         let seed = 21;
         let mut rng = fastrand::Rng::with_seed(seed);
         for range in [1i64, 10, 70_000, i64::MAX] {
-            let values: Vec<i64> = (0..20_000)
-                .map(|_| rng.i64(0..range.min(9_000)) * (range / 9_000).max(1))
-                .collect();
-            let (entries, codes) = words(&values, usize::MAX).unwrap();
-            let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
-            assert_eq!(back, values, "seed {seed}");
-            let distinct: std::collections::HashSet<_> = values.iter().collect();
-            assert_eq!(entries.len(), distinct.len());
+            let random = |_| rng.i64(0..range.min(9_000)) * (range / 9_000).max(1);
+            let values: Vec<i64> = (0..20_000).map(random).collect();
+            let (mut rising, mut falling) = (values.clone(), values.clone());
+            rising.sort_unstable();
+            falling.sort_unstable_by(|a, b| b.cmp(a));
+            for values in [values, rising, falling] {
+                let (entries, codes) = words(&values, ANY).unwrap();
+                let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
+                assert_eq!(back, values, "seed {seed}");
+                let distinct: std::collections::HashSet<_> = values.iter().collect();
+                assert_eq!(entries.len(), distinct.len());
+            }
         }
-        let texts: Vec<String> = (0..9000).map(|_| format!("{}", rng.u32(0..500))).collect();
-        let values = Values::Bytes(texts.iter().map(String::as_bytes).collect());
-        let interned = intern(&values, ANY).unwrap();
-        assert_eq!(interned.entries.take(&interned.codes), values);
+    }
+
+    #[test]
+    fn strings_that_are_alike_at_their_ends_are_told_apart() {
+        let seed = 23;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for longest in [1usize, 4, 9, 17, 40] {
+            // Few letters, zeros among them: the same ends, other lengths, other middles.
+            let texts: Vec<Vec<u8>> = (0..30_000)
+                .map(|_| (0..rng.usize(0..=longest)).map(|_| rng.u8(0..2)).collect())
+                .collect();
+            let values = Values::Bytes(texts.iter().map(Vec::as_slice).collect());
+            let limits = DictionaryLimits::NONE;
+            let interned = intern(&values, limits).unwrap();
+            assert_eq!(interned.entries.take(&interned.codes), values, "seed {seed}");
+            let distinct: std::collections::HashSet<_> = texts.iter().collect();
+            assert_eq!(interned.entries.len(), distinct.len(), "seed {seed}");
+        }
     }
 
     #[test]
     fn values_without_repetition_are_given_up() {
-        let values: Vec<i64> = (0..100_000).map(|i| i * 1_000_003).collect();
-        assert!(words(&values, usize::MAX).is_none());
+        let rising: Vec<i64> = (0..100_000).map(|i| i * 1_000_003).collect();
+        let mut values = rising.clone();
+        fastrand::Rng::with_seed(24).shuffle(&mut values);
+        let dense: Vec<i64> = values.iter().map(|value| value / 1_000_003).collect();
+        for values in [&rising, &values, &dense] {
+            assert!(words(values, ANY).is_none());
+            assert_eq!(words(values, DictionaryLimits::NONE).unwrap().0.len(), 100_000);
+            assert!(words(values, DictionaryLimits { bytes: 80_000, must_pay: false }).is_none());
+        }
         // 50,000 of a million, evenly: most of the first ones are new, and yet it pays.
         let mut rng = fastrand::Rng::with_seed(22);
         let many: Vec<i64> = (0..1_000_000).map(|_| rng.i64(0..50_000) * 1_000_003).collect();
-        assert_eq!(words(&many, usize::MAX).map(|(entries, _)| entries.len()), Some(50_000));
+        assert_eq!(words(&many, ANY).map(|(entries, _)| entries.len()), Some(50_000));
         let few = vec![7i64; 5];
-        assert_eq!(words(&few, usize::MAX).unwrap().0, [7]);
+        assert_eq!(words(&few, ANY).unwrap().0, [7]);
     }
 }

@@ -106,11 +106,12 @@ impl<'a> Encoder<'a> {
     /// Picks the form with the fewest bytes, by a sample; says too whether the codec helps.
     fn choose(&self, gathered: Gathered<'a>, sealer: &mut Sealer) -> Result<(Form<'a>, bool)> {
         let settings = self.settings;
-        let limits = DictionaryLimits { bytes: settings.dictionary_bytes };
         let forced = settings.encoding.filter(|encoding| *encoding != Encoding::RleDictionary);
         let forced_dictionary = settings.encoding == Some(Encoding::RleDictionary);
-        let limits =
-            if forced_dictionary { DictionaryLimits { bytes: usize::MAX } } else { limits };
+        let limits = match forced_dictionary {
+            true => DictionaryLimits::NONE,
+            false => DictionaryLimits { bytes: settings.dictionary_bytes, must_pay: true },
+        };
         let wants_dictionary = settings.dictionary && self.leaf.physical != Physical::Boolean;
         let (values, dictionary) = match gathered {
             Gathered::Plain(values) => {
@@ -490,7 +491,7 @@ fn sample_ranges(n: usize) -> Vec<Range<usize>> {
 
 /// One entry for each distinct value that is used, and the codes that follow; `None` where nothing repeats.
 fn unify<'a>(entries: &Values<'a>, keys: &[u32]) -> Option<Interned<'a>> {
-    let limits = DictionaryLimits { bytes: usize::MAX };
+    let limits = DictionaryLimits::NONE;
     // First those that are used, in the order of their first use; then those that are equal become one.
     const UNUSED: u32 = u32::MAX;
     let mut place = vec![UNUSED; entries.len()];
