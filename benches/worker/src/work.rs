@@ -98,9 +98,10 @@ impl Work {
         let footer = reader.metadata();
         let (key_values, options) = (footer.key_values(), ArrowOptions::new());
         let schema = to_arrow(footer.schema(), key_values, &Projection::All, &options)?;
-        let (mut chunks, mut indexes) = (Vec::new(), Vec::new());
-        for row_group in 0..footer.row_groups() {
-            for leaf in 0..footer.schema().leaves_len() {
+        let (row_groups, leaves) = (footer.row_groups(), footer.schema().leaves_len());
+        let (mut chunks, mut indexes) = (Vec::with_capacity(row_groups * leaves), Vec::new());
+        for row_group in 0..row_groups {
+            for leaf in 0..leaves {
                 chunks.push(footer.column_chunk(row_group, leaf)?);
                 if task.page_index {
                     indexes.push(reader.page_index(row_group, leaf)?);
