@@ -32,7 +32,8 @@ const ROUNDS: usize = 9;
 fn main() {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
     let mut table = Table::default();
-    let groups: [fn() -> Vec<Case>; 3] = [common::columns, common::nested, common::lineitem];
+    let groups: [fn() -> Vec<Case>; 4] =
+        [common::columns, common::nested, common::shapes, common::lineitem];
     for cases in groups {
         for case in cases() {
             if case.name.contains(&filter) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array_60 as arrow;
 use arrow_array_60::{ArrayRef, RecordBatch};
+use arrow_buffer_60::{NullBuffer, OffsetBuffer};
 use arrow_schema_60::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
@@ -216,7 +217,7 @@ pub fn nested() -> Vec<Case> {
     let mut lengths =
         |most: usize| -> Vec<usize> { (0..rows).map(|_| rng.usize(0..most)).collect() };
     let short = lengths(8);
-    let offsets = arrow_buffer_60::OffsetBuffer::<i32>::from_lengths(short.iter().copied());
+    let offsets = OffsetBuffer::<i32>::from_lengths(short.iter().copied());
     let elements = offsets[offsets.len() - 1] as usize;
     let values: ArrayRef =
         Arc::new(arrow::Int64Array::from_iter_values((0..elements as i64).map(|i| i * 7 % 1000)));
@@ -225,8 +226,7 @@ pub fn nested() -> Vec<Case> {
         Arc::new(arrow::ListArray::new(item(false), offsets.clone(), values.clone(), None)),
     );
     let mut rng = fastrand::Rng::with_seed(4);
-    let nulls: arrow_buffer_60::NullBuffer =
-        (0..rows).map(|_| rng.u32(0..100) >= 10).collect::<Vec<_>>().into();
+    let nulls: NullBuffer = (0..rows).map(|_| rng.u32(0..100) >= 10).collect::<Vec<_>>().into();
     let some: ArrayRef = Arc::new(arrow::Int64Array::from_iter(
         (0..elements as i64).map(|i| (i % 10 != 0).then_some(i % 1000)),
     ));
@@ -234,7 +234,7 @@ pub fn nested() -> Vec<Case> {
         "list of i64, nulls at each level",
         Arc::new(arrow::ListArray::new(item(true), offsets.clone(), some, Some(nulls.clone()))),
     );
-    let fixed = arrow_buffer_60::OffsetBuffer::<i32>::from_lengths(std::iter::repeat_n(4, rows));
+    let fixed = OffsetBuffer::<i32>::from_lengths(std::iter::repeat_n(4, rows));
     let values4: ArrayRef = Arc::new(arrow::Int64Array::from_iter_values(0..4 * rows as i64));
     add("list of 4 i64", Arc::new(arrow::ListArray::new(item(false), fixed, values4, None)));
     let fields = Fields::from(vec![
@@ -259,6 +259,100 @@ pub fn nested() -> Vec<Case> {
         "struct of nullable i64, nulls",
         Arc::new(arrow::StructArray::new(fields, vec![leaf], Some(nulls))),
     );
+    cases
+}
+
+/// Shapes at the edges: embeddings, deep lists, long strings, sparse columns, tiny and huge pages.
+pub fn shapes() -> Vec<Case> {
+    let mut rng = fastrand::Rng::with_seed(6);
+    let mut cases = Vec::new();
+    let mut add = |name: &str, array: ArrayRef, properties: WriterPropertiesBuilder| {
+        let rows = array.len();
+        let file = write(&table(vec![("v", array)]), properties);
+        cases.push(Case { name: name.to_owned(), file, rows, views: false });
+    };
+
+    // The same numbers as rows of 768, and one after the other.
+    let (rows, n) = (ROWS / 128, 768);
+    let floats: ArrayRef =
+        Arc::new(arrow::Float32Array::from_iter_values((0..rows * n).map(|_| rng.f32() - 0.5)));
+    let item = Arc::new(Field::new("element", DataType::Float32, false));
+    let fixed =
+        arrow::FixedSizeListArray::new(item.clone(), n as i32, floats.clone(), None::<NullBuffer>);
+    let lengths = OffsetBuffer::<i32>::from_lengths(std::iter::repeat_n(n, rows));
+    let list = arrow::ListArray::new(item, lengths, floats.clone(), None);
+    add("embedding: flat f32", floats, plain());
+    add("embedding: fixed list of 768 f32", Arc::new(fixed.clone()), plain());
+    add(
+        "embedding: fixed list of 768 f32, split",
+        Arc::new(fixed),
+        with(Encoding::BYTE_STREAM_SPLIT),
+    );
+    add("embedding: list of 768 f32", Arc::new(list), plain());
+
+    // Three levels, with and without nulls at each of them.
+    for (name, percent) in
+        [("list of list of list of i64", 0), ("list of list of list of i64, 5% null", 5)]
+    {
+        let mut null = |rows: usize| -> Option<NullBuffer> {
+            (percent > 0)
+                .then(|| (0..rows).map(|_| rng.u32(0..100) >= percent).collect::<Vec<_>>().into())
+        };
+        let mut lengths = fastrand::Rng::with_seed(7);
+        let mut level =
+            |rows: usize| OffsetBuffer::<i32>::from_lengths((0..rows).map(|_| lengths.usize(0..4)));
+        let outer = level(ROWS / 8);
+        let middle = level(outer[ROWS / 8] as usize);
+        let inner = level(middle[middle.len() - 1] as usize);
+        let elements = inner[inner.len() - 1] as usize;
+        let ints = (0..elements as i64).collect::<Vec<_>>();
+        let mut array: ArrayRef = Arc::new(arrow::Int64Array::new(ints.into(), null(elements)));
+        for offsets in [inner, middle, outer] {
+            let item = Arc::new(Field::new("element", array.data_type().clone(), percent > 0));
+            let nulls = null(offsets.len() - 1);
+            array = Arc::new(arrow::ListArray::new(item, offsets, array, nulls));
+        }
+        add(name, array, plain());
+    }
+
+    for (name, len, rows) in
+        [("strings of 1 KiB", 1 << 10, ROWS / 32), ("strings of 64 KiB", 64 << 10, ROWS / 2048)]
+    {
+        let texts = (0..rows).map(|_| (0..len).map(|_| rng.alphanumeric()).collect::<String>());
+        add(name, Arc::new(arrow::StringArray::from_iter_values(texts)), plain());
+    }
+
+    let mut sparse = || -> Vec<Option<i64>> {
+        (0..ROWS).map(|_| (rng.u32(0..100) == 0).then(|| rng.i64(0..1000))).collect()
+    };
+    let text = |v: &Option<i64>| v.map(|v| format!("key{v}"));
+    let (ints, texts) = (sparse(), sparse());
+    add("i64 plain 99% null", Arc::new(arrow::Int64Array::from(ints.clone())), plain());
+    add("i64 dictionary 99% null", Arc::new(arrow::Int64Array::from(ints)), dictionary());
+    let texts: ArrayRef = Arc::new(texts.iter().map(text).collect::<arrow::StringArray>());
+    add("string plain 99% null", texts.clone(), plain());
+    add("string dictionary 99% null", texts, dictionary());
+
+    let ints: Vec<i64> = (0..ROWS).map(|_| rng.i64(0..1000)).collect();
+    let texts: ArrayRef =
+        Arc::new(arrow::StringArray::from_iter_values(ints.iter().map(|v| format!("key{v}"))));
+    let nulls: ArrayRef =
+        Arc::new(ints.iter().map(|v| (v % 10 != 0).then_some(*v)).collect::<arrow::Int64Array>());
+    let ints: ArrayRef = Arc::new(arrow::Int64Array::from(ints));
+    for (name, bytes, batch) in [("pages of 1 KiB", 1 << 10, 64), ("pages of 8 MiB", 8 << 20, 8192)]
+    {
+        let sized = |properties: WriterPropertiesBuilder| {
+            properties
+                .set_data_page_size_limit(bytes)
+                .set_data_page_row_count_limit(usize::MAX)
+                .set_write_batch_size(batch)
+        };
+        add(&format!("i64 plain, {name}"), ints.clone(), sized(plain()));
+        add(&format!("i64 plain 10% null, {name}"), nulls.clone(), sized(plain()));
+        add(&format!("i64 dictionary, {name}"), ints.clone(), sized(dictionary()));
+        add(&format!("string plain, {name}"), texts.clone(), sized(plain()));
+        add(&format!("string dictionary, {name}"), texts.clone(), sized(dictionary()));
+    }
     cases
 }
 

@@ -44,8 +44,14 @@ pub enum Isa {
 
 impl Isa {
     /// The best one of this machine. The answer is cached by the standard library.
+    ///
+    /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever it runs: so they are measured, and tested, on
+    /// any machine. Libraries that we use pick for themselves as ever.
     #[inline]
     pub fn best() -> Self {
+        if option_env!("MARQUETRY_ISA") == Some("scalar") {
+            return Self::Scalar;
+        }
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::is_x86_feature_detected as has;

@@ -1,0 +1,185 @@
+//! The tasks, done with the public face of the crate: what a user would write, and no short cuts.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use marquetry::arrow_array::RecordBatch;
+use marquetry::arrow_schema::SchemaRef;
+use marquetry::format::Encoding;
+use marquetry::io::WriteSink;
+use marquetry::schema::{ArrowOptions, Dictionaries, Projection, to_arrow};
+use marquetry::{Compression, PageVersion, Reader, RowGroupEncoder, WriteOptions, Writer};
+
+use crate::Result;
+use crate::task::{Done, Io, Mode, Op, Strings, Task};
+
+/// What is prepared outside the clock, and kept for the next task of the same file.
+#[derive(Default)]
+pub struct Work {
+    /// A file to read from memory.
+    bytes: Option<(String, Bytes)>,
+    /// A table to write.
+    table: Option<Table>,
+}
+
+struct Table {
+    file: String,
+    strings: Strings,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Work {
+    /// Reads what the clock does not count.
+    pub fn prepare(&mut self, task: &Task) -> Result<()> {
+        let same = |table: &Table| table.file == task.file && table.strings == task.strings;
+        if task.op == Op::Write {
+            if !self.table.as_ref().is_some_and(same) {
+                self.table = None;
+                let whole = Task { cols: None, threads: 1, io: Io::File, ..task.clone() };
+                let batches = wanted(Reader::open(&task.file)?, &whole)?.batches()?;
+                let schema = batches.schema();
+                let batches = batches.collect::<Result<_, _>>()?;
+                let (file, strings) = (task.file.clone(), task.strings);
+                self.table = Some(Table { file, strings, schema, batches });
+            }
+        } else if task.io == Io::Mem
+            && self.bytes.as_ref().is_none_or(|(file, _)| *file != task.file)
+        {
+            self.bytes = None;
+            self.bytes = Some((task.file.clone(), fs::read(&task.file)?.into()));
+        }
+        Ok(())
+    }
+
+    /// Drops what was prepared.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Does a task that is prepared.
+    pub fn run(&self, task: &Task) -> Result<Done> {
+        match task.op {
+            Op::Read => self.read(task),
+            Op::Meta => self.meta(task),
+            Op::Filter => self.filter(task),
+            Op::Write => self.write(task),
+            Op::Clear => Ok(Done { rows: 0, bytes: 0 }),
+        }
+    }
+
+    fn open(&self, task: &Task) -> Result<Reader> {
+        Ok(match (&self.bytes, task.io) {
+            (Some((_, bytes)), Io::Mem) => Reader::new(bytes.clone())?,
+            _ => Reader::open(&task.file)?,
+        })
+    }
+
+    fn read(&self, task: &Task) -> Result<Done> {
+        let batches = wanted(self.open(task)?, task)?.batches()?;
+        let (mut rows, mut held) = (0, Vec::new());
+        for batch in batches {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            match task.mode {
+                Mode::Collect => held.push(batch),
+                Mode::Stream => drop(black_box(batch)),
+            }
+        }
+        black_box(&held);
+        Ok(Done { rows, bytes: 0 })
+    }
+
+    /// Decodes all metadata, as other readers do when they open a file: opening alone leaves the column chunks where they are.
+    fn meta(&self, task: &Task) -> Result<Done> {
+        let reader = self.open(task)?;
+        let footer = reader.metadata();
+        let (key_values, options) = (footer.key_values(), ArrowOptions::new());
+        let schema = to_arrow(footer.schema(), key_values, &Projection::All, &options)?;
+        let (row_groups, leaves) = (footer.row_groups(), footer.schema().leaves_len());
+        let (mut chunks, mut indexes) = (Vec::with_capacity(row_groups * leaves), Vec::new());
+        for row_group in 0..row_groups {
+            for leaf in 0..leaves {
+                chunks.push(footer.column_chunk(row_group, leaf)?);
+                if task.page_index {
+                    indexes.push(reader.page_index(row_group, leaf)?);
+                }
+            }
+        }
+        let rows = footer.rows()?;
+        black_box((schema, chunks, indexes));
+        Ok(Done { rows, bytes: 0 })
+    }
+
+    /// Reads the rows with `lo` ≤ `fcol` < `hi`.
+    ///
+    /// To be filled in: the crate has no predicates, and no selections of single rows.
+    fn filter(&self, task: &Task) -> Result<Done> {
+        let Task { fcol, lo, hi, fmode, .. } = task;
+        Err(format!("filter {lo} <= {fcol} < {hi} [{fmode}]: there are no predicates yet").into())
+    }
+
+    fn write(&self, task: &Task) -> Result<Done> {
+        let table = self.table.as_ref().ok_or("no table is prepared")?;
+        let path = task.out.as_ref().map_or_else(scratch, PathBuf::from);
+        let encoder = RowGroupEncoder::new(table.schema.clone(), options(task)?)?;
+        // No other contender waits for the disk, and `Writer::create` does.
+        let sink = WriteSink(File::create(&path)?);
+        let mut writer = Writer::over(sink, encoder.with_threads(task.threads)?);
+        for batch in &table.batches {
+            writer.write(batch)?;
+        }
+        let report = writer.finish()?;
+        Ok(Done { rows: report.rows, bytes: report.bytes })
+    }
+}
+
+/// A reader of what a task wants of a file.
+fn wanted(reader: Reader, task: &Task) -> Result<Reader> {
+    let reader = reader.batch_rows(task.batch).threads(task.threads);
+    let reader = match task.strings {
+        Strings::Utf8 => reader,
+        Strings::View => reader.views(true),
+        Strings::Dict => reader.dictionaries(Dictionaries::Strings),
+    };
+    Ok(match &task.cols {
+        Some(columns) => reader.project(columns)?,
+        None => reader,
+    })
+}
+
+/// How a task wants a file to be written.
+fn options(task: &Task) -> Result<WriteOptions> {
+    let options = match &*task.codec {
+        "default" => WriteOptions::new(),
+        "none" => WriteOptions::new().with_compression(Compression::Uncompressed),
+        "snappy" => WriteOptions::new().with_compression(Compression::Snappy),
+        "zstd1" => WriteOptions::new().with_compression(Compression::Zstd(1)),
+        "zstd3" => WriteOptions::new().with_compression(Compression::Zstd(3)),
+        other => return Err(format!("no codec {other}").into()),
+    };
+    let options = match task.rg_rows {
+        0 => options,
+        rows => options.with_row_group_rows(rows),
+    };
+    let all = |encoding| options.clone().with_column("*", |column| column.with_encoding(encoding));
+    Ok(match &*task.enc {
+        "default" => options,
+        "plain" => all(Encoding::Plain),
+        "v2" => options.with_page_version(PageVersion::V2),
+        "delta" => all(Encoding::DeltaBinaryPacked),
+        "bss" => all(Encoding::ByteStreamSplit),
+        "dlba" => all(Encoding::DeltaLengthByteArray),
+        "dba" => all(Encoding::DeltaByteArray),
+        other => return Err(format!("no encoding {other}").into()),
+    })
+}
+
+/// A file in memory, where the system has such files.
+fn scratch() -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    let folder = if shared.is_dir() { shared.to_path_buf() } else { std::env::temp_dir() };
+    folder.join("bench_marquetry.parquet")
+}
