@@ -16,7 +16,7 @@ use crate::page::DictionaryPage;
 use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Storage};
 use crate::simd::bitmap::Bitmap;
-use crate::simd::expand;
+use crate::simd::{Isa, expand};
 
 /// The column of a leaf whose bytes are converted.
 pub(super) fn fixed_column(
@@ -695,16 +695,13 @@ impl Column for FixedBytesColumn {
         let start = self.out.len() - values * width;
         self.out.resize(start + slots * width, 0);
         let region = &mut self.out[start..];
-        // From the back, so that no value is overwritten before it has moved.
-        let mut from = values;
-        for slot in (0..slots).rev() {
-            let to = slot * width;
-            if validity.get(first + slot) {
-                from -= 1;
-                region.copy_within(from * width..(from + 1) * width, to);
-            } else {
-                region[to..to + width].fill(0);
-            }
+        match width {
+            4 => spread_fixed::<4>(region, values, validity, first),
+            8 => spread_fixed::<8>(region, values, validity, first),
+            12 => spread_fixed::<12>(region, values, validity, first),
+            16 => spread_fixed::<16>(region, values, validity, first),
+            32 => spread_fixed::<32>(region, values, validity, first),
+            _ => spread_any(region, width, values, validity, first),
         }
     }
 
@@ -722,6 +719,30 @@ impl Column for FixedBytesColumn {
     }
 }
 
+/// Moves the first `values` values of `W` bytes to the slots that are valid; the others become 0.
+fn spread_fixed<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap, first: usize)
+where
+    [u8; W]: Default,
+{
+    expand::spread_in(Isa::best(), region.as_chunks_mut::<W>().0, values, validity, first);
+}
+
+/// As [`spread_fixed`], for any width.
+fn spread_any(region: &mut [u8], width: usize, values: usize, validity: &Bitmap, first: usize) {
+    let slots = region.len().checked_div(width).unwrap_or(0);
+    // From the back, so that no value is overwritten before it has moved.
+    let mut from = values;
+    for slot in (0..slots).rev() {
+        let to = slot * width;
+        if validity.get(first + slot) {
+            from -= 1;
+            region.copy_within(from * width..(from + 1) * width, to);
+        } else {
+            region[to..to + width].fill(0);
+        }
+    }
+}
+
 /// Bytes reserved for a batch before its first value is seen.
 const MOST_RESERVED: usize = 64 << 20;
 
@@ -729,6 +750,32 @@ const MOST_RESERVED: usize = 64 << 20;
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+
+    #[test]
+    fn every_width_is_spread_as_any_width_is() {
+        let seed = 8;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let slots = 200;
+        let mut validity = Bitmap::default();
+        (0..slots).for_each(|_| validity.append_run(rng.bool(), 1));
+        let values = (0..slots).filter(|i| validity.get(*i)).count();
+        fn by<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap)
+        where
+            [u8; W]: Default,
+        {
+            spread_fixed::<W>(region, values, validity, 0);
+        }
+        type Spread = fn(&mut [u8], usize, &Bitmap);
+        let cases: [(usize, Spread); 5] =
+            [(4, by::<4>), (8, by::<8>), (12, by::<12>), (16, by::<16>), (32, by::<32>)];
+        for (width, spread) in cases {
+            let mut region: Vec<u8> = (0..slots * width).map(|_| rng.u8(..)).collect();
+            let mut expected = region.clone();
+            spread_any(&mut expected, width, values, &validity, 0);
+            spread(&mut region, values, &validity);
+            assert_eq!(region, expected, "width {width} seed {seed}");
+        }
+    }
 
     #[test]
     fn int96_is_floored_and_signed() {

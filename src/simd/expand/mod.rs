@@ -46,7 +46,21 @@ pub fn spread_with<T: Copy + Default>(
 ) {
     let dense = values.len() - start;
     values.resize(start + slots, T::default());
-    let region = &mut values[start..];
+    spread_in(isa, &mut values[start..], dense, validity, first);
+}
+
+/// As [`spread_with`], within a slice of the slots, at whose beginning the `dense` values stand.
+///
+/// # Panics
+/// As [`spread`].
+pub fn spread_in<T: Copy + Default>(
+    isa: Isa,
+    region: &mut [T],
+    dense: usize,
+    validity: &Bitmap,
+    first: usize,
+) {
+    let slots = region.len();
     let mut block: Block<T> = [T::default(); 2 * WORD];
     let mut from = dense;
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {

@@ -25,7 +25,16 @@ pub fn transpose<const K: usize>(
 ) {
     let n = out.len();
     assert!(bytes.len() == len * K && first + n <= len, "values lie within the streams");
-    let streams: [&[u8]; K] = std::array::from_fn(|k| &bytes[k * len + first..k * len + first + n]);
+    interleave(std::array::from_fn(|k| &bytes[k * len + first..k * len + first + n]), out);
+}
+
+/// Writes values of a byte of each stream.
+///
+/// # Panics
+/// If a stream has not as many bytes as `out` has values.
+fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K]>]) {
+    let n = out.len();
+    assert!(streams.iter().all(|stream| stream.len() == n), "streams of one length");
     let whole = n / STEP * STEP;
     let done = match K {
         #[cfg(target_arch = "x86_64")]
@@ -62,16 +71,39 @@ pub fn transpose_any(
     assert!(bytes.len() == len * width && first + n <= len, "values lie within the streams");
     let start = out.len();
     out.resize(start + n * width, 0);
-    let target = &mut out[start..];
+    if width == 0 {
+        return;
+    }
     // By blocks of values, so that what is written stays in the cache.
-    for at in (0..n).step_by(64) {
-        let block = (n - at).min(64);
-        for k in 0..width {
-            let from = k * len + first + at;
-            for (i, byte) in bytes[from..from + block].iter().enumerate() {
-                target[(at + i) * width + k] = *byte;
-            }
+    for (at, block) in (0..n).step_by(BLOCK).zip(out[start..].chunks_mut(BLOCK * width)) {
+        let values = block.len() / width;
+        let stream = |k: usize| &bytes[k * len + first + at..][..values];
+        let mut k = 0;
+        while k + 8 <= width {
+            put::<8>(std::array::from_fn(|i| stream(k + i)), block, width, k);
+            k += 8;
         }
+        if k + 4 <= width {
+            put::<4>(std::array::from_fn(|i| stream(k + i)), block, width, k);
+            k += 4;
+        }
+        for k in k..width {
+            put::<1>([stream(k)], block, width, k);
+        }
+    }
+}
+
+/// Values of a block.
+const BLOCK: usize = 64;
+
+/// Writes bytes `at` to `at + K` of the values of a block, which have `width` bytes.
+fn put<const K: usize>(streams: [&[u8]; K], block: &mut [u8], width: usize, at: usize) {
+    let mut parts = [MaybeUninit::<[u8; K]>::uninit(); BLOCK];
+    let parts = &mut parts[..block.len() / width];
+    interleave(streams, parts);
+    for (value, part) in block.chunks_exact_mut(width).zip(parts) {
+        // SAFETY: `interleave` writes every value.
+        value[at..at + K].copy_from_slice(&unsafe { part.assume_init() });
     }
 }
 
@@ -147,6 +179,8 @@ mod tests {
         check::<5>();
         check::<8>();
         check::<3>();
+        check::<12>();
+        check::<15>();
         check::<16>();
     }
 }
