@@ -83,6 +83,7 @@
 //!  3 codecs      encoding, compress
 //!  4 vocabulary  levels, stats
 //!  5 page        page
+//!  6 selection   predicate
 //!  7 corridors   read, write
 //!  8 drivers     io
 //!  9 face        reader, writer, export
@@ -115,6 +116,7 @@ pub mod io;
 pub mod levels;
 pub mod limits;
 pub mod page;
+pub mod predicate;
 pub mod read;
 pub mod reader;
 pub mod schema;
@@ -133,6 +135,7 @@ pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
+pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
 pub use reader::{Batches, PageIndex, Reader, Threads};
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
