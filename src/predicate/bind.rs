@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::schema::convert::{Conversion, conversion};
 use crate::schema::{
-    ArrowOptions, Kind, Leaf, Node as SchemaNode, Projection, Repetition, Schema, Shape, find_field,
-    to_arrow,
+    ArrowOptions, Kind, Leaf, Node as SchemaNode, Projection, Repetition, Schema, Shape,
+    find_field, to_arrow,
 };
 
 /// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to clone.
@@ -65,6 +65,8 @@ pub(super) enum BoundTest {
         set: Set,
         has_null: bool,
     },
+    /// Both must hold.
+    Both(Box<[Self; 2]>),
     StartsWith(Vec<u8>),
     Like {
         prefix: String,
@@ -213,7 +215,8 @@ impl Bound {
     pub fn columns(&self) -> Vec<usize> {
         let mut leaves = Vec::new();
         self.root.for_each_column(&mut |column| {
-            if let Some(Origin::File(file)) = self.columns.get(column).map(|column| &column.origin) {
+            if let Some(Origin::File(file)) = self.columns.get(column).map(|column| &column.origin)
+            {
                 leaves.extend_from_slice(&file.needed);
             }
         });
@@ -319,7 +322,8 @@ impl Binder<'_> {
                 for path in &**columns {
                     let column = Column { path: path.clone(), elements: None };
                     let mut bound = self.column(&column, true)?;
-                    if let (Origin::File(file), Some((schema, _))) = (&mut bound.origin, self.file) {
+                    if let (Origin::File(file), Some((schema, _))) = (&mut bound.origin, self.file)
+                    {
                         // Of a group, a function may look at everything.
                         let whole = schema.node_named(path).map(SchemaNode::leaves);
                         file.needed = whole.map_or_else(|_| file.needed.clone(), Iterator::collect);
@@ -554,13 +558,11 @@ fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> {
             if let LiteralKind::Other(scalar) = &literal.0 {
                 return same(column, *op, literal, scalar);
             }
-            Ok(match fit(column, literal)? {
-                None => BoundTest::Null,
-                Some(value) => {
-                    let scalar = array_of(&value, data_type)?;
-                    BoundTest::Compare { op: *op, value, scalar }
-                }
-            })
+            compare(column, *op, literal)
+        }
+        Test::Between(low, high) => {
+            let both = [compare(column, Op::GtEq, low)?, compare(column, Op::LtEq, high)?];
+            Ok(BoundTest::Both(Box::new(both)))
         }
         Test::In(literals) => {
             let mut values = Vec::with_capacity(literals.len());
@@ -607,6 +609,14 @@ fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> {
             })
         }
     }
+}
+
+fn compare(column: &BoundColumn, op: Op, literal: &Literal) -> Result<BoundTest> {
+    let Some(value) = fit(column, literal)? else {
+        return Ok(BoundTest::Null);
+    };
+    let scalar = array_of(&value, &column.data_type)?;
+    Ok(BoundTest::Compare { op, value, scalar })
 }
 
 /// A test for a value of Arrow of exactly the type of the column, for which no order is known here.
@@ -656,4 +666,3 @@ fn misused(column: &BoundColumn, test: &str, of: &str) -> Error {
     let BoundColumn { path, data_type, .. } = column;
     Error::usage(format_args!("column {path} is {data_type}: {test} is for {of}"))
 }
-

@@ -124,7 +124,8 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i128, bool)> {
         Some("Z" | "z") => 0,
         Some(offset) => {
             let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-            let minutes = two(hours).filter(|h| *h < 24)? * 60 + two(minutes).filter(|m| *m < 60)?;
+            let minutes =
+                two(hours).filter(|h| *h < 24)? * 60 + two(minutes).filter(|m| *m < 60)?;
             if offset.starts_with('-') { -minutes } else { minutes }
         }
     };
@@ -170,7 +171,9 @@ mod tests {
         for days in (-3_000_000..3_000_000).step_by(89) {
             assert_eq!(parse_date(&Date(days).to_string()), Some(days));
         }
-        for wrong in ["2023-02-29", "2024-13-01", "24-01-01", "2024-1-1", "2024-01-01x", "", "2024-00-01"] {
+        for wrong in
+            ["2023-02-29", "2024-13-01", "24-01-01", "2024-1-1", "2024-01-01x", "", "2024-00-01"]
+        {
             assert_eq!(parse_date(wrong), None, "{wrong}");
         }
     }
@@ -179,7 +182,8 @@ mod tests {
     fn times_and_zones() {
         assert_eq!(parse_time("12:34:56.789"), Some(45_296_789_000_000));
         assert_eq!(Time(45_296_789_000_000).to_string(), "12:34:56.789");
-        for wrong in ["24:00", "12", "12:60", "12:30.5", "12:30:00.", "1:30", "12:30:00.1234567890"] {
+        for wrong in ["24:00", "12", "12:60", "12:30.5", "12:30:00.", "1:30", "12:30:00.1234567890"]
+        {
             assert_eq!(parse_time(wrong), None, "{wrong}");
         }
         assert_eq!(parse_timestamp("1970-01-01T01:00:00+01:00"), Some((0, true)));

@@ -77,7 +77,12 @@ impl Bound {
         self.columns.get(column).ok_or_else(|| Error::usage("a predicate of other columns"))
     }
 
-    fn test(&self, column: &BoundColumn, test: &BoundTest, batch: &RecordBatch) -> Result<Verdicts> {
+    fn test(
+        &self,
+        column: &BoundColumn,
+        test: &BoundTest,
+        batch: &RecordBatch,
+    ) -> Result<Verdicts> {
         let Some((Step::Field(name), rest)) = column.way.split_first() else {
             return Err(missing(column));
         };
@@ -85,7 +90,12 @@ impl Bound {
         descend(column, test, array, None, rest)
     }
 
-    fn call(&self, columns: &[usize], function: &Function, batch: &RecordBatch) -> Result<Verdicts> {
+    fn call(
+        &self,
+        columns: &[usize],
+        function: &Function,
+        batch: &RecordBatch,
+    ) -> Result<Verdicts> {
         let mut fields = Vec::with_capacity(columns.len());
         let mut arrays = Vec::with_capacity(columns.len());
         for column in columns {
@@ -272,6 +282,11 @@ fn test_here(
     let len = array.len();
     match test {
         BoundTest::Null => return Ok(Verdicts::constant(None, len)),
+        BoundTest::Both(both) => {
+            let [first, second] = &**both;
+            let first = test_here(column, first, array, outer)?;
+            return Ok(first.and(&test_here(column, second, array, outer)?));
+        }
         BoundTest::IsNull => {
             let nulls = NullBuffer::union(outer, array.logical_nulls().as_ref());
             return Ok(match nulls {
@@ -302,9 +317,7 @@ fn test_here(
                 Verdicts::constant(None, len)
             } else {
                 let keys = dictionary.normalized_keys();
-                of_entries
-                    .gathered(len, |i| keys.get(i).copied())
-                    .masked(dictionary.keys().nulls())
+                of_entries.gathered(len, |i| keys.get(i).copied()).masked(dictionary.keys().nulls())
             }
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
@@ -376,7 +389,7 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
             let pattern = like_pattern(pattern, array.data_type());
             Verdicts::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
         }
-        BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty => {
+        BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
             Verdicts::constant(None, array.len())
         }
     };
@@ -402,7 +415,11 @@ fn compare_to_float(array: &ArrayRef, op: Op, value: f64) -> BooleanBuffer {
 }
 
 #[expect(clippy::eq_op, reason = "a value that differs from itself is NaN")]
-fn compare_floats_to<T: ArrowPrimitiveType>(array: &ArrayRef, op: Op, to: T::Native) -> BooleanBuffer
+fn compare_floats_to<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    op: Op,
+    to: T::Native,
+) -> BooleanBuffer
 where
     T::Native: PartialOrd,
 {
@@ -418,7 +435,7 @@ where
             })
         };
     }
-    #[expect(clippy::nonminimal_bool, clippy::neg_cmp_op_on_partial_ord, reason = "true of NaN")]
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "true of NaN")]
     match (op, to == to) {
         (Op::Eq, true) => each!(|x| x == to),
         (Op::NotEq, true) => each!(|x| x != to),

@@ -297,10 +297,7 @@ fn histogram_of(counts: &[i64], leaf: &Leaf) -> Option<Vec<u64>> {
 }
 
 /// The bounds of a chunk that count.
-fn bounds(
-    statistics: &Statistics,
-    trust: Trust,
-) -> (Option<StoredBound>, Option<StoredBound>) {
+fn bounds(statistics: &Statistics, trust: Trust) -> (Option<StoredBound>, Option<StoredBound>) {
     let bound = |bytes: &Option<Vec<u8>>, exact: Option<bool>| {
         let bytes = bytes.clone()?;
         Some(StoredBound { bytes, exact: exact.unwrap_or(true) })

@@ -59,7 +59,10 @@ mod tests {
 
     #[test]
     fn patterns_are_taken_apart() {
-        let other = |prefix: &str, whole: &str| Pattern::Other { prefix: prefix.into(), whole: whole.into() };
+        let other = |prefix: &str, whole: &str| Pattern::Other {
+            prefix: prefix.into(),
+            whole: whole.into(),
+        };
         for (pattern, escape, expected) in [
             ("abc", Some('\\'), Pattern::Exact("abc".into())),
             ("abc%", Some('\\'), Pattern::Prefix("abc".into())),

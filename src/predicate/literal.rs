@@ -15,8 +15,8 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, Datum, FixedSizeBinaryArray,
-    Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, PrimitiveArray, Scalar, StringArray,
-    StringViewArray, make_array,
+    Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, PrimitiveArray, Scalar,
+    StringArray, StringViewArray, make_array,
 };
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
@@ -127,7 +127,11 @@ impl Literal {
                 return None;
             }
             let sign = if digits.starts_with('-') { "-" } else { "" };
-            let padded = format!("{sign}{}{}", if trimmed.is_empty() { "0" } else { trimmed }, "0".repeat(zeros));
+            let padded = format!(
+                "{sign}{}{}",
+                if trimmed.is_empty() { "0" } else { trimmed },
+                "0".repeat(zeros)
+            );
             let unscaled = padded.parse::<i256>().ok()?;
             Some(Self::decimal(unscaled, u8::try_from(scale.max(0)).ok()?))
         };
@@ -256,9 +260,9 @@ fn fit(kind: &Kind, data_type: &DataType) -> std::result::Result<Value, Misfit> 
                 _ => return signed64(),
             };
             match data_type {
-                D::Date32 => {
-                    i32::try_from(days).map(|days| Value::Int(days.into())).map_err(|_| Misfit::Value)
-                }
+                D::Date32 => i32::try_from(days)
+                    .map(|days| Value::Int(days.into()))
+                    .map_err(|_| Misfit::Value),
                 _ => Ok(Value::Int(i128::from(days) * 86_400_000)),
             }
         }
@@ -347,7 +351,8 @@ fn fit_decimal(kind: &Kind, to: &DataType, scale: i8) -> std::result::Result<i25
         ten(by).and_then(|factor| unscaled.checked_mul(factor))
     } else {
         // A negative scale: the type has tens, hundreds and so on only.
-        ten(-by).filter(|factor| unscaled.checked_rem(*factor) == Some(i256::ZERO))
+        ten(-by)
+            .filter(|factor| unscaled.checked_rem(*factor) == Some(i256::ZERO))
             .and_then(|factor| unscaled.checked_div(factor))
     };
     let precision = precision_of(to).map_or(0, i32::from);
@@ -638,7 +643,10 @@ mod tests {
             ("007", "7"),
             ("1e300", "1e300"),
             ("1e-100", "1e-100"),
-            ("99999999999999999999999999999999999999999999", "99999999999999999999999999999999999999999999"),
+            (
+                "99999999999999999999999999999999999999999999",
+                "99999999999999999999999999999999999999999999",
+            ),
         ] {
             let number = Literal::number(text).unwrap();
             assert_eq!(number.to_string(), expected);
@@ -679,7 +687,10 @@ mod tests {
         assert_eq!(fits(127, &D::Int8), Some(Value::Int(127)));
         assert_eq!(fits(999.99, &D::Decimal128(5, 2)), Some(Value::Wide(i256::from_i128(99_999))));
         assert_eq!(fits("2024-03-01", &D::Date32), Some(Value::Int(19_783)));
-        assert_eq!(fits(Literal::date(1), &D::Timestamp(TimeUnit::Millisecond, None)), Some(Value::Int(86_400_000)));
+        assert_eq!(
+            fits(Literal::date(1), &D::Timestamp(TimeUnit::Millisecond, None)),
+            Some(Value::Int(86_400_000))
+        );
         assert_eq!(lit(None::<i32>).fit(&D::Int8), Ok(None));
     }
 

@@ -23,6 +23,8 @@
 //! * **Order.** Strings and byte strings compare by their bytes, booleans false before true. Intervals, structs, lists and maps have no order.
 //! * **Lists.** [`any`] is true if some element makes the test true, false if all make it false (so of an empty list), else null; [`all`] is the
 //!   other way round, and true of an empty list. Of a list that is null both are null. A path through several lists is any of any, all of all.
+//!   A `not` in the middle belongs to the test of one element: `any(x) not in (1)` asks for an element that is not 1, `not any(x) in (1)` for
+//!   lists without one that is.
 //! * **Literals** are checked when the predicate is bound: one that the column's type does not hold is an error, also where one could tell what it
 //!   would mean ([`Literal`] has the table).
 //!
@@ -76,11 +78,11 @@ enum Expr {
     Constant(Option<bool>),
     /// A test of one column.
     Test(Column, Test),
-    Not(Box<Expr>),
+    Not(Box<Self>),
     /// At least two, none of them an `And`.
-    And(Vec<Expr>),
+    And(Vec<Self>),
     /// At least two, none of them an `Or`.
-    Or(Vec<Expr>),
+    Or(Vec<Self>),
     /// A function of the user.
     Function(Arc<[String]>, Function),
 }
@@ -90,6 +92,7 @@ enum Expr {
 enum Test {
     Compare(Op, Literal),
     In(Arc<[Literal]>),
+    Between(Literal, Literal),
     IsNull,
     IsEmpty,
     StartsWith(Literal),
@@ -109,7 +112,9 @@ enum Op {
 
 /// A function of the user on some columns.
 #[derive(Clone)]
-struct Function(Arc<dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync>);
+struct Function(Arc<UserFunction>);
+
+type UserFunction = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
@@ -205,7 +210,7 @@ impl Column {
 
     /// The value lies between the two, or is one of them.
     pub fn between(self, low: impl Into<Literal>, high: impl Into<Literal>) -> Predicate {
-        self.clone().gt_eq(low).and(self.lt_eq(high))
+        self.test(Test::Between(low.into(), high.into()))
     }
 
     /// The value is one of these. With a null among them, it is never false; with none at all, always.
@@ -220,7 +225,16 @@ impl Column {
 
     /// There is a value.
     pub fn is_not_null(self) -> Predicate {
-        not(self.is_null())
+        not(self.opposite().is_null())
+    }
+
+    /// The column for which a test must be false, so that its contrary is true of this one: of any element if not of all.
+    fn opposite(self) -> Self {
+        let elements = self.elements.map(|elements| match elements {
+            Elements::Any => Elements::All,
+            Elements::All => Elements::Any,
+        });
+        Self { elements, ..self }
     }
 
     /// The list or map has no elements.

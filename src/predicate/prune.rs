@@ -76,8 +76,7 @@ impl Outcomes {
 
     fn and(self, other: Self) -> Self {
         let either_null = self.has(Self::NULL) || other.has(Self::NULL);
-        let no_false =
-            |side: Self| side.has(Self::TRUE) || side.has(Self::NULL);
+        let no_false = |side: Self| side.has(Self::TRUE) || side.has(Self::NULL);
         Self::NOTHING
             .with_if(self.has(Self::TRUE) && other.has(Self::TRUE), Self::TRUE)
             .with_if(self.has(Self::FALSE) || other.has(Self::FALSE), Self::FALSE)
@@ -104,6 +103,9 @@ impl Outcomes {
     }
 }
 
+/// The facts of the chunk and of the pages of a column, where there are any.
+type FactsOf<'f, 'c> = dyn Fn(&FileColumn) -> (Option<&'f Facts>, Option<&'f PageFacts>) + 'c;
+
 /// Outcomes of ranges that follow one another: each with the row behind its last.
 type Segments = Vec<(u64, Outcomes)>;
 
@@ -114,9 +116,8 @@ impl Bound {
         rows: u64,
         facts: impl Fn(usize) -> Option<&'f Facts>,
     ) -> Answer {
-        let segments = self.segments(&self.root, rows, &|file: &FileColumn| {
-            (facts(file.leaf.index), None)
-        });
+        let segments =
+            self.segments(&self.root, rows, &|file: &FileColumn| (facts(file.leaf.index), None));
         let all = segments.iter().fold(Outcomes::NOTHING, |all, (_, one)| all.with(*one));
         all.answer()
     }
@@ -180,12 +181,7 @@ impl Bound {
         probes
     }
 
-    fn segments<'f>(
-        &self,
-        node: &Node,
-        rows: u64,
-        facts: &dyn Fn(&FileColumn) -> (Option<&'f Facts>, Option<&'f PageFacts>),
-    ) -> Segments {
+    fn segments<'f>(&self, node: &Node, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
         match node {
             Node::Constant(value) => vec![(rows, Outcomes::of(*value))],
             Node::Function(..) => vec![(rows, Outcomes::ALL)],
@@ -194,12 +190,8 @@ impl Bound {
                 segments.iter_mut().for_each(|(_, outcomes)| *outcomes = outcomes.not());
                 segments
             }
-            Node::And(parts) => {
-                self.combined(parts, rows, facts, Outcomes::TRUE, Outcomes::and)
-            }
-            Node::Or(parts) => {
-                self.combined(parts, rows, facts, Outcomes::FALSE, Outcomes::or)
-            }
+            Node::And(parts) => self.combined(parts, rows, facts, Outcomes::TRUE, Outcomes::and),
+            Node::Or(parts) => self.combined(parts, rows, facts, Outcomes::FALSE, Outcomes::or),
             Node::Test(column, test) => {
                 let Some(column) = self.columns.get(*column) else {
                     return vec![(rows, Outcomes::ALL)];
@@ -236,7 +228,7 @@ impl Bound {
         &self,
         parts: &[std::sync::Arc<Node>],
         rows: u64,
-        facts: &dyn Fn(&FileColumn) -> (Option<&'f Facts>, Option<&'f PageFacts>),
+        facts: &FactsOf<'f, '_>,
         first: Outcomes,
         combine: fn(Outcomes, Outcomes) -> Outcomes,
     ) -> Segments {
@@ -383,6 +375,15 @@ impl Tested<'_> {
 
     /// The verdicts that values may get; of what is null nothing is said.
     fn of_values(&self) -> Outcomes {
+        match self.test {
+            BoundTest::Null => return Outcomes::NULL,
+            BoundTest::Both(both) => {
+                let [first, second] = &**both;
+                let of = |test| Tested { test, ..*self }.of_values();
+                return of(first).and(of(second));
+            }
+            _ => {}
+        }
         let by_dictionary = self.by_dictionary().unwrap_or(Outcomes::ALL);
         self.by_bounds().meet(by_dictionary).meet(self.by_bloom())
     }
@@ -449,10 +450,7 @@ impl Tested<'_> {
 
     /// Whether the leaf is of a type that has NaN; integers may be read as floats.
     fn leaf_has_nan(&self) -> bool {
-        !matches!(
-            self.file.conversion,
-            Some(crate::schema::convert::Conversion::Integer { .. })
-        )
+        !matches!(self.file.conversion, Some(crate::schema::convert::Conversion::Integer { .. }))
     }
 
     /// What the test says of NaN.
@@ -520,7 +518,9 @@ impl Tested<'_> {
                 _ => Outcomes::EITHER,
             },
             BoundTest::Same { .. } => Outcomes::EITHER,
-            BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty => Outcomes::ALL,
+            BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
+                Outcomes::ALL
+            }
         }
     }
 }
@@ -588,8 +588,7 @@ impl Span {
             Some(Value::Bytes(bytes)) => bytes.as_slice().cmp(prefix),
             _ => unknown,
         };
-        let (low, high) =
-            (side(&self.low, Ordering::Less), side(&self.high, Ordering::Greater));
+        let (low, high) = (side(&self.low, Ordering::Less), side(&self.high, Ordering::Greater));
         if prefix.is_empty() {
             return Outcomes::TRUE;
         }

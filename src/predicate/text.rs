@@ -72,8 +72,8 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
         } else if let Some((sign, token)) = operator {
             (sign.len(), token)
         } else if let Some((len, number)) = number(rest) {
-            let number = Literal::number(number)
-                .ok_or_else(|| fault(text, at, "this is no number"))?;
+            let number =
+                Literal::number(number).ok_or_else(|| fault(text, at, "this is no number"))?;
             (len, Token::Number(number))
         } else if c == '.' {
             (1, Token::Dot)
@@ -292,17 +292,23 @@ impl Parser<'_> {
         }
         if self.takes_word("is") {
             let negated = self.takes_word("not");
+            let column = if negated { column.opposite() } else { column };
             let predicate = if self.takes_word("null") {
                 column.is_null()
             } else if self.takes_word("empty") {
                 column.is_empty()
             } else {
-                let what = if negated { "\"null\" or \"empty\"" } else { "\"null\", \"empty\" or \"not\"" };
+                let what = if negated {
+                    "\"null\" or \"empty\""
+                } else {
+                    "\"null\", \"empty\" or \"not\""
+                };
                 return Err(self.expected(what));
             };
             return Ok(if negated { not(predicate) } else { predicate });
         }
         let negated = self.takes_word("not");
+        let column = if negated { column.opposite() } else { column };
         let predicate = if self.takes_word("in") {
             self.expect(&Token::Open, "\"(\"")?;
             let mut literals = Vec::new();
@@ -350,7 +356,9 @@ impl Parser<'_> {
 
     /// Whether a column may stand alone here.
     fn ends(&self) -> bool {
-        matches!(self.peek(), Token::End | Token::Close) || self.is_word(0, "and") || self.is_word(0, "or")
+        matches!(self.peek(), Token::End | Token::Close)
+            || self.is_word(0, "and")
+            || self.is_word(0, "or")
     }
 
     fn operand(&mut self) -> Result<Column> {
@@ -506,8 +514,8 @@ impl fmt::Display for Expr {
             Self::Not(inner) => match &**inner {
                 Self::Test(
                     column,
-                    test @ (Test::In(_) | Test::IsNull | Test::IsEmpty | Test::Like(..)),
-                ) => write_test(f, column, test, "not "),
+                    test @ (Test::In(_) | Test::Between(..) | Test::IsNull | Test::IsEmpty | Test::Like(..)),
+                ) => write_test(f, &column.clone().opposite(), test, "not "),
                 Self::And(_) | Self::Or(_) => write!(f, "not ({inner})"),
                 _ => write!(f, "not {inner}"),
             },
@@ -548,6 +556,7 @@ fn write_test(
             }
             f.write_str(")")
         }
+        Test::Between(low, high) => write!(f, "{column} {negated}between {low} and {high}"),
         Test::IsNull => write!(f, "{column} is {negated}null"),
         Test::IsEmpty => write!(f, "{column} is {negated}empty"),
         Test::StartsWith(prefix) => write!(f, "starts_with({column}, {prefix})"),

@@ -75,7 +75,10 @@ impl Value {
                     return None;
                 }
                 if data_type.is_floating() {
-                    #[expect(clippy::cast_precision_loss, reason = "only integers that the float holds are read so")]
+                    #[expect(
+                        clippy::cast_precision_loss,
+                        reason = "only integers that the float holds are read so"
+                    )]
                     return Some(Self::Float(raw as f64));
                 }
                 let scaled = match scale {
