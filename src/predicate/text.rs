@@ -514,7 +514,11 @@ impl fmt::Display for Expr {
             Self::Not(inner) => match &**inner {
                 Self::Test(
                     column,
-                    test @ (Test::In(_) | Test::Between(..) | Test::IsNull | Test::IsEmpty | Test::Like(..)),
+                    test @ (Test::In(_)
+                    | Test::Between(..)
+                    | Test::IsNull
+                    | Test::IsEmpty
+                    | Test::Like(..)),
                 ) => write_test(f, &column.clone().opposite(), test, "not "),
                 Self::And(_) | Self::Or(_) => write!(f, "not ({inner})"),
                 _ => write!(f, "not {inner}"),
