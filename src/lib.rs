@@ -26,6 +26,7 @@
 //! |---|---|
 //! | read some columns, nested ones too | [`Reader::project`] |
 //! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
+//! | say which rows are wanted, by a condition | [`col`], [`Predicate`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |

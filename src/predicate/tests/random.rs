@@ -327,7 +327,7 @@ fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<Value> {
     };
     let bytes = |rng: &mut Rng, len: Option<usize>| -> Vec<Value> {
         let mut one = || {
-            let len = len.unwrap_or(rng.usize(0..6));
+            let len = len.unwrap_or_else(|| rng.usize(0..6));
             (0..len).map(|_| *rng.choice(&[0, 1, 0x7F, 0x80, 0xFE, 0xFF]).unwrap()).collect()
         };
         (0..n).map(|_| Value::Bytes(one())).collect()
