@@ -26,6 +26,7 @@
 //! |---|---|
 //! | read some columns, nested ones too | [`Reader::project`] |
 //! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
+//! | say which rows are wanted, by a condition | [`col`], [`Predicate`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |
@@ -83,6 +84,7 @@
 //!  3 codecs      encoding, compress
 //!  4 vocabulary  levels, stats
 //!  5 page        page
+//!  6 selection   predicate
 //!  7 corridors   read, write
 //!  8 drivers     io
 //!  9 face        reader, writer, export
@@ -115,6 +117,7 @@ pub mod io;
 pub mod levels;
 pub mod limits;
 pub mod page;
+pub mod predicate;
 pub mod read;
 pub mod reader;
 pub mod schema;
@@ -133,6 +136,7 @@ pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
+pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
 pub use reader::{Batches, PageIndex, Reader, Threads};
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,

@@ -63,4 +63,5 @@ pub use leaf::{Leaf, LeafPath, Physical};
 pub use node::{Children, Named, Node, Repetition, Schema};
 pub use projection::Projection;
 pub use shape::{Kind, Levels, Shape};
+pub use target::find_field;
 pub use to_arrow::{ArrowOptions, Dictionaries, Mapping, MatchBy, to_arrow};

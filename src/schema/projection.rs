@@ -324,7 +324,7 @@ impl Named {
 }
 
 /// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it in `path`.
-fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
+pub(super) fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
     // The whole text first, then the part before each dot, the longest first.
     let mut name = text;
     loop {
@@ -391,7 +391,7 @@ fn unambiguous<T: Tree>(group: T, name: &str) -> Result<Option<usize>> {
 
 /// The error for a name that stands for nothing, with the names that look like it.
 #[cold]
-fn unknown<T: Tree>(name: &str, root: T) -> Error {
+pub(super) fn unknown<T: Tree>(name: &str, root: T) -> Error {
     let mut near: Vec<(usize, String)> =
         root.names().filter_map(|other| Some((distance(name, &other)?, other))).collect();
     near.sort();

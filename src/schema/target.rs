@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 use super::convert::conversion;
 use super::extension::FIELD_ID_KEY;
 use super::node::{Named, Schema};
-use super::projection::{Picks, Tree};
+use super::projection::{self, Picks, Tree};
 use super::to_arrow::{Mapper, Mapping, MatchBy, has_columns};
 use super::{Kind, Levels, Projection, Shape, text};
 use crate::error::{Error, Result};
@@ -292,6 +292,19 @@ fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
         }
     });
     entries.clone().with_data_type(DataType::Struct(pair.collect()))
+}
+
+/// The positions on the way from `fields` to the field that `name` stands for, by the rules of [`Projection::names`]: among the fields of a
+/// struct, or 0 for the element of a list or the entries of a map.
+///
+/// # Errors
+/// `Usage` if it stands for nothing, or for several fields.
+pub fn find_field(fields: &Fields, name: &str) -> Result<Vec<usize>> {
+    let mut path = Vec::new();
+    if !projection::find_name(Target::Group(fields), name, &mut path)? {
+        return Err(projection::unknown(name, Target::Group(fields)));
+    }
+    Ok(path)
 }
 
 /// A node of a target, as names are looked up in it.

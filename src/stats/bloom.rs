@@ -2,6 +2,8 @@
 //!
 //! Spec: BloomFilter.md. A block is 256 bits, eight words; a value sets one bit of each word of one block.
 
+use std::ops::Range;
+
 use twox_hash::XxHash64;
 
 use crate::bytes::Cursor;
@@ -81,7 +83,7 @@ impl Bloom {
     /// As [`Bloom::might_contain`], by the hash.
     pub fn might_contain_hash(&self, hash: u64) -> bool {
         let block = self.blocks.get(self.block_of(hash));
-        block.is_some_and(|block| block.iter().zip(mask(hash)).all(|(word, mask)| word & mask != 0))
+        block.is_some_and(|block| is_set(block, hash))
     }
 
     /// Halves the filter while it is larger than `distinct` values need.
@@ -125,7 +127,37 @@ impl Bloom {
     /// # Errors
     /// `Malformed` if the header is broken, or the bits are not there.
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
-        let spec = Spec::BloomFilter;
+        let Some(layout) = Layout::parse(bytes)? else {
+            return Ok(None);
+        };
+        let mut cursor = Cursor::new(bytes, Spec::BloomFilter);
+        cursor.take(layout.header_len)?;
+        let (blocks, _) = cursor.take(layout.blocks * BLOCK)?.as_chunks::<BLOCK>();
+        Ok(Some(Self { blocks: blocks.iter().map(words).collect() }))
+    }
+
+    fn block_of(&self, hash: u64) -> usize {
+        block_of(hash, self.blocks.len())
+    }
+}
+
+/// Where the blocks of a stored filter lie: enough to fetch only those that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    header_len: usize,
+    blocks: usize,
+}
+
+impl Layout {
+    /// More bytes than a header of today's format takes.
+    pub const HEADER_BYTES: usize = 64;
+
+    /// Reads the header at the begin of `bytes`, which may end behind it; `None` if the filter's algorithm, hash or compression is one that nobody
+    /// knows, so that it says nothing.
+    ///
+    /// # Errors
+    /// `Malformed` if the header is broken.
+    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let mut reader = Reader::new(bytes);
         let header = BloomFilterHeader::read(&mut reader)?;
         if header.algorithm != BloomFilterAlgorithm::Block
@@ -138,25 +170,100 @@ impl Bloom {
             usize::try_from(header.num_bytes).ok().filter(|n| *n > 0 && n.is_multiple_of(BLOCK));
         let Some(len) = len else {
             return Err(Error::mismatch(
-                spec,
+                Spec::BloomFilter,
                 "bytes of the bloom filter",
                 "a multiple of 32",
                 header.num_bytes,
             ));
         };
-        let mut cursor = Cursor::new(reader.rest(), spec);
-        let (blocks, _) = cursor.take(len)?.as_chunks::<BLOCK>();
-        let words = |block: &[u8; BLOCK]| {
-            let (words, _) = block.as_chunks::<4>();
-            std::array::from_fn(|i| u32::from_le_bytes(words[i]))
-        };
-        Ok(Some(Self { blocks: blocks.iter().map(words).collect() }))
+        Ok(Some(Self { header_len: reader.position(), blocks: len / BLOCK }))
     }
 
-    fn block_of(&self, hash: u64) -> usize {
-        // Below 2^32 times below 2^32, and the quotient below the number of blocks.
-        usize::try_from(((hash >> 32) * self.blocks.len() as u64) >> 32).unwrap_or(0)
+    /// Bytes of the filter, its header included.
+    pub fn byte_len(&self) -> u64 {
+        (self.header_len + self.blocks * BLOCK) as u64
     }
+
+    /// The bytes that answer for these hashes, counted from where the filter begins: sorted, without overlaps, each one or more blocks.
+    pub fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
+        let mut blocks: Vec<usize> =
+            hashes.iter().map(|hash| block_of(*hash, self.blocks)).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for block in blocks {
+            let start = (self.header_len + block * BLOCK) as u64;
+            match ranges.last_mut() {
+                Some(last) if last.end == start => last.end += BLOCK as u64,
+                _ => ranges.push(start..start + BLOCK as u64),
+            }
+        }
+        ranges
+    }
+
+    /// The filter as far as it was fetched: `bytes` of the `ranges`, in the same order.
+    pub fn blocks<'a>(
+        &self,
+        ranges: &[Range<u64>],
+        bytes: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Blocks {
+        let mut blocks = Vec::new();
+        for (range, bytes) in ranges.iter().zip(bytes) {
+            let first = range.start.checked_sub(self.header_len as u64);
+            let first = first.and_then(|start| usize::try_from(start).ok());
+            let Some(first) = first.filter(|start| start.is_multiple_of(BLOCK)) else {
+                continue;
+            };
+            let (chunks, _) = bytes.as_chunks::<BLOCK>();
+            blocks.extend((first / BLOCK..).zip(chunks.iter().map(words)));
+        }
+        blocks.sort_unstable_by_key(|(at, _)| *at);
+        Blocks { of: self.blocks, blocks }
+    }
+}
+
+/// Some blocks of a filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    /// How many blocks the filter has.
+    of: usize,
+    /// Those that were fetched, in order.
+    blocks: Vec<(usize, [u32; 8])>,
+}
+
+impl Blocks {
+    /// Whether the value of this hash may be there; true where the block that tells was not fetched.
+    pub fn might_contain_hash(&self, hash: u64) -> bool {
+        let at = block_of(hash, self.of);
+        let found = self.blocks.binary_search_by_key(&at, |(at, _)| *at).ok();
+        match found.and_then(|found| self.blocks.get(found)) {
+            Some((_, block)) => is_set(block, hash),
+            None => true,
+        }
+    }
+}
+
+impl From<Bloom> for Blocks {
+    fn from(bloom: Bloom) -> Self {
+        Self { of: bloom.blocks.len(), blocks: bloom.blocks.into_iter().enumerate().collect() }
+    }
+}
+
+/// The words of a block.
+fn words(block: &[u8; BLOCK]) -> [u32; 8] {
+    let (words, _) = block.as_chunks::<4>();
+    std::array::from_fn(|i| u32::from_le_bytes(words[i]))
+}
+
+/// Which of `blocks` blocks a hash belongs to.
+fn block_of(hash: u64, blocks: usize) -> usize {
+    // Below 2^32 times below 2^32, and the quotient below the number of blocks.
+    usize::try_from(((hash >> 32) * blocks as u64) >> 32).unwrap_or(0)
+}
+
+/// Whether all bits of a hash are set in its block.
+fn is_set(block: &[u32; 8], hash: u64) -> bool {
+    block.iter().zip(mask(hash)).all(|(word, mask)| word & mask != 0)
 }
 
 /// The bit of each word that a hash sets.
@@ -188,6 +295,31 @@ mod tests {
     fn hashes_of_the_specification() {
         // XXH64 with seed 0 of the empty string.
         assert_eq!(hash(b""), 0xEF46_DB37_51D8_E999);
+    }
+
+    #[test]
+    fn some_blocks_answer_as_the_whole_filter() {
+        let mut bloom = Bloom { blocks: vec![[0; 8]; 7] };
+        (0..60u64).for_each(|i| bloom.insert(&i.to_le_bytes()));
+        let mut bytes = Vec::new();
+        bloom.write(&mut bytes).unwrap();
+        let layout = Layout::parse(&bytes[..Layout::HEADER_BYTES]).unwrap().unwrap();
+        assert_eq!(layout.byte_len(), bytes.len() as u64);
+        let hashes: Vec<u64> = (50..70u64).step_by(7).map(|i| hash(&i.to_le_bytes())).collect();
+        let ranges = layout.ranges(&hashes);
+        assert!(!ranges.is_empty() && ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+        let part = |range: &Range<u64>| &bytes[range.start as usize..range.end as usize];
+        let blocks = layout.blocks(&ranges, ranges.iter().map(part));
+        for hash in hashes {
+            assert_eq!(blocks.might_contain_hash(hash), bloom.might_contain_hash(hash));
+        }
+        // What was not fetched may hold anything.
+        assert!(layout.blocks(&[], []).might_contain_hash(hash(b"absent")));
+        let whole = Blocks::from(bloom.clone());
+        assert!((0..200u64).all(|i| {
+            let hash = hash(&i.to_le_bytes());
+            whole.might_contain_hash(hash) == bloom.might_contain_hash(hash)
+        }));
     }
 
     #[test]

@@ -1,0 +1,321 @@
+//! [`Facts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may be believed.
+//!
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md; FORMAT notes, sections 9 and 10. Made by whoever has the metadata, used by
+//! [`prune`](super::prune). Here is decided which bounds count: whose order is defined, and known to us.
+//! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed either, and neither is the other.
+
+use arrow_array::ArrayRef;
+
+use crate::error::{Error, Result, Spec};
+use crate::format::{
+    ColumnIndex, ColumnMetaData, ColumnOrder, Encoding, OffsetIndex, PageType, Statistics,
+};
+use crate::schema::convert::is_interval;
+use crate::schema::{Leaf, Physical};
+use crate::stats::bloom::Blocks;
+use crate::stats::bounds::Bound as StoredBound;
+use crate::stats::order::Order;
+use crate::stats::page_index;
+
+/// What is known of a leaf in a row group or in a page. What is `None` is not known.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Facts {
+    /// Rows.
+    pub rows: u64,
+    /// Level entries: values, nulls and empty lists.
+    pub entries: Option<u64>,
+    /// Entries without a value.
+    pub nulls: Option<u64>,
+    /// NaNs among the values.
+    pub nans: Option<u64>,
+    /// A lower bound of the values, NaNs left out, in the order that predicates compare by; `exact` unless it is said not to be.
+    pub min: Option<StoredBound>,
+    /// An upper bound.
+    pub max: Option<StoredBound>,
+    /// How often each definition level occurs, from 0 to the highest.
+    pub def_histogram: Option<Vec<u64>>,
+    /// The bloom filter of the leaf, as far as it was fetched.
+    pub bloom: Option<Blocks>,
+    /// All values that occur, and perhaps others, as an array of the Arrow type that the leaf is read as. See [`dictionary_is_complete`].
+    pub dictionary: Option<ArrayRef>,
+}
+
+/// What is known of a leaf in each page of a column chunk.
+#[derive(Debug, Clone, Default)]
+pub struct PageFacts {
+    /// One for each data page, in file order; their rows add up to those of the row group.
+    pub pages: Vec<Facts>,
+}
+
+/// Which fields of statistics hold bounds that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    None,
+    /// `min_value` and `max_value`.
+    Ordered,
+    /// The deprecated fields too.
+    Signed,
+    /// Only the deprecated ones.
+    Deprecated,
+}
+
+/// Which bounds of a leaf count. `order` is its entry in the footer's list of column orders: `None` if the list is absent or too short.
+fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> Trust {
+    if !leaf.ordered || is_interval(leaf) {
+        return Trust::None;
+    }
+    let of_type = Order::of(leaf, false);
+    let is_float = of_type.has_nan();
+    let ordered = match order {
+        Some(ColumnOrder::TypeOrder) => of_type != Order::Undefined,
+        Some(ColumnOrder::Ieee754TotalOrder) => is_float,
+        Some(ColumnOrder::Int96TimestampOrder) => leaf.physical == Physical::Int96,
+        Some(_) | None => false,
+    };
+    // SPEC parquet.thrift, Statistics: the deprecated fields are of signed order, which is that of few types.
+    let signed = matches!(of_type, Order::Signed)
+        || (of_type == Order::Decimal
+            && matches!(leaf.physical, Physical::Int32 | Physical::Int64))
+        || (of_type == Order::Float);
+    match (ordered, signed) {
+        (true, true) => Trust::Signed,
+        (true, false) => Trust::Ordered,
+        (false, true) => Trust::Deprecated,
+        (false, false) => Trust::None,
+    }
+}
+
+impl Facts {
+    /// Nothing is known but the number of rows.
+    pub fn unknown(rows: u64) -> Self {
+        Self { rows, ..Self::default() }
+    }
+
+    /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the footer's `column_orders`, `None` if there is none
+    /// for it (a list that is shorter than the leaves is none at all).
+    pub fn of_chunk(
+        leaf: &Leaf,
+        order: Option<&ColumnOrder>,
+        meta: &ColumnMetaData,
+        rows: u64,
+    ) -> Self {
+        let sizes = meta.size_statistics.as_ref();
+        let histogram = sizes.and_then(|sizes| sizes.definition_level_histogram.as_deref());
+        let mut facts = Self::unknown(rows);
+        facts.entries = u64::try_from(meta.num_values).ok();
+        facts.def_histogram = histogram.and_then(|counts| histogram_of(counts, leaf));
+        if let Some(statistics) = &meta.statistics {
+            facts.nulls = count(statistics.null_count);
+            facts.nans = count(statistics.nan_count);
+            (facts.min, facts.max) = bounds(statistics, trust(leaf, order));
+        }
+        facts.reconciled(leaf)
+    }
+
+    /// Drops what contradicts.
+    fn reconciled(mut self, leaf: &Leaf) -> Self {
+        // Outside of lists, a row is an entry.
+        if leaf.max_rep == 0 {
+            if self.entries.is_some_and(|entries| entries != self.rows) {
+                return Self::unknown(self.rows);
+            }
+            self.entries = Some(self.rows);
+        } else if self.entries.is_some_and(|entries| entries < self.rows) {
+            return Self::unknown(self.rows);
+        }
+        if leaf.max_def == 0 {
+            // Without definition levels there are no nulls, whatever is said.
+            self.nulls = Some(0);
+        }
+        let total = |counts: &Vec<u64>| counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
+        if let Some(counts) = &self.def_histogram {
+            let sum = total(counts);
+            let values = counts.last().copied().unwrap_or_default();
+            let nulls = sum.map(|sum| sum - values);
+            let agrees = sum.is_some_and(|sum| sum >= self.rows)
+                && self.entries.is_none_or(|entries| Some(entries) == sum)
+                && self.nulls.is_none_or(|found| Some(found) == nulls);
+            if agrees {
+                (self.entries, self.nulls) = (sum, nulls);
+            } else {
+                self.def_histogram = None;
+                self.nulls = None;
+            }
+        }
+        if let (Some(nulls), Some(entries)) = (self.nulls, self.entries) {
+            if nulls > entries {
+                self.nulls = None;
+            } else if self.nans.is_some_and(|nans| nans > entries - nulls) {
+                self.nans = None;
+            }
+        }
+        self
+    }
+
+    /// Values that are there, if that is known.
+    pub(super) fn values(&self) -> Option<u64> {
+        self.entries?.checked_sub(self.nulls?)
+    }
+}
+
+impl PageFacts {
+    /// What the page index says of the pages of a column chunk in a row group of `rows` rows. `order` is as for [`Facts::of_chunk`].
+    ///
+    /// # Errors
+    /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail: it says why they are to be ignored.
+    pub fn of_indexes(
+        leaf: &Leaf,
+        order: Option<&ColumnOrder>,
+        offsets: &OffsetIndex,
+        columns: &ColumnIndex,
+        rows: u64,
+    ) -> Result<Self> {
+        let spec = Spec::PageIndex;
+        page_index::check(offsets, Some(columns), rows)?;
+        let pages = offsets.page_locations.len();
+        if pages == 0 && rows > 0 {
+            return Err(Error::malformed(spec, "no page for the rows"));
+        }
+        let believed = matches!(trust(leaf, order), Trust::Ordered | Trust::Signed);
+        let compared = match order {
+            Some(ColumnOrder::Ieee754TotalOrder) => Order::of(leaf, true),
+            _ => Order::of(leaf, false),
+        };
+        let levels = usize::from(leaf.max_def) + 1;
+        let histograms = match columns.definition_level_histograms.as_deref() {
+            None | Some([]) => None,
+            Some(counts) if pages.checked_mul(levels) == Some(counts.len()) => Some(counts),
+            Some(counts) => {
+                return Err(Error::mismatch(
+                    spec,
+                    "definition_level_histograms",
+                    format_args!("{pages} times {levels} counts"),
+                    counts.len(),
+                ));
+            }
+        };
+        let mut all = Vec::with_capacity(pages);
+        for page in 0..pages {
+            let wrong = |what: &str| Err(Error::malformed(spec, what).at_page(page));
+            let first_row = |page: usize| {
+                let location = offsets.page_locations.get(page);
+                location.map_or(Some(rows), |page| u64::try_from(page.first_row_index).ok())
+            };
+            // Ascending, as was checked.
+            let rows_of_page = first_row(page + 1)
+                .zip(first_row(page))
+                .and_then(|(end, start)| end.checked_sub(start))
+                .unwrap_or_default();
+            let mut facts = Facts::unknown(rows_of_page);
+            let of_page = |counts: &Option<Vec<i64>>| {
+                counts.as_ref().and_then(|counts| counts.get(page)).copied()
+            };
+            facts.nulls = count(of_page(&columns.null_counts));
+            facts.nans = count(of_page(&columns.nan_counts));
+            if facts.nulls.is_none() && columns.null_counts.is_some() {
+                return wrong("a count of nulls is negative");
+            }
+            let counts = histograms.and_then(|all| all.get(page * levels..(page + 1) * levels));
+            if let Some(counts) = counts {
+                facts.def_histogram = histogram_of(counts, leaf);
+                if facts.def_histogram.is_none() {
+                    return wrong("a definition level occurs less than 0 times");
+                }
+            }
+            let said = facts.clone();
+            facts = facts.reconciled(leaf);
+            let dropped = (said.def_histogram.is_some() && facts.def_histogram.is_none())
+                || (said.nulls.is_some() && said.nulls != facts.nulls);
+            if dropped {
+                return wrong("the counts of nulls and of rows contradict each other");
+            }
+            let all_null = columns.null_pages.get(page).copied().unwrap_or_default();
+            let min = columns.min_values.get(page).map(Vec::as_slice).unwrap_or_default();
+            let max = columns.max_values.get(page).map(Vec::as_slice).unwrap_or_default();
+            if all_null {
+                if !min.is_empty() || !max.is_empty() {
+                    return wrong("a page of nulls has bounds");
+                }
+                if facts.values().is_some_and(|values| values > 0) {
+                    return wrong("a page of nulls has values");
+                }
+                facts.nulls = facts.nulls.or(facts.entries);
+                // Of a list, how many entries there are is not known; that all are null is.
+                if facts.entries.is_none() {
+                    facts.entries = facts.nulls;
+                }
+            } else {
+                if facts.values() == Some(0) {
+                    return wrong("a page of nulls is said to have values");
+                }
+                if believed {
+                    let order = compared.compare(leaf.physical, min, max);
+                    if order.is_some_and(std::cmp::Ordering::is_gt) {
+                        return wrong("a lower bound lies above the upper one");
+                    }
+                    // What is no value of the type is no bound of it: numbers are checked where they become some.
+                    facts.min = Some(StoredBound { bytes: min.to_vec(), exact: true });
+                    facts.max = Some(StoredBound { bytes: max.to_vec(), exact: true });
+                }
+            }
+            all.push(facts);
+        }
+        Ok(Self { pages: all })
+    }
+}
+
+/// Whether the dictionary of a column chunk has all its values: the footer counts the encodings of its pages, and all data pages use the dictionary.
+pub fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
+    let mut uses = false;
+    for stats in meta.encoding_stats.iter().flatten() {
+        let is_dictionary =
+            matches!(stats.encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
+        match stats.page_type {
+            PageType::DictionaryPage | PageType::IndexPage => {}
+            // A count of no pages is one that says nothing; a negative one makes all doubtful.
+            _ if stats.count == 0 => {}
+            PageType::DataPage | PageType::DataPageV2 if is_dictionary && stats.count > 0 => {
+                uses = true;
+            }
+            _ => return false,
+        }
+    }
+    uses
+}
+
+fn count(count: Option<i64>) -> Option<u64> {
+    u64::try_from(count?).ok()
+}
+
+/// A histogram as it is stored, if it can be one of the leaf.
+fn histogram_of(counts: &[i64], leaf: &Leaf) -> Option<Vec<u64>> {
+    if counts.len() != usize::from(leaf.max_def) + 1 {
+        return None;
+    }
+    counts.iter().map(|count| u64::try_from(*count).ok()).collect()
+}
+
+/// The bounds of a chunk that count.
+fn bounds(statistics: &Statistics, trust: Trust) -> (Option<StoredBound>, Option<StoredBound>) {
+    let bound = |bytes: &Option<Vec<u8>>, exact: Option<bool>| {
+        let bytes = bytes.clone()?;
+        Some(StoredBound { bytes, exact: exact.unwrap_or(true) })
+    };
+    let ordered = || {
+        (
+            bound(&statistics.min_value, statistics.is_min_value_exact),
+            bound(&statistics.max_value, statistics.is_max_value_exact),
+        )
+    };
+    let deprecated = || (bound(&statistics.min, None), bound(&statistics.max, None));
+    match trust {
+        Trust::None => (None, None),
+        Trust::Ordered => ordered(),
+        Trust::Deprecated => deprecated(),
+        Trust::Signed => match ordered() {
+            (None, None) => deprecated(),
+            found => found,
+        },
+    }
+}

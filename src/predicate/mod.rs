@@ -1,0 +1,362 @@
+//! Predicates: which rows are wanted, as a typed expression over columns.
+//!
+//! [`col`] and [`lit`] build a [`Predicate`], or [`Predicate::parse`] reads one. [`Predicate::bind`] holds it against the schema of a file, and the
+//! [`Bound`] predicate does three things: it says which columns it needs, it [prunes](Bound::prune_row_group) row groups and pages by what
+//! their metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are left. Nothing here reads a file.
+//!
+//! ```
+//! use marquetry::{Predicate, col, not};
+//!
+//! let wanted = col("amount").gt(10).and(col("country").is_in(["NL", "BE"])).and(not(col("name").like("A%")));
+//! assert_eq!(wanted.to_string(), "amount > 10 and country in ('NL', 'BE') and name not like 'A%'");
+//! assert_eq!(Predicate::parse(&wanted.to_string())?, wanted);
+//! # Ok::<(), marquetry::Error>(())
+//! ```
+//!
+//! # What is true
+//!
+//! * **Null.** As in SQL: what is compared with null is neither true nor false, `not` leaves it so, `and` is false as soon as one side is, `or`
+//!   true as soon as one side is. Only rows for which the whole is true are kept. `is null` and `is empty` look at the null itself; `is empty` of a
+//!   list that is null is null.
+//! * **Floats.** Every NaN, whatever its bits, is equal to every other NaN and greater than all numbers; −0 and +0 are equal. So PostgreSQL and
+//!   DuckDB have it; the comparison kernels of Arrow differ for −0 and for NaNs with a sign.
+//! * **Order.** Strings and byte strings compare by their bytes, booleans false before true. Intervals, structs, lists and maps have no order.
+//! * **Lists.** [`any`] is true if some element makes the test true, false if all make it false (so of an empty list), else null; [`all`] is the
+//!   other way round, and true of an empty list. Of a list that is null both are null. A path through several lists is any of any, all of all.
+//!   A `not` in the middle belongs to the test of one element: `any(x) not in (1)` asks for an element that is not 1, `not any(x) in (1)` for
+//!   lists without one that is.
+//! * **Literals** are checked when the predicate is bound: one that the column's type does not hold is an error, also where one could tell what it
+//!   would mean ([`Literal`] has the table).
+//!
+//! # The text form
+//!
+//! ```text
+//! predicate  =  predicate or predicate  |  predicate and predicate  |  not predicate  |  ( predicate )  |  true  |  false  |  null
+//!            |  operand                                           a boolean column
+//!            |  operand  =, ==, <>, !=, <, <=, >, >=  literal     or the literal first
+//!            |  operand  [not] in ( literal, … )
+//!            |  operand  [not] between literal and literal
+//!            |  operand  [not] like 'pattern' [escape 'c']        escape: \ unless said otherwise
+//!            |  operand  is [not] null  |  operand  is [not] empty
+//!            |  starts_with( operand, 'prefix' )
+//! operand    =  column  |  any( column )  |  all( column )
+//! column     =  name.name.…                                       names as in a projection; "quoted" with "" for a quote in it
+//! literal    =  12  |  -1.5  |  2e9  |  'text', with '' for a quote in it  |  x'0aff'  |  true  |  false  |  null
+//!            |  date '2024-01-31'  |  time '12:30:00'  |  timestamp '2024-01-31 12:30:00Z'  |  double 'nan', 'inf', '-inf'
+//! ```
+
+mod bind;
+mod calendar;
+mod eval;
+mod facts;
+mod like;
+mod literal;
+mod prune;
+mod text;
+mod value;
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+
+pub use bind::{BloomProbe, Bound};
+pub use facts::{Facts, PageFacts, dictionary_is_complete};
+pub use literal::{Literal, lit};
+pub use prune::Answer;
+
+use crate::error::Result;
+
+/// Which rows are wanted. See the [module](self) for what is true, and for the text form, which [`Display`](fmt::Display) gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predicate(Expr);
+
+/// A predicate taken apart.
+#[derive(Clone, PartialEq)]
+enum Expr {
+    /// True, false or null, whatever the row.
+    Constant(Option<bool>),
+    /// A test of one column.
+    Test(Column, Test),
+    Not(Box<Self>),
+    /// At least two, none of them an `And`.
+    And(Vec<Self>),
+    /// At least two, none of them an `Or`.
+    Or(Vec<Self>),
+    /// A function of the user.
+    Function(Arc<[String]>, Function),
+}
+
+/// A test of the values of a column.
+#[derive(Debug, Clone, PartialEq)]
+enum Test {
+    Compare(Op, Literal),
+    In(Arc<[Literal]>),
+    Between(Literal, Literal),
+    IsNull,
+    IsEmpty,
+    StartsWith(Literal),
+    Like(String, Option<char>),
+}
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Eq,
+    NotEq,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+}
+
+/// A function of the user on some columns.
+#[derive(Clone)]
+struct Function(Arc<UserFunction>);
+
+type UserFunction = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A column, or some elements of a list, that a predicate tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a column is not a predicate: compare it with something"]
+pub struct Column {
+    path: String,
+    elements: Option<Elements>,
+}
+
+/// Which elements of a list must pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Elements {
+    Any,
+    All,
+}
+
+/// A column by its name, nested ones by their dotted path, as in [`Projection::names`](crate::schema::Projection::names).
+pub fn col(path: impl Into<String>) -> Column {
+    Column { path: path.into(), elements: None }
+}
+
+/// At least one element of a list: what is below it may be named as well, `any("orders.price")`.
+pub fn any(list: impl Into<Column>) -> Column {
+    Column { elements: Some(Elements::Any), ..list.into() }
+}
+
+/// All elements of a list, also of an empty one.
+pub fn all(list: impl Into<Column>) -> Column {
+    Column { elements: Some(Elements::All), ..list.into() }
+}
+
+/// The rows for which `predicate` is false. Where it is null, so is this.
+pub fn not(predicate: Predicate) -> Predicate {
+    Predicate(Expr::Not(Box::new(predicate.0)))
+}
+
+impl From<&str> for Column {
+    fn from(path: &str) -> Self {
+        col(path)
+    }
+}
+
+impl From<String> for Column {
+    fn from(path: String) -> Self {
+        col(path)
+    }
+}
+
+impl Column {
+    fn test(self, test: Test) -> Predicate {
+        Predicate(Expr::Test(self, test))
+    }
+
+    fn compare(self, op: Op, literal: impl Into<Literal>) -> Predicate {
+        self.test(Test::Compare(op, literal.into()))
+    }
+
+    /// The value is equal to the literal.
+    pub fn eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::Eq, literal)
+    }
+
+    /// The value differs from the literal.
+    pub fn not_eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::NotEq, literal)
+    }
+
+    /// The value is less than the literal.
+    pub fn lt(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::Lt, literal)
+    }
+
+    /// The value is not greater than the literal.
+    pub fn lt_eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::LtEq, literal)
+    }
+
+    /// The value is greater than the literal.
+    pub fn gt(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::Gt, literal)
+    }
+
+    /// The value is not less than the literal.
+    pub fn gt_eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::GtEq, literal)
+    }
+
+    /// The value lies between the two, or is one of them.
+    pub fn between(self, low: impl Into<Literal>, high: impl Into<Literal>) -> Predicate {
+        self.test(Test::Between(low.into(), high.into()))
+    }
+
+    /// The value is one of these. With a null among them, it is never false; with none at all, always.
+    pub fn is_in<L: Into<Literal>>(self, literals: impl IntoIterator<Item = L>) -> Predicate {
+        self.test(Test::In(literals.into_iter().map(Into::into).collect()))
+    }
+
+    /// There is no value. Asked of a struct, a list or a map, too.
+    pub fn is_null(self) -> Predicate {
+        self.test(Test::IsNull)
+    }
+
+    /// There is a value.
+    pub fn is_not_null(self) -> Predicate {
+        not(self.opposite().is_null())
+    }
+
+    /// The column for which a test must be false, so that its contrary is true of this one: of any element if not of all.
+    fn opposite(self) -> Self {
+        let elements = self.elements.map(|elements| match elements {
+            Elements::Any => Elements::All,
+            Elements::All => Elements::Any,
+        });
+        Self { elements, ..self }
+    }
+
+    /// The list or map has no elements.
+    pub fn is_empty(self) -> Predicate {
+        self.test(Test::IsEmpty)
+    }
+
+    /// The string or byte string begins with the literal.
+    pub fn starts_with(self, prefix: impl Into<Literal>) -> Predicate {
+        self.test(Test::StartsWith(prefix.into()))
+    }
+
+    /// The string matches a pattern: `%` is any text, `_` any one character, `\` in front of either takes it as it stands.
+    pub fn like(self, pattern: impl Into<String>) -> Predicate {
+        self.test(Test::Like(pattern.into(), Some('\\')))
+    }
+
+    /// As [`Column::like`], with another character in place of `\`, or with none.
+    pub fn like_escaped(self, pattern: impl Into<String>, escape: Option<char>) -> Predicate {
+        self.test(Test::Like(pattern.into(), escape))
+    }
+}
+
+impl Predicate {
+    /// All rows.
+    pub const TRUE: Self = Self(Expr::Constant(Some(true)));
+
+    /// No row.
+    pub const FALSE: Self = Self(Expr::Constant(Some(false)));
+
+    /// The rows for which both are true.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::all_of([self, other])
+    }
+
+    /// The rows for which one or both are true.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self::any_of([self, other])
+    }
+
+    /// The rows for which all are true; of none, all rows.
+    pub fn all_of(predicates: impl IntoIterator<Item = Self>) -> Self {
+        let mut parts = Vec::new();
+        for predicate in predicates {
+            match predicate.0 {
+                Expr::And(inner) => parts.extend(inner),
+                other => parts.push(other),
+            }
+        }
+        Self(if parts.len() > 1 {
+            Expr::And(parts)
+        } else {
+            parts.pop().unwrap_or(Expr::Constant(Some(true)))
+        })
+    }
+
+    /// The rows for which at least one is true; of none, no row.
+    pub fn any_of(predicates: impl IntoIterator<Item = Self>) -> Self {
+        let mut parts = Vec::new();
+        for predicate in predicates {
+            match predicate.0 {
+                Expr::Or(inner) => parts.extend(inner),
+                other => parts.push(other),
+            }
+        }
+        Self(if parts.len() > 1 {
+            Expr::Or(parts)
+        } else {
+            parts.pop().unwrap_or(Expr::Constant(Some(false)))
+        })
+    }
+
+    /// The rows for which a function of yours is true. It is given batches of the named columns, in this order; a nested column is named by its
+    /// whole path. It must give one boolean or null for each row, and depend on nothing but the row.
+    ///
+    /// Nothing is known of it, so nothing is pruned by it; `and` it with what can be.
+    pub fn function<S: Into<String>>(
+        columns: impl IntoIterator<Item = S>,
+        function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
+    ) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        Self(Expr::Function(columns, Function(Arc::new(function))))
+    }
+
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// `Usage`, with the place and what was expected there.
+    pub fn parse(text: &str) -> Result<Self> {
+        text::parse(text)
+    }
+}
+
+impl std::ops::Not for Predicate {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        not(self)
+    }
+}
+
+impl std::str::FromStr for Predicate {
+    type Err = crate::error::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Function")
+    }
+}
+
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

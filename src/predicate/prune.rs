@@ -1,0 +1,601 @@
+//! Pruning: what the metadata of a file prove of a predicate, without reading a value.
+//!
+//! Each part of a predicate becomes a run of row ranges with its [`Outcomes`]: the set of verdicts (true, false, null) that rows of the range may get,
+//! never too small. Sets combine as verdicts do, and at the end [`Answer`] is read off: a range without *true* cannot match, one with nothing
+//! else always does. Pages of different leaves need not end at the same rows: ranges are cut where any of them ends.
+//! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+
+use super::bind::{Bound, BoundColumn, BoundTest, FileColumn, Node, Origin};
+use super::facts::{Facts, PageFacts};
+use super::value::{Probes, Side, Value, compare_floats};
+use super::{BloomProbe, Elements, Op};
+use crate::stats::bounds::Bound as StoredBound;
+
+/// What is proven of some rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// The predicate is true of none of them: they need not be read.
+    Cannot,
+    /// Nothing is proven.
+    Might,
+    /// The predicate is true of all of them: it need not be evaluated.
+    Always,
+}
+
+/// Which verdicts may occur. Nothing but these does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Outcomes(u8);
+
+impl Outcomes {
+    const NOTHING: Self = Self(0);
+    const TRUE: Self = Self(1);
+    const FALSE: Self = Self(2);
+    const NULL: Self = Self(4);
+    const EITHER: Self = Self(3);
+    const ALL: Self = Self(7);
+
+    fn of(verdict: Option<bool>) -> Self {
+        match verdict {
+            Some(true) => Self::TRUE,
+            Some(false) => Self::FALSE,
+            None => Self::NULL,
+        }
+    }
+
+    fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn with_if(self, condition: bool, other: Self) -> Self {
+        if condition { self.with(other) } else { self }
+    }
+
+    /// What two proofs leave over. Both may not be true: then neither is believed.
+    fn meet(self, other: Self) -> Self {
+        match Self(self.0 & other.0) {
+            Self::NOTHING if self != Self::NOTHING && other != Self::NOTHING => Self::ALL,
+            meet => meet,
+        }
+    }
+
+    fn not(self) -> Self {
+        Self::NOTHING
+            .with_if(self.has(Self::TRUE), Self::FALSE)
+            .with_if(self.has(Self::FALSE), Self::TRUE)
+            .with_if(self.has(Self::NULL), Self::NULL)
+    }
+
+    fn and(self, other: Self) -> Self {
+        let either_null = self.has(Self::NULL) || other.has(Self::NULL);
+        let no_false = |side: Self| side.has(Self::TRUE) || side.has(Self::NULL);
+        Self::NOTHING
+            .with_if(self.has(Self::TRUE) && other.has(Self::TRUE), Self::TRUE)
+            .with_if(self.has(Self::FALSE) || other.has(Self::FALSE), Self::FALSE)
+            .with_if(either_null && no_false(self) && no_false(other), Self::NULL)
+    }
+
+    fn or(self, other: Self) -> Self {
+        self.not().and(other.not()).not()
+    }
+
+    /// Of lists of which the elements may get these: true if one is, false if all are. `empty` and `null` say whether lists may be so.
+    fn any(self, empty: bool, null: bool) -> Self {
+        self.with_if(empty, Self::FALSE).with_if(null, Self::NULL)
+    }
+
+    fn answer(self) -> Answer {
+        if !self.has(Self::TRUE) {
+            Answer::Cannot
+        } else if self == Self::TRUE {
+            Answer::Always
+        } else {
+            Answer::Might
+        }
+    }
+}
+
+/// The facts of the chunk and of the pages of a column, where there are any.
+type FactsOf<'f, 'c> = dyn Fn(&FileColumn) -> (Option<&'f Facts>, Option<&'f PageFacts>) + 'c;
+
+/// Outcomes of ranges that follow one another: each with the row behind its last.
+type Segments = Vec<(u64, Outcomes)>;
+
+impl Bound {
+    /// What is proven of all rows of a row group of `rows` rows, by the facts of its leaves.
+    pub fn prune_row_group<'f>(
+        &self,
+        rows: u64,
+        facts: impl Fn(usize) -> Option<&'f Facts>,
+    ) -> Answer {
+        let segments =
+            self.segments(&self.root, rows, &|file: &FileColumn| (facts(file.leaf.index), None));
+        let all = segments.iter().fold(Outcomes::NOTHING, |all, (_, one)| all.with(*one));
+        all.answer()
+    }
+
+    /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves and, where there are no facts of pages, by those of
+    /// the chunk. The ranges are in order, without gaps, cover all rows, and neighbours differ.
+    pub fn prune_pages<'f>(
+        &self,
+        rows: u64,
+        chunks: impl Fn(usize) -> Option<&'f Facts>,
+        pages: impl Fn(usize) -> Option<&'f PageFacts>,
+    ) -> Vec<(Range<u64>, Answer)> {
+        let segments = self.segments(&self.root, rows, &|file: &FileColumn| {
+            (chunks(file.leaf.index), pages(file.leaf.index))
+        });
+        let mut ranges: Vec<(Range<u64>, Answer)> = Vec::new();
+        let mut start = 0;
+        for (end, outcomes) in segments {
+            let answer = outcomes.answer();
+            match ranges.last_mut() {
+                Some((last, same)) if *same == answer => last.end = end,
+                _ if start < end => ranges.push((start..end, answer)),
+                _ => {}
+            }
+            start = end;
+        }
+        ranges
+    }
+
+    /// What the bloom filters of the file can be asked for the predicate: one entry for each leaf that a literal is looked for in.
+    pub fn bloom_probes(&self) -> Vec<BloomProbe> {
+        let mut probes: Vec<BloomProbe> = Vec::new();
+        self.root.for_each_test(&mut |column, test| {
+            let Some(column) = self.columns.get(column) else {
+                return;
+            };
+            let Origin::File(file) = &column.origin else {
+                return;
+            };
+            let mut hashes: Vec<u64> = looked_for(test)
+                .iter()
+                .filter_map(|value| match probe(value, file, column) {
+                    Probes::Hashes(hashes) => Some(hashes),
+                    Probes::Unknown => None,
+                })
+                .flatten()
+                .collect();
+            if hashes.is_empty() {
+                return;
+            }
+            let leaf = file.leaf.index;
+            match probes.iter_mut().find(|probe| probe.leaf == leaf) {
+                Some(probe) => probe.hashes.append(&mut hashes),
+                None => probes.push(BloomProbe { leaf, hashes }),
+            }
+        });
+        for probe in &mut probes {
+            probe.hashes.sort_unstable();
+            probe.hashes.dedup();
+        }
+        probes
+    }
+
+    fn segments<'f>(&self, node: &Node, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
+        match node {
+            Node::Constant(value) => vec![(rows, Outcomes::of(*value))],
+            Node::Function(..) => vec![(rows, Outcomes::ALL)],
+            Node::Not(inner) => {
+                let mut segments = self.segments(inner, rows, facts);
+                segments.iter_mut().for_each(|(_, outcomes)| *outcomes = outcomes.not());
+                segments
+            }
+            Node::And(parts) => self.combined(parts, rows, facts, Outcomes::TRUE, Outcomes::and),
+            Node::Or(parts) => self.combined(parts, rows, facts, Outcomes::FALSE, Outcomes::or),
+            Node::Test(column, test) => {
+                let Some(column) = self.columns.get(*column) else {
+                    return vec![(rows, Outcomes::ALL)];
+                };
+                let file = match &column.origin {
+                    Origin::Unknown => return vec![(rows, Outcomes::ALL)],
+                    Origin::Missing => return vec![(rows, of_missing(column, test))],
+                    Origin::File(file) => file,
+                };
+                let (chunk, pages) = facts(file);
+                let unknown = Facts::unknown(rows);
+                let chunk = chunk.filter(|chunk| chunk.rows == rows).unwrap_or(&unknown);
+                let whole = Tested { column, file, test, facts: chunk }.outcomes();
+                let sum = |pages: &PageFacts| {
+                    pages.pages.iter().try_fold(0u64, |sum, page| sum.checked_add(page.rows))
+                };
+                match pages.filter(|pages| sum(pages) == Some(rows)) {
+                    None => vec![(rows, whole)],
+                    Some(pages) => {
+                        let mut end = 0;
+                        let of_page = |page: &Facts| {
+                            end += page.rows;
+                            let outcomes = Tested { column, file, test, facts: page }.outcomes();
+                            (end, outcomes.meet(whole))
+                        };
+                        pages.pages.iter().map(of_page).collect()
+                    }
+                }
+            }
+        }
+    }
+
+    fn combined<'f>(
+        &self,
+        parts: &[std::sync::Arc<Node>],
+        rows: u64,
+        facts: &FactsOf<'f, '_>,
+        first: Outcomes,
+        combine: fn(Outcomes, Outcomes) -> Outcomes,
+    ) -> Segments {
+        let mut all = vec![(rows, first)];
+        for part in parts {
+            all = merge(&all, &self.segments(part, rows, facts), combine);
+        }
+        all
+    }
+}
+
+/// Combines two runs of ranges over the same rows, cut where either is.
+fn merge(a: &Segments, b: &Segments, combine: fn(Outcomes, Outcomes) -> Outcomes) -> Segments {
+    let mut merged = Segments::with_capacity(a.len().max(b.len()));
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some((a_end, of_a)), Some((b_end, of_b))) = (a.peek(), b.peek()) {
+        let end = *a_end.min(b_end);
+        let outcomes = combine(*of_a, *of_b);
+        match merged.last_mut() {
+            Some((last, same)) if *same == outcomes => *last = end,
+            _ => merged.push((end, outcomes)),
+        }
+        if *a_end == end {
+            a.next();
+        }
+        if b.peek().is_some_and(|(b_end, _)| *b_end == end) {
+            b.next();
+        }
+    }
+    merged
+}
+
+/// Of a column that the file does not have, all is null.
+fn of_missing(column: &BoundColumn, test: &BoundTest) -> Outcomes {
+    match test {
+        // The list around it may be there, and may be empty.
+        _ if column.elements.is_some() => Outcomes::ALL,
+        BoundTest::IsNull => Outcomes::TRUE,
+        _ => Outcomes::NULL,
+    }
+}
+
+/// The values that a row must have one of, for a test that looks for some.
+fn looked_for(test: &BoundTest) -> &[Value] {
+    match test {
+        BoundTest::Compare { op: Op::Eq | Op::NotEq, value, .. } => std::slice::from_ref(value),
+        BoundTest::In { values, .. } => values,
+        _ => &[],
+    }
+}
+
+fn probe(value: &Value, file: &FileColumn, column: &BoundColumn) -> Probes {
+    match file.conversion {
+        Some(conversion) => value.probes(&file.leaf, conversion, &column.data_type),
+        None => Probes::Unknown,
+    }
+}
+
+/// A test, and the facts of the rows that it is made of.
+struct Tested<'a> {
+    column: &'a BoundColumn,
+    file: &'a FileColumn,
+    test: &'a BoundTest,
+    facts: &'a Facts,
+}
+
+impl Tested<'_> {
+    /// The verdicts that rows may get.
+    fn outcomes(&self) -> Outcomes {
+        let of_slots = self.of_slots();
+        // From the innermost list outwards.
+        let of_rows = self.file.lists.iter().rev().fold(of_slots, |inner, list| {
+            let empty = self.occurs(list.present..list.element);
+            let null = self.occurs(list.slot..list.present);
+            match self.column.elements {
+                Some(Elements::All) => inner.not().any(empty, null).not(),
+                _ => inner.any(empty, null),
+            }
+        });
+        // Facts by which there are no rows are wrong.
+        if of_rows == Outcomes::NOTHING { Outcomes::ALL } else { of_rows }
+    }
+
+    /// Whether entries with these definition levels may occur.
+    fn occurs(&self, levels: Range<u64>) -> bool {
+        if levels.is_empty() {
+            return false;
+        }
+        let Some(counts) = &self.facts.def_histogram else {
+            return true;
+        };
+        counts.iter().zip(0..).any(|(count, level)| *count > 0 && levels.contains(&level))
+    }
+
+    /// Definition level from which on there is a slot of what is tested: within the innermost list.
+    fn slot(&self) -> u64 {
+        self.file.lists.last().map_or(0, |list| list.element)
+    }
+
+    /// Definition level behind the highest.
+    fn end(&self) -> u64 {
+        u64::from(self.file.leaf.max_def) + 1
+    }
+
+    /// The verdicts that slots of the tested column may get: rows, or elements of the innermost list.
+    fn of_slots(&self) -> Outcomes {
+        let (may_be_null, may_be_there) = self.presence();
+        match self.test {
+            BoundTest::Null => Outcomes::NULL,
+            BoundTest::IsNull => Outcomes::NOTHING
+                .with_if(may_be_null, Outcomes::TRUE)
+                .with_if(may_be_there, Outcomes::FALSE),
+            BoundTest::IsEmpty => {
+                let Some(element) = self.file.element else {
+                    return Outcomes::ALL;
+                };
+                Outcomes::NOTHING
+                    .with_if(may_be_null, Outcomes::NULL)
+                    .with_if(self.occurs(self.file.present..element), Outcomes::TRUE)
+                    .with_if(self.occurs(element..self.end()), Outcomes::FALSE)
+            }
+            _ => {
+                let of_values = if may_be_there { self.of_values() } else { Outcomes::NOTHING };
+                of_values.with_if(may_be_null, Outcomes::NULL)
+            }
+        }
+    }
+
+    /// Whether slots of what is tested may be null, and whether they may be there.
+    fn presence(&self) -> (bool, bool) {
+        let may_be_null = self.occurs(self.slot()..self.file.present);
+        let may_be_there = self.occurs(self.file.present..self.end());
+        let in_list = self.file.leaf.max_rep > 0;
+        let is_leaf = self.file.present == u64::from(self.file.leaf.max_def);
+        match (self.facts.nulls, self.facts.values()) {
+            // SPEC parquet.thrift, Statistics: whether null_count counts empty lists is not said, so that 0 proves nothing of them; that there are
+            // no values it does prove.
+            (_, Some(0)) if is_leaf => (may_be_null, false),
+            // No entry is without a value, so all above the leaf is there.
+            (Some(0), _) if !in_list => (false, may_be_there),
+            _ => (may_be_null, may_be_there),
+        }
+    }
+
+    /// The verdicts that values may get; of what is null nothing is said.
+    fn of_values(&self) -> Outcomes {
+        match self.test {
+            BoundTest::Null => return Outcomes::NULL,
+            BoundTest::Both(both) => {
+                let [first, second] = &**both;
+                let of = |test| Tested { test, ..*self }.of_values();
+                return of(first).and(of(second));
+            }
+            _ => {}
+        }
+        let by_dictionary = self.by_dictionary().unwrap_or(Outcomes::ALL);
+        self.by_bounds().meet(by_dictionary).meet(self.by_bloom())
+    }
+
+    /// What the bloom filter leaves over: a value that is not there is equal to none.
+    fn by_bloom(&self) -> Outcomes {
+        let wanted = looked_for(self.test);
+        let might = |value: &Value| match probe(value, self.file, self.column) {
+            Probes::Unknown => true,
+            Probes::Hashes(hashes) => hashes.iter().any(|hash| {
+                self.facts.bloom.as_ref().is_none_or(|bloom| bloom.might_contain_hash(*hash))
+            }),
+        };
+        match self.test {
+            BoundTest::Compare { op, .. } if !wanted.is_empty() && !wanted.iter().any(might) => {
+                Outcomes::of(Some(*op == Op::NotEq))
+            }
+            BoundTest::In { has_null, .. } if !wanted.iter().any(might) => {
+                Outcomes::of((!has_null).then_some(false))
+            }
+            _ => Outcomes::ALL,
+        }
+    }
+
+    /// What the test says of all values that there may be.
+    fn by_dictionary(&self) -> Option<Outcomes> {
+        let entries = self.facts.dictionary.as_ref()?;
+        let one = BoundColumn {
+            elements: None,
+            way: vec![super::bind::Step::Field(String::new())],
+            ..self.column.clone()
+        };
+        let on = |test: Node| -> Option<u64> {
+            let bound = Bound::single(test, one.clone());
+            let batch = RecordBatch::try_from_iter([("", ArrayRef::clone(entries))]).ok()?;
+            Some(bound.evaluate(&batch).ok()?.true_count() as u64)
+        };
+        let nulls = entries.logical_nulls().map_or(0, |nulls| nulls.null_count());
+        let test = || Node::Test(0, self.test.clone());
+        let (trues, falses) = (on(test())?, on(Node::Not(test().into()))?);
+        let answered = trues + falses + nulls as u64;
+        Some(
+            Outcomes::NOTHING
+                .with_if(trues > 0, Outcomes::TRUE)
+                .with_if(falses > 0, Outcomes::FALSE)
+                .with_if(answered < entries.len() as u64, Outcomes::NULL),
+        )
+        .filter(|outcomes| *outcomes != Outcomes::NOTHING)
+    }
+
+    /// What the bounds and the number of NaNs say of the test.
+    fn by_bounds(&self) -> Outcomes {
+        let is_float = self.column.data_type.is_floating();
+        let may_be_nan = is_float && self.leaf_has_nan() && self.facts.nans != Some(0);
+        let all_nan = is_float
+            && self.facts.nans.is_some_and(|nans| self.facts.values() == Some(nans))
+            && self.facts.nans != Some(0);
+        let numbers = match all_nan {
+            true => Outcomes::NOTHING,
+            false => self.between(&self.span()),
+        };
+        numbers.with_if(may_be_nan, self.of_nan())
+    }
+
+    /// Whether the leaf is of a type that has NaN; integers may be read as floats.
+    fn leaf_has_nan(&self) -> bool {
+        !matches!(self.file.conversion, Some(crate::schema::convert::Conversion::Integer { .. }))
+    }
+
+    /// What the test says of NaN.
+    fn of_nan(&self) -> Outcomes {
+        match self.test {
+            BoundTest::Compare { op, value: Value::Float(value), .. } => {
+                Outcomes::of(Some(op.holds(compare_floats(f64::NAN, *value))))
+            }
+            BoundTest::In { values, has_null, .. } => {
+                let found = values.iter().any(Value::is_nan);
+                Outcomes::of(if found || !has_null { Some(found) } else { None })
+            }
+            _ => Outcomes::ALL,
+        }
+    }
+
+    /// The bounds as values of the column's type.
+    fn span(&self) -> Span {
+        let Some(conversion) = self.file.conversion else {
+            return Span::default();
+        };
+        let leaf = &self.file.leaf;
+        let value = |bound: &Option<StoredBound>, side: Side| {
+            let bytes = &bound.as_ref()?.bytes;
+            Value::of_bound(bytes, leaf, conversion, &self.column.data_type, side)
+        };
+        let exact = |bound: &Option<StoredBound>| bound.as_ref().is_some_and(|bound| bound.exact);
+        let (low, high) =
+            (value(&self.facts.min, Side::Lower), value(&self.facts.max, Side::Upper));
+        // Bounds that exclude every value are none. Where one is no value of the type, the other is not believed either; but a float that is NaN
+        // says nothing of the other bound.
+        let is_nan = |bound: &StoredBound| {
+            self.column.data_type.is_floating()
+                && leaf.physical.byte_width() == Some(bound.bytes.len())
+        };
+        let lost = |bound: &Option<StoredBound>, value: &Option<Value>| {
+            value.is_none() && bound.as_ref().is_some_and(|bound| !is_nan(bound))
+        };
+        let lost_one = lost(&self.facts.min, &low) || lost(&self.facts.max, &high);
+        let inverted = match (&low, &high) {
+            (Some(low), Some(high)) => low.compare(high).is_none_or(Ordering::is_gt),
+            _ => false,
+        };
+        if lost_one || inverted {
+            return Span::default();
+        }
+        let exact = exact(&self.facts.min) && exact(&self.facts.max);
+        Span { low, high, exact }
+    }
+
+    /// The verdicts that values between the bounds may get.
+    fn between(&self, span: &Span) -> Outcomes {
+        match self.test {
+            BoundTest::Compare { op, value, .. } => span.compared(*op, value),
+            BoundTest::In { values, has_null, .. } => {
+                let mut all = Outcomes::FALSE;
+                for value in values {
+                    all = all.or(span.compared(Op::Eq, value));
+                }
+                if *has_null { all.or(Outcomes::NULL) } else { all }
+            }
+            BoundTest::StartsWith(prefix) => span.starting_with(prefix),
+            BoundTest::Like { prefix, .. } => match span.starting_with(prefix.as_bytes()) {
+                Outcomes::FALSE => Outcomes::FALSE,
+                _ => Outcomes::EITHER,
+            },
+            BoundTest::Same { .. } => Outcomes::EITHER,
+            BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
+                Outcomes::ALL
+            }
+        }
+    }
+}
+
+impl Bound {
+    /// A test of one column, by itself.
+    fn single(root: Node, column: BoundColumn) -> Self {
+        Self::new(root, vec![column])
+    }
+}
+
+impl Op {
+    /// Whether a value that compares so with another passes.
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Eq => order.is_eq(),
+            Self::NotEq => order.is_ne(),
+            Self::Lt => order.is_lt(),
+            Self::LtEq => order.is_le(),
+            Self::Gt => order.is_gt(),
+            Self::GtEq => order.is_ge(),
+        }
+    }
+}
+
+/// Bounds of values that are neither null nor NaN.
+#[derive(Debug, Default)]
+struct Span {
+    low: Option<Value>,
+    high: Option<Value>,
+    /// Whether neither bound is said to be cut.
+    exact: bool,
+}
+
+impl Span {
+    /// What values between the bounds may be, compared with `to`.
+    fn compared(&self, op: Op, to: &Value) -> Outcomes {
+        let order = |bound: &Option<Value>| bound.as_ref().and_then(|bound| bound.compare(to));
+        // How the least and the greatest value compare; the others lie between. Without a bound, they may do so in any way.
+        let (low, high) = (
+            order(&self.low).unwrap_or(Ordering::Less),
+            order(&self.high).unwrap_or(Ordering::Greater),
+        );
+        let mut may = Outcomes::NOTHING;
+        for between in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
+            if low <= between && between <= high {
+                may = may.with(Outcomes::of(Some(op.holds(between))));
+            }
+        }
+        // Numbers are less than NaN, if that is what they are compared with.
+        if to.is_nan() {
+            return Outcomes::of(Some(op.holds(Ordering::Less)));
+        }
+        // A cut bound is not a value: it does not prove what all are equal to.
+        if low == Ordering::Equal && high == Ordering::Equal && !self.exact {
+            return Outcomes::EITHER;
+        }
+        may
+    }
+
+    /// Whether values between the bounds begin with a prefix: those that do lie side by side.
+    fn starting_with(&self, prefix: &[u8]) -> Outcomes {
+        let side = |bound: &Option<Value>, unknown: Ordering| match bound {
+            Some(Value::Bytes(bytes)) if bytes.starts_with(prefix) => Ordering::Equal,
+            Some(Value::Bytes(bytes)) => bytes.as_slice().cmp(prefix),
+            _ => unknown,
+        };
+        let (low, high) = (side(&self.low, Ordering::Less), side(&self.high, Ordering::Greater));
+        if prefix.is_empty() {
+            return Outcomes::TRUE;
+        }
+        match (low, high) {
+            (Ordering::Equal, Ordering::Equal) => Outcomes::TRUE,
+            (Ordering::Greater, _) | (_, Ordering::Less) => Outcomes::FALSE,
+            _ => Outcomes::EITHER,
+        }
+    }
+}

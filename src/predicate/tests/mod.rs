@@ -1,0 +1,465 @@
+//! Tests of predicates: what is said in the module docs, line by line; then `random` holds everything against a naive twin.
+
+mod random;
+mod rules;
+
+use std::sync::Arc;
+
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    ListArray, RecordBatch, RunArray, StringArray, StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema};
+
+use super::*;
+use crate::error::ErrorKind;
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap()
+}
+
+/// Evaluates the text form.
+fn rows(text: &str, batch: &RecordBatch) -> Vec<usize> {
+    let bound = Predicate::parse(text).unwrap().bind_to(&batch.schema()).unwrap();
+    let kept = bound.evaluate(batch).unwrap();
+    assert_eq!(kept.null_count(), 0);
+    (0..kept.len()).filter(|&i| kept.value(i)).collect()
+}
+
+#[test]
+fn what_is_compared_with_null_is_neither_true_nor_false() {
+    let batch = batch(vec![
+        ("a", Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))),
+        ("b", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]))),
+    ]);
+    for (text, expected) in [
+        ("a = 1", &[0][..]),
+        ("not a = 1", &[2]),
+        ("a <> 1", &[2]),
+        ("a is null", &[1]),
+        ("a is not null", &[0, 2]),
+        ("a = null", &[]),
+        ("not a = null", &[]),
+        ("a in (1, null)", &[0]),
+        ("a not in (1, null)", &[]),
+        ("a not in (1)", &[2]),
+        ("a in ()", &[]),
+        ("a not in ()", &[0, 2]),
+        ("b", &[0]),
+        ("not b", &[1]),
+        ("a = 1 or b", &[0]),
+        ("a > 0 or b", &[0, 2]),
+        ("not (a > 0 and b)", &[1]),
+        ("true", &[0, 1, 2]),
+        ("null", &[]),
+        ("not null", &[]),
+        ("a between 1 and 2", &[0]),
+        ("2 < a", &[2]),
+        ("null or a = 1", &[0]),
+    ] {
+        assert_eq!(rows(text, &batch), expected, "{text}");
+    }
+    // A column of nothing but nulls.
+    let nothing = arrow_array::new_null_array(&DataType::Null, 2);
+    let nothing = self::batch(vec![("n", nothing)]);
+    assert_eq!(rows("n is null", &nothing), [0, 1]);
+    assert_eq!(rows("n = 3", &nothing), [0; 0]);
+}
+
+#[test]
+fn every_nan_is_one_and_the_greatest_and_the_zeros_are_one() {
+    let values = vec![0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, -1.0];
+    let narrow: Vec<f32> = vec![0.0, -0.0, f32::NAN, -f32::NAN, f32::INFINITY, -1.0];
+    let half: Vec<half::f16> = narrow.iter().map(|v| half::f16::from_f32(*v)).collect();
+    let batch = batch(vec![
+        ("x", Arc::new(Float64Array::from(values))),
+        ("y", Arc::new(arrow_array::Float32Array::from(narrow))),
+        ("z", Arc::new(arrow_array::Float16Array::from(half))),
+    ]);
+    for (test, expected) in [
+        ("= 0", &[0, 1][..]),
+        ("< 0", &[5]),
+        ("<= 0", &[0, 1, 5]),
+        ("> 0", &[2, 3, 4]),
+        (">= 0", &[0, 1, 2, 3, 4]),
+        ("<> 0", &[2, 3, 4, 5]),
+        ("= double 'nan'", &[2, 3]),
+        ("<> double 'nan'", &[0, 1, 4, 5]),
+        ("< double 'nan'", &[0, 1, 4, 5]),
+        ("<= double 'nan'", &[0, 1, 2, 3, 4, 5]),
+        ("> double 'nan'", &[]),
+        (">= double 'nan'", &[2, 3]),
+        ("> double 'inf'", &[2, 3]),
+        ("in (0, double 'nan')", &[0, 1, 2, 3]),
+        ("not in (0, 1, 2, 3, 4, 5, 6)", &[2, 3, 4, 5]),
+    ] {
+        for column in ["x", "y", "z"] {
+            assert_eq!(rows(&format!("{column} {test}"), &batch), expected, "{column} {test}");
+        }
+    }
+}
+
+#[test]
+fn strings_match_patterns() {
+    let names = ["Anna", "anna", "A%na", "", "Äpfel", "A\\b"];
+    let batch = batch(vec![
+        ("s", Arc::new(StringArray::from(names.to_vec()))),
+        ("v", Arc::new(arrow_array::StringViewArray::from(names.to_vec()))),
+    ]);
+    for (test, expected) in [
+        ("like 'A%'", &[0, 2, 5][..]),
+        ("like '_nna'", &[0, 1]),
+        ("like 'A\\%na'", &[2]),
+        ("like 'A!%%' escape '!'", &[2]),
+        ("like 'A\\b' escape ''", &[5]),
+        ("like 'A\\\\_'", &[5]),
+        ("like '%'", &[0, 1, 2, 3, 4, 5]),
+        ("like ''", &[3]),
+        ("like '_pfel'", &[4]),
+        ("not like '%a'", &[3, 4, 5]),
+        ("like '%n_a%'", &[0, 1]),
+        ("like '%nn%'", &[0, 1]),
+    ] {
+        for column in ["s", "v"] {
+            assert_eq!(rows(&format!("{column} {test}"), &batch), expected, "{test}");
+        }
+    }
+    assert_eq!(rows("starts_with(s, 'A')", &batch), [0, 2, 5]);
+    assert_eq!(rows("not starts_with(v, 'A')", &batch), [1, 3, 4]);
+}
+
+#[test]
+fn elements_of_lists_and_fields_of_structs() {
+    // [1, 2], [], null, [null], [1, null], [5]
+    let values = Int32Array::from(vec![Some(1), Some(2), None, Some(1), None, Some(5)]);
+    let offsets = OffsetBuffer::new(vec![0, 2, 2, 2, 3, 5, 6].into());
+    let valid = NullBuffer::from(vec![true, true, false, true, true, true]);
+    let item = Arc::new(Field::new("item", DataType::Int32, true));
+    let list = ListArray::new(item, offsets, Arc::new(values), Some(valid));
+    let inner = Fields::from(vec![Field::new("x", DataType::Int32, true)]);
+    let x: ArrayRef =
+        Arc::new(Int32Array::from(vec![Some(7), Some(7), None, Some(8), Some(7), Some(7)]));
+    let valid = NullBuffer::from(vec![true, false, true, true, true, true]);
+    let group = StructArray::new(inner, vec![x], Some(valid));
+    let batch = batch(vec![("l", Arc::new(list)), ("g", Arc::new(group))]);
+    for (text, expected) in [
+        ("any(l) = 1", &[0, 4][..]),
+        ("not any(l) = 1", &[1, 5]),
+        ("all(l) = 1", &[1]),
+        ("not all(l) = 1", &[0, 5]),
+        ("all(l) > 0", &[0, 1, 5]),
+        ("any(l) is null", &[3, 4]),
+        ("all(l) is not null", &[0, 1, 5]),
+        ("l is null", &[2]),
+        ("l is empty", &[1]),
+        ("l is not empty", &[0, 3, 4, 5]),
+        ("any(l) in (2, 5)", &[0, 5]),
+        ("any(l) not in (2, 5)", &[0, 4]),
+        ("not any(l) in (2, 5)", &[1]),
+        ("any(l) between 2 and 4", &[0]),
+        ("all(l) not between 2 and 4", &[1, 5]),
+        ("any(l) is not null", &[0, 4, 5]),
+        ("g.x = 7", &[0, 4, 5]),
+        ("g.x is null", &[1, 2]),
+        ("g is null", &[1]),
+        ("not g.x = 8", &[0, 4, 5]),
+    ] {
+        assert_eq!(rows(text, &batch), expected, "{text}");
+        let sliced: Vec<usize> =
+            expected.iter().filter(|row| **row >= 2).map(|row| row - 2).collect();
+        assert_eq!(rows(text, &batch.slice(2, 4)), sliced, "{text}, sliced");
+    }
+    let of_null_struct = Predicate::function(["g.x"], |batch| {
+        let x = batch.column_by_name("g.x").unwrap();
+        Ok(BooleanArray::from_iter((0..x.len()).map(|i| Some(x.is_null(i)))))
+    });
+    let bound = of_null_struct.bind_to(&batch.schema()).unwrap();
+    assert_eq!(bound.evaluate(&batch).unwrap().true_count(), 2, "null with the struct around it");
+    let wrong = Predicate::function(["l"], |_| Ok(BooleanArray::from(vec![true])));
+    let wrong = wrong.bind_to(&batch.schema()).unwrap().evaluate(&batch);
+    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn dictionaries_and_runs_are_looked_through() {
+    let keys = vec![Some(0), Some(1), None, Some(2), Some(0)];
+    let entries = Arc::new(StringArray::from(vec![Some("a"), Some("b"), None]));
+    let dictionary = DictionaryArray::<Int32Type>::new(keys.into(), entries);
+    let ends = Int32Array::from(vec![2, 3, 5]);
+    let runs =
+        RunArray::<Int32Type>::try_new(&ends, &Int64Array::from(vec![Some(1), None, Some(3)]));
+    let batch = batch(vec![("d", Arc::new(dictionary)), ("r", Arc::new(runs.unwrap()))]);
+    for (text, expected) in [
+        ("d = 'a'", &[0, 4][..]),
+        ("d <> 'a'", &[1]),
+        ("d is null", &[2, 3]),
+        ("d like '%b%'", &[1]),
+        ("r >= 1", &[0, 1, 3, 4]),
+        ("not r = 1", &[3, 4]),
+        ("r is null", &[2]),
+    ] {
+        assert_eq!(rows(text, &batch), expected, "{text}");
+        let sliced: Vec<usize> =
+            expected.iter().filter(|row| **row >= 1).map(|row| row - 1).collect();
+        assert_eq!(rows(text, &batch.slice(1, 4)), sliced, "{text}, sliced");
+    }
+    // More entries than rows: only those of the rows are tested.
+    let values: StringArray = (0..100).map(|i| Some(i.to_string())).collect();
+    let keys: arrow_array::PrimitiveArray<Int64Type> = vec![Some(99), None].into();
+    let large = DictionaryArray::<Int64Type>::new(keys, Arc::new(values));
+    let empty = DictionaryArray::<Int32Type>::new(
+        vec![None, None].into(),
+        Arc::new(StringArray::from(Vec::<&str>::new())),
+    );
+    let batch = self::batch(vec![("l", Arc::new(large)), ("e", Arc::new(empty))]);
+    assert_eq!(rows("l = '99'", &batch), [0]);
+    assert_eq!(rows("e = '99' or e is null", &batch), [0, 1]);
+}
+
+#[test]
+fn the_text_form_says_where_it_is_wrong() {
+    for (text, place) in [
+        ("", 1),
+        ("amount >", 9),
+        ("amount > 10 and", 16),
+        ("amount ? 10", 8),
+        ("amount > \"ten\"", 10),
+        ("(a = 1", 7),
+        ("a = 1)", 6),
+        ("name like 10", 11),
+        ("a in (1 2)", 9),
+        ("a is 3", 6),
+        ("a not 3", 7),
+        ("5", 2),
+        ("'open", 1),
+        ("a = x'0g'", 5),
+        ("d = date '2024-13-01'", 10),
+        ("a between 1 or 2", 13),
+        ("any(a = 1", 7),
+        ("and = 1", 1),
+        ("é = 1 ü", 7),
+        ("a like 'x' escape 'yz'", 19),
+        ("a foo 1", 3),
+    ] {
+        let error = Predicate::parse(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        let said = format!("character {place} ");
+        assert!(error.message().starts_with(&said), "{text}: {}", error.message());
+    }
+    let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(Predicate::parse(&deep).unwrap_err().kind(), ErrorKind::Usage);
+    let deep = "not ".repeat(100_000);
+    assert_eq!(Predicate::parse(&deep).unwrap_err().kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn the_text_form_has_many_spellings() {
+    for (text, expected) in [
+        ("AMOUNT > 10 AND Country IN ('NL','BE')", "AMOUNT > 10 and Country in ('NL', 'BE')"),
+        ("10 <= a", "a >= 10"),
+        ("a == 1 or b != .5", "a = 1 or b <> 0.5"),
+        ("not (a = 1 or b = 2) and c", "not (a = 1 or b = 2) and c = true"),
+        ("a.\"b c\".d is not null", "\"a.b c.d\" is not null"),
+        ("\"and\" = 'it''s'", "\"and\" = 'it''s'"),
+        ("a between -1 and +2", "a between -1 and 2"),
+        ("t > timestamp '2024-01-01T00:00:00+01:00'", "t > timestamp '2023-12-31 23:00:00Z'"),
+        ("date = date '2024-01-31' and any = 1", "date = date '2024-01-31' and any = 1"),
+        ("b = X'0AFF' or t = time '01:02'", "b = x'0aff' or t = time '01:02:00'"),
+        ("((a = 1))", "a = 1"),
+        ("a = 1 and (b = 2 and c = 3)", "a = 1 and b = 2 and c = 3"),
+        ("a = 1 and (b = 2 or c = 3)", "a = 1 and (b = 2 or c = 3)"),
+        ("a\n=\t1", "a = 1"),
+    ] {
+        let parsed = Predicate::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(parsed.to_string(), expected);
+        assert_eq!(expected.parse::<Predicate>().unwrap(), parsed);
+    }
+    let shared: fn(Predicate) -> Box<dyn Send + Sync> = |predicate| Box::new(predicate);
+    shared(Predicate::TRUE);
+}
+
+#[test]
+fn what_does_not_fit_is_named_when_the_predicate_is_bound() {
+    let fields = Fields::from(vec![Field::new("x", DataType::Int32, true)]);
+    let item = Arc::new(Field::new("item", DataType::Int32, true));
+    let schema = ArrowSchema::new(vec![
+        Field::new("amount", DataType::Int8, true),
+        Field::new("name", DataType::Utf8, true),
+        Field::new("g", DataType::Struct(fields), true),
+        Field::new("l", DataType::List(item), true),
+        Field::new("twice", DataType::Int8, true),
+        Field::new("twice", DataType::Int8, true),
+    ]);
+    for (text, named) in [
+        ("amont = 1", "\"amount\""),
+        ("amount = 128", "128"),
+        ("amount > 1000", "1000"),
+        ("amount in (1, 2, 'x')", "'x'"),
+        ("amount = 0.5", "0.5"),
+        ("name = 1", "name"),
+        ("name is empty", "name"),
+        ("amount like 'a'", "amount"),
+        ("starts_with(amount, 'a')", "amount"),
+        ("name like 'a\\'", "name"),
+        ("g = 1", "column g"),
+        ("l = 1", "column l"),
+        ("any(amount) = 1", "amount"),
+        ("l.item = 1", "any(l.item)"),
+        ("twice = 1", "twice"),
+        ("g.y = 1", "g.y"),
+    ] {
+        let error = Predicate::parse(text).unwrap().bind_to(&schema).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+        assert!(error.message().contains(named), "{text}: {error}");
+    }
+    let bound = (col("amount").gt(1).and(col("name").eq("a")).and(any("l").eq(1)))
+        .bind_to(&schema)
+        .unwrap();
+    assert_eq!(bound.paths(), ["amount", "name", "l"]);
+    let parts: Vec<_> = bound.conjuncts().iter().map(|part| part.paths()[0].to_owned()).collect();
+    assert_eq!(parts, ["amount", "name", "l"]);
+    // A batch of other types is told from one of those that were bound.
+    let other = batch(vec![("amount", Arc::new(Int32Array::from(vec![1])))]);
+    let bound = col("amount").gt(1).bind_to(&schema).unwrap();
+    assert_eq!(bound.evaluate(&other).unwrap_err().kind(), ErrorKind::Usage);
+    let bound = col("name").eq("").bind_to(&schema).unwrap();
+    assert_eq!(bound.evaluate(&other).unwrap_err().kind(), ErrorKind::Usage);
+}
+
+/// A literal of any kind.
+fn random_literal(rng: &mut fastrand::Rng) -> Literal {
+    match rng.u8(0..12) {
+        0 => Literal::NULL,
+        1 => rng.bool().into(),
+        2 => rng.i64(..).into(),
+        3 => (rng.i32(-1000..1000)).into(),
+        4 => f64::from_bits(rng.u64(..)).into(),
+        5 => f32::from_bits(rng.u32(..)).into(),
+        6 => Literal::decimal(i128::from(rng.i64(..)) * i128::from(rng.u32(..)), rng.u8(0..40)),
+        7 => (0..rng.usize(0..5))
+            .map(|_| *rng.choice(&['a', '\'', '"', '%', 'é', '\n']).unwrap())
+            .collect::<String>()
+            .into(),
+        8 => (0..rng.usize(0..4)).map(|_| rng.u8(..)).collect::<Vec<u8>>().into(),
+        9 => Literal::date(rng.i32(..)),
+        10 => Literal::time(rng.u64(..)),
+        _ if rng.bool() => Literal::timestamp_utc(rng.i64(..)),
+        _ => Literal::timestamp_local(rng.i64(..)),
+    }
+}
+
+fn random_predicate(rng: &mut fastrand::Rng, depth: u8) -> Predicate {
+    if depth > 0 && rng.u8(..) < 150 {
+        let parts: Vec<_> =
+            (0..rng.usize(0..4)).map(|_| random_predicate(rng, depth - 1)).collect();
+        return match rng.u8(0..3) {
+            0 => not(random_predicate(rng, depth - 1)),
+            1 => Predicate::all_of(parts),
+            _ => Predicate::any_of(parts),
+        };
+    }
+    let names = [
+        "a",
+        "a.b",
+        "select",
+        "NULL",
+        "x y",
+        "é",
+        "",
+        ".",
+        "\"",
+        "any",
+        "date",
+        "_1",
+        "1a",
+        "a.",
+        "starts_with",
+    ];
+    let path = *rng.choice(&names).unwrap();
+    let column = match rng.u8(0..6) {
+        0 => any(path),
+        1 => all(path),
+        _ => col(path),
+    };
+    match rng.u8(0..12) {
+        0 => column.is_null(),
+        1 => column.is_empty(),
+        2 => column.is_in((0..rng.usize(0..4)).map(|_| random_literal(rng)).collect::<Vec<_>>()),
+        3 => column.like_escaped(
+            "a_'%\\b",
+            *rng.choice(&[None, Some('\\'), Some('\''), Some('é')]).unwrap(),
+        ),
+        4 => column.starts_with("it's"),
+        5 => column.starts_with(&[1u8, 255]),
+        6 => column.between(random_literal(rng), random_literal(rng)),
+        7 => Predicate(Expr::Constant(*rng.choice(&[None, Some(true), Some(false)]).unwrap())),
+        8 => column.eq(true),
+        _ => {
+            let ops = [Op::Eq, Op::NotEq, Op::Lt, Op::LtEq, Op::Gt, Op::GtEq];
+            column.compare(*rng.choice(&ops).unwrap(), random_literal(rng))
+        }
+    }
+}
+
+#[test]
+fn what_is_shown_is_read_back_the_same() {
+    for seed in 0..super::tests::random::cases(3_000) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let predicate = random_predicate(&mut rng, 4);
+        let text = predicate.to_string();
+        let parsed = Predicate::parse(&text).unwrap_or_else(|e| panic!("seed {seed}: {text}\n{e}"));
+        // A NaN is not equal to itself.
+        assert_eq!(parsed.to_string(), text, "seed {seed}");
+        if !text.contains("nan") {
+            assert_eq!(parsed, predicate, "seed {seed}: {text}");
+        }
+    }
+}
+
+#[test]
+fn no_text_makes_the_parser_panic() {
+    let words = [
+        "a",
+        "'",
+        "\"",
+        "(",
+        ")",
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "null",
+        "like",
+        "=",
+        "<",
+        ".",
+        ",",
+        "1",
+        "e",
+        "-",
+        "x'",
+        "date",
+        "é",
+        " ",
+        "any",
+        "between",
+        "\u{1F600}",
+    ];
+    for seed in 0..super::tests::random::cases(3_000) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let text: String = (0..rng.usize(0..12)).map(|_| *rng.choice(&words).unwrap()).collect();
+        if let Ok(predicate) = Predicate::parse(&text) {
+            assert_eq!(
+                Predicate::parse(&predicate.to_string()).unwrap().to_string(),
+                predicate.to_string(),
+                "{text}"
+            );
+        }
+    }
+}

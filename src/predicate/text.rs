@@ -1,0 +1,577 @@
+//! The text form of predicates, both ways: [`parse`] and `Display`.
+//!
+//! Used by the command-line tool. The grammar stands in [`crate::predicate`]. Recursive descent over tokens that know their place.
+//! Trap: `date`, `any` and the like are keywords only where a string or a parenthesis follows; columns have such names.
+
+use std::fmt;
+
+use super::literal::{Kind, from_hex};
+use super::{Column, Elements, Expr, Literal, Op, Predicate, Test, calendar, col, not};
+use crate::error::{Error, Result};
+
+/// Deeper nesting than this is refused: every level takes a piece of the stack.
+const MOST_NESTED: usize = 200;
+
+/// Words that are never names, unless quoted.
+const KEYWORDS: [&str; 11] =
+    ["and", "or", "not", "in", "between", "is", "null", "like", "escape", "true", "false"];
+
+/// Reads a predicate.
+pub(super) fn parse(text: &str) -> Result<Predicate> {
+    let tokens = tokens(text)?;
+    let mut parser = Parser { text, tokens, next: 0, depth: 0 };
+    let predicate = parser.or()?;
+    match parser.peek() {
+        Token::End => Ok(predicate),
+        _ => Err(parser.expected("\"and\", \"or\" or the end")),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    /// Not quoted.
+    Word(String),
+    /// In double quotes.
+    Name(String),
+    /// In single quotes.
+    Text(String),
+    /// In single quotes behind an `x`.
+    Bytes(Vec<u8>),
+    Number(Literal),
+    Op(Op),
+    Open,
+    Close,
+    Comma,
+    Dot,
+    End,
+}
+
+/// Cuts a text into tokens, each with the byte where it begins.
+fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(at..).unwrap_or_default();
+        let operators = [
+            ("==", Token::Op(Op::Eq)),
+            ("=", Token::Op(Op::Eq)),
+            ("<>", Token::Op(Op::NotEq)),
+            ("!=", Token::Op(Op::NotEq)),
+            ("<=", Token::Op(Op::LtEq)),
+            ("<", Token::Op(Op::Lt)),
+            (">=", Token::Op(Op::GtEq)),
+            (">", Token::Op(Op::Gt)),
+            ("(", Token::Open),
+            (")", Token::Close),
+            (",", Token::Comma),
+        ];
+        let operator = operators.into_iter().find(|(sign, _)| rest.starts_with(sign));
+        let (len, token) = if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        } else if let Some((sign, token)) = operator {
+            (sign.len(), token)
+        } else if let Some((len, number)) = number(rest) {
+            let number =
+                Literal::number(number).ok_or_else(|| fault(text, at, "this is no number"))?;
+            (len, Token::Number(number))
+        } else if c == '.' {
+            (1, Token::Dot)
+        } else if c == '\'' {
+            let (len, value) =
+                quoted(rest, '\'').ok_or_else(|| fault(text, at, "this string has no end"))?;
+            (len, Token::Text(value))
+        } else if c == '"' {
+            let (len, value) =
+                quoted(rest, '"').ok_or_else(|| fault(text, at, "this name has no end"))?;
+            (len, Token::Name(value))
+        } else if rest.starts_with("x'") || rest.starts_with("X'") {
+            let digits = quoted(rest.get(1..).unwrap_or_default(), '\'');
+            let (len, digits) = digits.ok_or_else(|| fault(text, at, "this string has no end"))?;
+            let bytes = from_hex(&digits);
+            let bytes =
+                bytes.ok_or_else(|| fault(text, at, "expected pairs of hexadecimal digits"))?;
+            (len + 1, Token::Bytes(bytes))
+        } else if is_first(c) {
+            let len = rest.find(|c| !is_inner(c)).unwrap_or(rest.len());
+            (len, Token::Word(rest.get(..len).unwrap_or_default().to_owned()))
+        } else {
+            return Err(fault(text, at, format_args!("{c:?} means nothing here")));
+        };
+        tokens.push((at, token));
+        at += len;
+    }
+    tokens.push((text.len(), Token::End));
+    Ok(tokens)
+}
+
+/// Whether a name may begin with `c` without quotes.
+fn is_first(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+/// Whether `c` may stand further inside.
+fn is_inner(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The number that a text begins with, and its length: `-12`, `1.5`, `.5`, `2e-9`.
+fn number(text: &str) -> Option<(usize, &str)> {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
+    };
+    let sign = usize::from(text.starts_with(['-', '+']));
+    let whole = digits(sign);
+    let mut end = sign + whole;
+    let fraction = if text.get(end..)?.starts_with('.') { digits(end + 1) } else { 0 };
+    if whole == 0 && fraction == 0 {
+        return None;
+    }
+    end += if fraction > 0 { fraction + 1 } else { 0 };
+    if text.get(end..)?.starts_with(['e', 'E']) {
+        let sign = usize::from(text.get(end + 1..)?.starts_with(['-', '+']));
+        let exponent = digits(end + 1 + sign);
+        end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    Some((end, text.get(..end)?))
+}
+
+/// What stands between quotes at the begin of a text, two of which are one; and its length with quotes.
+fn quoted(text: &str, quote: char) -> Option<(usize, String)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c != quote {
+            value.push(c);
+        } else if chars.next_if(|(_, next)| *next == quote).is_some() {
+            value.push(quote);
+        } else {
+            return Some((at + 1, value));
+        }
+    }
+    None
+}
+
+/// An error that shows the place.
+#[cold]
+fn fault(text: &str, at: usize, message: impl fmt::Display) -> Error {
+    let before = text.get(..at).unwrap_or(text).chars().count();
+    // One line, so that the mark stands below what it means.
+    let line = text.replace(|c: char| c.is_control(), " ");
+    Error::usage(format_args!(
+        "character {} of the predicate: {message}\n  {line}\n  {:before$}^",
+        before + 1,
+        ""
+    ))
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<(usize, Token)>,
+    next: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        self.ahead(0)
+    }
+
+    fn ahead(&self, by: usize) -> &Token {
+        self.tokens.get(self.next + by).map_or(&Token::End, |(_, token)| token)
+    }
+
+    fn take(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.next += 1;
+        token
+    }
+
+    /// Takes the next token if it is `token`.
+    fn takes(&mut self, token: &Token) -> bool {
+        let is = self.peek() == token;
+        self.next += usize::from(is);
+        is
+    }
+
+    fn is_word(&self, by: usize, word: &str) -> bool {
+        matches!(self.ahead(by), Token::Word(found) if found.eq_ignore_ascii_case(word))
+    }
+
+    /// Takes the next token if it is the word.
+    fn takes_word(&mut self, word: &str) -> bool {
+        let is = self.is_word(0, word);
+        self.next += usize::from(is);
+        is
+    }
+
+    #[cold]
+    fn expected(&self, what: &str) -> Error {
+        let at = self.tokens.get(self.next).map_or(self.text.len(), |(at, _)| *at);
+        let end = self.tokens.get(self.next + 1).map_or(self.text.len(), |(at, _)| *at);
+        match self.text.get(at..end).map(str::trim).filter(|found| !found.is_empty()) {
+            Some(found) => fault(self.text, at, format_args!("expected {what}, found {found}")),
+            None => fault(self.text, at, format_args!("expected {what}, found the end")),
+        }
+    }
+
+    fn expect(&mut self, token: &Token, what: &str) -> Result<()> {
+        if self.takes(token) { Ok(()) } else { Err(self.expected(what)) }
+    }
+
+    fn or(&mut self) -> Result<Predicate> {
+        let mut parts = vec![self.and()?];
+        while self.takes_word("or") {
+            parts.push(self.and()?);
+        }
+        Ok(Predicate::any_of(parts))
+    }
+
+    fn and(&mut self) -> Result<Predicate> {
+        let mut parts = vec![self.not()?];
+        while self.takes_word("and") {
+            parts.push(self.not()?);
+        }
+        Ok(Predicate::all_of(parts))
+    }
+
+    fn not(&mut self) -> Result<Predicate> {
+        self.depth += 1;
+        if self.depth > MOST_NESTED {
+            return Err(self.expected("less nesting"));
+        }
+        let predicate = if self.takes_word("not") { not(self.not()?) } else { self.primary()? };
+        self.depth -= 1;
+        Ok(predicate)
+    }
+
+    fn primary(&mut self) -> Result<Predicate> {
+        if self.takes(&Token::Open) {
+            let inner = self.or()?;
+            self.expect(&Token::Close, "\")\"")?;
+            return Ok(inner);
+        }
+        if self.is_word(0, "starts_with") && *self.ahead(1) == Token::Open {
+            self.next += 2;
+            let column = self.operand()?;
+            self.expect(&Token::Comma, "\",\"")?;
+            let prefix: Literal = match self.take() {
+                Token::Text(text) => text.into(),
+                Token::Bytes(bytes) => bytes.into(),
+                _ => {
+                    self.next -= 1;
+                    return Err(self.expected("a string"));
+                }
+            };
+            self.expect(&Token::Close, "\")\"")?;
+            return Ok(column.starts_with(prefix));
+        }
+        if let Some(literal) = self.literal()? {
+            if let Token::Op(op) = *self.peek() {
+                self.next += 1;
+                let column = self.operand()?;
+                return Ok(column.compare(op.flipped(), literal));
+            }
+            return match literal.0 {
+                Kind::Boolean(value) => Ok(Predicate(Expr::Constant(Some(value)))),
+                Kind::Null => Ok(Predicate(Expr::Constant(None))),
+                _ => Err(self.expected("a comparison")),
+            };
+        }
+        let column = self.operand()?;
+        self.tail(column)
+    }
+
+    /// What is said of a column.
+    fn tail(&mut self, column: Column) -> Result<Predicate> {
+        if let Token::Op(op) = *self.peek() {
+            self.next += 1;
+            let literal = self.expect_literal()?;
+            return Ok(column.compare(op, literal));
+        }
+        if self.takes_word("is") {
+            let negated = self.takes_word("not");
+            let column = if negated { column.opposite() } else { column };
+            let predicate = if self.takes_word("null") {
+                column.is_null()
+            } else if self.takes_word("empty") {
+                column.is_empty()
+            } else {
+                let what = if negated {
+                    "\"null\" or \"empty\""
+                } else {
+                    "\"null\", \"empty\" or \"not\""
+                };
+                return Err(self.expected(what));
+            };
+            return Ok(if negated { not(predicate) } else { predicate });
+        }
+        let negated = self.takes_word("not");
+        let column = if negated { column.opposite() } else { column };
+        let predicate = if self.takes_word("in") {
+            self.expect(&Token::Open, "\"(\"")?;
+            let mut literals = Vec::new();
+            if !self.takes(&Token::Close) {
+                loop {
+                    literals.push(self.expect_literal()?);
+                    if self.takes(&Token::Close) {
+                        break;
+                    }
+                    self.expect(&Token::Comma, "\",\" or \")\"")?;
+                }
+            }
+            column.is_in(literals)
+        } else if self.takes_word("between") {
+            let low = self.expect_literal()?;
+            if !self.takes_word("and") {
+                return Err(self.expected("\"and\" and the upper bound"));
+            }
+            column.between(low, self.expect_literal()?)
+        } else if self.takes_word("like") {
+            let pattern = self.expect_text("a pattern in single quotes")?;
+            let escape = if self.takes_word("escape") {
+                let escape = self.expect_text("an escape character in single quotes")?;
+                let mut chars = escape.chars();
+                match (chars.next(), chars.next()) {
+                    (escape, None) => escape,
+                    _ => {
+                        self.next -= 1;
+                        return Err(self.expected("one character or none"));
+                    }
+                }
+            } else {
+                Some('\\')
+            };
+            column.like_escaped(pattern, escape)
+        } else if negated {
+            return Err(self.expected("\"in\", \"between\" or \"like\""));
+        } else if self.ends() {
+            return Ok(column.eq(true));
+        } else {
+            return Err(self.expected("a comparison"));
+        };
+        Ok(if negated { not(predicate) } else { predicate })
+    }
+
+    /// Whether a column may stand alone here.
+    fn ends(&self) -> bool {
+        matches!(self.peek(), Token::End | Token::Close)
+            || self.is_word(0, "and")
+            || self.is_word(0, "or")
+    }
+
+    fn operand(&mut self) -> Result<Column> {
+        for (word, elements) in [("any", Elements::Any), ("all", Elements::All)] {
+            if self.is_word(0, word) && *self.ahead(1) == Token::Open {
+                self.next += 2;
+                let path = self.path()?;
+                self.expect(&Token::Close, "\")\"")?;
+                return Ok(Column { path, elements: Some(elements) });
+            }
+        }
+        Ok(col(self.path()?))
+    }
+
+    fn path(&mut self) -> Result<String> {
+        let mut path = self.name()?;
+        while self.takes(&Token::Dot) {
+            path.push('.');
+            path.push_str(&self.name()?);
+        }
+        Ok(path)
+    }
+
+    fn name(&mut self) -> Result<String> {
+        match self.take() {
+            Token::Name(name) => Ok(name),
+            Token::Word(word) if !is_keyword(&word) => Ok(word),
+            _ => {
+                self.next -= 1;
+                Err(self.expected("a column"))
+            }
+        }
+    }
+
+    fn expect_text(&mut self, what: &str) -> Result<String> {
+        match self.take() {
+            Token::Text(text) => Ok(text),
+            _ => {
+                self.next -= 1;
+                Err(self.expected(what))
+            }
+        }
+    }
+
+    fn expect_literal(&mut self) -> Result<Literal> {
+        match self.literal()? {
+            Some(literal) => Ok(literal),
+            None => Err(self.expected("a literal (strings stand in single quotes)")),
+        }
+    }
+
+    /// The literal that comes next, if one does.
+    fn literal(&mut self) -> Result<Option<Literal>> {
+        let literal = match self.peek() {
+            Token::Text(text) => text.as_str().into(),
+            Token::Bytes(bytes) => bytes.clone().into(),
+            Token::Number(number) => number.clone(),
+            Token::Word(word) => {
+                let word = word.to_ascii_lowercase();
+                match (word.as_str(), self.ahead(1)) {
+                    ("true", _) => true.into(),
+                    ("false", _) => false.into(),
+                    ("null", _) => Literal::NULL,
+                    ("date" | "time" | "timestamp" | "double", Token::Text(text)) => {
+                        let literal = typed(&word, text);
+                        self.next += 1;
+                        match literal {
+                            Some(literal) => literal,
+                            None => return Err(self.expected(&format!("a {word}"))),
+                        }
+                    }
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        self.next += 1;
+        Ok(Some(literal))
+    }
+}
+
+/// A literal whose type is named in front of it.
+fn typed(name: &str, text: &str) -> Option<Literal> {
+    Some(Literal(match name {
+        "date" => Kind::Date(calendar::parse_date(text)?.try_into().ok()?),
+        "time" => Kind::Time(calendar::parse_time(text)?),
+        "timestamp" => {
+            let (nanos, in_utc) = calendar::parse_timestamp(text)?;
+            Kind::Timestamp(nanos, in_utc)
+        }
+        _ => return text.parse::<f64>().ok().map(Into::into),
+    }))
+}
+
+fn is_keyword(word: &str) -> bool {
+    KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
+}
+
+impl Op {
+    /// The operator with its sides exchanged.
+    fn flipped(self) -> Self {
+        match self {
+            Self::Eq => Self::Eq,
+            Self::NotEq => Self::NotEq,
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Eq => "=",
+            Self::NotEq => "<>",
+            Self::Lt => "<",
+            Self::LtEq => "<=",
+            Self::Gt => ">",
+            Self::GtEq => ">=",
+        })
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.path.split('.').all(|name| {
+            name.starts_with(is_first) && name.chars().all(is_inner) && !is_keyword(name)
+        });
+        let quoted = format!("\"{}\"", self.path.replace('"', "\"\""));
+        let path = if plain { &self.path } else { &quoted };
+        match self.elements {
+            None => f.write_str(path),
+            Some(Elements::Any) => write!(f, "any({path})"),
+            Some(Elements::All) => write!(f, "all({path})"),
+        }
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(None) => f.write_str("null"),
+            Self::Constant(Some(value)) => write!(f, "{value}"),
+            Self::Test(column, test) => write_test(f, column, test, ""),
+            Self::Not(inner) => match &**inner {
+                Self::Test(
+                    column,
+                    test @ (Test::In(_)
+                    | Test::Between(..)
+                    | Test::IsNull
+                    | Test::IsEmpty
+                    | Test::Like(..)),
+                ) => write_test(f, &column.clone().opposite(), test, "not "),
+                Self::And(_) | Self::Or(_) => write!(f, "not ({inner})"),
+                _ => write!(f, "not {inner}"),
+            },
+            Self::And(parts) => {
+                for (i, part) in parts.iter().enumerate() {
+                    let between = if i > 0 { " and " } else { "" };
+                    match part {
+                        Self::Or(_) => write!(f, "{between}({part})")?,
+                        _ => write!(f, "{between}{part}")?,
+                    }
+                }
+                Ok(())
+            }
+            Self::Or(parts) => {
+                for (i, part) in parts.iter().enumerate() {
+                    let between = if i > 0 { " or " } else { "" };
+                    write!(f, "{between}{part}")?;
+                }
+                Ok(())
+            }
+            Self::Function(columns, _) => write!(f, "function({})", columns.join(", ")),
+        }
+    }
+}
+
+fn write_test(
+    f: &mut fmt::Formatter<'_>,
+    column: &Column,
+    test: &Test,
+    negated: &str,
+) -> fmt::Result {
+    match test {
+        Test::Compare(op, literal) => write!(f, "{column} {op} {literal}"),
+        Test::In(literals) => {
+            write!(f, "{column} {negated}in (")?;
+            for (i, literal) in literals.iter().enumerate() {
+                write!(f, "{}{literal}", if i > 0 { ", " } else { "" })?;
+            }
+            f.write_str(")")
+        }
+        Test::Between(low, high) => write!(f, "{column} {negated}between {low} and {high}"),
+        Test::IsNull => write!(f, "{column} is {negated}null"),
+        Test::IsEmpty => write!(f, "{column} is {negated}empty"),
+        Test::StartsWith(prefix) => write!(f, "starts_with({column}, {prefix})"),
+        Test::Like(pattern, escape) => {
+            write!(f, "{column} {negated}like '{}'", pattern.replace('\'', "''"))?;
+            match escape {
+                Some('\\') => Ok(()),
+                Some('\'') => f.write_str(" escape ''''"),
+                Some(escape) => write!(f, " escape '{escape}'"),
+                None => f.write_str(" escape ''"),
+            }
+        }
+    }
+}
