@@ -83,6 +83,7 @@
 //!  3 codecs      encoding, compress
 //!  4 vocabulary  levels, stats
 //!  5 page        page
+//!  6 selection   selection
 //!  7 corridors   read, write
 //!  8 drivers     io
 //!  9 face        reader, writer, export
@@ -118,6 +119,7 @@ pub mod page;
 pub mod read;
 pub mod reader;
 pub mod schema;
+pub mod selection;
 pub mod simd;
 pub mod stats;
 pub mod thrift;
@@ -134,6 +136,7 @@ pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use reader::{Batches, PageIndex, Reader, Threads};
+pub use selection::RowSelection;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
     WriteReport,

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules by layer, as the crate docs draw them.
-const LAYERS: [(u8, &[&str]); 9] = [
+const LAYERS: [(u8, &[&str]); 10] = [
     (0, &["error", "limits", "bytes", "simd", "trusted"]),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress"]),
     (4, &["levels", "stats"]),
     (5, &["page"]),
+    (6, &["selection"]),
     (7, &["read", "write"]),
     (8, &["io"]),
     (9, &["reader", "writer", "export"]),
