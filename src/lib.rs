@@ -25,7 +25,8 @@
 //! | to do this | look here |
 //! |---|---|
 //! | read some columns, nested ones too | [`Reader::project`] |
-//! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
+//! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`], [`Reader::select`] |
+//! | read rows by their numbers | [`Reader::take`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |

@@ -1,14 +1,16 @@
 //! The blocking driver: one thread, no synchronisation, row group after row group.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
 
 use super::coalesce::fetch;
 use super::{Progress, Source};
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::read::{Footer, Plan, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Plan, RowGroup, RowRange, Supplied, Tail};
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -62,15 +64,31 @@ impl Serial {
     }
 }
 
-/// Plans a row group and fetches its column chunks.
+/// Plans a row group, and fetches what is wanted of its column chunks.
 pub(super) fn open_row_group(
     source: &dyn Source,
     plan: &Plan,
     range: &RowRange,
     progress: &Progress,
 ) -> Result<RowGroup> {
-    let row_group = plan.row_group(range)?;
-    let bytes = fetch(source, row_group.needs()).map_err(|e| e.at_row_group(range.row_group))?;
-    progress.fetched(row_group.fetch_bytes());
-    row_group.supply(bytes)
+    let bytes_of = |needs: &[Range<u64>]| -> Result<Vec<Bytes>> {
+        let bytes = fetch(source, needs).map_err(|e| e.at_row_group(range.row_group))?;
+        progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
+        Ok(bytes)
+    };
+    let indexes = plan.row_group(range)?;
+    let bytes = bytes_of(indexes.needs())?;
+    let mut wanted = indexes.supply(&bytes)?;
+    loop {
+        let bytes = bytes_of(wanted.needs())?;
+        let ignored = wanted.ignored_indexes().len();
+        match wanted.supply(bytes)? {
+            Supplied::Ready(row_group) => {
+                progress.opened(ignored);
+                return Ok(*row_group);
+            }
+            // Each time an index less: at most as often as there are leaves.
+            Supplied::Again(again) => wanted = *again,
+        }
+    }
 }

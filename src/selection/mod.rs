@@ -304,6 +304,18 @@ impl RowSelection {
         builder.finish()
     }
 
+    /// With the rows of gaps between runs that are at most `rows` long.
+    #[must_use]
+    pub fn without_gaps(&self, rows: u64) -> Self {
+        let mut builder = Builder::new(self.len);
+        for run in self.runs() {
+            let end = builder.runs.last().map(|last| last.end);
+            let gap = end.filter(|end| run.start - end <= rows);
+            builder.push(gap.unwrap_or(run.start)..run.end);
+        }
+        builder.finish()
+    }
+
     /// What it says of the rows of `range`, which are counted from 0 then; rows behind the last are left out.
     #[must_use]
     pub fn slice(&self, range: Range<u64>) -> Self {
@@ -340,8 +352,8 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// The runs from the one that holds `row` or follows it.
-    fn runs_from(&self, row: u64) -> Runs<'_> {
+    /// The runs from the one that holds `row` or follows it; that one may begin before `row`.
+    pub fn runs_from(&self, row: u64) -> Runs<'_> {
         match &self.form {
             Form::Runs(runs) => {
                 let first = runs.partition_point(|run| run.end <= row);

@@ -80,6 +80,18 @@ fn the_algebra_is_that_of_flags() {
         assert_is(&x.offset(k), &by_rank(&|rank| rank > k));
         assert_is(&x.limit(k), &by_rank(&|rank| rank <= k));
 
+        let gap = rng.usize(0..20);
+        let near = |i: usize, step: fn(usize, usize) -> Option<usize>| {
+            (0..=gap).find_map(|k| step(i, k).and_then(|j| a.get(j)).filter(|a| **a).map(|_| k))
+        };
+        let closed: Vec<bool> = (0..n)
+            .map(|i| {
+                let sides = near(i, usize::checked_sub).zip(near(i, usize::checked_add));
+                sides.is_some_and(|(before, behind)| before + behind <= gap + 1)
+            })
+            .collect();
+        assert_is(&x.without_gaps(gap as u64), &closed);
+
         let (front, back) = x.split_at(k);
         let at = (k as usize).min(n);
         assert_is(&front, &a[..at]);
