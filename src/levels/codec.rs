@@ -117,7 +117,10 @@ impl LevelDecoder {
                 None => 0,
                 Some(levels) => levels.iter().filter(|level| **level == 0).count(),
             };
-            let first = levels.mixed().map_or(levels.uniform(), |levels| levels.first().copied());
+            let first = match levels.mixed() {
+                None => levels.uniform(),
+                Some(levels) => levels.first().copied(),
+            };
             if left == n && first != Some(0) {
                 return Ok(0);
             }

@@ -43,7 +43,7 @@ impl PageMap {
             match pages.last_mut() {
                 None if row != 0 => return Err(wrong("first_row_index of the first page", 0, row)),
                 None if start < chunk.start => {
-                    return Err(wrong("offset of the first page", &chunk.start, start));
+                    return Err(wrong("offset of the first page", chunk.start, start));
                 }
                 None => {}
                 Some(last) => {
@@ -58,7 +58,7 @@ impl PageMap {
                 }
             }
             let end = start.checked_add(len).filter(|end| len > 0 && *end <= chunk.end);
-            let end = end.ok_or_else(|| wrong("end of the page", &chunk.end, start))?;
+            let end = end.ok_or_else(|| wrong("end of the page", chunk.end, start))?;
             if row >= rows {
                 return Err(wrong("first_row_index", format!("less than {rows}"), row));
             }
