@@ -16,7 +16,7 @@ use rayon::iter::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
 };
 
-use super::blocking::open_row_group;
+use super::blocking::{contradicts, open_row_group, reopen};
 use super::{Progress, Source};
 use crate::error::{Error, Result};
 use crate::read::{LeafBatch, Plan, RowGroup, RowRange, Window};
@@ -218,6 +218,17 @@ struct Part {
     is_new: bool,
 }
 
+impl Part {
+    /// Goes back to the first of the windows, with all pages fetched.
+    fn reopen(&mut self, shared: &Shared) -> Result<()> {
+        let Some(first) = self.windows.first() else { return Ok(()) };
+        let rest = self.row_group.rest_with(first);
+        self.row_group = reopen(&*shared.source, &shared.plan, &rest, &shared.progress)?;
+        self.windows = self.row_group.windows(self.windows.len());
+        Ok(())
+    }
+}
+
 /// Decodes as many windows as a wave may hold; none are left if none come back.
 fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
     let mut parts = gather(shared, state)?;
@@ -227,8 +238,15 @@ fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
         || decode(shared, &mut parts),
         || if done { fetch_ahead(shared, state.next_range) } else { None },
     );
-    let leaves = leaves?;
     state.ahead = ahead;
+    let leaves = match leaves {
+        Err(e) if contradicts(&e) => {
+            // Without page indexes and without splits, the pages are read as they come.
+            parts.iter_mut().try_for_each(|part| part.reopen(shared))?;
+            decode(shared, &mut parts)?
+        }
+        leaves => leaves?,
+    };
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let batches = leaves
         .into_par_iter()

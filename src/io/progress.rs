@@ -57,6 +57,10 @@ impl Progress {
         self.shared.indexes_ignored.fetch_add(indexes_ignored as u64, Ordering::Relaxed);
     }
 
+    pub(super) fn ignored_index(&self) {
+        self.shared.indexes_ignored.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn gave(&self, rows: usize) {
         self.shared.rows.fetch_add(rows as u64, Ordering::Relaxed);
     }

@@ -357,6 +357,15 @@ impl PageIndexPlan {
         self.chunks.iter().map(|chunk| chunk.bytes.end - chunk.bytes.start).sum()
     }
 
+    /// Without indexes: the column chunks are fetched whole.
+    ///
+    /// # Errors
+    /// As [`PageIndexPlan::supply`].
+    pub fn without_index(mut self) -> Result<RowGroupPlan> {
+        self.needs.clear();
+        self.supply(&[])
+    }
+
     /// Takes the bytes wanted, in the same order. An index that is not sound, or contradicts the metadata, is put aside.
     ///
     /// # Errors

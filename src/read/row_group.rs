@@ -105,6 +105,21 @@ impl RowGroup {
         window
     }
 
+    /// The rows from the next one on.
+    pub fn rest(&self) -> RowRange {
+        self.rest_from(self.next_row)
+    }
+
+    /// The rows from the first of `window` on.
+    pub fn rest_with(&self, window: &Window) -> RowRange {
+        self.rest_from(window.spans.first().map_or(self.next_row, |span| span.start))
+    }
+
+    fn rest_from(&self, row: u64) -> RowRange {
+        let rows = row..self.range.rows.end;
+        RowRange { rows, ..self.range.clone() }
+    }
+
     /// Whether every window is given out.
     pub fn is_done(&self) -> bool {
         self.next_row >= self.range.rows.end

@@ -6,13 +6,13 @@ use fastrand::Rng;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
 use marquetry::arrow_array::*;
-use marquetry::arrow_schema::{DataType, Field, Schema};
+use marquetry::arrow_schema::{Field, Schema};
 use marquetry::format::{OffsetIndex, PageLocation};
 use marquetry::io::{Source, WriteSink};
 use marquetry::read::{PageIndexUse, VirtualColumn};
 use marquetry::thrift::Write;
 use marquetry::{
-    Compression, ErrorKind, PageVersion, Reader, Result, RowSelection, Spec, WriteOptions, Writer,
+    Compression, ErrorKind, PageVersion, Reader, Result, RowSelection, WriteOptions, Writer,
 };
 
 use crate::cells::{Cell, columns};
@@ -267,7 +267,7 @@ fn lie(rng: &mut Rng, pages: &mut Vec<PageLocation>) {
 
 #[test]
 fn an_index_that_lies_is_put_aside() {
-    let (mut ignored, mut refused) = (0, 0);
+    let mut ignored = 0;
     let n = every_case_once(2000, |seed| {
         let rng = &mut Rng::with_seed(seed);
         let file = {
@@ -294,17 +294,11 @@ fn an_index_that_lies_is_put_aside() {
         options.page_index = PageIndexUse::Always;
         let reader = reader.options(options).batch_rows(rng.usize(1..100));
         let reader = with_threads(rng, reader);
-        match read_with(reader.clone()) {
-            Ok(found) => assert_eq!(columns(&schema, &found), only(&all, &wanted), "seed {seed}"),
-            Err(e) => {
-                refused += 1;
-                assert_eq!(e.kind(), ErrorKind::Malformed(Spec::PageIndex), "{e}: seed {seed}");
-            }
-        }
+        let found = read_with(reader.clone()).unwrap_or_else(|e| panic!("{e}: seed {seed}"));
+        assert_eq!(columns(&schema, &found), only(&all, &wanted), "seed {seed}");
         ignored += reader.progress().indexes_ignored();
     });
-    println!("{n} files: {ignored} indexes put aside, {refused} reads refused");
-    assert!(ignored > n / 2 && refused < n / 20, "{ignored} put aside, {refused} refused, of {n}");
+    assert!(ignored > n / 2, "{ignored} indexes put aside, of {n}");
 }
 
 fn every_case_once(n: u64, mut check: impl FnMut(u64)) -> u64 {
