@@ -25,7 +25,8 @@
 //! | to do this | look here |
 //! |---|---|
 //! | read some columns, nested ones too | [`Reader::project`] |
-//! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
+//! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`], [`Reader::select`] |
+//! | read rows by their numbers | [`Reader::take`] |
 //! | say which rows are wanted, by a condition | [`col`], [`Predicate`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
@@ -84,7 +85,7 @@
 //!  3 codecs      encoding, compress
 //!  4 vocabulary  levels, stats
 //!  5 page        page
-//!  6 selection   predicate
+//!  6 selection   selection, predicate
 //!  7 corridors   read, write
 //!  8 drivers     io
 //!  9 face        reader, writer, export
@@ -121,6 +122,7 @@ pub mod predicate;
 pub mod read;
 pub mod reader;
 pub mod schema;
+pub mod selection;
 pub mod simd;
 pub mod stats;
 pub mod thrift;
@@ -138,6 +140,7 @@ pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
 pub use reader::{Batches, PageIndex, Reader, Threads};
+pub use selection::RowSelection;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
     WriteReport,

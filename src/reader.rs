@@ -12,8 +12,10 @@ use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::io::{Parallel, Pool, Progress, Serial, Source, open_footer};
 use crate::limits::Limits;
+use crate::read::pick;
 use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 use crate::schema::{Dictionaries, MatchBy, Projection};
+use crate::selection::RowSelection;
 use crate::thrift::{self, Read};
 
 /// A Parquet file that is open, and what is wanted of it.
@@ -125,6 +127,24 @@ impl Reader {
             self.footer.row_group_rows(row_group)?;
         }
         self.options.row_groups = Some(row_groups);
+        Ok(self)
+    }
+
+    /// Reads these rows only, by their numbers in the file; [`Reader::file_rows`] says how many the selection must speak of.
+    ///
+    /// Pages that hold none of them are not fetched where the file has a page index.
+    ///
+    /// # Errors
+    /// `Usage` if it does not speak of as many rows as the file has.
+    pub fn select(mut self, rows: RowSelection) -> Result<Self> {
+        let found = self.file_rows()?;
+        if rows.len() != found {
+            return Err(self.name(Error::usage(format_args!(
+                "a selection of {} rows, and the file has {found}",
+                rows.len()
+            ))));
+        }
+        self.options.selection = Some(rows);
         Ok(self)
     }
 
@@ -281,6 +301,51 @@ impl Reader {
         Ok(self.plan()?.rows())
     }
 
+    /// Rows of the file, whatever is wanted of it.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn file_rows(&self) -> Result<u64> {
+        self.footer.rows().map_err(|e| self.name(e))
+    }
+
+    /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
+    ///
+    /// Each page is read once, and only those that hold a row, where the file has a page index. Selection, row groups, offset and limit of this
+    /// reader do not count here.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
+    /// let batch = reader.project(["id"])?.take(&[700, 3, 3])?;
+    /// assert_eq!(batch.num_rows(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such row; else as [`Reader::batches`] and its batches.
+    pub fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
+        let mut sorted = rows.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let selection = RowSelection::from_rows(self.file_rows()?, sorted.iter().copied())
+            .map_err(|e| self.name(e))?;
+        let mut reader = self.clone();
+        let options = &mut reader.options;
+        (options.row_groups, options.offset, options.limit) = (None, 0, None);
+        options.selection = Some(selection);
+        let schema = reader.schema()?;
+        let mut batches = reader.batches()?;
+        let mut found = Vec::new();
+        while let Some(batch) = batches.next_batch()? {
+            found.push(batch);
+        }
+        let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
+        let places: Vec<u64> = rows.iter().map(place).collect();
+        pick::take(&schema, &found, &places).map_err(|e| self.name(e))
+    }
+
     /// Counters of the batches that are being read, for whoever wants to watch.
     pub fn progress(&self) -> &Progress {
         &self.progress
@@ -358,10 +423,13 @@ impl Reader {
 
     /// The threads for a plan: none but the caller's where there is little to do.
     ///
-    /// One column of one row group is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
+    /// One batch of one column is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
     /// costs page faults.
     fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
-        if plan.leaves().len() * plan.ranges().len() < 2 {
+        let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
+        if plan.leaves().is_empty()
+            || (plan.leaves().len() * plan.ranges().len() < 2 && batches < 2)
+        {
             return Ok(None);
         }
         match &self.threads {

@@ -11,7 +11,7 @@ const LAYERS: [(u8, &[&str]); 10] = [
     (3, &["encoding", "compress"]),
     (4, &["levels", "stats"]),
     (5, &["page"]),
-    (6, &["predicate"]),
+    (6, &["selection", "predicate"]),
     (7, &["read", "write"]),
     (8, &["io"]),
     (9, &["reader", "writer", "export"]),

@@ -21,7 +21,7 @@ pub enum BitOrder {
 }
 
 /// Decodes BIT_PACKED levels.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct BitPacked {
     order: BitOrder,
     bytes: Bytes,

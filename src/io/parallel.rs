@@ -2,7 +2,8 @@
 //!
 //! A wave is as many windows, of as many row groups, as fit a share of the memory budget. Its units are decoded by whichever thread is
 //! free, the heaviest first; while the caller works on the batches of one wave, the pool works on the next. So at most two waves are held,
-//! and a row group larger than a wave is decoded window by window.
+//! and a row group larger than a wave is decoded window by window. A unit that would keep one thread busy when the others are done is split
+//! between pages. While a wave is decoded, the next row group is fetched.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,10 +14,10 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use super::blocking::open_row_group;
+use super::blocking::{contradicts, open_row_group, reopen};
 use super::{Progress, Source};
 use crate::error::{Error, Result};
-use crate::read::{LeafBatch, Plan, RowGroup, Unit, Window};
+use crate::read::{LeafBatch, Plan, RowGroup, RowRange, Window};
 
 /// The threads that decode.
 #[derive(Debug, Clone)]
@@ -104,6 +105,8 @@ struct State {
     next_range: usize,
     /// A row group of which windows are left.
     open: Option<RowGroup>,
+    /// The row group that is next, fetched ahead.
+    ahead: Option<Result<RowGroup>>,
 }
 
 type Finished = std::thread::Result<(State, Result<Vec<RecordBatch>>)>;
@@ -206,16 +209,43 @@ fn wait(running: &Receiver<Finished>, pool: &Pool) -> Finished {
 struct Part {
     row_group: RowGroup,
     windows: Vec<Window>,
+    /// Whether nothing of the row group was decoded yet.
+    is_new: bool,
+}
+
+impl Part {
+    /// Goes back to the first of the windows, with all pages fetched.
+    fn reopen(&mut self, shared: &Shared) -> Result<()> {
+        let Some(first) = self.windows.first() else { return Ok(()) };
+        let rest = self.row_group.rest_with(first);
+        self.row_group = reopen(&*shared.source, &shared.plan, &rest, &shared.progress)?;
+        self.windows = self.row_group.windows(self.windows.len());
+        Ok(())
+    }
 }
 
 /// Decodes as many windows as a wave may hold; none are left if none come back.
 fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
     let mut parts = gather(shared, state)?;
-    let leaves = decode(shared, &mut parts)?;
+    split(&mut parts)?;
+    let done = parts.last().is_some_and(|part| part.row_group.is_done());
+    let (leaves, ahead) = rayon::join(
+        || decode(shared, &mut parts),
+        || if done { fetch_ahead(shared, state.next_range) } else { None },
+    );
+    state.ahead = ahead;
+    let leaves = match leaves {
+        Err(e) if contradicts(&e) => {
+            // Without page indexes and without splits, the pages are read as they come.
+            parts.iter_mut().try_for_each(|part| part.reopen(shared))?;
+            decode(shared, &mut parts)?
+        }
+        leaves => leaves?,
+    };
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let batches = leaves
         .into_par_iter()
-        .map(|(part, window, leaves)| batchers[part].batch(window, leaves))
+        .map(|(part, window, leaves)| batchers[part].batch(&window, leaves))
         .collect::<Result<Vec<_>>>()?;
     // Only the last row group can have windows left.
     state.open = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
@@ -227,14 +257,19 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
     while bytes < shared.wave_bytes && !shared.cancelled.load(Ordering::Relaxed) {
-        let mut row_group = match state.open.take() {
+        let begun = state.open.take();
+        let is_new = begun.is_none();
+        let mut row_group = match begun {
             Some(row_group) => row_group,
             None => {
                 let Some(range) = shared.plan.ranges().get(state.next_range) else {
                     break;
                 };
                 state.next_range += 1;
-                open_row_group(&*shared.source, &shared.plan, range, &shared.progress)?
+                match state.ahead.take() {
+                    Some(row_group) => row_group?,
+                    None => open(shared, range)?,
+                }
             }
         };
         let left = shared.wave_bytes - bytes;
@@ -242,13 +277,50 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
         let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
         let done = row_group.is_done();
-        parts.push(Part { row_group, windows });
+        parts.push(Part { row_group, windows, is_new });
         if !done {
             break;
         }
     }
     Ok(parts)
 }
+
+fn open(shared: &Shared, range: &RowRange) -> Result<RowGroup> {
+    open_row_group(&*shared.source, &shared.plan, range, &shared.progress)
+}
+
+/// Fetches a row group before its turn, if reading takes time and there is room for it.
+fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<RowGroup>> {
+    let budget = shared.plan.budget();
+    let room = (budget.cap() / 2).saturating_sub(budget.used());
+    let range = shared.plan.ranges().get(next_range)?;
+    let wanted = shared.plan.row_group(range).ok()?.chunk_bytes();
+    let useful = !shared.source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
+    (useful && wanted <= room).then(|| open(shared, range))
+}
+
+/// Splits the units that would keep one thread busy when the others are done.
+fn split(parts: &mut [Part]) -> Result<()> {
+    let threads = rayon::current_num_threads();
+    let costs = |part: &mut Part| part.row_group.units().iter().map(|u| u.cost()).sum::<usize>();
+    let total: usize = parts.iter_mut().map(costs).sum();
+    let share = (total / (SHARES * threads)).max(SMALLEST_SHARE);
+    for part in parts.iter_mut().filter(|part| part.is_new && part.windows.len() > 1) {
+        for unit in part.row_group.units() {
+            let shares = unit.cost().div_ceil(share).min(threads).min(part.windows.len());
+            if shares > 1 {
+                unit.split(shares)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pieces of work for each thread, so that all end at about the same time.
+const SHARES: usize = 2;
+
+/// Compressed bytes that are not worth a thread of their own.
+const SMALLEST_SHARE: usize = 64 << 10;
 
 /// The leaves of a window: which part, which window, and what its units decoded.
 type Decoded = (usize, Window, Vec<LeafBatch>);
@@ -258,41 +330,55 @@ fn decode(shared: &Shared, parts: &mut [Part]) -> Result<Vec<Decoded>> {
     struct Job<'a> {
         part: usize,
         leaf: usize,
-        unit: &'a mut Unit,
-        windows: Vec<(Window, bool)>,
+        /// Index of the first of its windows in the part.
+        first: usize,
+        cost: usize,
+        decoder: &'a mut crate::read::Part,
+        windows: &'a [Window],
+        /// Whether the row group ends with the last of the windows.
+        ends: bool,
     }
     let mut jobs = Vec::new();
-    for (part, Part { row_group, windows }) in parts.iter_mut().enumerate() {
-        let windows: Vec<_> =
-            windows.iter().map(|&window| (window, row_group.ends_with(window))).collect();
+    for (part, Part { row_group, windows, .. }) in parts.iter_mut().enumerate() {
+        let ends = windows.last().is_some_and(|window| row_group.ends_with(window));
         for (leaf, unit) in row_group.units().iter_mut().enumerate() {
-            jobs.push(Job { part, leaf, unit, windows: windows.clone() });
+            let cost = unit.cost();
+            let decoders = unit.parts();
+            let n = decoders.len();
+            for (i, decoder) in decoders.iter_mut().enumerate() {
+                let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);
+                let ends = ends && end == windows.len();
+                let windows = windows.get(first..end).unwrap_or_default();
+                if !windows.is_empty() {
+                    jobs.push(Job { part, leaf, first, cost: cost / n, decoder, windows, ends });
+                }
+            }
         }
     }
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.unit.cost()));
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.cost));
     let mut decoded = jobs
         .into_par_iter()
         .with_max_len(1)
         .map(|job| {
-            let batches = job.windows.iter().map(|&(window, last)| {
+            let batches = job.windows.iter().enumerate().map(|(i, window)| {
                 if shared.cancelled.load(Ordering::Relaxed) {
                     return Err(Error::usage("the read was cancelled"));
                 }
-                job.unit.decode(window.rows, last)
+                job.decoder.decode(window, job.ends && i + 1 == job.windows.len())
             });
-            Ok((job.part, job.leaf, batches.collect::<Result<Vec<_>>>()?))
+            Ok((job.part, job.leaf, job.first, batches.collect::<Result<Vec<_>>>()?))
         })
         .collect::<Result<Vec<_>>>()?;
-    decoded.sort_by_key(|(part, leaf, _)| (*part, *leaf));
+    decoded.sort_by_key(|(part, leaf, first, _)| (*part, *leaf, *first));
     // From leaves of windows to windows of leaves.
     let mut out: Vec<Decoded> = Vec::new();
     let mut first_of_part = Vec::with_capacity(parts.len());
     for (part, Part { windows, .. }) in parts.iter().enumerate() {
         first_of_part.push(out.len());
-        out.extend(windows.iter().map(|&window| (part, window, Vec::new())));
+        out.extend(windows.iter().map(|window| (part, window.clone(), Vec::new())));
     }
-    for (part, _, batches) in decoded {
-        for (window, batch) in batches.into_iter().enumerate() {
+    for (part, _, first, batches) in decoded {
+        for (window, batch) in (first..).zip(batches) {
             out[first_of_part[part] + window].2.push(batch);
         }
     }

@@ -15,6 +15,7 @@ struct Counters {
     rows_total: AtomicU64,
     bytes: AtomicU64,
     row_groups: AtomicU64,
+    indexes_ignored: AtomicU64,
 }
 
 impl Progress {
@@ -28,7 +29,7 @@ impl Progress {
         self.shared.rows_total.load(Ordering::Relaxed)
     }
 
-    /// Bytes of column chunks fetched so far.
+    /// Bytes of column chunks and their page indexes fetched so far.
     pub fn bytes_fetched(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
@@ -38,13 +39,26 @@ impl Progress {
         self.shared.row_groups.load(Ordering::Relaxed)
     }
 
+    /// Page indexes put aside so far, because they contradict themselves, the metadata or the pages.
+    pub fn indexes_ignored(&self) -> u64 {
+        self.shared.indexes_ignored.load(Ordering::Relaxed)
+    }
+
     pub(super) fn begin(&self, rows_total: u64) {
         self.shared.rows_total.store(rows_total, Ordering::Relaxed);
     }
 
     pub(super) fn fetched(&self, bytes: u64) {
         self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn opened(&self, indexes_ignored: usize) {
         self.shared.row_groups.fetch_add(1, Ordering::Relaxed);
+        self.shared.indexes_ignored.fetch_add(indexes_ignored as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn ignored_index(&self) {
+        self.shared.indexes_ignored.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn gave(&self, rows: usize) {

@@ -12,7 +12,7 @@ use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
 
 /// Decodes the definition or the repetition levels of one page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LevelDecoder {
     max: u16,
     form: Form,
@@ -20,7 +20,7 @@ pub struct LevelDecoder {
     narrow: Vec<u16>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Form {
     /// Nothing is stored: every level is 0.
     Absent,
@@ -99,6 +99,34 @@ impl LevelDecoder {
             values += out.push_bits(left, |bitmap| hybrid.read_bits(left, bitmap))?;
         }
         Ok(values)
+    }
+
+    /// How many of the `n` levels to come are 0, if the first of them is, and none otherwise; they are still to come afterwards.
+    ///
+    /// # Errors
+    /// As [`LevelDecoder::read`].
+    pub fn count_zeros(&self, n: usize) -> Result<usize> {
+        let mut ahead = self.clone();
+        let (mut levels, mut left, mut zeros) = (LevelBuffer::default(), n, 0);
+        while left > 0 {
+            let block = left.min(MAX_RUN);
+            levels.clear();
+            ahead.read(block, &mut levels)?;
+            zeros += match levels.mixed() {
+                None if levels.uniform() == Some(0) => block,
+                None => 0,
+                Some(levels) => levels.iter().filter(|level| **level == 0).count(),
+            };
+            let first = match levels.mixed() {
+                None => levels.uniform(),
+                Some(levels) => levels.first().copied(),
+            };
+            if left == n && first != Some(0) {
+                return Ok(0);
+            }
+            left -= block;
+        }
+        Ok(zeros)
     }
 
     /// Appends the next `n` levels to `out`.

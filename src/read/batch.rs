@@ -1,5 +1,6 @@
 //! The end of the corridor: a [`RecordBatch`] from the leaves of a window.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
@@ -13,8 +14,10 @@ use crate::error::Result;
 /// Where the rows of a batch come from.
 pub(super) struct Origin<'a> {
     pub(super) row_group: usize,
-    /// Number of the first row in the file.
+    /// Number of the first row of the row group in the file.
     pub(super) first_row: u64,
+    /// Which rows of the row group.
+    pub(super) spans: &'a [Range<u64>],
     pub(super) file_name: Option<&'a str>,
 }
 
@@ -43,8 +46,9 @@ pub(super) fn record_batch(
 fn virtual_column(column: &VirtualColumn, rows: usize, origin: &Origin<'_>) -> ArrayRef {
     match column {
         VirtualColumn::RowNumber { .. } => {
-            let first = i64::try_from(origin.first_row).unwrap_or(i64::MAX);
-            Arc::new(Int64Array::from_iter_values((first..).take(rows)))
+            let number = |row: u64| i64::try_from(origin.first_row + row).unwrap_or(i64::MAX);
+            let spans = origin.spans.iter().cloned();
+            Arc::new(Int64Array::from_iter_values(spans.flatten().map(number)))
         }
         VirtualColumn::RowGroup { .. } => {
             let row_group = i32::try_from(origin.row_group).unwrap_or(i32::MAX);

@@ -1,4 +1,11 @@
-//! A column chunk: its pages, one after the other, from the bytes of the chunk.
+//! A column chunk: its pages, one after the other, from what was fetched of it.
+//!
+//! A [`PageList`] says what that is: the whole chunk, of which nothing more is known, or pages of which each row is known. [`Pages`] walks
+//! either; where rows are known it can also jump. Several walks of one list are independent, so that several threads can share a chunk.
+//! Trap: rows come from an index that may lie. What the headers can disprove is refused by [`PageList::placed`], the rest by `LeafReader`.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -7,9 +14,173 @@ use crate::format::{PageHeader, PageType};
 use crate::page::{Opener, Page, PageContext};
 use crate::thrift::{self, Read};
 
+/// What was fetched of a column chunk. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PageList(Arc<List>);
+
+#[derive(Debug)]
+enum List {
+    /// All of the chunk.
+    Whole { bytes: Bytes, offset: u64, slots: u64 },
+    /// Pages of which it is known which rows they hold.
+    Placed { head: Bytes, offset: u64, pages: Vec<PlacedPage>, trust: Trust },
+}
+
+/// Who says which rows a page holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// The headers of all pages of the chunk.
+    Headers,
+    /// An index: the rows of a page are counted before any is given.
+    Index,
+}
+
+/// A data page, and which rows it holds.
+#[derive(Debug, Clone)]
+pub struct PlacedPage {
+    /// Header and body.
+    pub bytes: Bytes,
+    /// Where the header begins in the file.
+    pub offset: u64,
+    /// Rows, counted from the first of the row group.
+    pub rows: Range<u64>,
+    /// Index among the data pages of the chunk.
+    pub index: usize,
+}
+
+impl PageList {
+    /// A chunk of `slots` level entries whose bytes begin at `offset` of the file.
+    pub fn whole(bytes: Bytes, offset: u64, slots: u64) -> Self {
+        Self(Arc::new(List::Whole { bytes, offset, slots }))
+    }
+
+    /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before the first data page, at `offset`.
+    ///
+    /// # Errors
+    /// `Malformed(PageIndex)` if the header of a page contradicts its place.
+    pub fn placed(
+        head: Bytes,
+        offset: u64,
+        pages: Vec<PlacedPage>,
+        context: &PageContext,
+    ) -> Result<Self> {
+        let mut rest = &head[..];
+        while let Some(found) = Some(rest).filter(|rest| !rest.is_empty()) {
+            let found = Header::read(found, context).filter(|found| !found.is_data);
+            let left = found.and_then(|found| rest.get(found.len..));
+            rest = left.ok_or_else(|| {
+                Error::malformed(
+                    Spec::PageIndex,
+                    "what stands before the first page of the offset index is no dictionary page",
+                )
+                .at_offset(offset)
+            })?;
+        }
+        for page in &pages {
+            let rows = page.rows.end.saturating_sub(page.rows.start);
+            let found = Header::read(&page.bytes, context).filter(|found| {
+                found.len == page.bytes.len() && found.rows.is_none_or(|found| found == rows)
+            });
+            if !found.is_some_and(|found| found.is_data) {
+                return Err(Error::malformed(
+                    Spec::PageIndex,
+                    format_args!(
+                        "the offset index says that a data page of {} bytes and {rows} rows is here, and its header does not",
+                        page.bytes.len()
+                    ),
+                )
+                .at_offset(page.offset)
+                .at_page(page.index));
+            }
+        }
+        Ok(Self(Arc::new(List::Placed { head, offset, pages, trust: Trust::Index })))
+    }
+
+    /// The same pages, with the rows of each if the headers tell them and all is well; the chunk holds `rows` rows.
+    pub fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
+        let List::Whole { bytes, offset, slots } = &*self.0 else {
+            return Some(self.clone());
+        };
+        let (mut rest, mut at) = (bytes.clone(), *offset);
+        let (mut head_len, mut slots_left, mut row) = (0, *slots, 0u64);
+        let mut pages: Vec<PlacedPage> = Vec::new();
+        while slots_left > 0 {
+            let header = Header::read(&rest, context)?;
+            let taken = rest.split_to(header.len.min(rest.len()));
+            let here = at;
+            at += taken.len() as u64;
+            if !header.is_data {
+                // Behind a data page there is nothing else in any sound chunk.
+                if !pages.is_empty() {
+                    return None;
+                }
+                head_len += taken.len();
+                continue;
+            }
+            slots_left = slots_left.checked_sub(header.slots)?;
+            let end = row.checked_add(header.rows?)?;
+            // A page without rows has nothing to give.
+            if end > row {
+                let index = pages.len();
+                pages.push(PlacedPage { bytes: taken, offset: here, rows: row..end, index });
+            } else if header.slots > 0 {
+                return None;
+            }
+            row = end;
+        }
+        let head = bytes.slice(..head_len.min(bytes.len()));
+        (row == rows).then(|| {
+            Self(Arc::new(List::Placed { head, offset: *offset, pages, trust: Trust::Headers }))
+        })
+    }
+
+    /// The data pages, where it is known which rows they hold.
+    pub fn pages(&self) -> Option<&[PlacedPage]> {
+        match &*self.0 {
+            List::Whole { .. } => None,
+            List::Placed { pages, .. } => Some(pages),
+        }
+    }
+}
+
+/// What the header of a page says of where things are.
+struct Header {
+    /// Bytes of header and body.
+    len: usize,
+    is_data: bool,
+    slots: u64,
+    /// Rows of a data page, if it says.
+    rows: Option<u64>,
+}
+
+impl Header {
+    /// The header at the start of `bytes`, if there is one and its body follows.
+    fn read(bytes: &[u8], context: &PageContext) -> Option<Self> {
+        let mut reader = thrift::Reader::new(bytes);
+        let header = PageHeader::read(&mut reader).ok()?;
+        let body_len = usize::try_from(header.compressed_page_size).ok()?;
+        if body_len > reader.rest().len() {
+            return None;
+        }
+        let len = reader.position() + body_len;
+        let number = |n: i32| u64::try_from(n).ok();
+        let (slots, rows) = match header.r#type {
+            PageType::DataPage => (number(header.data_page_header.as_ref()?.num_values)?, None),
+            PageType::DataPageV2 => {
+                let inner = header.data_page_header_v2.as_ref()?;
+                (number(inner.num_values)?, Some(number(inner.num_rows)?))
+            }
+            _ => return Some(Self { len, is_data: false, slots: 0, rows: None }),
+        };
+        // Outside lists every row is one slot, whatever else the header may say.
+        let rows = if context.max_rep == 0 { Some(slots) } else { rows };
+        Some(Self { len, is_data: true, slots, rows })
+    }
+}
+
 /// The pages of a column chunk, in file order.
 pub struct Pages {
-    /// What is left of the chunk.
+    /// What is left of the chunk, or of what stands before its first data page, or of the placed page at hand.
     rest: Bytes,
     /// Where `rest` begins in the file.
     offset: u64,
@@ -20,6 +191,19 @@ pub struct Pages {
     page: usize,
     dictionary_seen: bool,
     next: Option<Pending>,
+    placed: Option<Placed>,
+}
+
+/// How far a walk over pages of known rows is.
+struct Placed {
+    list: PageList,
+    trust: Trust,
+    /// Index, in the list, of the page that is given next.
+    next: usize,
+    /// Rows of the page that was given last.
+    rows: Range<u64>,
+    /// First row of the page that may be given next: none is left out but by a jump.
+    expected: u64,
 }
 
 /// A page whose header is read and whose body is not opened.
@@ -30,16 +214,25 @@ struct Pending {
 }
 
 impl Pages {
-    /// The pages in `bytes`, which begin at `offset` of the file and hold `slots` level entries.
-    pub fn new(bytes: Bytes, offset: u64, slots: u64, context: PageContext) -> Self {
+    /// A walk over the pages of `list`.
+    pub fn new(list: &PageList, context: PageContext) -> Self {
+        let (rest, offset, slots_left, placed) = match &*list.0 {
+            List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None),
+            List::Placed { head, offset, trust, .. } => {
+                let placed =
+                    Placed { list: list.clone(), trust: *trust, next: 0, rows: 0..0, expected: 0 };
+                (head.clone(), *offset, 0, Some(placed))
+            }
+        };
         Self {
-            rest: bytes,
+            rest,
             offset,
             opener: Opener::new(context),
-            slots_left: slots,
+            slots_left,
             page: 0,
             dictionary_seen: false,
             next: None,
+            placed,
         }
     }
 
@@ -94,6 +287,33 @@ impl Pages {
         }
     }
 
+    /// Whether it is known which rows each page holds.
+    pub fn are_placed(&self) -> bool {
+        self.placed.is_some()
+    }
+
+    /// The rows of the page that was given last, where they are known, and by whom.
+    pub fn rows(&self) -> Option<(Range<u64>, Trust)> {
+        self.placed.as_ref().map(|placed| (placed.rows.clone(), placed.trust))
+    }
+
+    /// Goes on with the page that holds `row`, and says which row it begins with; only where rows are known.
+    ///
+    /// # Errors
+    /// `Usage` if that page is not among those of the list.
+    pub fn seek(&mut self, row: u64) -> Result<u64> {
+        let found = self.placed.as_mut().and_then(|placed| {
+            let pages = placed.list.pages()?;
+            let next = pages.partition_point(|page| page.rows.end <= row);
+            let first = pages.get(next).map(|page| page.rows.start)?;
+            (placed.next, placed.expected) = (next, first);
+            (first <= row).then_some(first)
+        });
+        found.ok_or_else(|| {
+            Error::usage(format_args!("row {row} lies in no page that was asked for"))
+        })
+    }
+
     /// Index of the page that was given last, the dictionary not counted.
     pub fn page(&self) -> usize {
         self.page.saturating_sub(1)
@@ -104,9 +324,29 @@ impl Pages {
         if let Some(pending) = self.next.take() {
             return Ok(Some(pending));
         }
-        // A chunk of zero slots has no pages that matter; what follows the last slot is not ours.
-        if self.slots_left == 0 {
-            return Ok(None);
+        match &mut self.placed {
+            // A chunk of zero slots has no pages that matter; what follows the last slot is not ours.
+            None if self.slots_left == 0 => return Ok(None),
+            None => {}
+            // What stands before the first data page comes first.
+            Some(_) if !self.rest.is_empty() => {}
+            Some(placed) => {
+                let Some(page) = placed.list.pages().and_then(|pages| pages.get(placed.next))
+                else {
+                    return Ok(None);
+                };
+                if page.rows.start != placed.expected {
+                    return Err(Error::usage(format_args!(
+                        "row {} lies in no page that was asked for",
+                        placed.expected
+                    )));
+                }
+                placed.next += 1;
+                placed.rows = page.rows.clone();
+                placed.expected = page.rows.end;
+                (self.rest, self.offset) = (page.bytes.clone(), page.offset);
+                self.page = page.index;
+            }
         }
         let offset = self.offset;
         let at = |e: Error, page| e.at_offset(offset).at_page(page);
@@ -159,6 +399,9 @@ impl Pages {
 
     fn note_data(&mut self, slots: usize) -> Result<()> {
         self.page += 1;
+        if self.placed.is_some() {
+            return Ok(());
+        }
         self.slots_left = self.slots_left.checked_sub(slots as u64).ok_or_else(|| {
             Error::mismatch(
                 Spec::Pages,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::limits::Limits;
 use crate::schema::{ArrowOptions, Projection};
+use crate::selection::RowSelection;
 pub use crate::trusted::TrustedUtf8;
 
 /// What to read, and how.
@@ -16,7 +17,11 @@ pub struct ReadOptions {
     pub projection: Projection,
     /// Which row groups, by index, in this order. Default: all.
     pub row_groups: Option<Vec<usize>>,
-    /// Rows to skip at the start, counted over the chosen row groups. Default 0.
+    /// Which rows, by their numbers in the file: it must speak of all of them. Default: all.
+    pub selection: Option<RowSelection>,
+    /// When the page index is asked where the pages are. Default: where it may save reading.
+    pub page_index: PageIndexUse,
+    /// Rows to skip at the start, counted over the chosen rows of the chosen row groups. Default 0.
     pub offset: u64,
     /// Rows to give at most. Default: all.
     pub limit: Option<u64>,
@@ -42,6 +47,8 @@ impl Default for ReadOptions {
         Self {
             projection: Projection::All,
             row_groups: None,
+            selection: None,
+            page_index: PageIndexUse::Auto,
             offset: 0,
             limit: None,
             batch_rows: 65_536,
@@ -53,6 +60,21 @@ impl Default for ReadOptions {
             limits: Limits::default(),
         }
     }
+}
+
+/// When the page index is asked where the pages of a column chunk are.
+///
+/// An index that contradicts the pages which are read is put aside, and noted
+/// ([`Progress::indexes_ignored`](crate::io::Progress::indexes_ignored)). What it says of pages that are not read, nobody can check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PageIndexUse {
+    /// Where not all rows are wanted, and the column chunks are larger than what is read at a time anyway.
+    #[default]
+    Auto,
+    /// Wherever not all rows are wanted.
+    Always,
+    /// Never: column chunks are fetched whole, and pages are skipped by their headers.
+    Never,
 }
 
 /// What happens to strings that are not UTF-8.

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
+use super::chunk::{PageList, PlacedPage};
 use super::footer::Footer;
-use super::options::{ReadOptions, VirtualColumn};
-use super::row_group::{RowGroup, Unit};
-use super::{LeafReader, Pages};
+use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
+use super::row_group::{Chunk, GAP, RowGroup, Unit};
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnMetaData, CompressionCodec};
+use crate::format::{ColumnChunk, ColumnMetaData, CompressionCodec, OffsetIndex};
 use crate::limits::Budget;
 use crate::page::PageContext;
 use crate::schema::convert::{Conversion, conversion};
 use crate::schema::{Kind, Leaf, Shape, to_arrow};
+use crate::selection::{PageMap, RowSelection};
+use crate::thrift::{self, Read};
 
 /// Everything that a read does, decided before the first column chunk is fetched. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,13 +58,28 @@ pub struct LeafPlan {
 pub struct RowRange {
     /// Index of the row group.
     pub row_group: usize,
-    /// Rows of it, counted from its first.
+    /// From the first row of it that is wanted to behind the last, counted from its first.
     pub rows: Range<u64>,
+    /// Which of its rows, all counted; `None` if they are all of `rows`.
+    pub selection: Option<RowSelection>,
     /// Number of its first row in the file.
     pub first_row: u64,
 }
 
-/// One row group of a plan: wants the bytes of its column chunks.
+/// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
+#[derive(Debug)]
+pub struct PageIndexPlan {
+    plan: Plan,
+    range: RowRange,
+    rows_in_group: u64,
+    chunks: Vec<ChunkPlan>,
+    needs: Vec<Range<u64>>,
+    /// The leaf of each of the needs.
+    leaves: Vec<usize>,
+    bytes_per_row: u64,
+}
+
+/// One row group of a plan: wants the bytes of its column chunks, or of some of their pages.
 #[derive(Debug)]
 pub struct RowGroupPlan {
     plan: Plan,
@@ -71,12 +88,31 @@ pub struct RowGroupPlan {
     chunks: Vec<ChunkPlan>,
     needs: Vec<Range<u64>>,
     bytes_per_row: u64,
+    ignored: Vec<Error>,
+}
+
+/// What comes of the bytes of a row group.
+pub enum Supplied {
+    /// The row group, ready to be decoded.
+    Ready(Box<RowGroup>),
+    /// Pages were not where the index says: it is put aside, and more bytes are wanted.
+    Again(Box<RowGroupPlan>),
 }
 
 #[derive(Debug)]
 struct ChunkPlan {
     slots: u64,
     codec: CompressionCodec,
+    bytes: Range<u64>,
+    pages: Option<WantedPages>,
+}
+
+/// The pages that are wanted of a chunk.
+#[derive(Debug)]
+struct WantedPages {
+    map: PageMap,
+    /// Indices of them, in stretches that follow each other without a gap.
+    stretches: Vec<Range<usize>>,
 }
 
 impl Footer {
@@ -139,7 +175,7 @@ impl Plan {
 
     /// Rows that the read gives.
     pub fn rows(&self) -> u64 {
-        self.shared.ranges.iter().map(|range| range.rows.end - range.rows.start).sum()
+        self.shared.ranges.iter().map(RowRange::count).sum()
     }
 
     /// What the read may hold in memory.
@@ -160,32 +196,43 @@ impl Plan {
     /// # Errors
     /// `Malformed` if a chunk's metadata contradict the schema or the file, `Unsupported` if its data lie in another file,
     /// `Crypto` if it is encrypted.
-    pub fn row_group(&self, range: &RowRange) -> Result<RowGroupPlan> {
+    pub fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
         let footer = self.footer();
         let rows_in_group = footer.row_group_rows(range.row_group)?;
         let mut chunks = Vec::with_capacity(self.leaves().len());
-        let mut needs = Vec::with_capacity(self.leaves().len());
+        let mut indexes = Vec::new();
         let mut bytes_per_row = 0u64;
-        for leaf in self.leaves() {
-            let (chunk, need, width) = self
+        for (i, leaf) in self.leaves().iter().enumerate() {
+            let (chunk, width, index) = self
                 .chunk(range.row_group, leaf)
                 .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
             bytes_per_row = bytes_per_row.saturating_add(width / rows_in_group.max(1));
+            indexes.extend(index.map(|index| (i, index)));
             chunks.push(chunk);
-            needs.push(need);
         }
-        Ok(RowGroupPlan {
-            plan: self.clone(),
-            range: range.clone(),
-            rows_in_group,
-            chunks,
-            needs,
-            bytes_per_row,
-        })
+        let helps = match self.options().page_index {
+            PageIndexUse::Never => false,
+            PageIndexUse::Always => range.count() < rows_in_group,
+            PageIndexUse::Auto => {
+                let bytes = chunks.iter().map(|chunk| chunk.bytes.end - chunk.bytes.start).sum();
+                range.count() < rows_in_group && WORTH_AN_INDEX < bytes
+            }
+        };
+        // Pages of these writers need those in front of them.
+        if !helps || footer.writer().carries_prefix {
+            indexes.clear();
+        }
+        let (leaves, needs) = indexes.into_iter().unzip();
+        let (plan, range) = (self.clone(), range.clone());
+        Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, bytes_per_row })
     }
 
-    /// The chunk of a leaf: what it is, where it lies, and about how many bytes it takes in memory.
-    fn chunk(&self, row_group: usize, plan: &LeafPlan) -> Result<(ChunkPlan, Range<u64>, u64)> {
+    /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and where its offset index is.
+    fn chunk(
+        &self,
+        row_group: usize,
+        plan: &LeafPlan,
+    ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
         let chunk = self.footer().column_chunk(row_group, plan.leaf.index)?;
         if let Some(path) = chunk.file_path.as_ref().filter(|path| !path.is_empty()) {
             return Err(Error::unsupported(
@@ -195,6 +242,7 @@ impl Plan {
                 ),
             ));
         }
+        let index = self.offset_index(&chunk);
         let Some(meta) = chunk.meta_data else {
             return Err(Error::crypto(
                 "the column is encrypted, and reading encrypted columns is not supported yet",
@@ -206,9 +254,37 @@ impl Plan {
             return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
         }
         let slots = not_negative(meta.num_values, "num_values")?;
-        let range = self.byte_range(&meta, slots)?;
+        let bytes = self.byte_range(&meta, slots)?;
         let width = memory_of(&meta, slots, &plan.data_type);
-        Ok((ChunkPlan { slots, codec: meta.codec }, range, width))
+        let index = index.filter(|_| slots > 0);
+        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None }, width, index))
+    }
+
+    /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
+    fn offset_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+        let start = u64::try_from(chunk.offset_index_offset?).ok()?;
+        let len = u64::try_from(chunk.offset_index_length?).ok().filter(|len| *len > 0)?;
+        let end = start.checked_add(len).filter(|end| *end <= self.shared.file_len)?;
+        Some(start..end)
+    }
+
+    /// What opening the pages of a leaf needs to know.
+    fn page_context(&self, leaf: &LeafPlan, codec: CompressionCodec) -> PageContext {
+        let writer = self.footer().writer();
+        let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
+        context.verify_checksums = self.options().verify_checksums;
+        context.ignore_is_compressed = writer.ignores_is_compressed;
+        context.bit_order = writer.bit_order;
+        context
+    }
+
+    /// Adds the place of a leaf to an error.
+    fn place(&self, error: Error, leaf: usize, range: &RowRange) -> Error {
+        let error = error.at_row_group(range.row_group);
+        match self.leaves().get(leaf) {
+            Some(leaf) => error.at_column(leaf.leaf.path.dotted()),
+            None => error,
+        }
     }
 
     /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
@@ -240,8 +316,133 @@ impl Plan {
     }
 }
 
+impl RowRange {
+    /// Rows that are wanted.
+    pub fn count(&self) -> u64 {
+        match &self.selection {
+            Some(selection) => selection.count(),
+            None => self.rows.end - self.rows.start,
+        }
+    }
+
+    /// Of all rows of its row group those of `selection`; `None` if that is none.
+    pub fn with_selection(&self, selection: RowSelection) -> Option<Self> {
+        let rows = selection.hull();
+        let is_run = selection.count() == rows.end - rows.start;
+        let selection = if is_run { None } else { Some(selection) };
+        let Self { row_group, first_row, .. } = *self;
+        (!rows.is_empty()).then_some(Self { row_group, rows, selection, first_row })
+    }
+
+    /// The rows that are wanted, of all `rows_in_group`.
+    fn to_selection(&self, rows_in_group: u64) -> Result<RowSelection> {
+        match &self.selection {
+            Some(selection) => Ok(selection.clone()),
+            None => RowSelection::from_ranges(rows_in_group, [self.rows.clone()]),
+        }
+    }
+}
+
+/// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.
+const WORTH_AN_INDEX: u64 = 64 << 10;
+
+impl PageIndexPlan {
+    /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
+    pub fn needs(&self) -> &[Range<u64>] {
+        &self.needs
+    }
+
+    /// Bytes of the column chunks, all pages counted.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.bytes.end - chunk.bytes.start).sum()
+    }
+
+    /// Without indexes: the column chunks are fetched whole.
+    ///
+    /// # Errors
+    /// As [`PageIndexPlan::supply`].
+    pub fn without_index(mut self) -> Result<RowGroupPlan> {
+        self.needs.clear();
+        self.supply(&[])
+    }
+
+    /// Takes the bytes wanted, in the same order. An index that is not sound, or contradicts the metadata, is put aside.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted.
+    pub fn supply(mut self, bytes: &[Bytes]) -> Result<RowGroupPlan> {
+        same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
+        let mut ignored = Vec::new();
+        if !bytes.is_empty() {
+            // Short gaps are decoded too.
+            let selection = self.range.to_selection(self.rows_in_group)?.without_gaps(GAP);
+            for (&leaf, bytes) in self.leaves.iter().zip(bytes) {
+                let Some(chunk) = self.chunks.get_mut(leaf) else { continue };
+                let map = OffsetIndex::read(&mut thrift::Reader::new(bytes)).and_then(|index| {
+                    PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group)
+                });
+                match map {
+                    Ok(map) => chunk.pages = Some(WantedPages::new(map, &selection)),
+                    Err(e) => ignored.push(self.plan.place(e, leaf, &self.range)),
+                }
+            }
+        }
+        let Self { plan, range, rows_in_group, chunks, bytes_per_row, .. } = self;
+        let needs = chunks.iter().flat_map(ChunkPlan::needs).collect();
+        Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, bytes_per_row, ignored })
+    }
+}
+
+impl WantedPages {
+    fn new(map: PageMap, selection: &RowSelection) -> Self {
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for page in map.needed(selection) {
+            match stretches.last_mut() {
+                Some(last) if last.end == page => last.end += 1,
+                _ => stretches.push(page..page + 1),
+            }
+        }
+        Self { map, stretches }
+    }
+}
+
+impl ChunkPlan {
+    /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
+    fn needs(&self) -> Vec<Range<u64>> {
+        let Some(WantedPages { map, stretches }) = &self.pages else {
+            return vec![self.bytes.clone()];
+        };
+        let bytes_of = |stretch: &Range<usize>| {
+            let pages = map.pages().get(stretch.clone()).unwrap_or_default();
+            let ends = pages.first().zip(pages.last());
+            ends.map_or(0..0, |(first, last)| first.bytes.start..last.bytes.end)
+        };
+        std::iter::once(map.head()).chain(stretches.iter().map(bytes_of)).collect()
+    }
+
+    /// The pages of what was fetched for [`ChunkPlan::needs`].
+    fn list(&self, bytes: &[Bytes], context: &PageContext) -> Result<PageList> {
+        let mut bytes = bytes.iter().cloned();
+        let head = bytes.next().unwrap_or_default();
+        let Some(WantedPages { map, stretches }) = &self.pages else {
+            return Ok(PageList::whole(head, self.bytes.start, self.slots));
+        };
+        let mut pages = Vec::new();
+        for (stretch, mut bytes) in stretches.iter().zip(bytes) {
+            for index in stretch.clone() {
+                let Some(place) = map.pages().get(index) else { continue };
+                let len = usize::try_from(place.bytes.end - place.bytes.start);
+                let bytes = bytes.split_to(len.unwrap_or(usize::MAX).min(bytes.len()));
+                let (offset, rows) = (place.bytes.start, place.rows.clone());
+                pages.push(PlacedPage { bytes, offset, rows, index });
+            }
+        }
+        PageList::placed(head, map.head().start, pages, context)
+    }
+}
+
 impl RowGroupPlan {
-    /// The bytes wanted: one range for each leaf, in the order of [`Plan::leaves`]. A driver joins those that lie close.
+    /// The bytes wanted: those of each leaf, in the order of [`Plan::leaves`]. A driver joins those that lie close.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
@@ -251,9 +452,14 @@ impl RowGroupPlan {
         &self.range
     }
 
+    /// What was wrong with the page indexes that were put aside.
+    pub fn ignored_indexes(&self) -> &[Error] {
+        &self.ignored
+    }
+
     /// About how many bytes the rows wanted take as Arrow arrays, by what the metadata say.
     pub fn memory_bytes(&self) -> u64 {
-        self.bytes_per_row.saturating_mul(self.range.rows.end - self.range.rows.start)
+        self.bytes_per_row.saturating_mul(self.range.count())
     }
 
     /// Bytes that are fetched.
@@ -272,22 +478,9 @@ impl RowGroupPlan {
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
-    pub fn supply(self, bytes: Vec<Bytes>) -> Result<RowGroup> {
-        if bytes.len() != self.needs.len() {
-            return Err(Error::usage(format_args!(
-                "RowGroupPlan::supply wants {} ranges, and was given {}",
-                self.needs.len(),
-                bytes.len()
-            )));
-        }
-        let fetched = usize::try_from(self.fetch_bytes()).unwrap_or(usize::MAX);
-        let reservation = self.plan.budget().take(fetched)?;
-        let batch_rows = self.batch_rows();
-        let mut units = Vec::with_capacity(bytes.len());
-        let leaves = self.plan.leaves();
-        for (((leaf, chunk), need), bytes) in
-            leaves.iter().zip(&self.chunks).zip(&self.needs).zip(bytes)
-        {
+    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Supplied> {
+        same_number("RowGroupPlan::supply", self.needs.len(), bytes.len())?;
+        for (need, bytes) in self.needs.iter().zip(&bytes) {
             if bytes.len() as u64 != need.end - need.start {
                 return Err(Error::usage(format_args!(
                     "RowGroupPlan::supply was given {} bytes for a range of {}",
@@ -295,35 +488,56 @@ impl RowGroupPlan {
                     need.end - need.start
                 )));
             }
-            let options = self.plan.options();
-            let writer = self.plan.footer().writer();
-            let mut context = PageContext::new(&leaf.leaf, chunk.codec, &options.limits);
-            context.verify_checksums = options.verify_checksums;
-            context.ignore_is_compressed = writer.ignores_is_compressed;
-            context.bit_order = writer.bit_order;
-            let cost = bytes.len();
-            let pages = Pages::new(bytes, need.start, chunk.slots, context);
-            let reader = LeafReader::new(
-                leaf,
-                pages,
-                options.utf8,
-                writer.carries_prefix,
-                self.plan.budget(),
-            )
-            .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(self.range.row_group))?;
-            units.push(Unit::new(reader, leaf, self.range.row_group, cost));
         }
+        let fetched = usize::try_from(self.fetch_bytes()).unwrap_or(usize::MAX);
+        let reservation = self.plan.budget().take(fetched)?;
+        let mut units = Vec::with_capacity(self.chunks.len());
+        let mut rest = &bytes[..];
+        let ignored_before = self.ignored.len();
+        for (i, chunk) in self.chunks.iter_mut().enumerate() {
+            let (bytes, others) = rest.split_at(chunk.needs().len().min(rest.len()));
+            rest = others;
+            let Some(leaf) = self.plan.leaves().get(i) else { continue };
+            let context = self.plan.page_context(leaf, chunk.codec);
+            match chunk.list(bytes, &context) {
+                Ok(list) => {
+                    let cost = bytes.iter().map(Bytes::len).sum();
+                    let column = leaf.leaf.path.dotted().into();
+                    let row_group = self.range.row_group;
+                    let plan = self.plan.clone();
+                    let chunk = Chunk { plan, leaf: i, list, context, row_group, column };
+                    units.push(Unit::new(chunk, self.rows_in_group, cost)?);
+                }
+                Err(e) => {
+                    self.ignored.push(self.plan.place(e, i, &self.range));
+                    chunk.pages = None;
+                }
+            }
+        }
+        if self.ignored.len() > ignored_before {
+            self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+            return Ok(Supplied::Again(Box::new(self)));
+        }
+        let batch_rows = self.batch_rows();
         let batch_bytes = self.bytes_per_row.saturating_mul(batch_rows as u64);
-        RowGroup::new(
-            self.plan,
-            self.range,
-            self.rows_in_group,
+        let Self { plan, range, rows_in_group, .. } = self;
+        Ok(Supplied::Ready(Box::new(RowGroup::new(
+            plan,
+            range,
+            rows_in_group,
             units,
             batch_rows,
             batch_bytes,
             reservation,
-        )
+        ))))
     }
+}
+
+fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()> {
+    if wanted == given {
+        return Ok(());
+    }
+    Err(Error::usage(format_args!("{stage} wants {wanted} ranges, and was given {given}")))
 }
 
 /// About how many bytes a chunk takes as an Arrow array.
@@ -402,19 +616,28 @@ fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
         Some(chosen) => chosen.clone(),
         None => (0..footer.row_groups()).collect(),
     };
+    if let Some(selection) = options.selection.as_ref().filter(|wanted| wanted.len() != first) {
+        return Err(Error::usage(format_args!(
+            "a selection of {} rows, and the file has {first}",
+            selection.len()
+        )));
+    }
     let mut skip = options.offset;
     let mut left = options.limit.unwrap_or(u64::MAX);
     let mut ranges = Vec::new();
     for row_group in chosen {
         let rows = footer.row_group_rows(row_group)?;
-        let start = skip.min(rows);
-        let end = rows.min(start.saturating_add(left));
-        skip -= start;
-        left -= end - start;
-        if start < end {
-            let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-            ranges.push(RowRange { row_group, rows: start..end, first_row });
-        }
+        let first_row = first_rows.get(row_group).copied().unwrap_or_default();
+        let whole = RowRange { row_group, rows: 0..rows, selection: None, first_row };
+        let wanted = match &options.selection {
+            Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
+            None => RowSelection::all(rows),
+        };
+        let skipped = skip.min(wanted.count());
+        skip -= skipped;
+        let wanted = wanted.offset(skipped).limit(left);
+        left -= wanted.count();
+        ranges.extend(whole.with_selection(wanted));
     }
     Ok(ranges)
 }

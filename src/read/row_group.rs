@@ -3,15 +3,20 @@
 //! A window is the rows of one batch. A serial driver asks for batch after batch; a parallel one takes the [`Unit`]s of several row groups,
 //! decodes windows of each on any thread, and gives the results to a [`Batcher`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBufferBuilder;
 
 use super::batch::{Origin, record_batch};
+use super::chunk::{PageList, Pages};
 use super::leaf::{LeafBatch, LeafReader};
-use super::plan::{LeafPlan, Plan, RowRange};
+use super::pick;
+use super::plan::{Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::limits::Reservation;
+use crate::page::PageContext;
 
 /// A row group whose bytes are there.
 pub struct RowGroup {
@@ -28,13 +33,30 @@ pub struct RowGroup {
     _fetched: Reservation,
 }
 
-/// One leaf of one row group: what a thread decodes at a time.
+/// One leaf of one row group: one or more [`Part`]s that decode it.
 pub struct Unit {
+    chunk: Chunk,
+    parts: Vec<Part>,
+    rows_in_group: u64,
+    /// Compressed bytes: a guess of the work.
+    cost: usize,
+}
+
+/// What a thread decodes at a time: windows of one leaf, in ascending order.
+pub struct Part {
     reader: LeafReader,
     row_group: usize,
     column: Arc<str>,
-    /// Compressed bytes: a guess of the work.
-    cost: usize,
+}
+
+/// What a column chunk is read from.
+pub(super) struct Chunk {
+    pub(super) plan: Plan,
+    pub(super) leaf: usize,
+    pub(super) list: PageList,
+    pub(super) context: PageContext,
+    pub(super) row_group: usize,
+    pub(super) column: Arc<str>,
 }
 
 impl RowGroup {
@@ -42,16 +64,13 @@ impl RowGroup {
         plan: Plan,
         range: RowRange,
         rows_in_group: u64,
-        mut units: Vec<Unit>,
+        units: Vec<Unit>,
         batch_rows: usize,
         batch_bytes: u64,
         fetched: Reservation,
-    ) -> Result<Self> {
-        for unit in &mut units {
-            unit.skip(range.rows.start)?;
-        }
+    ) -> Self {
         let next_row = range.rows.start;
-        Ok(Self {
+        Self {
             plan,
             range,
             rows_in_group,
@@ -60,20 +79,45 @@ impl RowGroup {
             batch_bytes,
             units,
             _fetched: fetched,
-        })
+        }
     }
 
-    /// Rows of the next `batches` batches, one number each; fewer at the end of the row group. They are given out: the units must
-    /// decode them next.
+    /// The rows of the next `batches` batches; fewer at the end of the row group. They are given out: the units must decode them next.
     pub fn windows(&mut self, batches: usize) -> Vec<Window> {
         let mut windows = Vec::new();
-        while windows.len() < batches && self.next_row < self.range.rows.end {
-            let left = self.range.rows.end - self.next_row;
-            let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.batch_rows);
-            windows.push(Window { first: self.next_row, rows });
-            self.next_row += rows as u64;
+        while windows.len() < batches && !self.is_done() {
+            windows.push(self.window());
         }
         windows
+    }
+
+    fn window(&mut self) -> Window {
+        let most = self.batch_rows as u64;
+        let start = self.next_row;
+        let window = match &self.range.selection {
+            None => Window::of(std::iter::once(start..self.range.rows.end), most),
+            Some(selection) => {
+                let runs = selection.runs_from(start);
+                Window::of(runs.map(|run| run.start.max(start)..run.end), most)
+            }
+        };
+        self.next_row = window.end();
+        window
+    }
+
+    /// The rows from the next one on.
+    pub fn rest(&self) -> RowRange {
+        self.rest_from(self.next_row)
+    }
+
+    /// The rows from the first of `window` on.
+    pub fn rest_with(&self, window: &Window) -> RowRange {
+        self.rest_from(window.spans.first().map_or(self.next_row, |span| span.start))
+    }
+
+    fn rest_from(&self, row: u64) -> RowRange {
+        let rows = row..self.range.rows.end;
+        RowRange { rows, ..self.range.clone() }
     }
 
     /// Whether every window is given out.
@@ -92,8 +136,8 @@ impl RowGroup {
     }
 
     /// Whether `window` is the last of the row group, so that nothing may be left in its chunks.
-    pub fn ends_with(&self, window: Window) -> bool {
-        window.first + window.rows as u64 == self.rows_in_group
+    pub fn ends_with(&self, window: &Window) -> bool {
+        window.end() == self.rows_in_group
     }
 
     /// What makes batches of the leaves of this row group, on any thread.
@@ -109,12 +153,14 @@ impl RowGroup {
         let Some(window) = self.windows(1).pop() else {
             return Ok(None);
         };
-        let last = self.ends_with(window);
+        let last = self.ends_with(&window);
         let mut leaves = Vec::with_capacity(self.units.len());
         for unit in &mut self.units {
-            leaves.push(unit.decode(window.rows, last)?);
+            for part in unit.parts().iter_mut().take(1) {
+                leaves.push(part.decode(&window, last)?);
+            }
         }
-        self.batcher().batch(window, leaves).map(Some)
+        self.batcher().batch(&window, leaves).map(Some)
     }
 }
 
@@ -130,29 +176,119 @@ impl Batcher {
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other.
-    pub fn batch(&self, window: Window, leaves: Vec<LeafBatch>) -> Result<RecordBatch> {
+    pub fn batch(&self, window: &Window, leaves: Vec<LeafBatch>) -> Result<RecordBatch> {
         let origin = Origin {
             row_group: self.range.row_group,
-            first_row: self.range.first_row + window.first,
+            first_row: self.range.first_row,
+            spans: &window.spans,
             file_name: self.plan.file_name().map(|name| &**name),
         };
-        record_batch(&self.plan, window.rows, leaves, &origin)
-            .map_err(|e| e.at_row_group(self.range.row_group))
+        let make = || {
+            let batch = record_batch(&self.plan, window.decoded(), leaves, &origin)?;
+            let Some(keep) = &window.keep else { return Ok(batch) };
+            pick::filter(&batch, keep)
+        };
+        make().map_err(|e: Error| e.at_row_group(self.range.row_group))
     }
 }
 
-/// The rows of one batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The rows of one batch, counted from the first of the row group.
+#[derive(Debug, Clone)]
 pub struct Window {
-    /// First row, counted from that of the row group.
-    pub first: u64,
-    /// Number of rows.
-    pub rows: usize,
+    /// What is decoded: ascending, none empty, no two touching.
+    spans: Arc<[Range<u64>]>,
+    /// Which of the decoded rows are wanted; `None` if all are.
+    keep: Option<BooleanArray>,
+    rows: usize,
+}
+
+/// Rows that are decoded sooner than skipped; their pages must be there.
+pub(super) const GAP: u64 = 16;
+
+/// How many rows may be decoded for one that is wanted, so that no stretch need be skipped.
+const MOST_FOR_ONE: u64 = 3;
+
+impl Window {
+    /// The first `most` rows of `runs`, of which there is at least one.
+    fn of(runs: impl Iterator<Item = Range<u64>>, most: u64) -> Self {
+        let (mut wanted, mut rows) = (Vec::new(), 0u64);
+        for Range { start, end } in runs {
+            let end = end.min(start.saturating_add(most - rows));
+            rows += end - start;
+            wanted.push(start..end);
+            if rows >= most {
+                break;
+            }
+        }
+        let (spans, keep) = match join(&wanted, rows) {
+            Some((spans, keep)) => (spans, Some(keep)),
+            None => (wanted, None),
+        };
+        Self { spans: spans.into(), keep, rows: usize::try_from(rows).unwrap_or(usize::MAX) }
+    }
+
+    /// Rows of the batch.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows that are decoded: more than wanted where they are decoded sooner than skipped.
+    pub fn decoded(&self) -> usize {
+        self.keep.as_ref().map_or(self.rows, |keep| keep.values().len())
+    }
+
+    /// Behind its last row.
+    fn end(&self) -> u64 {
+        self.spans.last().map_or(u64::MAX, |span| span.end)
+    }
+}
+
+/// Joins runs across short gaps, and says which of the rows are wanted; `None` if that does not pay.
+fn join(runs: &[Range<u64>], rows: u64) -> Option<(Vec<Range<u64>>, BooleanArray)> {
+    let mut spans: Vec<Range<u64>> = Vec::new();
+    let mut more = 0;
+    for run in runs {
+        match spans.last_mut() {
+            Some(last) if run.start - last.end <= GAP => {
+                more += run.start - last.end;
+                last.end = run.end;
+            }
+            _ => spans.push(run.clone()),
+        }
+    }
+    if more == 0 || more > rows.saturating_mul(MOST_FOR_ONE) {
+        return None;
+    }
+    let mut keep = BooleanBufferBuilder::new(usize::try_from(rows + more).ok()?);
+    let mut end = None;
+    for run in runs {
+        let gap = end.map_or(0, |end| run.start - end);
+        if gap <= GAP {
+            keep.append_n(usize::try_from(gap).ok()?, false);
+        }
+        keep.append_n(usize::try_from(run.end - run.start).ok()?, true);
+        end = Some(run.end);
+    }
+    Some((spans, BooleanArray::new(keep.finish(), None)))
+}
+
+impl Chunk {
+    fn part(&self) -> Result<Part> {
+        let Self { plan, leaf, list, context, row_group, column } = self;
+        let pages = Pages::new(list, context.clone());
+        let leaf = plan.leaves().get(*leaf).ok_or_else(|| Error::usage("no such leaf"))?;
+        let carries_prefix = plan.footer().writer().carries_prefix;
+        let utf8 = plan.options().utf8;
+        let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
+            .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
+        Ok(Part { reader, row_group: *row_group, column: column.clone() })
+    }
 }
 
 impl Unit {
-    pub(super) fn new(reader: LeafReader, plan: &LeafPlan, row_group: usize, cost: usize) -> Self {
-        Self { reader, row_group, column: plan.leaf.path.dotted().into(), cost }
+    pub(super) fn new(chunk: Chunk, rows_in_group: u64, cost: usize) -> Result<Self> {
+        let parts = vec![chunk.part()?];
+        Ok(Self { chunk, parts, rows_in_group, cost })
     }
 
     /// About how much work the chunk is, in compressed bytes.
@@ -160,29 +296,60 @@ impl Unit {
         self.cost
     }
 
-    /// Decodes the next `rows` rows; with `last`, nothing may be left after them.
+    /// What decodes the leaf: one part, or as many as it was split into.
+    pub fn parts(&mut self) -> &mut [Part] {
+        &mut self.parts
+    }
+
+    /// Lets `parts` threads decode the leaf, each its own pages, if it is known where those are. Before anything is decoded.
+    ///
+    /// # Errors
+    /// As for the first part.
+    pub fn split(&mut self, parts: usize) -> Result<()> {
+        let Chunk { plan, list, context, .. } = &mut self.chunk;
+        // Pages of these writers need those in front of them.
+        if plan.footer().writer().carries_prefix {
+            return Ok(());
+        }
+        let Some(found) = list.find_pages(self.rows_in_group, context) else {
+            return Ok(());
+        };
+        let most = found.pages().map_or(1, <[_]>::len);
+        if parts < 2 || most < 2 {
+            return Ok(());
+        }
+        *list = found;
+        self.parts.clear();
+        for _ in 0..parts.min(most) {
+            self.parts.push(self.chunk.part()?);
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may be left after them.
     ///
     /// # Errors
     /// Whatever is wrong with the pages; the place is in the error.
-    pub fn decode(&mut self, rows: usize, last: bool) -> Result<LeafBatch> {
-        let batch = self.reader.read(rows).map_err(|e| self.place(e))?;
-        if last {
-            self.reader.finish().map_err(|e| self.place(e))?;
-        }
-        Ok(batch)
-    }
-
-    fn skip(&mut self, rows: u64) -> Result<()> {
-        if rows == 0 {
-            return Ok(());
-        }
-        self.reader.skip(rows).map_err(|e| self.place(e))
-    }
-
-    fn place(&self, error: Error) -> Error {
-        error
-            .at_page(self.reader.page())
-            .at_column(self.column.clone())
-            .at_row_group(self.row_group)
+    pub fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
+        let mut decode = || {
+            self.reader.reserve(window.decoded());
+            for span in &*window.spans {
+                self.reader.seek(span.start)?;
+                let rows = usize::try_from(span.end - span.start)
+                    .map_err(|_| Error::usage("a window of more rows than memory"))?;
+                self.reader.append(rows)?;
+            }
+            if last {
+                self.reader.finish()?;
+            }
+            self.reader.take()
+        };
+        decode().map_err(|e| {
+            e.at_page(self.reader.page())
+                .at_column(self.column.clone())
+                .at_row_group(self.row_group)
+        })
     }
 }

@@ -20,6 +20,7 @@ mod faults;
 mod generate;
 mod pages;
 mod round_trip;
+mod selection;
 mod support;
 mod truth;
 mod truth_of_writing;

@@ -26,6 +26,7 @@ use crate::page::{DataPage, Page};
 use crate::simd::{Isa, masks};
 
 use super::Pages;
+use super::chunk::Trust;
 
 /// The decoded rows of a leaf.
 #[derive(Debug)]
@@ -51,6 +52,10 @@ pub struct LeafReader {
     /// Whether a page can be skipped unread: not where it lends its last value to the next.
     pages_stand_alone: bool,
     first_slot_seen: bool,
+    /// The next row, counted from the first of the row group.
+    next_row: u64,
+    /// Rows decoded since the last batch.
+    kept: Kept,
     budget: Budget,
     held: Reservation,
 }
@@ -108,6 +113,8 @@ impl LeafReader {
             pending: Pending::default(),
             pages_stand_alone: !carries_prefix,
             first_slot_seen: false,
+            next_row: 0,
+            kept: Kept::default(),
             budget: budget.clone(),
             held: budget.take(0)?,
         })
@@ -118,20 +125,80 @@ impl LeafReader {
     /// # Errors
     /// `Malformed` if the chunk has fewer rows or a page breaks a rule, `Limit` if the arrays would grow beyond bounds.
     pub fn read(&mut self, rows: usize) -> Result<LeafBatch> {
-        let mut sink = Sink::Keep(Kept::default());
+        self.reserve(rows);
+        self.append(rows)?;
+        self.take()
+    }
+
+    /// Makes room for `rows` rows, before the first of a batch.
+    pub fn reserve(&mut self, rows: usize) {
         if self.max_rep == 0 {
             self.column.reserve(rows);
-            self.flat(rows, &mut sink)?;
-        } else {
-            self.nested(rows, &mut sink)?;
         }
-        let Sink::Keep(kept) = sink else {
-            return Err(Error::usage("read keeps its rows"));
-        };
+    }
+
+    /// Decodes the next `rows` rows behind those that no batch was made of yet.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`].
+    pub fn append(&mut self, rows: usize) -> Result<()> {
+        let mut sink = Sink::Keep(std::mem::take(&mut self.kept));
+        self.go(rows, &mut sink)?;
+        if let Sink::Keep(kept) = sink {
+            self.kept = kept;
+        }
+        Ok(())
+    }
+
+    /// Makes a batch of the rows decoded since the last one.
+    ///
+    /// # Errors
+    /// `Limit` if they do not fit an array.
+    pub fn take(&mut self) -> Result<LeafBatch> {
+        let kept = std::mem::take(&mut self.kept);
         let slots = kept.validity.len();
         let array = self.column.finish(kept.validity.into_nulls(), slots)?;
         self.held.resize(0)?;
         Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
+    }
+
+    /// Decodes or skips rows.
+    fn go(&mut self, rows: usize, sink: &mut Sink) -> Result<()> {
+        if self.max_rep == 0 {
+            self.flat(rows, sink)?;
+        } else {
+            self.nested(rows, sink)?;
+        }
+        self.next_row += rows as u64;
+        // Of a page that ends with a row, nothing may be left when that row is read.
+        match self.pages.rows() {
+            Some((placed, _)) if placed.end == self.next_row && self.page_left() > 0 => {
+                Err(misplaced(&placed, "has more"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Slots left of the page at hand.
+    fn page_left(&self) -> usize {
+        self.pending.left() + self.page.as_ref().map_or(0, |page| page.slots_left)
+    }
+
+    /// Skips to a row, counted from the first of the row group, that is not behind the next one.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`].
+    pub fn seek(&mut self, row: u64) -> Result<()> {
+        let rows = row.saturating_sub(self.next_row);
+        if rows == 0 && self.page.is_some() {
+            return Ok(());
+        }
+        if self.pages.rows().is_some_and(|(placed, _)| row >= placed.end) {
+            self.next_row = self.pages.seek(row)?;
+            (self.page, self.first_slot_seen) = (None, false);
+            self.pending.clear();
+        }
+        self.skip(row.saturating_sub(self.next_row))
     }
 
     /// Skips the next `rows` rows.
@@ -144,19 +211,20 @@ impl LeafReader {
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(SKIP_BLOCK);
             if self.max_rep == 0 {
                 let between_pages = self.page.as_ref().is_none_or(|page| page.slots_left == 0);
-                if between_pages && self.pages_stand_alone {
+                if between_pages && self.pages_stand_alone && !self.pages.are_placed() {
                     let most = usize::try_from(left).unwrap_or(usize::MAX);
                     if let Some(slots) = self.pages.skip_page(most)? {
                         self.first_slot_seen |= slots > 0;
+                        self.next_row += slots as u64;
                         left -= slots as u64;
                         continue;
                     }
                 }
                 let n = self.page.as_ref().map_or(1, |page| page.slots_left.max(1)).min(n);
-                self.flat(n, &mut Sink::Drop)?;
+                self.go(n, &mut Sink::Drop)?;
                 left -= n as u64;
             } else {
-                self.nested(n, &mut Sink::Drop)?;
+                self.go(n, &mut Sink::Drop)?;
                 left -= n as u64;
             }
         }
@@ -190,6 +258,13 @@ impl LeafReader {
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
                     let DataPage { slots, values, rep, def, encoding, bytes } = *page;
+                    // An index is believed when the page says the same.
+                    if let Some((placed, Trust::Index)) = self.pages.rows() {
+                        let rows = if self.max_rep == 0 { slots } else { rep.count_zeros(slots)? };
+                        if placed.end - placed.start != rows as u64 {
+                            return Err(misplaced(&placed, format_args!("has {rows} rows")));
+                        }
+                    }
                     let count = values.map_or(Count::AtMost(slots), Count::Exactly);
                     // A page of nulls may hold anything, or nothing, where its values would be.
                     if count.most() > 0 {
@@ -254,11 +329,22 @@ impl LeafReader {
     fn nested(&mut self, rows: usize, sink: &mut Sink) -> Result<()> {
         let mut begun = 0usize;
         loop {
+            if begun == rows && self.page_left() == 0 && self.pages.are_placed() {
+                // The next page begins with a row; it may not even be there.
+                return Ok(());
+            }
+            let begins_page = self.page_left() == 0;
             if self.pending.left() == 0 && !self.decode_levels()? {
                 if begun < rows {
                     return Err(fewer_rows(begun, rows));
                 }
                 return Ok(());
+            }
+            let row = self.next_row + begun as u64;
+            if let Some((placed, _)) = self.pages.rows().filter(|_| begins_page)
+                && (placed.start != row || self.pending.rep_at(0) != 0)
+            {
+                return Err(misplaced(&placed, format_args!("begins with row {row}")));
             }
             if !self.first_slot_seen {
                 self.first_slot_seen = true;
@@ -366,6 +452,12 @@ impl Sink {
 }
 
 impl Pending {
+    fn clear(&mut self) {
+        self.def.clear();
+        self.rep.clear();
+        self.used = 0;
+    }
+
     fn left(&self) -> usize {
         self.rep.len() - self.used
     }
@@ -410,6 +502,17 @@ impl Pending {
         self.used = end;
         (start, end)
     }
+}
+
+/// A page that does not hold the rows that it should.
+#[cold]
+fn misplaced(placed: &std::ops::Range<u64>, found: impl std::fmt::Display) -> Error {
+    Error::malformed(
+        Spec::PageIndex,
+        format_args!(
+            "the page at hand should hold the rows {placed:?} of its row group, and {found}"
+        ),
+    )
 }
 
 #[cold]

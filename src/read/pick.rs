@@ -1,0 +1,131 @@
+//! Rows of batches that are made: filtered, and put in another order.
+//!
+//! Used by `read::row_group`, where rows were decoded that are not wanted, and by `Reader::take`.
+//! Trap: the kernels of Arrow give run-end encoded arrays values that may be null, whatever their type was; those columns are copied run by run.
+
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_array::{make_array, new_empty_array};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{DataType, SchemaRef};
+
+use crate::error::Result;
+
+/// The rows of `batch` whose bits are set.
+pub(super) fn filter(batch: &RecordBatch, keep: &BooleanArray) -> Result<RecordBatch> {
+    let runs = || keep.values().set_slices().map(|(start, end)| (0, start..end));
+    let column = |column: &ArrayRef| -> Result<ArrayRef> {
+        if has_runs(column.data_type()) {
+            return copy(&[column], keep.true_count(), runs());
+        }
+        Ok(arrow_select::filter::filter(column, keep)?)
+    };
+    let columns = batch.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
+    of_columns(batch.schema(), columns, keep.true_count())
+}
+
+/// The rows at `places` of all rows of `batches`, in that order.
+pub(crate) fn take(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    places: &[u64],
+) -> Result<RecordBatch> {
+    let mut ends = Vec::with_capacity(batches.len());
+    let mut rows = 0u64;
+    for batch in batches {
+        rows += batch.num_rows() as u64;
+        ends.push(rows);
+    }
+    let in_order = places.len() as u64 == rows && (0..).zip(places).all(|(i, place)| i == *place);
+    let indices: UInt64Array = places.iter().map(|place| Some(*place)).collect();
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (i, field) in schema.fields().iter().enumerate() {
+        let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
+        columns.push(if parts.is_empty() {
+            new_empty_array(field.data_type())
+        } else if has_runs(field.data_type()) {
+            let row = |place: &u64| {
+                let part = ends.partition_point(|end| end <= place);
+                let first = part.checked_sub(1).and_then(|before| ends.get(before)).unwrap_or(&0);
+                let row = usize::try_from(place - first).unwrap_or(usize::MAX);
+                (part, row..row.saturating_add(1))
+            };
+            copy(&parts, places.len(), places.iter().map(row))?
+        } else {
+            let parts: Vec<&dyn Array> = parts.into_iter().map(|part| &**part).collect();
+            let all = match parts[..] {
+                [part] => part.slice(0, part.len()),
+                _ => arrow_select::concat::concat(&parts)?,
+            };
+            if in_order { all } else { arrow_select::take::take(&all, &indices, None)? }
+        });
+    }
+    of_columns(schema.clone(), columns, places.len())
+}
+
+fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+}
+
+/// Whether the type is, or holds, a run-end encoded one.
+fn has_runs(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::RunEndEncoded(..) => true,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => has_runs(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_runs(field.data_type())),
+        DataType::Dictionary(_, values) => has_runs(values),
+        _ => false,
+    }
+}
+
+/// `rows` rows in all: stretches of the arrays, one behind the other.
+fn copy(
+    arrays: &[&ArrayRef],
+    rows: usize,
+    stretches: impl Iterator<Item = (usize, Range<usize>)>,
+) -> Result<ArrayRef> {
+    let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
+    let mut out = MutableArrayData::new(data.iter().collect(), false, rows);
+    for (array, rows) in stretches {
+        out.try_extend(array, rows.start, rows.end)?;
+    }
+    Ok(make_array(out.freeze()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Int32Array, RunArray, types::Int32Type};
+    use std::sync::Arc;
+
+    use arrow_schema::{Field, Schema};
+
+    #[test]
+    fn runs_of_values_that_are_never_null_stay_so() {
+        let ends = Int32Array::from(vec![2, 5, 6]);
+        let values = Int32Array::from(vec![7, 8, 9]);
+        let data = RunArray::<Int32Type>::try_new(&ends, &values).unwrap().into_data();
+        let of = |name, data_type| Arc::new(Field::new(name, data_type, false));
+        let data_type =
+            DataType::RunEndEncoded(of("run_ends", DataType::Int32), of("values", DataType::Int32));
+        let column = make_array(data.into_builder().data_type(data_type.clone()).build().unwrap());
+        let schema = Arc::new(Schema::new(vec![Field::new("v", data_type, false)]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![column]).unwrap();
+        let decoded = |batch: &RecordBatch| -> Vec<i32> {
+            let runs = batch.column(0).as_any().downcast_ref::<RunArray<Int32Type>>().unwrap();
+            let values = runs.values().as_any().downcast_ref::<Int32Array>().unwrap().clone();
+            (0..runs.len()).map(|i| values.value(runs.get_physical_index(i))).collect()
+        };
+        let keep = BooleanArray::from(vec![true, false, true, true, false, true]);
+        assert_eq!(decoded(&filter(&batch, &keep).unwrap()), [7, 8, 8, 9]);
+        let taken = take(&schema, &[batch.clone(), batch], &[11, 0, 6, 3, 3]).unwrap();
+        assert_eq!(decoded(&taken), [9, 7, 7, 8, 8]);
+    }
+}

@@ -1,0 +1,50 @@
+//! [`Runs`]: the runs of a selection, whichever form it has.
+
+use std::ops::Range;
+
+use arrow_buffer::BooleanBuffer;
+use arrow_buffer::bit_iterator::BitSliceIterator;
+
+/// The runs of rows that are wanted: ascending, none empty, no two touching.
+#[derive(Debug)]
+pub struct Runs<'a>(Form<'a>);
+
+#[derive(Debug)]
+enum Form<'a> {
+    Ranges(std::slice::Iter<'a, Range<u64>>),
+    Bits {
+        slices: BitSliceIterator<'a>,
+        /// Row of the first bit.
+        first: u64,
+    },
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn of_ranges(runs: &'a [Range<u64>]) -> Self {
+        Self(Form::Ranges(runs.iter()))
+    }
+
+    pub(super) fn of_bits(bits: &'a BooleanBuffer) -> Self {
+        Self(Form::Bits { slices: bits.set_slices(), first: 0 })
+    }
+
+    /// From `row` on: a run that it lies in begins with it.
+    pub(super) fn of_bits_from(bits: &'a BooleanBuffer, row: u64) -> Self {
+        let skip = usize::try_from(row).unwrap_or(usize::MAX).min(bits.len());
+        let slices = BitSliceIterator::new(bits.values(), bits.offset() + skip, bits.len() - skip);
+        Self(Form::Bits { slices, first: skip as u64 })
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Range<u64>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Form::Ranges(runs) => runs.next().cloned(),
+            Form::Bits { slices, first } => {
+                slices.next().map(|(start, end)| *first + start as u64..*first + end as u64)
+            }
+        }
+    }
+}
