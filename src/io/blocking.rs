@@ -7,10 +7,11 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 
 use super::coalesce::fetch;
+use super::pull::LocalPull;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{Footer, Plan, RowGroup, RowGroupPlan, RowRange, Supplied, Tail};
+use crate::read::{Footer, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Supplied, Tail};
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -27,20 +28,18 @@ pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)
 
 /// The batches of a plan, decoded by the thread that asks.
 pub struct Serial {
-    source: Arc<dyn Source>,
-    plan: Plan,
+    opener: Opener,
     next_range: usize,
     row_group: Option<RowGroup>,
     /// Whether the row group is read without its page indexes, because one was found to be wrong.
     distrusts: bool,
-    progress: Progress,
 }
 
 impl Serial {
     /// The batches of `plan`, whose bytes come from `source`.
     pub fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
-        progress.begin(plan.rows());
-        Self { source, plan, next_range: 0, row_group: None, distrusts: false, progress }
+        let opener = Opener::new(source, plan, progress);
+        Self { opener, next_range: 0, row_group: None, distrusts: false }
     }
 
     /// The next batch; `None` after the last.
@@ -53,27 +52,25 @@ impl Serial {
                 let rest = row_group.rest();
                 match row_group.next_batch() {
                     Ok(Some(batch)) => {
-                        self.progress.gave(batch.num_rows());
+                        self.opener.progress.gave(batch.num_rows());
                         return Ok(Some(batch));
                     }
                     Ok(None) => self.row_group = None,
                     Err(e) if contradicts(&e) && !self.distrusts => {
                         self.row_group = None;
                         self.distrusts = true;
-                        let again = reopen(&*self.source, &self.plan, &rest, &self.progress)?;
-                        self.row_group = Some(again);
+                        self.row_group = Some(self.opener.reopen(&rest)?);
                         continue;
                     }
                     Err(e) => return Err(e),
                 }
             }
-            let Some(range) = self.plan.ranges().get(self.next_range) else {
+            let Some(range) = self.opener.plan.ranges().get(self.next_range) else {
                 return Ok(None);
             };
             self.next_range += 1;
             self.distrusts = false;
-            self.row_group =
-                Some(open_row_group(&*self.source, &self.plan, range, &self.progress)?);
+            self.row_group = Some(self.opener.open(range)?);
         }
     }
 }
@@ -83,55 +80,61 @@ pub(super) fn contradicts(error: &Error) -> bool {
     error.kind() == ErrorKind::Malformed(Spec::PageIndex)
 }
 
-/// Plans a row group, and fetches what is wanted of its column chunks.
-pub(super) fn open_row_group(
-    source: &dyn Source,
-    plan: &Plan,
-    range: &RowRange,
-    progress: &Progress,
-) -> Result<RowGroup> {
-    let indexes = plan.row_group(range)?;
-    let bytes = fetch_counted(source, indexes.needs(), range, progress)?;
-    fetch_row_group(source, indexes.supply(&bytes)?, progress)
+/// Opens the row groups of a plan: fetches what is wanted of them, or lets it be pulled.
+pub(super) struct Opener {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) plan: Plan,
+    pub(super) progress: Progress,
+    pull: Option<Arc<dyn Pull>>,
 }
 
-/// Fetches column chunks whole, of a row group whose index was found to be wrong while it was decoded.
-pub(super) fn reopen(
-    source: &dyn Source,
-    plan: &Plan,
-    range: &RowRange,
-    progress: &Progress,
-) -> Result<RowGroup> {
-    progress.ignored_index();
-    fetch_row_group(source, plan.row_group(range)?.without_index()?, progress)
-}
+impl Opener {
+    pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
+        progress.begin(plan.rows());
+        let pull = LocalPull::from(&source, &progress);
+        Self { source, plan, progress, pull }
+    }
 
-fn fetch_row_group(
-    source: &dyn Source,
-    mut wanted: RowGroupPlan,
-    progress: &Progress,
-) -> Result<RowGroup> {
-    loop {
-        let bytes = fetch_counted(source, wanted.needs(), wanted.range(), progress)?;
-        let ignored = wanted.ignored_indexes().len();
-        match wanted.supply(bytes)? {
-            Supplied::Ready(row_group) => {
-                progress.opened(ignored);
-                return Ok(*row_group);
+    /// Opens a row group.
+    ///
+    /// # Errors
+    /// `Io`, or whatever is wrong with its metadata and indexes.
+    pub(super) fn open(&self, range: &RowRange) -> Result<RowGroup> {
+        let indexes = self.plan.row_group(range)?;
+        let bytes = self.fetch(indexes.needs(), range)?;
+        self.supply(indexes.supply(&bytes)?)
+    }
+
+    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column chunks.
+    ///
+    /// # Errors
+    /// As [`Opener::open`].
+    pub(super) fn reopen(&self, range: &RowRange) -> Result<RowGroup> {
+        self.progress.ignored_index();
+        self.supply(self.plan.row_group(range)?.without_index()?)
+    }
+
+    fn supply(&self, mut wanted: RowGroupPlan) -> Result<RowGroup> {
+        if let Some(pull) = &self.pull {
+            wanted = wanted.with_pull(pull);
+        }
+        loop {
+            let bytes = self.fetch(wanted.needs(), wanted.range())?;
+            let ignored = wanted.ignored_indexes().len();
+            match wanted.supply(bytes)? {
+                Supplied::Ready(row_group) => {
+                    self.progress.opened(ignored);
+                    return Ok(*row_group);
+                }
+                // Each time an index less: at most as often as there are leaves.
+                Supplied::Again(again) => wanted = *again,
             }
-            // Each time an index less: at most as often as there are leaves.
-            Supplied::Again(again) => wanted = *again,
         }
     }
-}
 
-fn fetch_counted(
-    source: &dyn Source,
-    needs: &[Range<u64>],
-    range: &RowRange,
-    progress: &Progress,
-) -> Result<Vec<Bytes>> {
-    let bytes = fetch(source, needs).map_err(|e| e.at_row_group(range.row_group))?;
-    progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
-    Ok(bytes)
+    fn fetch(&self, needs: &[Range<u64>], range: &RowRange) -> Result<Vec<Bytes>> {
+        let bytes = fetch(&*self.source, needs).map_err(|e| e.at_row_group(range.row_group))?;
+        self.progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
+        Ok(bytes)
+    }
 }

@@ -6,6 +6,7 @@ mod blocking;
 mod coalesce;
 mod encode;
 mod progress;
+mod pull;
 mod sink;
 mod source;
 

@@ -14,10 +14,10 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use super::blocking::{contradicts, open_row_group, reopen};
+use super::blocking::{Opener, contradicts};
 use super::{Progress, Source};
 use crate::error::{Error, Result};
-use crate::read::{LeafBatch, Plan, RowGroup, RowRange, Window};
+use crate::read::{LeafBatch, Plan, RowGroup, Window};
 
 /// The threads that decode.
 #[derive(Debug, Clone)]
@@ -92,9 +92,7 @@ pub struct Parallel {
 }
 
 struct Shared {
-    source: Arc<dyn Source>,
-    plan: Plan,
-    progress: Progress,
+    opener: Opener,
     cancelled: AtomicBool,
     wave_bytes: u64,
 }
@@ -120,12 +118,12 @@ const MOST_WINDOWS: u64 = 256;
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
     pub fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
-        progress.begin(plan.rows());
         // Two waves and the fetched bytes of their row groups share the budget.
         let share = plan.budget().cap() / 4;
         let wave_bytes = share.min(WAVE_BYTES_PER_THREAD * pool.threads() as u64);
         let cancelled = AtomicBool::new(false);
-        let shared = Arc::new(Shared { source, plan, progress, cancelled, wave_bytes });
+        let opener = Opener::new(source, plan, progress);
+        let shared = Arc::new(Shared { opener, cancelled, wave_bytes });
         let mut parallel = Self {
             shared,
             pool,
@@ -144,7 +142,7 @@ impl Parallel {
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
-                self.shared.progress.gave(batch.num_rows());
+                self.shared.opener.progress.gave(batch.num_rows());
                 return Ok(Some(batch));
             }
             let Some(running) = self.running.take() else {
@@ -218,7 +216,7 @@ impl Part {
     fn reopen(&mut self, shared: &Shared) -> Result<()> {
         let Some(first) = self.windows.first() else { return Ok(()) };
         let rest = self.row_group.rest_with(first);
-        self.row_group = reopen(&*shared.source, &shared.plan, &rest, &shared.progress)?;
+        self.row_group = shared.opener.reopen(&rest)?;
         self.windows = self.row_group.windows(self.windows.len());
         Ok(())
     }
@@ -262,13 +260,13 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
         let mut row_group = match begun {
             Some(row_group) => row_group,
             None => {
-                let Some(range) = shared.plan.ranges().get(state.next_range) else {
+                let Some(range) = shared.opener.plan.ranges().get(state.next_range) else {
                     break;
                 };
                 state.next_range += 1;
                 match state.ahead.take() {
                     Some(row_group) => row_group?,
-                    None => open(shared, range)?,
+                    None => shared.opener.open(range)?,
                 }
             }
         };
@@ -285,18 +283,15 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-fn open(shared: &Shared, range: &RowRange) -> Result<RowGroup> {
-    open_row_group(&*shared.source, &shared.plan, range, &shared.progress)
-}
-
 /// Fetches a row group before its turn, if reading takes time and there is room for it.
 fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<RowGroup>> {
-    let budget = shared.plan.budget();
+    let Opener { plan, source, .. } = &shared.opener;
+    let budget = plan.budget();
     let room = (budget.cap() / 2).saturating_sub(budget.used());
-    let range = shared.plan.ranges().get(next_range)?;
-    let wanted = shared.plan.row_group(range).ok()?.chunk_bytes();
-    let useful = !shared.source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
-    (useful && wanted <= room).then(|| open(shared, range))
+    let range = plan.ranges().get(next_range)?;
+    let wanted = plan.row_group(range).ok()?.chunk_bytes();
+    let useful = !source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
+    (useful && wanted <= room).then(|| shared.opener.open(range))
 }
 
 /// Splits the units that would keep one thread busy when the others are done.

@@ -30,6 +30,20 @@ pub trait Source: Send + Sync {
     fn in_memory(&self) -> bool {
         false
     }
+
+    /// Whether many small reads cost about as much as a large one, as from a local file: large column chunks are then read while they are decoded.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if it is enough.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        *out = self.read(range)?.into();
+        Ok(())
+    }
 }
 
 impl Source for Bytes {
@@ -58,18 +72,26 @@ impl Source for File {
             .map_err(|e| Error::io("the length of the file", e))
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let mut out = Vec::new();
+        self.read_into(range, &mut out)?;
+        Ok(out.into())
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let len = usize::try_from(range.end.saturating_sub(range.start))
             .map_err(|_| Error::usage("a range longer than memory"))?;
-        let mut out = Vec::new();
-        trusted::read_at(self, range.start, len, &mut out).map_err(|e| {
+        trusted::read_at(self, range.start, len, out).map_err(|e| {
             if e.kind() == std::io::ErrorKind::UnexpectedEof {
                 beyond_the_end(&range, Source::len(self).unwrap_or_default())
             } else {
                 Error::io(format_args!("reading {len} bytes at {}", range.start), e)
             }
-        })?;
-        Ok(out.into())
+        })
     }
 }
 
@@ -84,6 +106,14 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn in_memory(&self) -> bool {
         (**self).in_memory()
+    }
+
+    fn is_local(&self) -> bool {
+        (**self).is_local()
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        (**self).read_into(range, out)
     }
 }
 

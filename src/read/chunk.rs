@@ -2,6 +2,9 @@
 //!
 //! A [`PageList`] says what that is: the whole chunk, of which nothing more is known, or pages of which each row is known. [`Pages`] walks
 //! either; where rows are known it can also jump. Several walks of one list are independent, so that several threads can share a chunk.
+//!
+//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched but [pulled](Pull), a piece at a time into memory
+//! that is used again: fetched whole, it would take fresh pages of memory, which cost more than to decode most of them.
 //! Trap: rows come from an index that may lie. What the headers can disprove is refused by [`PageList::placed`], the rest by `LeafReader`.
 
 use std::ops::Range;
@@ -11,8 +14,30 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
 use crate::format::{PageHeader, PageType};
+use crate::limits::{Budget, Reservation};
 use crate::page::{Opener, Page, PageContext};
 use crate::thrift::{self, Read};
+
+/// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else is asked for beforehand.
+pub trait Pull: std::fmt::Debug + Send + Sync {
+    /// The bytes of `range`.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be read.
+    fn pull(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// Takes bytes back that were pulled, all of one [`Pull::pull`], so that their memory can be used again once nobody else holds them.
+    fn give_back(&self, bytes: Bytes);
+}
+
+/// Where pulled bytes come from.
+#[derive(Debug, Clone)]
+pub struct Well {
+    /// The file.
+    pub pull: Arc<dyn Pull>,
+    /// What the pieces at hand are taken from.
+    pub budget: Budget,
+}
 
 /// What was fetched of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -22,8 +47,10 @@ pub struct PageList(Arc<List>);
 enum List {
     /// All of the chunk.
     Whole { bytes: Bytes, offset: u64, slots: u64 },
-    /// Pages of which it is known which rows they hold.
-    Placed { head: Bytes, offset: u64, pages: Vec<PlacedPage>, trust: Trust },
+    /// All of the chunk, to be pulled.
+    Pulled { well: Well, range: Range<u64>, slots: u64 },
+    /// Pages of which it is known which rows they hold; to be pulled if there is a well.
+    Placed { head: Bytes, offset: u64, pages: Vec<PlacedPage>, trust: Trust, well: Option<Well> },
 }
 
 /// Who says which rows a page holds.
@@ -38,10 +65,10 @@ pub enum Trust {
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
 pub struct PlacedPage {
-    /// Header and body.
+    /// Header and body; empty if they are to be pulled.
     pub bytes: Bytes,
-    /// Where the header begins in the file.
-    pub offset: u64,
+    /// Where header and body are in the file.
+    pub range: Range<u64>,
     /// Rows, counted from the first of the row group.
     pub rows: Range<u64>,
     /// Index among the data pages of the chunk.
@@ -52,6 +79,11 @@ impl PageList {
     /// A chunk of `slots` level entries whose bytes begin at `offset` of the file.
     pub fn whole(bytes: Bytes, offset: u64, slots: u64) -> Self {
         Self(Arc::new(List::Whole { bytes, offset, slots }))
+    }
+
+    /// As [`PageList::whole`], to be pulled.
+    pub fn pulled(well: Well, range: Range<u64>, slots: u64) -> Self {
+        Self(Arc::new(List::Pulled { well, range, slots }))
     }
 
     /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before the first data page, at `offset`.
@@ -89,32 +121,44 @@ impl PageList {
                         page.bytes.len()
                     ),
                 )
-                .at_offset(page.offset)
+                .at_offset(page.range.start)
                 .at_page(page.index));
             }
         }
-        Ok(Self(Arc::new(List::Placed { head, offset, pages, trust: Trust::Index })))
+        let trust = Trust::Index;
+        Ok(Self(Arc::new(List::Placed { head, offset, pages, trust, well: None })))
     }
 
     /// The same pages, with the rows of each if the headers tell them and all is well; the chunk holds `rows` rows.
     pub fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
-        let List::Whole { bytes, offset, slots } = &*self.0 else {
-            return Some(self.clone());
+        let (range, slots, well) = match &*self.0 {
+            List::Whole { bytes, offset, slots } => {
+                (*offset..offset.checked_add(bytes.len() as u64)?, *slots, None)
+            }
+            List::Pulled { well, range, slots } => (range.clone(), *slots, Some(well)),
+            List::Placed { .. } => return Some(self.clone()),
         };
-        let (mut rest, mut at) = (bytes.clone(), *offset);
-        let (mut head_len, mut slots_left, mut row) = (0, *slots, 0u64);
+        let mut rest = match &*self.0 {
+            List::Whole { bytes, .. } => bytes.clone(),
+            _ => Bytes::new(),
+        };
+        let (mut at, mut head_end) = (range.start, range.start);
+        let (mut slots_left, mut row) = (slots, 0u64);
         let mut pages: Vec<PlacedPage> = Vec::new();
         while slots_left > 0 {
-            let header = Header::read(&rest, context)?;
-            let taken = rest.split_to(header.len.min(rest.len()));
-            let here = at;
-            at += taken.len() as u64;
+            let header = match well {
+                Some(well) => Header::pull(well, at..range.end, context)?,
+                None => Header::read(&rest, context)?,
+            };
+            let page = at..at.checked_add(header.len as u64)?;
+            let bytes = rest.split_to(header.len.min(rest.len()));
+            at = page.end;
             if !header.is_data {
                 // Behind a data page there is nothing else in any sound chunk.
                 if !pages.is_empty() {
                     return None;
                 }
-                head_len += taken.len();
+                head_end = at;
                 continue;
             }
             slots_left = slots_left.checked_sub(header.slots)?;
@@ -122,22 +166,28 @@ impl PageList {
             // A page without rows has nothing to give.
             if end > row {
                 let index = pages.len();
-                pages.push(PlacedPage { bytes: taken, offset: here, rows: row..end, index });
+                pages.push(PlacedPage { bytes, range: page, rows: row..end, index });
             } else if header.slots > 0 {
                 return None;
             }
             row = end;
         }
-        let head = bytes.slice(..head_len.min(bytes.len()));
-        (row == rows).then(|| {
-            Self(Arc::new(List::Placed { head, offset: *offset, pages, trust: Trust::Headers }))
-        })
+        if row != rows {
+            return None;
+        }
+        let (offset, trust, well) = (range.start, Trust::Headers, well.cloned());
+        let head = match &*self.0 {
+            List::Whole { bytes, .. } => bytes.slice(..usize::try_from(head_end - offset).ok()?),
+            // The dictionary is pulled once, for all walks.
+            _ => well.as_ref()?.pull.pull(offset..head_end).ok()?,
+        };
+        Some(Self(Arc::new(List::Placed { head, offset, pages, trust, well })))
     }
 
     /// The data pages, where it is known which rows they hold.
     pub fn pages(&self) -> Option<&[PlacedPage]> {
         match &*self.0 {
-            List::Whole { .. } => None,
+            List::Whole { .. } | List::Pulled { .. } => None,
             List::Placed { pages, .. } => Some(pages),
         }
     }
@@ -156,13 +206,29 @@ struct Header {
 impl Header {
     /// The header at the start of `bytes`, if there is one and its body follows.
     fn read(bytes: &[u8], context: &PageContext) -> Option<Self> {
+        Self::parse(bytes, context).filter(|found| found.len <= bytes.len())
+    }
+
+    /// The header at the start of `range`, if there is one and its body is within.
+    fn pull(well: &Well, range: Range<u64>, context: &PageContext) -> Option<Self> {
+        // Most headers are small; bounds of long strings can make them large.
+        for most in [SLACK as u64, PIECE as u64] {
+            let end = range.end.min(range.start.saturating_add(most));
+            let bytes = well.pull.pull(range.start..end).ok()?;
+            let found = Self::parse(&bytes, context);
+            well.pull.give_back(bytes);
+            if found.is_some() {
+                return found.filter(|found| found.len as u64 <= range.end - range.start);
+            }
+        }
+        None
+    }
+
+    fn parse(bytes: &[u8], context: &PageContext) -> Option<Self> {
         let mut reader = thrift::Reader::new(bytes);
         let header = PageHeader::read(&mut reader).ok()?;
         let body_len = usize::try_from(header.compressed_page_size).ok()?;
-        if body_len > reader.rest().len() {
-            return None;
-        }
-        let len = reader.position() + body_len;
+        let len = reader.position().checked_add(body_len)?;
         let number = |n: i32| u64::try_from(n).ok();
         let (slots, rows) = match header.r#type {
             PageType::DataPage => (number(header.data_page_header.as_ref()?.num_values)?, None),
@@ -192,7 +258,30 @@ pub struct Pages {
     dictionary_seen: bool,
     next: Option<Pending>,
     placed: Option<Placed>,
+    pulled: Option<Pulled>,
 }
+
+/// What is pulled of a chunk.
+struct Pulled {
+    well: Well,
+    /// Where the chunk ends in the file.
+    end: u64,
+    /// What `rest` is a part of.
+    piece: Bytes,
+    held: Reservation,
+}
+
+impl Drop for Pulled {
+    fn drop(&mut self) {
+        self.well.pull.give_back(std::mem::take(&mut self.piece));
+    }
+}
+
+/// Bytes pulled at a time: so many stay in the cache of a core until they are decoded.
+const PIECE: usize = 256 << 10;
+
+/// Bytes pulled beyond a page, for the header of the next one.
+const SLACK: usize = 512;
 
 /// How far a walk over pages of known rows is.
 struct Placed {
@@ -215,16 +304,28 @@ struct Pending {
 
 impl Pages {
     /// A walk over the pages of `list`.
-    pub fn new(list: &PageList, context: PageContext) -> Self {
-        let (rest, offset, slots_left, placed) = match &*list.0 {
-            List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None),
-            List::Placed { head, offset, trust, .. } => {
+    ///
+    /// # Errors
+    /// None for a list of bytes that are there; `Limit(Memory)` if the budget is used up.
+    pub fn new(list: &PageList, context: PageContext) -> Result<Self> {
+        let pulled = |well: &Well, end: u64| -> Result<Pulled> {
+            let held = well.budget.take(0)?;
+            Ok(Pulled { well: well.clone(), end, piece: Bytes::new(), held })
+        };
+        let (rest, offset, slots_left, placed, pulled) = match &*list.0 {
+            List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None, None),
+            List::Pulled { well, range, slots } => {
+                (Bytes::new(), range.start, *slots, None, Some(pulled(well, range.end)?))
+            }
+            List::Placed { head, offset, trust, well, .. } => {
                 let placed =
                     Placed { list: list.clone(), trust: *trust, next: 0, rows: 0..0, expected: 0 };
-                (head.clone(), *offset, 0, Some(placed))
+                // Until the first page is asked for, there is nothing to pull.
+                let pulled = well.as_ref().map(|well| pulled(well, *offset)).transpose()?;
+                (head.clone(), *offset, 0, Some(placed), pulled)
             }
         };
-        Self {
+        Ok(Self {
             rest,
             offset,
             opener: Opener::new(context),
@@ -233,7 +334,8 @@ impl Pages {
             dictionary_seen: false,
             next: None,
             placed,
-        }
+            pulled,
+        })
     }
 
     /// Opens the next page that carries values; `None` after the last.
@@ -344,45 +446,78 @@ impl Pages {
                 placed.next += 1;
                 placed.rows = page.rows.clone();
                 placed.expected = page.rows.end;
-                (self.rest, self.offset) = (page.bytes.clone(), page.offset);
+                (self.rest, self.offset) = (page.bytes.clone(), page.range.start);
+                if let Some(pulled) = &mut self.pulled {
+                    pulled.end = page.range.end;
+                }
                 self.page = page.index;
             }
         }
         let offset = self.offset;
-        let at = |e: Error, page| e.at_offset(offset).at_page(page);
+        self.take_page().map(Some).map_err(|e| e.at_offset(offset).at_page(self.page))
+    }
+
+    /// Bytes of the chunk that are not at hand.
+    fn to_pull(&self) -> u64 {
+        let at_hand = self.offset + self.rest.len() as u64;
+        self.pulled.as_ref().map_or(0, |pulled| pulled.end.saturating_sub(at_hand))
+    }
+
+    /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones come those behind them.
+    fn pull(&mut self, len: usize) -> Result<()> {
+        let Some(Pulled { well, end, piece, held }) = &mut self.pulled else {
+            return Ok(());
+        };
+        // Many pages at a time, or one: a page that is cut off at the end is pulled twice.
+        let len = if len <= PIECE / 4 { PIECE } else { len };
+        let end = self.offset.saturating_add(len as u64).min(*end);
+        self.rest.clear();
+        well.pull.give_back(std::mem::take(piece));
+        held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
+        *piece = well.pull.pull(self.offset..end)?;
+        self.rest = piece.clone();
+        Ok(())
+    }
+
+    /// Takes the next page from what is at hand, or pulls it.
+    fn take_page(&mut self) -> Result<Pending> {
+        let offset = self.offset;
         if self.rest.is_empty() {
-            return Err(at(
-                Error::malformed(
-                    Spec::Pages,
-                    format_args!("the column chunk ends with {} values missing", self.slots_left),
-                ),
-                self.page,
+            self.pull(0)?;
+        }
+        if self.rest.is_empty() {
+            return Err(Error::malformed(
+                Spec::Pages,
+                format_args!("the column chunk ends with {} values missing", self.slots_left),
             ));
         }
-        let mut reader = thrift::Reader::new(&self.rest);
-        let header = PageHeader::read(&mut reader).map_err(|e| at(e, self.page))?;
+        let (header, header_len) = loop {
+            let mut reader = thrift::Reader::new(&self.rest);
+            match PageHeader::read(&mut reader) {
+                Ok(header) => break (header, reader.position()),
+                Err(_) if self.to_pull() > 0 => self.pull(self.rest.len().saturating_mul(2))?,
+                Err(e) => return Err(e),
+            }
+        };
         let body_len =
-            crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")
-                .map_err(|e| at(e, self.page))?;
-        if body_len > reader.rest().len() {
-            return Err(at(
-                Error::mismatch(
-                    Spec::Pages,
-                    "compressed_page_size",
-                    format_args!(
-                        "at most the {} bytes left of the column chunk",
-                        reader.rest().len()
-                    ),
-                    body_len,
-                ),
-                self.page,
+            crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
+        let len = header_len.saturating_add(body_len);
+        if len > self.rest.len() && len as u64 <= self.rest.len() as u64 + self.to_pull() {
+            self.pull(len.saturating_add(SLACK))?;
+        }
+        if len > self.rest.len() {
+            let left = (self.rest.len() - header_len) as u64 + self.to_pull();
+            return Err(Error::mismatch(
+                Spec::Pages,
+                "compressed_page_size",
+                format_args!("at most the {left} bytes left of the column chunk"),
+                body_len,
             ));
         }
-        let header_len = reader.position();
-        let mut taken = self.rest.split_to(header_len + body_len);
+        let mut taken = self.rest.split_to(len);
         self.offset += taken.len() as u64;
         let body = taken.split_off(header_len);
-        Ok(Some(Pending { header, body, offset }))
+        Ok(Pending { header, body, offset })
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {

@@ -15,7 +15,7 @@ mod row_group;
 mod tail;
 
 pub use assemble::assemble;
-pub use chunk::{PageList, Pages, PlacedPage, Trust};
+pub use chunk::{PageList, Pages, PlacedPage, Pull, Trust, Well};
 pub use footer::Footer;
 pub use leaf::{LeafBatch, LeafReader};
 pub use options::{PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
-use super::chunk::{PageList, PlacedPage};
+use super::chunk::{PageList, PlacedPage, Pull, Well};
 use super::footer::Footer;
 use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use super::row_group::{Chunk, GAP, RowGroup, Unit};
@@ -105,6 +105,8 @@ struct ChunkPlan {
     codec: CompressionCodec,
     bytes: Range<u64>,
     pages: Option<WantedPages>,
+    /// Where the bytes come from while they are decoded, if they are not fetched.
+    well: Option<Well>,
 }
 
 /// The pages that are wanted of a chunk.
@@ -257,7 +259,7 @@ impl Plan {
         let bytes = self.byte_range(&meta, slots)?;
         let width = memory_of(&meta, slots, &plan.data_type);
         let index = index.filter(|_| slots > 0);
-        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None }, width, index))
+        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, well: None }, width, index))
     }
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
@@ -406,11 +408,18 @@ impl WantedPages {
     }
 }
 
+/// Bytes of a chunk that is pulled rather than fetched.
+const LARGE: u64 = 512 << 10;
+
 impl ChunkPlan {
+    fn is_pulled(&self) -> bool {
+        self.well.is_some() && self.pages.is_none()
+    }
+
     /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
     fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return vec![self.bytes.clone()];
+            return if self.well.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
         };
         let bytes_of = |stretch: &Range<usize>| {
             let pages = map.pages().get(stretch.clone()).unwrap_or_default();
@@ -425,7 +434,10 @@ impl ChunkPlan {
         let mut bytes = bytes.iter().cloned();
         let head = bytes.next().unwrap_or_default();
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return Ok(PageList::whole(head, self.bytes.start, self.slots));
+            return Ok(match &self.well {
+                Some(well) => PageList::pulled(well.clone(), self.bytes.clone(), self.slots),
+                None => PageList::whole(head, self.bytes.start, self.slots),
+            });
         };
         let mut pages = Vec::new();
         for (stretch, mut bytes) in stretches.iter().zip(bytes) {
@@ -433,8 +445,8 @@ impl ChunkPlan {
                 let Some(place) = map.pages().get(index) else { continue };
                 let len = usize::try_from(place.bytes.end - place.bytes.start);
                 let bytes = bytes.split_to(len.unwrap_or(usize::MAX).min(bytes.len()));
-                let (offset, rows) = (place.bytes.start, place.rows.clone());
-                pages.push(PlacedPage { bytes, offset, rows, index });
+                let (range, rows) = (place.bytes.clone(), place.rows.clone());
+                pages.push(PlacedPage { bytes, range, rows, index });
             }
         }
         PageList::placed(head, map.head().start, pages, context)
@@ -474,6 +486,19 @@ impl RowGroupPlan {
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
+    /// Lets large chunks that are wanted whole be pulled while they are decoded; what is wanted before that becomes less.
+    #[must_use]
+    pub fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
+        for chunk in &mut self.chunks {
+            if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
+                let (pull, budget) = (pull.clone(), self.plan.budget().clone());
+                chunk.well = Some(Well { pull, budget });
+            }
+        }
+        self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+        self
+    }
+
     /// Takes the bytes wanted, in the same order.
     ///
     /// # Errors
@@ -501,7 +526,11 @@ impl RowGroupPlan {
             let context = self.plan.page_context(leaf, chunk.codec);
             match chunk.list(bytes, &context) {
                 Ok(list) => {
-                    let cost = bytes.iter().map(Bytes::len).sum();
+                    let cost = match chunk.is_pulled() {
+                        true => usize::try_from(chunk.bytes.end - chunk.bytes.start),
+                        false => Ok(bytes.iter().map(Bytes::len).sum()),
+                    };
+                    let cost = cost.unwrap_or(usize::MAX);
                     let column = leaf.leaf.path.dotted().into();
                     let row_group = self.range.row_group;
                     let plan = self.plan.clone();
