@@ -6,10 +6,11 @@
 
 use bytes::Bytes;
 
-use super::{LevelBuffer, Validity};
+use super::Validity;
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
+use crate::simd::planes::{self, Planes};
 
 /// Decodes the definition or the repetition levels of one page.
 #[derive(Debug)]
@@ -17,7 +18,6 @@ pub struct LevelDecoder {
     max: u16,
     form: Form,
     scratch: Vec<u32>,
-    narrow: Vec<u16>,
 }
 
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl LevelDecoder {
     }
 
     fn new(max: u16, form: Form) -> Self {
-        Self { max, form, scratch: Vec::new(), narrow: Vec::new() }
+        Self { max, form, scratch: Vec::new() }
     }
 
     /// Appends the validity of the next `n` slots, and says how many hold a value; only for a maximum of 1, where the bits of the page are a
@@ -69,13 +69,18 @@ impl LevelDecoder {
     /// `Malformed` if the data end early.
     pub fn read_validity(&mut self, n: usize, out: &mut Validity) -> Result<usize> {
         let Form::Hybrid(hybrid) = &mut self.form else {
-            let mut levels = LevelBuffer::default();
+            let mut levels = Self::planes(self.max);
             self.read(n, &mut levels)?;
-            let valid = |level: &u16| *level != 0;
-            return Ok(match levels.mixed() {
-                None => out.push_all(levels.uniform() != Some(0), n),
-                Some(levels) => levels.iter().map(|level| out.push_all(valid(level), 1)).sum(),
-            });
+            if let Some(level) = levels.uniform() {
+                return Ok(out.push_all(level != 0, n));
+            }
+            let mut values = 0;
+            for block in 0..levels.blocks() {
+                let valid = levels.at_least(block, 1);
+                values += valid.count_ones() as usize;
+                out.push_word(valid, levels.there(block).count_ones() as usize);
+            }
+            return Ok(values);
         };
         let mut left = n;
         let mut values = 0;
@@ -101,59 +106,62 @@ impl LevelDecoder {
         Ok(values)
     }
 
-    /// Appends the next `n` levels to `out`.
+    /// No levels yet, of as many bits as these.
+    pub fn planes(max: u16) -> Planes {
+        Planes::new(width_of(max).bits())
+    }
+
+    /// Appends the next `n` levels to `out`, which must be of the same width.
     ///
     /// # Errors
     /// `Malformed` if the data end early or a level is above the maximum.
-    pub fn read(&mut self, mut n: usize, out: &mut LevelBuffer) -> Result<()> {
-        let max = self.max;
-        let check = |level: u32| {
-            u16::try_from(level).ok().filter(|level| *level <= max).ok_or_else(|| {
-                Error::mismatch(Spec::Levels, "level", format_args!("at most {max}"), level)
-            })
-        };
+    pub fn read(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+        let (max, before) = (self.max, out.len());
         match &mut self.form {
-            Form::Absent => out.push_run(0, n),
+            Form::Absent => {
+                out.push_run(0, n);
+                Ok(())
+            }
             Form::BitPacked(packed) => {
                 self.scratch.clear();
                 packed.read(n, &mut self.scratch)?;
-                self.narrow.clear();
-                for &level in &self.scratch {
-                    self.narrow.push(check(level)?);
-                }
-                out.push_slice(&self.narrow);
+                let level = |&level: &u32| u16::try_from(level).unwrap_or(u16::MAX);
+                let levels: Vec<u16> = self.scratch.iter().map(level).collect();
+                out.push_levels(&levels);
+                check(out, before, max)
             }
             Form::Hybrid(hybrid) => {
-                while n > 0 {
-                    match hybrid.next_run(n.min(MAX_RUN))? {
-                        Run::Rle { value, n: run } => {
-                            out.push_run(check(value)?, run);
-                            n -= run;
-                        }
-                        Run::Packed(run) => {
-                            self.scratch.clear();
-                            run.unpack(&mut self.scratch);
-                            let top = self.scratch.iter().copied().max().unwrap_or(0);
-                            check(top)?;
-                            self.narrow.clear();
-                            #[expect(
-                                clippy::cast_possible_truncation,
-                                reason = "at most `max`, checked above"
-                            )]
-                            self.narrow.extend(self.scratch.iter().map(|&level| level as u16));
-                            out.push_slice(&self.narrow);
-                            n -= run.len();
-                        }
-                    }
-                }
+                let read = hybrid.read_planes(n, out);
+                // A level that is too high comes before what is wrong behind it.
+                check(out, before, max)?;
+                read
             }
         }
-        Ok(())
     }
 }
 
-/// Packed levels unpacked at a time: they and their narrow twins stay in the first-level cache.
-const MAX_RUN: usize = 4096;
+/// Checks the levels from `start` on.
+fn check(levels: &Planes, start: usize, max: u16) -> Result<()> {
+    if (max + 1).is_power_of_two() {
+        // Their bits cannot hold more.
+        return Ok(());
+    }
+    let mut shown = u64::MAX << (start % planes::BLOCK);
+    for block in start / planes::BLOCK..levels.blocks() {
+        let above = levels.at_least(block, max + 1) & shown;
+        if above != 0 {
+            let i = block * planes::BLOCK + above.trailing_zeros() as usize;
+            return Err(Error::mismatch(
+                Spec::Levels,
+                "level",
+                format_args!("at most {max}"),
+                levels.get(i),
+            ));
+        }
+        shown = u64::MAX;
+    }
+    Ok(())
+}
 
 fn width_of(max: u16) -> BitWidth {
     BitWidth::for_max(u32::from(max))

@@ -15,8 +15,9 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::leaf::LeafBatch;
 use crate::error::{Error, Result, Spec};
-use crate::levels::{LevelBuffer, list_slots, validity};
+use crate::levels::{list_slots, validity};
 use crate::schema::{Kind, Shape};
+use crate::simd::planes::Planes;
 
 /// The decoded leaves of a window, handed out in order.
 pub struct Leaves {
@@ -38,7 +39,7 @@ impl Leaves {
     }
 
     /// The levels of a leaf: of the first below a node.
-    fn levels(&self, leaf: usize) -> Result<(&LevelBuffer, &LevelBuffer)> {
+    fn levels(&self, leaf: usize) -> Result<(&Planes, &Planes)> {
         let leaf = self.leaves.get(leaf).ok_or_else(short)?;
         Ok((&leaf.def, &leaf.rep))
     }
@@ -147,7 +148,7 @@ struct Parts<O: OffsetSizeTrait> {
 impl Node<'_> {
     fn parts<O: OffsetSizeTrait>(&self, leaves: &mut Leaves, len: usize) -> Result<Parts<O>> {
         let (def, rep) = leaves.levels(leaves.next)?;
-        let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep)?;
+        let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep, len)?;
         if lists.offsets.len() != len + 1 {
             return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
         }
