@@ -408,6 +408,7 @@ impl ShortRuns<'_> {
         if out.stride() != W {
             return 0;
         }
+        let mut end = out.end::<W>();
         let bytes = hybrid.bytes.get(hybrid.at..).unwrap_or_default();
         let (mut at, mut done) = (0, 0);
         while let Some(&[header, first]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -416,7 +417,7 @@ impl ShortRuns<'_> {
                 if header > 0x7F || n > most - done || first >> W != 0 {
                     break;
                 }
-                out.append_run::<W>(u16::from(first), n);
+                end.push_run(u16::from(first), n);
                 done += n;
                 at += 2;
             } else {
@@ -426,11 +427,12 @@ impl ShortRuns<'_> {
                 let Some(packed) = bytes.get(at + 1..at + 1 + n * W) else {
                     break;
                 };
-                out.append_packed::<W>(kernel, packed, 0, 8 * n);
+                end.push_packed(kernel, packed, 0, 8 * n);
                 done += 8 * n;
                 at += 1 + n * W;
             }
         }
+        end.close();
         hybrid.at += at;
         hybrid.left -= done;
         done

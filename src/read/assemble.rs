@@ -9,7 +9,7 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
     OffsetSizeTrait, StructArray, new_null_array,
 };
-use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, FieldRef};
 
@@ -18,6 +18,7 @@ use crate::error::{Error, Result, Spec};
 use crate::levels::{list_slots, validity};
 use crate::schema::{Kind, Shape};
 use crate::simd::planes::Planes;
+use crate::trusted;
 
 /// The decoded leaves of a window, handed out in order.
 pub struct Leaves {
@@ -155,7 +156,7 @@ impl Node<'_> {
         let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(lists.offsets));
+        let offsets = trusted::list_offsets(lists.offsets);
         let items = assemble(self.item, leaves, elements)?;
         Ok(Parts { offsets, nulls, items })
     }

@@ -155,7 +155,11 @@ impl Planes {
             return;
         }
         self.spell_out();
-        with_stride!(self.stride, W => self.append_run::<W>(level, n));
+        with_stride!(self.stride, W => {
+            let mut end = self.end::<W>();
+            end.push_run(level, n);
+            end.close();
+        });
     }
 
     /// Appends slots one by one.
@@ -168,7 +172,11 @@ impl Planes {
                     *plane |= u64::from(level >> bit & 1) << i;
                 }
             }
-            with_stride!(self.stride, W => self.append::<W>(first_of(&planes), levels.len()));
+            with_stride!(self.stride, W => {
+                let mut end = self.end::<W>();
+                end.push(first_of(&planes), levels.len());
+                end.close();
+            });
         }
     }
 
@@ -184,7 +192,11 @@ impl Planes {
             let n = (range.end - at).min(BLOCK);
             let mut planes = [0; MOST];
             planes[0] = word(at) & all(n);
-            with_stride!(self.stride, W => self.append::<W>(first_of(&planes), n));
+            with_stride!(self.stride, W => {
+                let mut end = self.end::<W>();
+                end.push(first_of(&planes), n);
+                end.close();
+            });
         }
     }
 
@@ -194,7 +206,11 @@ impl Planes {
             self.push_run(other.uniform, range.len());
         } else if !range.is_empty() {
             self.spell_out();
-            with_stride!(self.stride, W => self.append_range::<W>(other, range));
+            with_stride!(self.stride, W => {
+                let mut end = self.end::<W>();
+                end.push_range(other, range);
+                end.close();
+            });
         }
     }
 
@@ -215,76 +231,103 @@ impl Planes {
         if self.words.is_empty() && self.len > 0 {
             let n = std::mem::take(&mut self.len);
             let level = self.uniform;
-            with_stride!(self.stride, W => self.append_run::<W>(level, n));
+            with_stride!(self.stride, W => {
+                let mut end = self.end::<W>();
+                end.push_run(level, n);
+                end.close();
+            });
         }
     }
 
-    /// Appends `n` slots of one level, spelled out.
+    /// The end of the planes, spelled out, to append to. `W` must be the stride.
     #[inline(always)]
-    pub fn append_run<const W: usize>(&mut self, level: u16, n: usize) {
+    pub fn end<const W: usize>(&mut self) -> End<'_, W> {
+        assert_eq!(W, self.stride, "as many words as a block has");
+        let mut block = [0; W];
+        let n = self.len % BLOCK;
+        if n > 0 && !self.words.is_empty() {
+            let last = self.words.len().saturating_sub(W);
+            block.copy_from_slice(&self.words[last..]);
+            self.words.truncate(last);
+        }
+        self.len -= n;
+        End { planes: self, block, n }
+    }
+
+    /// Words of a block, the generic parameter of what appends.
+    #[inline]
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+}
+
+/// Where levels are appended: the last block is kept in registers, and put behind the others in the end, by [`End::close`].
+pub struct End<'a, const W: usize> {
+    planes: &'a mut Planes,
+    block: [u64; W],
+    /// Levels of the block: fewer than 64.
+    n: usize,
+}
+
+impl<const W: usize> End<'_, W> {
+    /// Appends at most 64 slots by their planes; bits from `n` on must be 0.
+    #[inline(always)]
+    pub fn push(&mut self, planes: [u64; W], n: usize) {
+        debug_assert!(n <= BLOCK, "planes of a block");
+        let shift = self.n;
+        for (word, plane) in self.block.iter_mut().zip(&planes) {
+            *word |= plane << shift;
+        }
+        self.n += n;
+        if self.n >= BLOCK {
+            self.planes.words.extend_from_slice(&self.block);
+            self.planes.len += BLOCK;
+            self.n -= BLOCK;
+            // Shifted twice, as a shift by 64 is none.
+            self.block = planes.map(|plane| plane >> 1 >> (BLOCK - 1 - shift));
+        }
+    }
+
+    /// Appends `n` slots of one level.
+    #[inline(always)]
+    pub fn push_run(&mut self, level: u16, n: usize) {
         let constant: [u64; W] =
             std::array::from_fn(|bit| u64::from(level >> bit & 1).wrapping_neg());
         let mut left = n;
         while left > 0 {
-            let n = left.min(BLOCK - self.len % BLOCK);
-            self.append::<W>(constant.map(|plane| plane & all(n)), n);
+            let n = left.min(BLOCK);
+            self.push(constant.map(|plane| plane & all(n)), n);
             left -= n;
         }
     }
 
-    /// Appends at most 64 slots, spelled out, by their planes; bits from `n` on must be 0. `W` must be the stride.
+    /// Appends `n` packed levels, after `skip` others.
     #[inline(always)]
-    pub fn append<const W: usize>(&mut self, planes: [u64; W], n: usize) {
-        debug_assert!(W == self.stride && n <= BLOCK, "planes of a block");
-        let shift = self.len % BLOCK;
-        if shift == 0 {
-            if n > 0 {
-                self.words.extend_from_slice(&planes);
-            }
-        } else {
-            let last = self.words.len().saturating_sub(W);
-            for (word, plane) in self.words[last..].iter_mut().zip(&planes) {
-                *word |= plane << shift;
-            }
-            if shift + n > BLOCK {
-                self.words.extend_from_slice(&planes.map(|plane| plane >> (BLOCK - shift)));
-            }
-        }
-        self.len += n;
-    }
-
-    /// Appends packed levels, spelled out. `W` must be the stride.
-    #[inline(always)]
-    pub fn append_packed<const W: usize>(
-        &mut self,
-        kernel: impl Kernel,
-        bytes: &[u8],
-        skip: usize,
-        n: usize,
-    ) {
-        let step = 8 * self.width;
+    pub fn push_packed(&mut self, kernel: impl Kernel, bytes: &[u8], skip: usize, n: usize) {
+        let width = self.planes.width;
+        let step = 8 * width;
         let (mut bytes, mut skip, mut left) = (bytes, skip, n);
         while left > 0 {
-            let mut planes = kernel.split::<W>(&bytes[..step.min(bytes.len())], self.width);
+            let planes = kernel.split::<W>(&bytes[..step.min(bytes.len())], width);
             let n = left.min(BLOCK - skip);
-            planes = planes.map(|plane| plane >> skip & all(n));
-            self.append::<W>(planes, n);
+            self.push(planes.map(|plane| plane >> skip & all(n)), n);
             left -= n;
             skip = 0;
             bytes = bytes.get(step..).unwrap_or_default();
         }
     }
 
-    fn append_range<const W: usize>(&mut self, other: &Self, range: Range<usize>) {
+    #[inline(always)]
+    fn push_range(&mut self, other: &Planes, range: Range<usize>) {
         debug_assert_eq!(other.stride, W, "levels of one width");
         let shift = range.start % BLOCK;
         let mut words = &other.words[range.start / BLOCK * W..];
         let mut left = range.len();
-        if shift == 0 && self.len.is_multiple_of(BLOCK) {
+        if shift == 0 && self.n == 0 {
             // Whole blocks, as they are.
             let whole = left / BLOCK;
-            self.words.extend_from_slice(&words[..whole * W]);
-            self.len += whole * BLOCK;
+            self.planes.words.extend_from_slice(&words[..whole * W]);
+            self.planes.len += whole * BLOCK;
             left -= whole * BLOCK;
             words = &words[whole * W..];
         }
@@ -292,20 +335,22 @@ impl Planes {
             let n = left.min(BLOCK);
             let planes: [u64; W] = std::array::from_fn(|plane| {
                 let low = words.get(plane).map_or(0, |word| word >> shift);
-                // Shifted twice, as a shift by 64 is none.
                 let high = words.get(W + plane).map_or(0, |word| word << 1 << (BLOCK - 1 - shift));
                 (low | high) & all(n)
             });
-            self.append::<W>(planes, n);
+            self.push(planes, n);
             left -= n;
             words = words.get(W..).unwrap_or_default();
         }
     }
 
-    /// Words of a block, the generic parameter of what appends.
-    #[inline]
-    pub fn stride(&self) -> usize {
-        self.stride
+    /// Puts the last block behind the others.
+    #[inline(always)]
+    pub fn close(self) {
+        if self.n > 0 {
+            self.planes.words.extend_from_slice(&self.block);
+            self.planes.len += self.n;
+        }
     }
 }
 
@@ -342,7 +387,11 @@ impl Work for PushPacked<'_> {
     fn run(self, kernel: impl Kernel) {
         let Self { planes, bytes, skip, n } = self;
         planes.spell_out();
-        with_stride!(planes.stride, W => planes.append_packed::<W>(kernel, bytes, skip, n));
+        with_stride!(planes.stride, W => {
+            let mut end = planes.end::<W>();
+            end.push_packed(kernel, bytes, skip, n);
+            end.close();
+        });
     }
 }
 
