@@ -297,4 +297,48 @@ mod tests {
             }
         }
     }
+
+    /// Entry by entry, as the rules say.
+    #[test]
+    fn blocks_of_levels_give_what_single_ones_do() {
+        let seed = 82;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let n = rng.usize(1..400);
+            let def: Vec<u16> = (0..n).map(|_| rng.u16(0..4)).collect();
+            let rep: Vec<u16> = (0..n).map(|i| if i == 0 { 0 } else { rng.u16(0..3) }).collect();
+            let (d, r) = (levels(&def), levels(&rep));
+            let start = rng.usize(0..n);
+            let range = start..rng.usize(start..=n);
+            let entries = || range.clone().map(|i| (def[i], rep[i]));
+
+            let mut found = Validity::default();
+            let decoded = leaf_validity(&d, range.clone(), 2, 3, &mut found);
+            let valid: Vec<bool> =
+                entries().filter(|(d, _)| *d >= 2).map(|(d, _)| d >= 3).collect();
+            assert_eq!(decoded.slots, valid.len(), "seed {seed}");
+            assert_eq!(decoded.values, valid.iter().filter(|valid| **valid).count());
+            assert_eq!(bits(found), valid, "seed {seed}");
+
+            let most = rng.usize(0..20);
+            let begins: Vec<usize> = range.clone().filter(|i| rep[*i] == 0).collect();
+            let expected = match begins.get(most) {
+                Some(next) => (most, *next),
+                None => (begins.len(), range.end),
+            };
+            assert_eq!(rows(&r, range.clone(), most), expected, "seed {seed}");
+
+            let node = Levels { slot: 1, present: 2, rep: 1 };
+            let slots = || (0..n).filter(|&i| def[i] >= node.slot && rep[i] <= node.rep);
+            let lists = list_slots::<i64>(&d, &r, node, 3, 2, 7).unwrap();
+            let is_element = |i: &usize| def[*i] >= 3 && rep[*i] <= 2;
+            let mut offsets: Vec<i64> =
+                slots().map(|slot| (0..slot).filter(is_element).count() as i64).collect();
+            offsets.push((0..n).filter(is_element).count() as i64);
+            assert_eq!(lists.offsets, offsets, "seed {seed}");
+            let present: Vec<bool> = slots().map(|i| def[i] >= node.present).collect();
+            assert_eq!(bits(lists.validity), present, "seed {seed}");
+            assert_eq!(bits(validity(&d, &r, node)), present, "seed {seed}");
+        }
+    }
 }

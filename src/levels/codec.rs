@@ -142,7 +142,7 @@ impl LevelDecoder {
 
 /// Checks the levels from `start` on.
 fn check(levels: &Planes, start: usize, max: u16) -> Result<()> {
-    if (max + 1).is_power_of_two() {
+    if max.count_ones() == width_of(max).bits() {
         // Their bits cannot hold more.
         return Ok(());
     }
@@ -165,4 +165,75 @@ fn check(levels: &Planes, start: usize, max: u16) -> Result<()> {
 
 fn width_of(max: u16) -> BitWidth {
     BitWidth::for_max(u32::from(max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::rle;
+    use crate::error::ErrorKind;
+
+    fn read(bytes: &[u8], max: u16, n: usize) -> Result<Vec<u16>> {
+        let mut levels = LevelDecoder::planes(max);
+        LevelDecoder::hybrid(Bytes::copy_from_slice(bytes), max, n)?.read(n, &mut levels)?;
+        Ok((0..levels.len()).map(|i| levels.get(i)).collect())
+    }
+
+    /// Encodings.md: the numbers 0 to 7 in 3 bits each.
+    #[test]
+    fn example_of_the_specification() {
+        assert_eq!(read(&[3, 0x88, 0xC6, 0xFA], 7, 8).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn levels_of_every_maximum_come_back_in_pieces() {
+        let seed = 81;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for max in (1..20).chain([31, 100, 255, 256, 1000, u16::MAX]) {
+            let mut levels = Vec::new();
+            while levels.len() < 3000 {
+                let n = rng.usize(1..80);
+                match rng.bool() {
+                    true => levels.extend(std::iter::repeat_n(rng.u16(0..=max), n)),
+                    false => levels.extend((0..n).map(|_| rng.u16(0..=max))),
+                }
+            }
+            let mut bytes = Vec::new();
+            rle::encode_levels_into(&levels, width_of(max), &mut bytes);
+            let mut decoder = LevelDecoder::hybrid(bytes.into(), max, levels.len()).unwrap();
+            let mut planes = LevelDecoder::planes(max);
+            while planes.len() < levels.len() {
+                let n = rng.usize(0..1000).min(levels.len() - planes.len());
+                decoder.read(n, &mut planes).unwrap();
+            }
+            let found: Vec<u16> = (0..planes.len()).map(|i| planes.get(i)).collect();
+            assert_eq!(found, levels, "max {max} seed {seed}");
+            assert!(decoder.read(1, &mut planes).is_err(), "no more are declared");
+        }
+    }
+
+    #[test]
+    fn a_level_above_the_maximum_is_malformed() {
+        // Runs of 8 times 2, then packed: the last of 8 is 3.
+        assert_eq!(read(&[16, 2, 3, 0b1010_1010, 0b1010_1010], 2, 16).unwrap(), [2; 16]);
+        for bytes in [
+            &[16, 2, 3, 0b1010_1010, 0b1110_1010][..],
+            &[16, 3],
+            &[16, 2, 16, 3],
+            // What is wrong behind it comes later.
+            &[3, 0b1010_1010, 0b1110_1010],
+        ] {
+            let error = read(bytes, 2, 16).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Levels), "{bytes:?}");
+        }
+        // The last group is padded with anything.
+        assert_eq!(read(&[3, 0b1010_1010, 0b1110_1010], 2, 7).unwrap(), [2; 7]);
+        // The value of a run has more bits than a level.
+        let error = read(&[16, 4], 2, 8).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Encodings("RLE")));
+        for bytes in [&[][..], &[16], &[0x90], &[3], &[16, 2]] {
+            let error = read(bytes, 2, 16).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{bytes:?}");
+        }
+    }
 }
