@@ -544,6 +544,7 @@ mod x86 {
     struct Avx512(());
 
     /// The bytes of every 8 levels of a width, in 8 bytes.
+    #[expect(clippy::cast_possible_truncation, reason = "bytes of a vector are fewer than 64")]
     const GROUPS: [[u8; 64]; 9] = {
         let mut tables = [[0; 64]; 9];
         let mut width = 0;
@@ -561,6 +562,7 @@ mod x86 {
     };
 
     /// Where the 8 levels of a width begin in their bytes.
+    #[expect(clippy::cast_possible_truncation, reason = "bits of 8 bytes are 64")]
     const SHIFTS: [[u8; 64]; 9] = {
         let mut tables = [[0; 64]; 9];
         let mut width = 0;
