@@ -62,6 +62,16 @@ impl Offset for i64 {
     }
 }
 
+/// The offsets of lists.
+///
+/// Established by `levels::list_slots`: offsets begin with 0, never fall (they count elements), and it has checked that the last one fits.
+pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> OffsetBuffer<O> {
+    debug_assert!(offsets.first().is_some_and(|first| first.is_zero()), "offsets begin with 0");
+    debug_assert!(offsets.is_sorted(), "offsets never fall");
+    // SAFETY: as established, there is at least one offset, none is below 0 or the one before it.
+    unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) }
+}
+
 /// An array of strings or bytes from offsets and values.
 ///
 /// Established by `read::leaf::bytes::Offsets`: offsets begin with 0, never fall (they are sums of lengths), and end at the length of `values`;

@@ -14,8 +14,10 @@ use bytes::Bytes;
 
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
+use crate::simd::Isa;
 use crate::simd::bitmap::{self, Bitmap};
 use crate::simd::pack::pack_u32;
+use crate::simd::planes::{self, Kernel, Planes, Work};
 use crate::simd::unpack::unpack_u32;
 
 const SPEC: Spec = Spec::Encodings("RLE");
@@ -130,6 +132,11 @@ impl Packed<'_> {
     /// Appends the values as bits; for a width of 1.
     pub fn append_bits(&self, out: &mut Bitmap) {
         out.append_bits(self.bytes, self.skip, self.n);
+    }
+
+    /// Appends the values as levels of the same width.
+    pub fn append_planes(&self, out: &mut Planes) {
+        out.push_packed(self.bytes, self.skip, self.n);
     }
 }
 
@@ -274,6 +281,35 @@ impl Hybrid {
         done
     }
 
+    /// Appends the next `n` values as levels; for a width of at most 16, which that of `out` must be.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer; `out` has those before the error then.
+    pub fn read_planes(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+        let isa = Isa::best();
+        let mut left = n;
+        while left > 0 {
+            if self.run_left() == 0 && !out.is_one_number() {
+                let most = left.min(self.left);
+                left -= planes::run(isa, ShortRuns { hybrid: self, most, out });
+                if left == 0 {
+                    break;
+                }
+            }
+            match self.next_run(left)? {
+                Run::Rle { value, n } => {
+                    out.push_run(u16::try_from(value).unwrap_or(u16::MAX), n);
+                    left -= n;
+                }
+                Run::Packed(packed) => {
+                    packed.append_planes(out);
+                    left -= packed.len();
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Skips the next `n` values.
     ///
     /// # Errors
@@ -339,6 +375,67 @@ impl Hybrid {
         };
         self.at += cursor.position();
         Ok(())
+    }
+}
+
+/// Appends whole runs that have a header of one byte to levels that are spelled out, as long as one follows the other; says how many values they
+/// have. As [`Hybrid::short_bit_runs`], for levels of more bits.
+struct ShortRuns<'a> {
+    hybrid: &'a mut Hybrid,
+    most: usize,
+    out: &'a mut Planes,
+}
+
+impl Work for ShortRuns<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> usize {
+        match self.hybrid.width.0 {
+            1 => self.append::<1>(kernel),
+            2 => self.append::<2>(kernel),
+            3 => self.append::<3>(kernel),
+            4 => self.append::<4>(kernel),
+            _ => 0,
+        }
+    }
+}
+
+impl ShortRuns<'_> {
+    #[inline(always)]
+    fn append<const W: usize>(self, kernel: impl Kernel) -> usize {
+        let Self { hybrid, most, out } = self;
+        if out.stride() != W {
+            return 0;
+        }
+        let mut end = out.end::<W>();
+        let bytes = hybrid.bytes.get(hybrid.at..).unwrap_or_default();
+        let (mut at, mut done) = (0, 0);
+        while let Some(&[header, first]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+            let n = usize::from(header >> 1);
+            if header & 1 == 0 {
+                if header > 0x7F || n > most - done || first >> W != 0 {
+                    break;
+                }
+                end.push_run(u16::from(first), n);
+                done += n;
+                at += 2;
+            } else {
+                if header > 0x7F || 8 * n > most - done {
+                    break;
+                }
+                let Some(packed) = bytes.get(at + 1..at + 1 + n * W) else {
+                    break;
+                };
+                end.push_packed(kernel, packed, 0, 8 * n);
+                done += 8 * n;
+                at += 1 + n * W;
+            }
+        }
+        end.close();
+        hybrid.at += at;
+        hybrid.left -= done;
+        done
     }
 }
 

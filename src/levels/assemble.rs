@@ -3,12 +3,15 @@
 //! Spec: README.md, "Nested Encoding" (Dremel). The rules stand at [`Levels`](crate::schema::Levels).
 //! Trap: an empty list and a null list are both one entry without an element; only the definition level tells them apart.
 
+use std::ops::Range;
+
 use arrow_buffer::ArrowNativeType;
 
-use super::{LevelBuffer, Validity};
+use super::Validity;
 use crate::error::{Error, LimitKind, Result};
 use crate::schema::Levels;
-use crate::simd::{Isa, masks};
+use crate::simd::Isa;
+use crate::simd::planes::{self, BLOCK, Kernel, Planes, Work, all, nth_set};
 
 /// The slots of a list node.
 #[derive(Debug)]
@@ -21,16 +24,17 @@ pub struct Lists<O> {
 
 /// Finds the lists of a node: where each begins, and whether it is null.
 ///
-/// `node` are the levels of the list node, `element` and `item_rep` those at which it has elements.
+/// `node` are the levels of the list node, `element` and `item_rep` those at which it has elements. `expected` is how many lists there should be.
 ///
 /// # Errors
 /// `Limit(ArrayLength)` if the elements do not fit the offset type.
 pub fn list_slots<O: ArrowNativeType>(
-    def: &LevelBuffer,
-    rep: &LevelBuffer,
+    def: &Planes,
+    rep: &Planes,
     node: Levels,
     element: u16,
     item_rep: u16,
+    expected: usize,
 ) -> Result<Lists<O>> {
     if O::from_usize(def.len()).is_none() {
         return Err(Error::limit(
@@ -38,98 +42,205 @@ pub fn list_slots<O: ArrowNativeType>(
             format_args!("{} list elements in one batch; read fewer rows per batch", def.len()),
         ));
     }
-    let isa = Isa::best();
-    let n = def.len();
-    let mut offsets = Vec::with_capacity(n / 2 + 1);
-    let mut validity = Validity::default();
-    let mut elements = 0usize;
-    for at in (0..n).step_by(WORD) {
-        let word = Word { isa, at, n: (n - at).min(WORD) };
-        let begins = word.slots(def, rep, node);
-        let is_element = word.at_least(def, element) & !word.at_least(rep, item_rep + 1);
-        let present = word.at_least(def, node.present);
-        validity.push_word(masks::select(isa, present, begins), begins.count_ones() as usize);
-        if begins == masks::all(word.n) && is_element == begins {
-            // Lists of one element: nothing to count.
-            offsets.extend((elements..elements + word.n).map(O::usize_as));
-        } else {
-            let mut left = begins;
-            while left != 0 {
-                let lowest = left & left.wrapping_neg();
-                let before = (is_element & (lowest - 1)).count_ones() as usize;
-                offsets.push(O::usize_as(elements + before));
-                left ^= lowest;
+    let offsets = Vec::with_capacity(expected.min(def.len()) + 1);
+    let lists = Lists { offsets, validity: Validity::default() };
+    Ok(planes::run(Isa::best(), FindLists { def, rep, node, element, item_rep, lists }))
+}
+
+struct FindLists<'a, O> {
+    def: &'a Planes,
+    rep: &'a Planes,
+    node: Levels,
+    element: u16,
+    item_rep: u16,
+    lists: Lists<O>,
+}
+
+impl<O: ArrowNativeType> Work for FindLists<'_, O> {
+    type Output = Lists<O>;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Lists<O> {
+        let Self { def, rep, node, element, item_rep, lists } = self;
+        let Lists { mut offsets, mut validity } = lists;
+        let mut elements = 0usize;
+        for block in 0..def.blocks() {
+            let begins = slots(def, rep, block, node);
+            let is_element = def.at_least(block, element) & !rep.at_least(block, item_rep + 1);
+            if begins != 0 {
+                let present = def.at_least(block, node.present);
+                let n = begins.count_ones() as usize;
+                validity.push_word(kernel.select(present, begins), n);
+                let mut of_block = [O::default(); BLOCK];
+                let mut left = begins;
+                for offset in of_block.iter_mut().take(n) {
+                    let below = left & left.wrapping_neg();
+                    let before = (is_element & below.wrapping_sub(1)).count_ones() as usize;
+                    *offset = O::usize_as(elements + before);
+                    left &= left.wrapping_sub(1);
+                }
+                offsets.extend_from_slice(&of_block[..n]);
             }
+            elements += is_element.count_ones() as usize;
         }
-        elements += is_element.count_ones() as usize;
+        offsets.push(O::usize_as(elements));
+        Lists { offsets, validity }
     }
-    offsets.push(O::usize_as(elements));
-    Ok(Lists { offsets, validity })
 }
 
-/// Entries handled at a time: a bit each.
-const WORD: usize = 64;
-
-/// A stretch of at most 64 entries.
-#[derive(Clone, Copy)]
-struct Word {
-    isa: Isa,
-    at: usize,
-    n: usize,
-}
-
-impl Word {
-    /// Which entries have at least this level.
-    fn at_least(self, levels: &LevelBuffer, least: u16) -> u64 {
-        match levels.mixed() {
-            Some(levels) => masks::at_least(self.isa, &levels[self.at..self.at + self.n], least),
-            None if levels.uniform().unwrap_or_default() >= least => masks::all(self.n),
-            None => 0,
-        }
-    }
-
-    /// Which entries are slots of a node.
-    fn slots(self, def: &LevelBuffer, rep: &LevelBuffer, node: Levels) -> u64 {
-        self.at_least(def, node.slot) & !self.at_least(rep, node.rep + 1)
-    }
+/// Which entries of a block are slots of a node.
+#[inline(always)]
+fn slots(def: &Planes, rep: &Planes, block: usize, node: Levels) -> u64 {
+    def.at_least(block, node.slot) & !rep.at_least(block, node.rep + 1)
 }
 
 /// Finds the slots of a struct node, and which of them are not null.
-pub fn validity(def: &LevelBuffer, rep: &LevelBuffer, node: Levels) -> Validity {
-    let mut out = Validity::default();
-    let n = def.len();
-    if let Some(level) = def.uniform() {
-        let slots = match rep.mixed() {
-            _ if level < node.slot => 0,
-            None => {
-                if rep.uniform().is_some_and(|r| r <= node.rep) {
-                    n
-                } else {
-                    0
-                }
-            }
-            Some(rep) => rep.iter().filter(|&&r| r <= node.rep).count(),
-        };
+pub fn validity(def: &Planes, rep: &Planes, node: Levels) -> Validity {
+    if let (Some(level), Some(r)) = (def.uniform(), rep.uniform()) {
+        let mut out = Validity::default();
+        let slots = if level >= node.slot && r <= node.rep { def.len() } else { 0 };
         out.push_run(level >= node.present, slots);
         return out;
     }
-    let isa = Isa::best();
-    for at in (0..n).step_by(WORD) {
-        let word = Word { isa, at, n: (n - at).min(WORD) };
-        let slots = word.slots(def, rep, node);
-        let present = masks::select(isa, word.at_least(def, node.present), slots);
-        out.push_word(present, slots.count_ones() as usize);
+    planes::run(Isa::best(), FindSlots { def, rep, node })
+}
+
+struct FindSlots<'a> {
+    def: &'a Planes,
+    rep: &'a Planes,
+    node: Levels,
+}
+
+impl Work for FindSlots<'_> {
+    type Output = Validity;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Validity {
+        let Self { def, rep, node } = self;
+        let mut out = Validity::default();
+        for block in 0..def.blocks() {
+            let slots = slots(def, rep, block, node);
+            let present = kernel.select(def.at_least(block, node.present), slots);
+            out.push_word(present, slots.count_ones() as usize);
+        }
+        out
     }
-    out
+}
+
+/// What the entries of a stretch are: counted for the value decoder.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Decoded {
+    /// Slots of the leaf, nulls included.
+    pub slots: usize,
+    /// Values that are stored.
+    pub values: usize,
+}
+
+/// Appends the validity of a leaf for the entries of `range`; says how many slots and values there are.
+///
+/// `slot` is the level from which on an entry is a slot of the leaf, `present` the one at which it has a value.
+pub fn leaf_validity(
+    def: &Planes,
+    range: Range<usize>,
+    slot: u16,
+    present: u16,
+    validity: &mut Validity,
+) -> Decoded {
+    if let Some(level) = def.uniform() {
+        let slots = if level < slot { 0 } else { range.len() };
+        let values = validity.push_all(level >= present, slots);
+        return Decoded { slots, values };
+    }
+    planes::run(Isa::best(), FindValues { def, range, slot, present, validity })
+}
+
+struct FindValues<'a> {
+    def: &'a Planes,
+    range: Range<usize>,
+    slot: u16,
+    present: u16,
+    validity: &'a mut Validity,
+}
+
+impl Work for FindValues<'_> {
+    type Output = Decoded;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Decoded {
+        let Self { def, range, slot, present, validity } = self;
+        let mut decoded = Decoded::default();
+        for block in blocks(&range) {
+            let shown = shown(&range, block);
+            let slots = def.at_least(block, slot) & shown;
+            let valid = def.at_least(block, present) & shown;
+            let n = slots.count_ones() as usize;
+            validity.push_word(kernel.select(valid, slots), n);
+            decoded.slots += n;
+            decoded.values += valid.count_ones() as usize;
+        }
+        decoded
+    }
+}
+
+/// Finds where row `most` ends of those that begin in `range`, if it does: how many rows begin before there, and where that is.
+pub fn rows(rep: &Planes, range: Range<usize>, most: usize) -> (usize, usize) {
+    match rep.uniform() {
+        Some(0) => {
+            let n = range.len().min(most);
+            (n, range.start + n)
+        }
+        // No row begins here: all of it belongs to the row that is open.
+        Some(_) => (0, range.end),
+        None => planes::run(Isa::best(), FindRows { rep, range, most }),
+    }
+}
+
+struct FindRows<'a> {
+    rep: &'a Planes,
+    range: Range<usize>,
+    most: usize,
+}
+
+impl Work for FindRows<'_> {
+    type Output = (usize, usize);
+
+    #[inline(always)]
+    fn run(self, _kernel: impl Kernel) -> (usize, usize) {
+        let Self { rep, range, most } = self;
+        let mut left = most;
+        for block in blocks(&range) {
+            let begins = !rep.at_least(block, 1) & shown(&range, block);
+            let n = begins.count_ones() as usize;
+            if n > left {
+                return (most, block * BLOCK + nth_set(begins, left));
+            }
+            left -= n;
+        }
+        (most - left, range.end)
+    }
+}
+
+/// The blocks that hold the entries of a range.
+#[inline(always)]
+fn blocks(range: &Range<usize>) -> Range<usize> {
+    range.start / BLOCK..range.end.div_ceil(BLOCK)
+}
+
+/// Which entries of a block are within a range, of which it holds some.
+#[inline(always)]
+fn shown(range: &Range<usize>, block: usize) -> u64 {
+    let at = block * BLOCK;
+    let before = all(range.start.saturating_sub(at).min(BLOCK));
+    all(range.end.saturating_sub(at).min(BLOCK)) & !before
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn levels(of: &[u16]) -> LevelBuffer {
-        let mut out = LevelBuffer::default();
-        out.push_slice(of);
+    fn levels(of: &[u16]) -> Planes {
+        let mut out = Planes::new(2);
+        out.push_levels(of);
         out
     }
 
@@ -147,7 +258,7 @@ mod tests {
     fn empty_list_differs_from_null_list() {
         let (def, rep) = (levels(&[3, 2, 0, 1, 3]), levels(&[0, 1, 0, 0, 0]));
         let node = Levels { slot: 0, present: 1, rep: 0 };
-        let lists = list_slots::<i32>(&def, &rep, node, 2, 1).unwrap();
+        let lists = list_slots::<i32>(&def, &rep, node, 2, 1, 4).unwrap();
         assert_eq!(lists.offsets, [0, 2, 2, 2, 3]);
         assert_eq!(bits(lists.validity), [true, false, true, true]);
     }
@@ -157,10 +268,10 @@ mod tests {
     fn inner_lists_are_slots_of_the_outer_elements() {
         // required outer and inner lists: element of outer at 1, of inner at 2.
         let (def, rep) = (levels(&[2, 2, 1, 0, 2]), levels(&[0, 2, 1, 0, 0]));
-        let outer = list_slots::<i64>(&def, &rep, Levels::default(), 1, 1).unwrap();
+        let outer = list_slots::<i64>(&def, &rep, Levels::default(), 1, 1, 3).unwrap();
         assert_eq!(outer.offsets, [0, 2, 2, 3]);
         let inner =
-            list_slots::<i64>(&def, &rep, Levels { slot: 1, present: 1, rep: 1 }, 2, 2).unwrap();
+            list_slots::<i64>(&def, &rep, Levels { slot: 1, present: 1, rep: 1 }, 2, 2, 3).unwrap();
         assert_eq!(inner.offsets, [0, 2, 2, 3]);
     }
 
@@ -170,20 +281,64 @@ mod tests {
         let n = 200;
         for level in 0..4 {
             for r in 0..3 {
-                let mut run = LevelBuffer::default();
+                let mut run = Planes::new(2);
                 run.push_run(level, n);
-                let mut rep_run = LevelBuffer::default();
+                let mut rep_run = Planes::new(2);
                 rep_run.push_run(r, n);
                 let (def, rep) = (levels(&vec![level; n]), levels(&vec![r; n]));
                 let expected = bits(validity(&def, &rep, node));
                 assert_eq!(bits(validity(&run, &rep, node)), expected);
                 assert_eq!(bits(validity(&run, &rep_run, node)), expected);
                 assert_eq!(bits(validity(&def, &rep_run, node)), expected);
-                let a = list_slots::<i32>(&run, &rep_run, node, 3, 2).unwrap();
-                let b = list_slots::<i32>(&def, &rep, node, 3, 2).unwrap();
+                let a = list_slots::<i32>(&run, &rep_run, node, 3, 2, n).unwrap();
+                let b = list_slots::<i32>(&def, &rep, node, 3, 2, n).unwrap();
                 assert_eq!(a.offsets, b.offsets);
                 assert_eq!(bits(a.validity), bits(b.validity));
             }
+        }
+    }
+
+    /// Entry by entry, as the rules say.
+    #[test]
+    fn blocks_of_levels_give_what_single_ones_do() {
+        let seed = 82;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let n = rng.usize(1..400);
+            let def: Vec<u16> = (0..n).map(|_| rng.u16(0..4)).collect();
+            let rep: Vec<u16> = (0..n).map(|i| if i == 0 { 0 } else { rng.u16(0..3) }).collect();
+            let (d, r) = (levels(&def), levels(&rep));
+            let start = rng.usize(0..n);
+            let range = start..rng.usize(start..=n);
+            let entries = || range.clone().map(|i| (def[i], rep[i]));
+
+            let mut found = Validity::default();
+            let decoded = leaf_validity(&d, range.clone(), 2, 3, &mut found);
+            let valid: Vec<bool> =
+                entries().filter(|(d, _)| *d >= 2).map(|(d, _)| d >= 3).collect();
+            assert_eq!(decoded.slots, valid.len(), "seed {seed}");
+            assert_eq!(decoded.values, valid.iter().filter(|valid| **valid).count());
+            assert_eq!(bits(found), valid, "seed {seed}");
+
+            let most = rng.usize(0..20);
+            let begins: Vec<usize> = range.clone().filter(|i| rep[*i] == 0).collect();
+            let expected = match begins.get(most) {
+                Some(next) => (most, *next),
+                None => (begins.len(), range.end),
+            };
+            assert_eq!(rows(&r, range.clone(), most), expected, "seed {seed}");
+
+            let node = Levels { slot: 1, present: 2, rep: 1 };
+            let slots = || (0..n).filter(|&i| def[i] >= node.slot && rep[i] <= node.rep);
+            let lists = list_slots::<i64>(&d, &r, node, 3, 2, 7).unwrap();
+            let is_element = |i: &usize| def[*i] >= 3 && rep[*i] <= 2;
+            let mut offsets: Vec<i64> =
+                slots().map(|slot| (0..slot).filter(is_element).count() as i64).collect();
+            offsets.push((0..n).filter(is_element).count() as i64);
+            assert_eq!(lists.offsets, offsets, "seed {seed}");
+            let present: Vec<bool> = slots().map(|i| def[i] >= node.present).collect();
+            assert_eq!(bits(lists.validity), present, "seed {seed}");
+            assert_eq!(bits(validity(&d, &r, node)), present, "seed {seed}");
         }
     }
 }

@@ -6,10 +6,11 @@
 
 use bytes::Bytes;
 
-use super::{LevelBuffer, Validity};
+use super::{Validity, rows};
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
+use crate::simd::planes::{self, Planes};
 
 /// Decodes the definition or the repetition levels of one page.
 #[derive(Debug, Clone)]
@@ -17,7 +18,6 @@ pub struct LevelDecoder {
     max: u16,
     form: Form,
     scratch: Vec<u32>,
-    narrow: Vec<u16>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl LevelDecoder {
     }
 
     fn new(max: u16, form: Form) -> Self {
-        Self { max, form, scratch: Vec::new(), narrow: Vec::new() }
+        Self { max, form, scratch: Vec::new() }
     }
 
     /// Appends the validity of the next `n` slots, and says how many hold a value; only for a maximum of 1, where the bits of the page are a
@@ -69,13 +69,18 @@ impl LevelDecoder {
     /// `Malformed` if the data end early.
     pub fn read_validity(&mut self, n: usize, out: &mut Validity) -> Result<usize> {
         let Form::Hybrid(hybrid) = &mut self.form else {
-            let mut levels = LevelBuffer::default();
+            let mut levels = Self::planes(self.max);
             self.read(n, &mut levels)?;
-            let valid = |level: &u16| *level != 0;
-            return Ok(match levels.mixed() {
-                None => out.push_all(levels.uniform() != Some(0), n),
-                Some(levels) => levels.iter().map(|level| out.push_all(valid(level), 1)).sum(),
-            });
+            if let Some(level) = levels.uniform() {
+                return Ok(out.push_all(level != 0, n));
+            }
+            let mut values = 0;
+            for block in 0..levels.blocks() {
+                let valid = levels.at_least(block, 1);
+                values += valid.count_ones() as usize;
+                out.push_word(valid, levels.there(block).count_ones() as usize);
+            }
+            return Ok(values);
         };
         let mut left = n;
         let mut values = 0;
@@ -106,83 +111,152 @@ impl LevelDecoder {
     /// # Errors
     /// As [`LevelDecoder::read`].
     pub fn count_zeros(&self, n: usize) -> Result<usize> {
+        // A page may be one run of very many levels.
+        const MOST: usize = 1 << 16;
         let mut ahead = self.clone();
-        let (mut levels, mut left, mut zeros) = (LevelBuffer::default(), n, 0);
+        let mut levels = Self::planes(self.max);
+        let (mut left, mut zeros) = (n, 0);
         while left > 0 {
-            let block = left.min(MAX_RUN);
+            let block = left.min(MOST);
             levels.clear();
             ahead.read(block, &mut levels)?;
-            zeros += match levels.mixed() {
-                None if levels.uniform() == Some(0) => block,
-                None => 0,
-                Some(levels) => levels.iter().filter(|level| **level == 0).count(),
-            };
-            let first = match levels.mixed() {
-                None => levels.uniform(),
-                Some(levels) => levels.first().copied(),
-            };
-            if left == n && first != Some(0) {
+            if left == n && levels.get(0) != 0 {
                 return Ok(0);
             }
+            zeros += rows(&levels, 0..block, block).0;
             left -= block;
         }
         Ok(zeros)
     }
 
-    /// Appends the next `n` levels to `out`.
+    /// No levels yet, of as many bits as these.
+    pub fn planes(max: u16) -> Planes {
+        Planes::new(width_of(max).bits())
+    }
+
+    /// Appends the next `n` levels to `out`, which must be of the same width.
     ///
     /// # Errors
     /// `Malformed` if the data end early or a level is above the maximum.
-    pub fn read(&mut self, mut n: usize, out: &mut LevelBuffer) -> Result<()> {
-        let max = self.max;
-        let check = |level: u32| {
-            u16::try_from(level).ok().filter(|level| *level <= max).ok_or_else(|| {
-                Error::mismatch(Spec::Levels, "level", format_args!("at most {max}"), level)
-            })
-        };
+    pub fn read(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+        let (max, before) = (self.max, out.len());
         match &mut self.form {
-            Form::Absent => out.push_run(0, n),
+            Form::Absent => {
+                out.push_run(0, n);
+                Ok(())
+            }
             Form::BitPacked(packed) => {
                 self.scratch.clear();
                 packed.read(n, &mut self.scratch)?;
-                self.narrow.clear();
-                for &level in &self.scratch {
-                    self.narrow.push(check(level)?);
-                }
-                out.push_slice(&self.narrow);
+                let level = |&level: &u32| u16::try_from(level).unwrap_or(u16::MAX);
+                let levels: Vec<u16> = self.scratch.iter().map(level).collect();
+                out.push_levels(&levels);
+                check(out, before, max)
             }
             Form::Hybrid(hybrid) => {
-                while n > 0 {
-                    match hybrid.next_run(n.min(MAX_RUN))? {
-                        Run::Rle { value, n: run } => {
-                            out.push_run(check(value)?, run);
-                            n -= run;
-                        }
-                        Run::Packed(run) => {
-                            self.scratch.clear();
-                            run.unpack(&mut self.scratch);
-                            let top = self.scratch.iter().copied().max().unwrap_or(0);
-                            check(top)?;
-                            self.narrow.clear();
-                            #[expect(
-                                clippy::cast_possible_truncation,
-                                reason = "at most `max`, checked above"
-                            )]
-                            self.narrow.extend(self.scratch.iter().map(|&level| level as u16));
-                            out.push_slice(&self.narrow);
-                            n -= run.len();
-                        }
-                    }
-                }
+                let read = hybrid.read_planes(n, out);
+                // A level that is too high comes before what is wrong behind it.
+                check(out, before, max)?;
+                read
             }
         }
-        Ok(())
     }
 }
 
-/// Packed levels unpacked at a time: they and their narrow twins stay in the first-level cache.
-const MAX_RUN: usize = 4096;
+/// Checks the levels from `start` on.
+fn check(levels: &Planes, start: usize, max: u16) -> Result<()> {
+    if max.count_ones() == width_of(max).bits() {
+        // Their bits cannot hold more.
+        return Ok(());
+    }
+    let mut shown = u64::MAX << (start % planes::BLOCK);
+    for block in start / planes::BLOCK..levels.blocks() {
+        let above = levels.at_least(block, max + 1) & shown;
+        if above != 0 {
+            let i = block * planes::BLOCK + above.trailing_zeros() as usize;
+            return Err(Error::mismatch(
+                Spec::Levels,
+                "level",
+                format_args!("at most {max}"),
+                levels.get(i),
+            ));
+        }
+        shown = u64::MAX;
+    }
+    Ok(())
+}
 
 fn width_of(max: u16) -> BitWidth {
     BitWidth::for_max(u32::from(max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::rle;
+    use crate::error::ErrorKind;
+
+    fn read(bytes: &[u8], max: u16, n: usize) -> Result<Vec<u16>> {
+        let mut levels = LevelDecoder::planes(max);
+        LevelDecoder::hybrid(Bytes::copy_from_slice(bytes), max, n)?.read(n, &mut levels)?;
+        Ok((0..levels.len()).map(|i| levels.get(i)).collect())
+    }
+
+    /// Encodings.md: the numbers 0 to 7 in 3 bits each.
+    #[test]
+    fn example_of_the_specification() {
+        assert_eq!(read(&[3, 0x88, 0xC6, 0xFA], 7, 8).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn levels_of_every_maximum_come_back_in_pieces() {
+        let seed = 81;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for max in (1..20).chain([31, 100, 255, 256, 1000, u16::MAX]) {
+            let mut levels = Vec::new();
+            while levels.len() < 3000 {
+                let n = rng.usize(1..80);
+                match rng.bool() {
+                    true => levels.extend(std::iter::repeat_n(rng.u16(0..=max), n)),
+                    false => levels.extend((0..n).map(|_| rng.u16(0..=max))),
+                }
+            }
+            let mut bytes = Vec::new();
+            rle::encode_levels_into(&levels, width_of(max), &mut bytes);
+            let mut decoder = LevelDecoder::hybrid(bytes.into(), max, levels.len()).unwrap();
+            let mut planes = LevelDecoder::planes(max);
+            while planes.len() < levels.len() {
+                let n = rng.usize(0..1000).min(levels.len() - planes.len());
+                decoder.read(n, &mut planes).unwrap();
+            }
+            let found: Vec<u16> = (0..planes.len()).map(|i| planes.get(i)).collect();
+            assert_eq!(found, levels, "max {max} seed {seed}");
+            assert!(decoder.read(1, &mut planes).is_err(), "no more are declared");
+        }
+    }
+
+    #[test]
+    fn a_level_above_the_maximum_is_malformed() {
+        // Runs of 8 times 2, then packed: the last of 8 is 3.
+        assert_eq!(read(&[16, 2, 3, 0b1010_1010, 0b1010_1010], 2, 16).unwrap(), [2; 16]);
+        for bytes in [
+            &[16, 2, 3, 0b1010_1010, 0b1110_1010][..],
+            &[16, 3],
+            &[16, 2, 16, 3],
+            // What is wrong behind it comes later.
+            &[3, 0b1010_1010, 0b1110_1010],
+        ] {
+            let error = read(bytes, 2, 16).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Levels), "{bytes:?}");
+        }
+        // The last group is padded with anything.
+        assert_eq!(read(&[3, 0b1010_1010, 0b1110_1010], 2, 7).unwrap(), [2; 7]);
+        // The value of a run has more bits than a level.
+        let error = read(&[16, 4], 2, 8).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Encodings("RLE")));
+        for bytes in [&[][..], &[16], &[0x90], &[3], &[16, 2]] {
+            let error = read(bytes, 2, 16).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{bytes:?}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Definition and repetition levels: from the bytes of a page, through [`LevelBuffer`]s, to Arrow validity and offsets; and back, as
-//! [`LeafLevels`].
+//! Definition and repetition levels: from the bytes of a page, as bit [planes](crate::simd::planes), to Arrow validity and offsets; and back, as
+//! [`LevelBuffer`]s and [`LeafLevels`].
 //!
 //! Spec: README.md, "Nested Encoding"; FORMAT.md of this project's notes, sections 4 and 8. Used by `read::leaf`, which decodes
 //! levels, and by `read::assemble`, which turns them into nested arrays.
@@ -10,7 +10,7 @@ mod codec;
 mod leaf;
 mod validity;
 
-pub use assemble::{Lists, list_slots, validity};
+pub use assemble::{Decoded, Lists, leaf_validity, list_slots, rows, validity};
 pub use codec::LevelDecoder;
 pub use leaf::LeafLevels;
 pub use validity::Validity;

@@ -9,14 +9,16 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
     OffsetSizeTrait, StructArray, new_null_array,
 };
-use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, FieldRef};
 
 use super::leaf::LeafBatch;
 use crate::error::{Error, Result, Spec};
-use crate::levels::{LevelBuffer, list_slots, validity};
+use crate::levels::{list_slots, validity};
 use crate::schema::{Kind, Shape};
+use crate::simd::planes::Planes;
+use crate::trusted;
 
 /// The decoded leaves of a window, handed out in order.
 pub struct Leaves {
@@ -38,7 +40,7 @@ impl Leaves {
     }
 
     /// The levels of a leaf: of the first below a node.
-    fn levels(&self, leaf: usize) -> Result<(&LevelBuffer, &LevelBuffer)> {
+    fn levels(&self, leaf: usize) -> Result<(&Planes, &Planes)> {
         let leaf = self.leaves.get(leaf).ok_or_else(short)?;
         Ok((&leaf.def, &leaf.rep))
     }
@@ -147,14 +149,14 @@ struct Parts<O: OffsetSizeTrait> {
 impl Node<'_> {
     fn parts<O: OffsetSizeTrait>(&self, leaves: &mut Leaves, len: usize) -> Result<Parts<O>> {
         let (def, rep) = leaves.levels(leaves.next)?;
-        let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep)?;
+        let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep, len)?;
         if lists.offsets.len() != len + 1 {
             return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
         }
         let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(lists.offsets));
+        let offsets = trusted::list_offsets(lists.offsets);
         let items = assemble(self.item, leaves, elements)?;
         Ok(Parts { offsets, nulls, items })
     }

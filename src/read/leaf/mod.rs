@@ -20,10 +20,10 @@ use self::column::{Column, Count};
 use super::options::Utf8;
 use super::plan::LeafPlan;
 use crate::error::{Error, Result, Spec};
-use crate::levels::{LevelBuffer, LevelDecoder, Validity};
+use crate::levels::{Decoded, LevelDecoder, Validity, leaf_validity, rows};
 use crate::limits::{Budget, Reservation};
 use crate::page::{DataPage, Page};
-use crate::simd::{Isa, masks};
+use crate::simd::planes::Planes;
 
 use super::Pages;
 use super::chunk::Trust;
@@ -34,9 +34,9 @@ pub struct LeafBatch {
     /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
     pub array: ArrayRef,
     /// Definition levels, if they are kept.
-    pub def: LevelBuffer,
+    pub def: Planes,
     /// Repetition levels, if they are kept.
-    pub rep: LevelBuffer,
+    pub rep: Planes,
 }
 
 /// Decodes the rows of one leaf in one row group.
@@ -70,25 +70,15 @@ struct OpenPage {
 }
 
 /// Levels decoded ahead to find where a row ends. They belong to the current page.
-#[derive(Default)]
 struct Pending {
-    def: LevelBuffer,
-    rep: LevelBuffer,
+    def: Planes,
+    rep: Planes,
     /// Slots of them that are used up.
     used: usize,
 }
 
 /// Levels decoded at a time where rows repeat: the levels and what is made of them stay in the cache.
 const LEVEL_BLOCK: usize = 8192;
-
-/// What the slots of a stretch are: counted for the value decoder.
-#[derive(Debug, Clone, Copy, Default)]
-struct Decoded {
-    /// Slots of the leaf, nulls included.
-    slots: usize,
-    /// Values that are stored.
-    values: usize,
-}
 
 impl LeafReader {
     /// A reader of the leaf of `plan` in the chunk of `pages`.
@@ -110,11 +100,15 @@ impl LeafReader {
             pages,
             column: column::column(plan, utf8, carries_prefix)?,
             page: None,
-            pending: Pending::default(),
+            pending: Pending {
+                def: LevelDecoder::planes(plan.leaf.max_def),
+                rep: LevelDecoder::planes(plan.leaf.max_rep),
+                used: 0,
+            },
             pages_stand_alone: !carries_prefix,
             first_slot_seen: false,
             next_row: 0,
-            kept: Kept::default(),
+            kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
             held: budget.take(0)?,
         })
@@ -142,7 +136,7 @@ impl LeafReader {
     /// # Errors
     /// As [`LeafReader::read`].
     pub fn append(&mut self, rows: usize) -> Result<()> {
-        let mut sink = Sink::Keep(std::mem::take(&mut self.kept));
+        let mut sink = Sink::Keep(self.take_kept());
         self.go(rows, &mut sink)?;
         if let Sink::Keep(kept) = sink {
             self.kept = kept;
@@ -150,12 +144,16 @@ impl LeafReader {
         Ok(())
     }
 
+    fn take_kept(&mut self) -> Kept {
+        std::mem::replace(&mut self.kept, Kept::new(self.max_def, self.max_rep))
+    }
+
     /// Makes a batch of the rows decoded since the last one.
     ///
     /// # Errors
     /// `Limit` if they do not fit an array.
     pub fn take(&mut self) -> Result<LeafBatch> {
-        let kept = std::mem::take(&mut self.kept);
+        let kept = self.take_kept();
         let slots = kept.validity.len();
         let array = self.column.finish(kept.validity.into_nulls(), slots)?;
         self.held.resize(0)?;
@@ -280,8 +278,8 @@ impl LeafReader {
 
     /// Rows outside lists: one slot each.
     fn flat(&mut self, rows: usize, sink: &mut Sink) -> Result<()> {
-        let (max_def, slot, keep_levels) = (self.max_def, self.slot, self.keep_levels);
-        let mut block = std::mem::take(&mut self.pending.def);
+        let (max_def, max_rep) = (self.max_def, self.max_rep);
+        let (slot, keep_levels) = (self.slot, self.keep_levels);
         let mut left = rows;
         while left > 0 {
             let Some(page) = self.open_page()? else {
@@ -289,7 +287,7 @@ impl LeafReader {
             };
             let n = left.min(page.slots_left);
             page.slots_left -= n;
-            let mut skipped = Kept::default();
+            let mut skipped = Kept::new(max_def, max_rep);
             let kept = sink.kept().unwrap_or(&mut skipped);
             let first = kept.validity.len();
             let values = match max_def {
@@ -308,20 +306,20 @@ impl LeafReader {
                 }
                 Decoded { slots: n, values }
             } else {
-                block.clear();
-                page.def.read(n, &mut block)?;
-                let decoded = leaf_validity(&block, 0, n, slot, max_def, &mut kept.validity);
+                let at = kept.def.len();
+                page.def.read(n, &mut kept.def)?;
+                let range = at..kept.def.len();
+                let decoded = leaf_validity(&kept.def, range, slot, max_def, &mut kept.validity);
                 if keep_levels {
-                    kept.def.push_range(&block, 0, n);
                     kept.rep.push_run(0, n);
+                } else {
+                    kept.def.clear();
                 }
                 decoded
             };
             self.values(decoded, first, sink)?;
             left -= n;
         }
-        block.clear();
-        self.pending.def = block;
         Ok(())
     }
 
@@ -342,18 +340,19 @@ impl LeafReader {
             }
             let row = self.next_row + begun as u64;
             if let Some((placed, _)) = self.pages.rows().filter(|_| begins_page)
-                && (placed.start != row || self.pending.rep_at(0) != 0)
+                && (placed.start != row || self.pending.rep.get(0) != 0)
             {
                 return Err(misplaced(&placed, format_args!("begins with row {row}")));
             }
             if !self.first_slot_seen {
                 self.first_slot_seen = true;
-                if self.pending.rep_at(0) != 0 {
+                let level = self.pending.rep.get(0);
+                if level != 0 {
                     return Err(Error::mismatch(
                         Spec::Levels,
                         "first repetition level of the column chunk",
                         0,
-                        self.pending.rep_at(0),
+                        level,
                     ));
                 }
             }
@@ -361,15 +360,19 @@ impl LeafReader {
             if start == end {
                 return Ok(());
             }
-            let mut skipped = Kept::default();
+            let mut skipped = Kept::new(self.max_def, self.max_rep);
             let kept = sink.kept().unwrap_or(&mut skipped);
             let first = kept.validity.len();
             let (slot, max_def) = (self.slot, self.max_def);
-            let decoded =
-                leaf_validity(&self.pending.def, start, end, slot, max_def, &mut kept.validity);
+            let def = &self.pending.def;
+            let decoded = leaf_validity(def, start..end, slot, max_def, &mut kept.validity);
             if self.keep_levels {
-                kept.def.push_range(&self.pending.def, start, end);
-                kept.rep.push_range(&self.pending.rep, start, end);
+                kept.def.push_range(def, start..end);
+                kept.rep.push_range(&self.pending.rep, start..end);
+            }
+            if first == 0 && matches!(sink, Sink::Keep(_)) {
+                let most = self.room() / BYTES_EXPECTED;
+                self.column.reserve(slots_expected(decoded.slots, begun, rows).min(most));
             }
             self.values(decoded, first, sink)?;
         }
@@ -377,21 +380,27 @@ impl LeafReader {
 
     /// Decodes the next block of levels; false after the last page.
     fn decode_levels(&mut self) -> Result<bool> {
-        let Pending { mut def, mut rep, .. } = std::mem::take(&mut self.pending);
-        def.clear();
-        rep.clear();
-        let more = match self.open_page()? {
-            None => false,
-            Some(page) => {
-                let n = page.slots_left.min(LEVEL_BLOCK);
-                page.rep.read(n, &mut rep)?;
-                page.def.read(n, &mut def)?;
-                page.slots_left -= n;
-                true
-            }
+        self.pending.clear();
+        if self.open_page()?.is_none() {
+            return Ok(false);
+        }
+        let Some(page) = &mut self.page else {
+            return Ok(false);
         };
-        self.pending = Pending { def, rep, used: 0 };
-        Ok(more)
+        let n = page.slots_left.min(LEVEL_BLOCK);
+        let Pending { def, rep, .. } = &mut self.pending;
+        let read = page.rep.read(n, rep).and_then(|()| page.def.read(n, def));
+        if read.is_err() {
+            self.pending.clear();
+        }
+        page.slots_left -= n;
+        read.map(|()| true)
+    }
+
+    /// Bytes that the arrays may take.
+    fn room(&self) -> usize {
+        let room = self.budget.cap().saturating_sub(self.budget.used());
+        usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX)
     }
 
     /// Decodes or skips the values of a stretch whose validity begins at slot `first`.
@@ -411,9 +420,7 @@ impl LeafReader {
             return self.column.skip(values);
         };
         if values > 0 {
-            let room = self.budget.cap().saturating_sub(self.budget.used());
-            let room =
-                usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX);
+            let room = self.room();
             self.column.read(values, room)?;
         }
         if values < slots
@@ -421,7 +428,7 @@ impl LeafReader {
         {
             self.column.spread(bitmap, first, slots, values);
         }
-        let levels = (kept.def.len() + kept.rep.len()) * size_of::<u16>();
+        let levels = kept.def.bytes_held() + kept.rep.bytes_held();
         self.held.resize(self.column.bytes_held() + levels)
     }
 }
@@ -435,11 +442,17 @@ enum Sink {
     Drop,
 }
 
-#[derive(Default)]
 struct Kept {
     validity: Validity,
-    def: LevelBuffer,
-    rep: LevelBuffer,
+    def: Planes,
+    rep: Planes,
+}
+
+impl Kept {
+    fn new(max_def: u16, max_rep: u16) -> Self {
+        let (def, rep) = (LevelDecoder::planes(max_def), LevelDecoder::planes(max_rep));
+        Self { validity: Validity::default(), def, rep }
+    }
 }
 
 impl Sink {
@@ -462,43 +475,11 @@ impl Pending {
         self.rep.len() - self.used
     }
 
-    fn rep_at(&self, i: usize) -> u16 {
-        match self.rep.mixed() {
-            Some(levels) => levels.get(i).copied().unwrap_or_default(),
-            None => self.rep.uniform().unwrap_or_default(),
-        }
-    }
-
-    /// Uses up slots until row `rows` (counted by `begun`) would begin, or all; says which.
-    fn rows(&mut self, begun: &mut usize, rows: usize) -> (usize, usize) {
+    /// Uses up slots until row `most` (counted by `begun`) would begin, or all; says which.
+    fn rows(&mut self, begun: &mut usize, most: usize) -> (usize, usize) {
         let start = self.used;
-        let wanted = rows - *begun;
-        let end = match self.rep.mixed() {
-            None if self.rep.uniform() == Some(0) => {
-                let n = self.left().min(wanted);
-                *begun += n;
-                start + n
-            }
-            // No row begins here: all of it belongs to the row that is open.
-            None => self.rep.len(),
-            Some(levels) => {
-                let levels = levels.get(start..).unwrap_or_default();
-                let zeros = levels.iter().filter(|&&level| level == 0).count();
-                if zeros <= wanted {
-                    *begun += zeros;
-                    self.rep.len()
-                } else {
-                    *begun = rows;
-                    let next = levels
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, level)| **level == 0)
-                        .nth(wanted)
-                        .map_or(levels.len(), |(i, _)| i);
-                    start + next
-                }
-            }
-        };
+        let (n, end) = rows(&self.rep, start..self.rep.len(), most - *begun);
+        *begun += n;
         self.used = end;
         (start, end)
     }
@@ -515,6 +496,20 @@ fn misplaced(placed: &std::ops::Range<u64>, found: impl std::fmt::Display) -> Er
     )
 }
 
+/// The slots that `wanted` rows will have, where the first `rows` have `slots`: a little more, but no more than can be spared.
+fn slots_expected(slots: usize, rows: usize, wanted: usize) -> usize {
+    let expected = slots as u128 * wanted as u128 / rows.max(1) as u128;
+    let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+    let margin = if rows < wanted { expected / 16 } else { 0 };
+    expected.saturating_add(margin).min(MOST_EXPECTED).max(slots)
+}
+
+/// Slots that room is made for before they are there.
+const MOST_EXPECTED: usize = 1 << 20;
+
+/// Of so many bytes that are left, room is made for one slot.
+const BYTES_EXPECTED: usize = 64;
+
 #[cold]
 fn fewer_rows(found: usize, wanted: usize) -> Error {
     Error::malformed(
@@ -526,45 +521,9 @@ fn fewer_rows(found: usize, wanted: usize) -> Error {
 }
 
 /// Spells out the levels that a validity of highest level 1 stands for.
-fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut LevelBuffer) {
+fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut Planes) {
     match validity.bitmap() {
         None => def.push_run(1, n),
-        Some(bitmap) => {
-            let levels: Vec<u16> = (first..first + n).map(|i| u16::from(bitmap.get(i))).collect();
-            def.push_slice(&levels);
-        }
+        Some(bitmap) => def.push_bits(first..first + n, |at| bitmap.word_at(at)),
     }
-}
-
-/// Appends the validity of the leaf for the level entries `[start, end)`; says how many slots and values there are.
-fn leaf_validity(
-    def: &LevelBuffer,
-    start: usize,
-    end: usize,
-    slot: u16,
-    max_def: u16,
-    validity: &mut Validity,
-) -> Decoded {
-    let n = end - start;
-    let Some(levels) = def.mixed() else {
-        let level = def.uniform().unwrap_or_default();
-        if level < slot {
-            return Decoded::default();
-        }
-        let valid = level == max_def;
-        validity.push_run(valid, n);
-        return Decoded { slots: n, values: if valid { n } else { 0 } };
-    };
-    let isa = Isa::best();
-    let mut decoded = Decoded::default();
-    for block in levels[start..end].chunks(64) {
-        let valid = masks::at_least(isa, block, max_def);
-        let slots =
-            if slot == 0 { masks::all(block.len()) } else { masks::at_least(isa, block, slot) };
-        let n = slots.count_ones() as usize;
-        validity.push_word(masks::select(isa, valid, slots), n);
-        decoded.slots += n;
-        decoded.values += valid.count_ones() as usize;
-    }
-    decoded
 }

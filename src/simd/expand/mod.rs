@@ -93,7 +93,8 @@ pub fn spread_in<T: Copy + Default>(
     assert_eq!(from, 0, "as many values as bits are set");
 }
 
-/// As [`spread`] for the ends of byte strings: a null ends where the value before it does, which `ends[start - 1]` says for the first.
+/// As [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends where the value before it does, which
+/// `ends[start - 1]` says for the first.
 ///
 /// # Panics
 /// If `start` is 0, or there are not as many ends from `start` on as bits are set.
@@ -104,8 +105,24 @@ pub fn spread_ends<T: Copy + Default>(
     first: usize,
     slots: usize,
 ) {
+    spread_ends_with(Isa::best(), ends, start, validity, first, slots);
+}
+
+/// As [`spread_ends`], with the kernel of an instruction set.
+///
+/// # Panics
+/// As [`spread_ends`].
+pub fn spread_ends_with<T: Copy + Default>(
+    isa: Isa,
+    ends: &mut Vec<T>,
+    start: usize,
+    validity: &Bitmap,
+    first: usize,
+    slots: usize,
+) {
     let dense = ends.len() - start;
     ends.resize(start + slots, T::default());
+    let mut block: Block<T> = [T::default(); 2 * WORD];
     // Index 0 is the end before the first slot.
     let region = &mut ends[start - 1..];
     let mut from = dense;
@@ -117,12 +134,15 @@ pub fn spread_ends<T: Copy + Default>(
         if ones == n {
             region.copy_within(from + 1..from + 1 + ones, at + 1);
         } else {
-            let mut block = [T::default(); 2 * WORD];
             block[..=ones].copy_from_slice(&region[from..=from + ones]);
-            let mut next = 0usize;
-            for (i, slot) in region[at + 1..at + 1 + n].iter_mut().enumerate() {
-                next += (word >> i & 1) as usize;
-                *slot = block[next % (2 * WORD)];
+            let target = &mut region[at + 1..at + 1 + n];
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 if x86::fits_ends::<T>() && n == WORD => {
+                    // SAFETY: `Isa::Avx512` exists only where the features were found; the target has 64 ends, and the width fits.
+                    unsafe { x86::expand_ends(&block, word, target) }
+                }
+                _ => scalar::expand_ends(&block, word, target),
             }
         }
     }
@@ -199,13 +219,20 @@ mod tests {
             let (mut ends, mut expected, mut end) = (vec![9u32], vec![9u32], 9);
             for i in 0..slots {
                 if bitmap.get(first + i) {
-                    end += 1 + rng.u32(0..5);
+                    end += rng.u32(0..5);
                     ends.push(end);
                 }
                 expected.push(end);
             }
-            spread_ends(&mut ends, 1, &bitmap, first, slots);
-            assert_eq!(ends, expected, "seed {seed}");
+            for isa in Isa::available() {
+                let mut found = ends.clone();
+                spread_ends_with(isa, &mut found, 1, &bitmap, first, slots);
+                assert_eq!(found, expected, "{isa:?} seed {seed}");
+                let mut found: Vec<i64> = ends.iter().map(|&end| i64::from(end) << 30).collect();
+                let expected: Vec<i64> = expected.iter().map(|&e| i64::from(e) << 30).collect();
+                spread_ends_with(isa, &mut found, 1, &bitmap, first, slots);
+                assert_eq!(found, expected, "{isa:?} seed {seed}");
+            }
         }
     }
 }

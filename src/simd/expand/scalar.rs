@@ -15,3 +15,12 @@ pub(super) fn expand<T: Copy + Default>(block: &Block<T>, word: u64, target: &mu
         *slot = table[next & bit.wrapping_neg() & 127];
     }
 }
+
+/// Ends at the set bits of `word` are those of `block` from 1 on; the others are the one before.
+pub(super) fn expand_ends<T: Copy>(block: &Block<T>, word: u64, target: &mut [T]) {
+    let mut next = 0;
+    for (i, slot) in target.iter_mut().enumerate() {
+        next += (word >> i & 1) as usize;
+        *slot = block[next % block.len()];
+    }
+}
