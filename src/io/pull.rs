@@ -1,12 +1,11 @@
 //! Pulling from a local source: pieces of column chunks, read into memory that is used again and again.
 //!
 //! Fresh memory costs a page fault for every 4 KiB, which is more than the read itself. Pieces may outlive their page, as arrays of string views hold
-//! them; they are used again once nobody does.
+//! them; their memory comes back when the last holder lets go.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 
@@ -18,16 +17,8 @@ use crate::read::Pull;
 pub(super) struct LocalPull {
     source: Arc<dyn Source>,
     progress: Progress,
-    /// Pieces that were given back, the oldest first.
-    pieces: Mutex<VecDeque<Bytes>>,
+    spare: Arc<Spare>,
 }
-
-/// Pieces that are remembered, and their bytes.
-const MOST_PIECES: usize = 64;
-const MOST_BYTES: usize = 32 << 20;
-
-/// Pieces below this are not worth keeping.
-const SMALL: usize = 32 << 10;
 
 impl LocalPull {
     /// `None` if the source is not local, or needs no reading at all.
@@ -36,55 +27,115 @@ impl LocalPull {
             return None;
         }
         let (source, progress) = (source.clone(), progress.clone());
-        Some(Arc::new(Self { source, progress, pieces: Mutex::default() }))
-    }
-
-    /// Memory for `len` bytes that nobody holds any more, if there is some.
-    fn memory(&self, len: usize) -> Vec<u8> {
-        if len < SMALL {
-            return Vec::new();
-        }
-        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let fitting = pieces.iter().enumerate();
-        let fitting = fitting.filter(|(_, piece)| piece.len() >= len && piece.is_unique());
-        let at = fitting.min_by_key(|(_, piece)| piece.len()).map(|(at, _)| at);
-        match at.and_then(|at| pieces.remove(at)).map(Bytes::try_into_mut) {
-            Some(Ok(mut memory)) => {
-                memory.clear();
-                memory.into()
-            }
-            _ => Vec::new(),
-        }
+        Some(Arc::new(Self { source, progress, spare: Arc::default() }))
     }
 }
 
 impl Pull for LocalPull {
     fn pull(&self, range: Range<u64>) -> Result<Bytes> {
         let len = range.end.saturating_sub(range.start);
-        let mut out = self.memory(usize::try_from(len).unwrap_or(usize::MAX));
-        self.source.read_into(range, &mut out)?;
+        let mut memory = self.spare.take(usize::try_from(len).unwrap_or(usize::MAX));
+        self.source.read_into(range, &mut memory)?;
         self.progress.fetched(len);
-        Ok(out.into())
-    }
-
-    fn give_back(&self, bytes: Bytes) {
-        if bytes.len() < SMALL {
-            return;
-        }
-        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut held: usize = pieces.iter().map(Bytes::len).sum();
-        while pieces.len() >= MOST_PIECES || held + bytes.len() > MOST_BYTES {
-            let Some(oldest) = pieces.pop_front() else {
-                return;
-            };
-            held -= oldest.len();
-        }
-        pieces.push_back(bytes);
+        Ok(Bytes::from_owner(Piece { memory, spare: Arc::downgrade(&self.spare) }))
     }
 }
 
 impl fmt::Debug for LocalPull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalPull").finish_non_exhaustive()
+    }
+}
+
+/// Bytes that were read; their memory goes back to where it came from.
+struct Piece {
+    memory: Vec<u8>,
+    /// Gone when the read is over.
+    spare: Weak<Spare>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if let Some(spare) = self.spare.upgrade() {
+            spare.give(std::mem::take(&mut self.memory));
+        }
+    }
+}
+
+/// Memory that nobody uses at the moment.
+#[derive(Default)]
+struct Spare(Mutex<Vec<Vec<u8>>>);
+
+/// Bytes of spare memory.
+const MOST_SPARE: usize = 16 << 20;
+
+/// Memory is taken in multiples of this, as pages differ a little in size; what is smaller is not worth keeping.
+const STEP: usize = 32 << 10;
+
+impl Spare {
+    /// Empty memory with room for `len` bytes, if there is some; else as little as nothing.
+    fn take(&self, len: usize) -> Vec<u8> {
+        if len < STEP {
+            return Vec::new();
+        }
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fitting = all.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
+        match fitting.min_by_key(|(_, memory)| memory.capacity()).map(|(at, _)| at) {
+            Some(at) => all.swap_remove(at),
+            None => {
+                let mut memory = Vec::new();
+                // Where there is none, the read says so.
+                let _ = memory.try_reserve_exact(len.next_multiple_of(STEP));
+                memory
+            }
+        }
+    }
+
+    fn give(&self, mut memory: Vec<u8>) {
+        memory.clear();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held: usize = all.iter().map(Vec::capacity).sum();
+        if memory.capacity() >= STEP && held + memory.capacity() <= MOST_SPARE {
+            all.push(memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_when_the_last_holder_lets_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bytes");
+        let content: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let source: Arc<dyn Source> = Arc::new(std::fs::File::open(&path).unwrap());
+        let pull = LocalPull::from(&source, &Progress::default()).unwrap();
+        let first = pull.pull(0..100_000).unwrap();
+        let (place, part) = (first.as_ptr(), first.slice(10..20));
+        drop(first);
+        let second = pull.pull(1000..101_000).unwrap();
+        assert_ne!(second.as_ptr(), place, "a part of it is still held");
+        assert_eq!(part, content[10..20]);
+        drop(part);
+        let third = pull.pull(50_000..149_000).unwrap();
+        assert_eq!(third.as_ptr(), place);
+        assert_eq!(third, content[50_000..149_000]);
+        drop(pull);
+        assert_eq!(second, content[1000..101_000]);
+    }
+
+    #[test]
+    fn what_is_in_memory_is_not_pulled() {
+        let source: Arc<dyn Source> = Arc::new(Bytes::from_static(b"PAR1"));
+        assert!(LocalPull::from(&source, &Progress::default()).is_none());
     }
 }

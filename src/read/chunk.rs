@@ -25,9 +25,6 @@ pub trait Pull: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// `Io` if they cannot be read.
     fn pull(&self, range: Range<u64>) -> Result<Bytes>;
-
-    /// Takes bytes back that were pulled, all of one [`Pull::pull`], so that their memory can be used again once nobody else holds them.
-    fn give_back(&self, bytes: Bytes);
 }
 
 /// Where pulled bytes come from.
@@ -214,9 +211,7 @@ impl Header {
         // Most headers are small; bounds of long strings can make them large.
         for most in [SLACK as u64, PIECE as u64] {
             let end = range.end.min(range.start.saturating_add(most));
-            let bytes = well.pull.pull(range.start..end).ok()?;
-            let found = Self::parse(&bytes, context);
-            well.pull.give_back(bytes);
+            let found = Self::parse(&well.pull.pull(range.start..end).ok()?, context);
             if found.is_some() {
                 return found.filter(|found| found.len as u64 <= range.end - range.start);
             }
@@ -266,15 +261,7 @@ struct Pulled {
     well: Well,
     /// Where the chunk ends in the file.
     end: u64,
-    /// What `rest` is a part of.
-    piece: Bytes,
     held: Reservation,
-}
-
-impl Drop for Pulled {
-    fn drop(&mut self) {
-        self.well.pull.give_back(std::mem::take(&mut self.piece));
-    }
 }
 
 /// Bytes pulled at a time: so many stay in the cache of a core until they are decoded.
@@ -310,7 +297,7 @@ impl Pages {
     pub fn new(list: &PageList, context: PageContext) -> Result<Self> {
         let pulled = |well: &Well, end: u64| -> Result<Pulled> {
             let held = well.budget.take(0)?;
-            Ok(Pulled { well: well.clone(), end, piece: Bytes::new(), held })
+            Ok(Pulled { well: well.clone(), end, held })
         };
         let (rest, offset, slots_left, placed, pulled) = match &*list.0 {
             List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None, None),
@@ -465,17 +452,16 @@ impl Pages {
 
     /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones come those behind them.
     fn pull(&mut self, len: usize) -> Result<()> {
-        let Some(Pulled { well, end, piece, held }) = &mut self.pulled else {
+        let Some(Pulled { well, end, held }) = &mut self.pulled else {
             return Ok(());
         };
         // Many pages at a time, or one: a page that is cut off at the end is pulled twice.
         let len = if len <= PIECE / 4 { PIECE } else { len };
         let end = self.offset.saturating_add(len as u64).min(*end);
-        self.rest.clear();
-        well.pull.give_back(std::mem::take(piece));
+        // Before the next piece, so that its memory can be used again.
+        self.rest = Bytes::new();
         held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
-        *piece = well.pull.pull(self.offset..end)?;
-        self.rest = piece.clone();
+        self.rest = well.pull.pull(self.offset..end)?;
         Ok(())
     }
 
