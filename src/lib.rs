@@ -79,7 +79,7 @@
 //! Each layer uses those below it, never those above; a test holds the code to that.
 //!
 //! ```text
-//!  0 ground      error, limits, bytes, simd, trusted
+//!  0 ground      error, limits, bytes, simd, spare, trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 codecs      encoding, compress
@@ -124,6 +124,7 @@ pub mod reader;
 pub mod schema;
 pub mod selection;
 pub mod simd;
+mod spare;
 pub mod stats;
 pub mod thrift;
 mod trusted;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, LimitKind, Result};
+use crate::spare::Spare;
 
 /// Caps on what a file may make the reader do.
 ///
@@ -48,12 +49,24 @@ pub struct Budget {
 struct Shared {
     cap: u64,
     used: AtomicU64,
+    spare: Spare,
 }
+
+/// Memory that is kept to be used again, in bytes and as a part of the cap.
+const MOST_SPARE: u64 = 64 << 20;
+const SPARE_PART: u64 = 8;
 
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
     pub fn new(cap: u64) -> Self {
-        Self { shared: Arc::new(Shared { cap, used: AtomicU64::new(0) }) }
+        let spare = usize::try_from(MOST_SPARE.min(cap / SPARE_PART)).unwrap_or_default();
+        let (used, spare) = (AtomicU64::new(0), Spare::new(spare));
+        Self { shared: Arc::new(Shared { cap, used, spare }) }
+    }
+
+    /// Memory that was used before; not counted.
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.shared.spare
     }
 
     /// Takes `bytes` from the budget until the reservation is dropped.
@@ -103,7 +116,7 @@ impl Reservation {
     /// `Limit(Memory)` if fewer are left; what was taken before stays taken.
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
-        let Shared { cap, used } = &*self.budget.shared;
+        let Shared { cap, used, .. } = &*self.budget.shared;
         used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| used <= cap)
         })

@@ -78,8 +78,8 @@ pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> OffsetBuffer<
 /// for text, `checked_text` has seen every value to be UTF-8 (or the caller has promised it).
 pub(crate) fn byte_array<O: Offset>(
     data_type: &DataType,
-    offsets: Vec<O>,
-    values: Vec<u8>,
+    offsets: ScalarBuffer<O>,
+    values: Buffer,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     debug_assert_eq!(
@@ -89,8 +89,7 @@ pub(crate) fn byte_array<O: Offset>(
     );
     debug_assert!(offsets.is_sorted(), "offsets never fall");
     // SAFETY: the offsets begin with 0 and never fall, by the invariant above.
-    let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) };
-    let values = Buffer::from_vec(values);
+    let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
     Ok(match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => {
             // SAFETY: the offsets lie within the values, and every value between two of them is UTF-8, by the invariant above.
@@ -110,11 +109,10 @@ pub(crate) fn byte_array<O: Offset>(
 /// `checked_text` has seen every value to be UTF-8 (or the caller has promised it). Slots of nulls are 0: the empty string.
 pub(crate) fn view_array(
     data_type: &DataType,
-    views: Vec<u128>,
+    views: ScalarBuffer<u128>,
     buffers: Vec<Buffer>,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let views = ScalarBuffer::from(views);
     let buffers: Arc<[Buffer]> = buffers.into();
     Ok(match data_type {
         DataType::Utf8View => {

@@ -91,7 +91,7 @@ pub(super) struct Opener {
 impl Opener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
-        let pull = LocalPull::from(&source, &progress);
+        let pull = LocalPull::from(&source, &progress, plan.budget().spare());
         Self { source, plan, progress, pull }
     }
 

@@ -110,7 +110,7 @@ struct State {
 type Finished = std::thread::Result<(State, Result<Vec<RecordBatch>>)>;
 
 /// Memory of a wave for each thread, if the budget allows.
-const WAVE_BYTES_PER_THREAD: u64 = 32 << 20;
+const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
 
 /// Windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;

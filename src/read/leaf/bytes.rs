@@ -19,6 +19,7 @@ use crate::schema::Physical;
 use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{expand, spans as kernels};
+use crate::spare::Spare;
 use crate::trusted;
 
 /// Byte strings of any encoding.
@@ -206,6 +207,8 @@ struct Dictionary {
 
 /// How byte strings become an array.
 trait Layout: Send {
+    fn use_spare(&mut self, spare: &Spare);
+
     fn reserve(&mut self, slots: usize);
 
     /// Takes the dictionary of the chunk, checked to be text where that is wanted.
@@ -291,14 +294,18 @@ impl BytesColumn<Views> {
         }
         let values = SpanDecoder::new(physical, carries_prefix);
         match layout {
-            BytesLayout::Offsets32 => of(values, utf8, Offsets::<i32>::default(), data_type),
-            BytesLayout::Offsets64 => of(values, utf8, Offsets::<i64>::default(), data_type),
-            BytesLayout::Views => of(values, utf8, Views::default(), data_type),
+            BytesLayout::Offsets32 => of(values, utf8, Offsets::<i32>::new(), data_type),
+            BytesLayout::Offsets64 => of(values, utf8, Offsets::<i64>::new(), data_type),
+            BytesLayout::Views => of(values, utf8, Views::new(), data_type),
         }
     }
 }
 
 impl<L: Layout> Column for BytesColumn<L> {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.layout.use_spare(spare);
+    }
+
     fn reserve(&mut self, slots: usize) {
         self.layout.reserve(slots);
     }
@@ -497,7 +504,13 @@ fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
 const SLACK: usize = 64;
 
 /// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far.
-fn make_room(values: &mut Vec<u8>, more: u64, seen: usize, slots: usize) -> Result<()> {
+fn make_room(
+    values: &mut Vec<u8>,
+    more: u64,
+    seen: usize,
+    slots: usize,
+    spare: &Spare,
+) -> Result<()> {
     let more = usize::try_from(more).unwrap_or(usize::MAX);
     if values.capacity() - values.len() >= more.saturating_add(SLACK) {
         return Ok(());
@@ -505,14 +518,17 @@ fn make_room(values: &mut Vec<u8>, more: u64, seen: usize, slots: usize) -> Resu
     let so_far = values.len().saturating_add(more);
     let expected = so_far.saturating_mul(slots) / seen.max(1);
     let wanted = expected.saturating_add(expected / 16).clamp(so_far, so_far.saturating_mul(64));
+    if values.capacity() == 0 {
+        *values = spare.take(wanted.saturating_add(SLACK));
+    }
     values
         .try_reserve_exact((wanted - values.len()).saturating_add(SLACK))
         .map_err(|e| Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}")))
 }
 
 /// Offsets into one buffer.
-#[derive(Default)]
 struct Offsets<O> {
+    spare: Spare,
     /// The end of every value, behind the 0 that the first begins at.
     offsets: Vec<O>,
     values: Vec<u8>,
@@ -522,6 +538,16 @@ struct Offsets<O> {
 }
 
 impl<O: trusted::Offset> Offsets<O> {
+    fn new() -> Self {
+        Self {
+            spare: Spare::new(0),
+            offsets: Vec::new(),
+            values: Vec::new(),
+            block: Vec::new(),
+            slots: 0,
+        }
+    }
+
     fn begin(&mut self) {
         if self.offsets.is_empty() {
             self.offsets.push(O::default());
@@ -538,7 +564,7 @@ impl<O: trusted::Offset> Offsets<O> {
         self.begin();
         let total = payload_len(spans, room.saturating_sub(self.values.len()))?;
         O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
-        make_room(&mut self.values, total, self.offsets.len() - 1, self.slots)?;
+        make_room(&mut self.values, total, self.offsets.len() - 1, self.slots, &self.spare)?;
         match (place, spans.first(), spans.last()) {
             (Place::EndToEnd, Some(first), Some(last)) => {
                 let stretch = first.start as usize..last.start as usize + last.len as usize;
@@ -553,8 +579,12 @@ impl<O: trusted::Offset> Offsets<O> {
 }
 
 impl<O: trusted::Offset> Layout for Offsets<O> {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+    }
+
     fn reserve(&mut self, slots: usize) {
-        self.offsets.reserve_exact(slots + 1);
+        self.spare.reserve(&mut self.offsets, slots.saturating_add(1));
         self.slots = slots;
         self.begin();
     }
@@ -603,7 +633,13 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
             return Err(no_room(u64::from(values.total), left));
         }
         O::append_ends(values.lengths, &mut self.offsets).ok_or_else(too_long)?;
-        make_room(&mut self.values, u64::from(values.total), self.offsets.len() - 1, self.slots)?;
+        make_room(
+            &mut self.values,
+            u64::from(values.total),
+            self.offsets.len() - 1,
+            self.slots,
+            &self.spare,
+        )?;
         self.values.extend_from_slice(values.stretch());
         Ok(())
     }
@@ -629,16 +665,17 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         let offsets = std::mem::take(&mut self.offsets);
         let mut values = std::mem::take(&mut self.values);
         // Growing by doubling may leave half of it unused.
-        if values.capacity() > values.len() + values.len() / 4 + 4096 {
+        if values.capacity() > values.len() + values.len() / 4 + (64 << 10) {
             values.shrink_to_fit();
         }
-        trusted::byte_array(data_type, offsets, values, nulls)
+        let (offsets, values) = (self.spare.lend(offsets), self.spare.lend(values));
+        trusted::byte_array::<O>(data_type, offsets.into(), values, nulls)
     }
 }
 
 /// Views: short values inside them, long ones in the buffers of pages and dictionaries.
-#[derive(Default)]
 pub(super) struct Views {
+    spare: Spare,
     views: Vec<u128>,
     buffers: Vec<Buffer>,
     /// The dictionary of the chunk: views of its entries (into buffer 0), and the buffer.
@@ -656,6 +693,19 @@ pub(super) struct Views {
 const INLINE: u32 = 12;
 
 impl Views {
+    fn new() -> Self {
+        Self {
+            spare: Spare::new(0),
+            views: Vec::new(),
+            buffers: Vec::new(),
+            dictionary: None,
+            side: Vec::new(),
+            side_index: None,
+            adopted: None,
+            slots: 0,
+        }
+    }
+
     /// Puts the dictionary first, where its views point.
     fn begin(&mut self) {
         if self.buffers.is_empty()
@@ -725,8 +775,12 @@ fn outside(lengths: impl Iterator<Item = u32>) -> u64 {
 }
 
 impl Layout for Views {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+    }
+
     fn reserve(&mut self, slots: usize) {
-        self.views.reserve_exact(slots);
+        self.spare.reserve(&mut self.views, slots);
         self.slots = slots;
     }
 
@@ -804,7 +858,7 @@ impl Layout for Views {
                 let index = self.side()?;
                 let base = self.side_base(total as usize)?.wrapping_sub(start);
                 let seen = self.views.len() + lengths.len();
-                make_room(&mut self.side, u64::from(total), seen, self.slots)?;
+                make_room(&mut self.side, u64::from(total), seen, self.slots, &self.spare)?;
                 self.side.extend_from_slice(values.stretch());
                 (index, base)
             }
@@ -853,14 +907,14 @@ impl Layout for Views {
         nulls: Option<NullBuffer>,
         _slots: usize,
     ) -> Result<ArrayRef> {
-        let views = std::mem::take(&mut self.views);
+        let views = self.spare.lend(std::mem::take(&mut self.views));
         let mut buffers = std::mem::take(&mut self.buffers);
         if let Some(index) = self.side_index.take()
             && let Some(buffer) = buffers.get_mut(index)
         {
-            *buffer = Buffer::from_vec(std::mem::take(&mut self.side));
+            *buffer = self.spare.lend(std::mem::take(&mut self.side));
         }
         self.adopted = None;
-        trusted::view_array(data_type, views, buffers, nulls)
+        trusted::view_array(data_type, views.into(), buffers, nulls)
     }
 }

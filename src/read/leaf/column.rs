@@ -1,7 +1,7 @@
 //! The door of a leaf: physical type and conversion are matched here, once, and become a [`Column`].
 
 use arrow_array::{ArrayRef, NullArray, make_array};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -20,9 +20,13 @@ use crate::read::plan::LeafPlan;
 use crate::schema::Physical;
 use crate::schema::convert::Conversion;
 use crate::simd::bitmap::Bitmap;
+use crate::spare::Spare;
 
 /// The values of a leaf on their way to an Arrow array. One call does a page, a block or a batch; never a value.
 pub(super) trait Column: Send {
+    /// Lends memory that was used before.
+    fn use_spare(&mut self, _spare: &Spare) {}
+
     /// Makes room for this many slots.
     fn reserve(&mut self, slots: usize);
 
@@ -122,10 +126,11 @@ pub(super) fn fixed_width_array<T: ArrowNativeType>(
     data_type: &DataType,
     values: Vec<T>,
     nulls: Option<NullBuffer>,
+    spare: &Spare,
 ) -> Result<ArrayRef> {
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())
-        .add_buffer(Buffer::from_vec(values))
+        .add_buffer(spare.lend(values))
         .nulls(nulls)
         .build()?;
     Ok(make_array(data))

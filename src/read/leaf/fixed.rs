@@ -1,7 +1,7 @@
 //! Values whose bytes are not their number: INT96, FIXED_LEN_BYTE_ARRAY, and decimals in BYTE_ARRAY.
 
 use arrow_array::{ArrayRef, FixedSizeBinaryArray};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, i256};
+use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bytes::Bytes;
 use half::f16;
@@ -17,6 +17,7 @@ use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Storage};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{Isa, expand};
+use crate::spare::Spare;
 
 /// The column of a leaf whose bytes are converted.
 pub(super) fn fixed_column(
@@ -63,6 +64,7 @@ impl Made<'_> {
                 convert,
                 dictionary: None,
                 out: Vec::new(),
+                spare: Spare::new(0),
                 block: Vec::new(),
                 data_type,
             }),
@@ -71,6 +73,7 @@ impl Made<'_> {
                 convert,
                 dictionary: None,
                 out: Vec::new(),
+                spare: Spare::new(0),
                 spans: Vec::new(),
                 data_type,
             }),
@@ -479,6 +482,7 @@ struct ConvertedColumn<C: FromBytes> {
     convert: C,
     dictionary: Option<Vec<C::Out>>,
     out: Vec<C::Out>,
+    spare: Spare,
     block: Vec<u8>,
     data_type: DataType,
 }
@@ -487,8 +491,12 @@ struct ConvertedColumn<C: FromBytes> {
 const BLOCK: usize = 1024;
 
 impl<C: FromBytes> Column for ConvertedColumn<C> {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+    }
+
     fn reserve(&mut self, slots: usize) {
-        self.out.reserve_exact(slots);
+        self.spare.reserve(&mut self.out, slots);
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -547,7 +555,7 @@ impl<C: FromBytes> Column for ConvertedColumn<C> {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
-        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls)
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls, &self.spare)
     }
 }
 
@@ -557,13 +565,18 @@ struct SpanColumn<C: FromBytes> {
     convert: C,
     dictionary: Option<Vec<C::Out>>,
     out: Vec<C::Out>,
+    spare: Spare,
     spans: Vec<Span>,
     data_type: DataType,
 }
 
 impl<C: FromBytes> Column for SpanColumn<C> {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+    }
+
     fn reserve(&mut self, slots: usize) {
-        self.out.reserve_exact(slots);
+        self.spare.reserve(&mut self.out, slots);
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -614,7 +627,7 @@ impl<C: FromBytes> Column for SpanColumn<C> {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
-        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls)
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls, &self.spare)
     }
 }
 
@@ -624,6 +637,7 @@ pub(super) struct FixedBytesColumn {
     values: FixedSource,
     dictionary: Option<Bytes>,
     out: Vec<u8>,
+    spare: Spare,
     indices: Vec<u32>,
 }
 
@@ -638,14 +652,20 @@ impl FixedBytesColumn {
             values: FixedSource::new(width, false),
             dictionary: None,
             out: Vec::new(),
+            spare: Spare::new(0),
             indices: Vec::new(),
         })
     }
 }
 
 impl Column for FixedBytesColumn {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+    }
+
     fn reserve(&mut self, slots: usize) {
-        self.out.reserve_exact(slots.saturating_mul(self.width).min(MOST_RESERVED));
+        let bytes = slots.saturating_mul(self.width).min(MOST_RESERVED);
+        self.spare.reserve(&mut self.out, bytes);
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -713,8 +733,8 @@ impl Column for FixedBytesColumn {
         let out = std::mem::take(&mut self.out);
         let width = i32::try_from(self.width)
             .map_err(|_| Error::unsupported("FIXED_LEN_BYTE_ARRAY", "a length beyond 2^31"))?;
-        let array =
-            FixedSizeBinaryArray::try_new_with_len(width, Buffer::from_vec(out), nulls, slots)?;
+        let out = self.spare.lend(out);
+        let array = FixedSizeBinaryArray::try_new_with_len(width, out, nulls, slots)?;
         Ok(std::sync::Arc::new(array))
     }
 }

@@ -92,13 +92,15 @@ impl LeafReader {
         carries_prefix: bool,
         budget: &Budget,
     ) -> Result<Self> {
+        let mut column = column::column(plan, utf8, carries_prefix)?;
+        column.use_spare(budget.spare());
         Ok(Self {
             max_def: plan.leaf.max_def,
             max_rep: plan.leaf.max_rep,
             slot: plan.slot,
             keep_levels: plan.keep_levels,
             pages,
-            column: column::column(plan, utf8, carries_prefix)?,
+            column,
             page: None,
             pending: Pending {
                 def: LevelDecoder::planes(plan.leaf.max_def),

@@ -17,6 +17,7 @@ use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Scale, Storage};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
+use crate::spare::Spare;
 
 /// The column of a leaf of words.
 pub(super) fn word_column(
@@ -384,6 +385,7 @@ struct WordColumn<P: Word, C: Convert<P>> {
     dictionary: Option<Vec<C::Out>>,
     source: Source<P>,
     out: Vec<C::Out>,
+    spare: Spare,
 }
 
 impl<P: Word, C: Convert<P>> WordColumn<P, C> {
@@ -395,13 +397,18 @@ impl<P: Word, C: Convert<P>> WordColumn<P, C> {
             dictionary: None,
             source: Source::Nothing,
             out: Vec::new(),
+            spare: Spare::new(0),
         }
     }
 }
 
 impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+    }
+
     fn reserve(&mut self, slots: usize) {
-        self.out.reserve_exact(slots);
+        self.spare.reserve(&mut self.out, slots);
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -452,7 +459,7 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
-        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls)
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls, &self.spare)
     }
 }
 

@@ -1,0 +1,178 @@
+//! Memory that is used again: what a read, or the arrays that it gave, no longer need.
+//!
+//! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators give large stretches back to the system as soon
+//! as they are free. Arrays lend theirs: it comes back when the last holder lets go, from whichever thread, as long as the read is not over.
+
+use std::any::{Any, TypeId};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
+use bytes::Bytes;
+
+/// The spare memory of a read. Cheap to clone: clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Spare(Arc<Pool>);
+
+#[derive(Debug)]
+struct Pool {
+    /// Bytes that are kept.
+    most: usize,
+    stretches: Mutex<Vec<Stretch>>,
+}
+
+/// An empty vector.
+#[derive(Debug)]
+struct Stretch {
+    of: TypeId,
+    bytes: usize,
+    vector: Box<dyn Any + Send>,
+}
+
+/// Memory is taken in multiples of this, as pages and batches differ a little in size; what is smaller is not worth keeping.
+const STEP: usize = 32 << 10;
+
+/// Memory is used again for what needs at least this part of it.
+const PART: usize = 4;
+
+impl Spare {
+    /// No memory yet; at most `most` bytes will be kept.
+    pub(crate) fn new(most: usize) -> Self {
+        Self(Arc::new(Pool { most, stretches: Mutex::default() }))
+    }
+
+    /// An empty vector with room for `n` values; with less if there is no memory.
+    pub(crate) fn take<T: ArrowNativeType>(&self, n: usize) -> Vec<T> {
+        let bytes = n.saturating_mul(size_of::<T>());
+        let mut out = Vec::new();
+        if bytes < STEP {
+            let _ = out.try_reserve_exact(n);
+            return out;
+        }
+        let mut stretches = self.0.lock();
+        let fits = |stretch: &Stretch| {
+            stretch.of == TypeId::of::<T>()
+                && (bytes..=bytes.saturating_mul(PART)).contains(&stretch.bytes)
+        };
+        let fitting = stretches.iter().enumerate().filter(|(_, stretch)| fits(stretch));
+        let found = fitting.min_by_key(|(_, stretch)| stretch.bytes).map(|(at, _)| at);
+        let found = found.map(|at| stretches.swap_remove(at).vector.downcast::<Vec<T>>());
+        drop(stretches);
+        match found {
+            Some(Ok(vector)) => *vector,
+            _ => {
+                let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
+                out
+            }
+        }
+    }
+
+    /// Makes room for `n` values more, in memory that was used before if there is none yet.
+    pub(crate) fn reserve<T: ArrowNativeType>(&self, values: &mut Vec<T>, n: usize) {
+        if values.capacity() == 0 {
+            *values = self.take(n);
+        }
+        values.reserve_exact(n);
+    }
+
+    /// A buffer of the values, whose memory comes back.
+    pub(crate) fn lend<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
+        if values.capacity() * size_of::<T>() < STEP {
+            return Buffer::from_vec(values);
+        }
+        Buffer::from(self.lend_bytes(values))
+    }
+
+    /// As [`Spare::lend`], as bytes.
+    pub(crate) fn lend_bytes<T: ArrowNativeType>(&self, values: Vec<T>) -> Bytes {
+        Bytes::from_owner(Lent { values, pool: Arc::downgrade(&self.0) })
+    }
+}
+
+impl Pool {
+    /// Nothing panics while it holds the lock.
+    fn lock(&self) -> MutexGuard<'_, Vec<Stretch>> {
+        self.stretches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give<T: ArrowNativeType>(&self, mut values: Vec<T>) {
+        values.clear();
+        let bytes = values.capacity() * size_of::<T>();
+        if bytes < STEP {
+            return;
+        }
+        let mut stretches = self.lock();
+        let mut held: usize = stretches.iter().map(|stretch| stretch.bytes).sum();
+        // The oldest may be of a size that nobody wants any more.
+        while held + bytes > self.most && !stretches.is_empty() {
+            held -= stretches.remove(0).bytes;
+        }
+        if bytes <= self.most {
+            stretches.push(Stretch { of: TypeId::of::<T>(), bytes, vector: Box::new(values) });
+        }
+    }
+}
+
+/// Values in the hands of others.
+struct Lent<T: ArrowNativeType> {
+    values: Vec<T>,
+    /// Gone when the read is over.
+    pool: Weak<Pool>,
+}
+
+impl<T: ArrowNativeType> AsRef<[u8]> for Lent<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.values.as_slice().to_byte_slice()
+    }
+}
+
+impl<T: ArrowNativeType> Drop for Lent<T> {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.give(std::mem::take(&mut self.values));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_back_when_the_last_holder_lets_go() {
+        let spare = Spare::new(1 << 20);
+        let mut values: Vec<i64> = spare.take(10_000);
+        values.extend(0..10_000);
+        let place = address(&values);
+        let buffer = spare.lend(values);
+        let part = buffer.slice_with_length(8, 16);
+        drop(buffer);
+        assert_ne!(address(&spare.take::<i64>(10_000)), place, "a part of it is still held");
+        assert_eq!(part.typed_data::<i64>(), [1, 2]);
+        drop(part);
+        assert_ne!(address(&spare.take::<i32>(20_000)), place, "of another type");
+        assert_ne!(address(&spare.take::<i64>(50_000)), place, "too small");
+        let again: Vec<i64> = spare.take(9_000);
+        assert_eq!((address(&again), again.len()), (place, 0));
+    }
+
+    #[expect(clippy::ptr_arg, reason = "a vector, whose memory it is")]
+    fn address<T>(values: &Vec<T>) -> usize {
+        values.as_ptr() as usize
+    }
+
+    #[test]
+    fn no_more_is_kept_than_allowed_and_nothing_when_the_read_is_over() {
+        let spare = Spare::new(1 << 20);
+        let lent: Vec<Buffer> = (0..64).map(|_| spare.lend(spare.take::<i32>(1 << 14))).collect();
+        drop(lent);
+        let held: usize = spare.0.lock().iter().map(|stretch| stretch.bytes).sum();
+        assert_eq!(held, 1 << 20);
+        let mut last: Vec<u8> = spare.take(40_000);
+        last.push(7);
+        let last = spare.lend(last);
+        let pool = Arc::downgrade(&spare.0);
+        drop(spare);
+        assert!(pool.upgrade().is_none());
+        assert_eq!(last.as_slice(), [7]);
+    }
+}
