@@ -106,8 +106,9 @@ impl Indices {
     }
 }
 
+/// An index that stands for no entry.
 #[cold]
-fn out_of_range(index: u32, entries: usize) -> Error {
+pub(crate) fn out_of_range(index: u32, entries: usize) -> Error {
     Error::mismatch(
         SPEC,
         "index",

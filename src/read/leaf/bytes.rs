@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::column::{Column, Count, illegal, no_dictionary, no_page, no_room};
-use crate::encoding::dictionary::Indices;
+use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, delta_bytes, delta_length, plain};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::Encoding;
@@ -521,9 +521,12 @@ fn make_room(
     if values.capacity() == 0 {
         *values = spare.take(wanted.saturating_add(SLACK));
     }
-    values
-        .try_reserve_exact((wanted - values.len()).saturating_add(SLACK))
-        .map_err(|e| Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}")))
+    values.try_reserve_exact((wanted - values.len()).saturating_add(SLACK)).map_err(no_memory)
+}
+
+#[cold]
+fn no_memory(error: std::collections::TryReserveError) -> Error {
+    Error::limit(LimitKind::Memory, format_args!("the values of one batch: {error}"))
 }
 
 /// Offsets into one buffer.
@@ -533,6 +536,10 @@ struct Offsets<O> {
     offsets: Vec<O>,
     values: Vec<u8>,
     block: Vec<Span>,
+    /// The dictionary, if all its entries are short.
+    short: Option<kernels::ShortEntries>,
+    indices: Vec<u32>,
+    lengths: Vec<i32>,
     /// Slots that were announced.
     slots: usize,
 }
@@ -544,6 +551,9 @@ impl<O: trusted::Offset> Offsets<O> {
             offsets: Vec::new(),
             values: Vec::new(),
             block: Vec::new(),
+            short: None,
+            indices: Vec::new(),
+            lengths: Vec::new(),
             slots: 0,
         }
     }
@@ -552,6 +562,37 @@ impl<O: trusted::Offset> Offsets<O> {
         if self.offsets.is_empty() {
             self.offsets.push(O::default());
         }
+    }
+
+    /// Appends the entries that the next `n` indices stand for, all of them short.
+    fn gather_short(
+        &mut self,
+        indices: &mut Indices,
+        n: usize,
+        entries: &kernels::ShortEntries,
+        room: usize,
+    ) -> Result<()> {
+        self.begin();
+        let mut left = n;
+        while left > 0 {
+            let n = left.min(BLOCK);
+            self.indices.clear();
+            self.lengths.clear();
+            indices.read(n, &mut self.indices)?;
+            let Some(total) = entries.append_lengths(&self.indices, &mut self.lengths) else {
+                let highest = self.indices.iter().copied().max().unwrap_or(0);
+                return Err(out_of_range(highest, entries.len()));
+            };
+            let room = room.saturating_sub(self.values.len());
+            if total > room as u64 {
+                return Err(no_room(total, room));
+            }
+            O::append_ends(&self.lengths, &mut self.offsets).ok_or_else(too_long)?;
+            make_room(&mut self.values, total, self.offsets.len() - 1, self.slots, &self.spare)?;
+            entries.append(&self.indices, total, &mut self.values).map_err(no_memory)?;
+            left -= n;
+        }
+        Ok(())
     }
 
     fn append_spans(
@@ -571,9 +612,7 @@ impl<O: trusted::Offset> Offsets<O> {
                 self.values.extend_from_slice(source.get(stretch).unwrap_or_default());
                 Ok(())
             }
-            _ => kernels::append_payload(source, spans, &mut self.values).map_err(|e| {
-                Error::limit(LimitKind::Memory, format_args!("the values of one batch: {e}"))
-            }),
+            _ => kernels::append_payload(source, spans, &mut self.values).map_err(no_memory),
         }
     }
 }
@@ -589,7 +628,8 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         self.begin();
     }
 
-    fn set_dictionary(&mut self, _dictionary: &Dictionary) -> Result<()> {
+    fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
+        self.short = kernels::ShortEntries::new(&dictionary.bytes, &dictionary.spans);
         Ok(())
     }
 
@@ -600,6 +640,11 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         dictionary: &Dictionary,
         room: usize,
     ) -> Result<()> {
+        if let Some(entries) = self.short.take() {
+            let gathered = self.gather_short(indices, n, &entries, room);
+            self.short = Some(entries);
+            return gathered;
+        }
         let mut block = std::mem::take(&mut self.block);
         let mut left = n;
         while left > 0 {
