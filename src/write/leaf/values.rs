@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, RunArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
-use arrow_data::ArrayData;
+use arrow_data::{ArrayData, ByteView};
 use arrow_schema::{DataType, IntervalUnit};
 
 use crate::error::{Error, Result};
@@ -141,9 +141,8 @@ pub(super) enum Gathered<'a> {
 /// # Errors
 /// `Usage` if a value does not fit the leaf, `Unsupported` if the array's type has no way there.
 pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>> {
-    let keyed = parts.iter().any(|part| is_keyed(part.array.data_type()));
     let mut values = Values::new(leaf.physical);
-    if !keyed {
+    if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
         values.reserve(slots);
         for part in parts {
@@ -190,8 +189,121 @@ pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>>
     Ok(Gathered::Keyed { entries: values, keys })
 }
 
-fn is_keyed(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+/// Byte strings that stand in one buffer.
+pub(super) enum Stretch<'a> {
+    /// Between offsets, one more than values.
+    Offsets32(&'a [u8], &'a [i32]),
+    Offsets64(&'a [u8], &'a [i64]),
+    /// One value: where it starts, and its length.
+    Place(&'a [u8], usize, usize),
+}
+
+/// How many values a part has.
+pub(super) fn values_of(part: &Part) -> usize {
+    let slots = part.slots.iter();
+    match &part.nulls {
+        None => slots.map(Range::len).sum(),
+        Some(nulls) => slots.map(|s| s.len() - nulls.slice(s.start, s.len()).null_count()).sum(),
+    }
+}
+
+/// Visits the byte strings of a part until a visit says `None`, which is given back; `None` too if it has others than byte strings, or one that is too
+/// long for the format.
+#[inline(always)]
+pub(super) fn for_each_stretch<'a>(
+    part: &'a Part,
+    leaf: &Leaf,
+    mut visit: impl FnMut(Stretch<'a>) -> Option<()>,
+) -> Option<()> {
+    let array = part.array.as_ref();
+    let Some(Store::Bytes { layout }) = crate::schema::convert::store(array.data_type(), leaf)
+    else {
+        return None;
+    };
+    let slots = Slots { array, nulls: part.nulls.as_ref(), slots: &part.slots };
+    let mut goes_on = Some(());
+    match (layout, array.data_type()) {
+        (BytesLayout::Offsets32, data_type) => {
+            let (ends, values) = match data_type {
+                DataType::Utf8 => {
+                    let array = array.as_string_opt::<i32>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+                _ => {
+                    let array = array.as_binary_opt::<i32>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+            };
+            slots.for_each_run(|run| {
+                goes_on = goes_on.and_then(|()| {
+                    visit(Stretch::Offsets32(values, ends.get(run.start..=run.end)?))
+                });
+            });
+        }
+        (BytesLayout::Offsets64, data_type) => {
+            let (ends, values) = match data_type {
+                DataType::LargeUtf8 => {
+                    let array = array.as_string_opt::<i64>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+                _ => {
+                    let array = array.as_binary_opt::<i64>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+            };
+            slots.for_each_run(|run| {
+                goes_on = goes_on.and_then(|()| {
+                    let ends = ends.get(run.start..=run.end)?;
+                    let long = |pair: &[i64]| matches!(pair, [a, b] if b - a > i64::from(i32::MAX));
+                    // Left to the one who gathers, and says so.
+                    let is_long = values.len() > i32::MAX as usize && ends.windows(2).any(long);
+                    if is_long { None } else { visit(Stretch::Offsets64(values, ends)) }
+                });
+            });
+        }
+        (BytesLayout::Views, data_type) => {
+            let (views, buffers) = match data_type {
+                DataType::Utf8View => {
+                    let array = array.as_string_view_opt()?;
+                    (array.views(), array.data_buffers())
+                }
+                _ => {
+                    let array = array.as_binary_view_opt()?;
+                    (array.views(), array.data_buffers())
+                }
+            };
+            let inline = views.inner().as_slice();
+            slots.for_each_run(|run| {
+                for (i, view) in run.clone().zip(views.get(run).unwrap_or_default()) {
+                    let of = ByteView::from(*view);
+                    let len = of.length as usize;
+                    goes_on = goes_on.and_then(|()| {
+                        if len <= 12 {
+                            // Behind the four bytes of its length.
+                            return visit(Stretch::Place(inline, i * 16 + 4, len));
+                        }
+                        let buffer = buffers.get(of.buffer_index as usize)?.as_slice();
+                        visit(Stretch::Place(buffer, of.offset as usize, len))
+                    });
+                }
+            });
+        }
+    }
+    goes_on
+}
+
+/// Whether all values are byte strings that [`for_each_stretch`] visits.
+pub(super) fn are_texts(parts: &[Part], leaf: &Leaf) -> bool {
+    let store = |part: &Part| crate::schema::convert::store(part.array.data_type(), leaf);
+    !is_keyed(parts) && parts.iter().all(|part| matches!(store(part), Some(Store::Bytes { .. })))
+}
+
+/// Whether some of the values are keys into others.
+fn is_keyed(parts: &[Part]) -> bool {
+    let keyed = |data_type: &DataType| {
+        matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+    };
+    parts.iter().any(|part| keyed(part.array.data_type()))
 }
 
 type KeyOf<'a> = Box<dyn Fn(usize) -> u32 + 'a>;
