@@ -5,8 +5,6 @@
 
 mod bytes;
 
-use arrow_buffer::ArrowNativeType;
-
 use self::bytes::Interner;
 use super::values::{Stretch, Values, for_each_stretch, values_of};
 use crate::schema::Leaf;
@@ -106,7 +104,9 @@ pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Optio
         Values::Fixed { width, bytes } => {
             let n = bytes.len() / width;
             let mut interner = Interner::new(n, limits);
-            interner.push(bytes, (0..n).map(|i| (i * width, *width)))?;
+            for i in 0..n {
+                interner.push(bytes, i * width, *width)?;
+            }
             let (entries, codes) = interner.finish()?;
             Some(Interned {
                 entries: Values::Fixed { width: *width, bytes: entries.concat() },
@@ -301,7 +301,7 @@ fn by_hash<T: Word + Default>(
 fn slices<'v>(values: &[&'v [u8]], limits: DictionaryLimits) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
     let mut interner = Interner::new(values.len(), limits);
     for value in values {
-        interner.push(value, std::iter::once((0, value.len())))?;
+        interner.push(value, 0, value.len())?;
     }
     interner.finish()
 }
@@ -316,25 +316,13 @@ pub(super) fn intern_parts<'a>(
     let mut interner = Interner::new(n, limits);
     for part in parts {
         for_each_stretch(part, leaf, |stretch| match stretch {
-            Stretch::Offsets32(buffer, ends) => interner.push(buffer, places(ends)),
-            Stretch::Offsets64(buffer, ends) => interner.push(buffer, places(ends)),
-            Stretch::Place(buffer, start, len) => {
-                interner.push(buffer, std::iter::once((start, len)))
-            }
+            Stretch::Offsets32(buffer, offsets) => interner.push_all(buffer, offsets),
+            Stretch::Offsets64(buffer, offsets) => interner.push_all(buffer, offsets),
+            Stretch::Place(buffer, start, len) => interner.push(buffer, start, len),
         })?;
     }
     let (entries, codes) = interner.finish()?;
     Some(Interned { entries: Values::Bytes(entries), codes, distinct: true })
-}
-
-/// Where values start that stand between offsets, and how long they are.
-fn places<O: ArrowNativeType>(ends: &[O]) -> impl Iterator<Item = (usize, usize)> {
-    let (starts, _) = ends.split_at(ends.len().saturating_sub(1));
-    let ends = ends.get(1..).unwrap_or_default();
-    starts.iter().zip(ends).map(|(start, end)| {
-        let (start, end) = (start.as_usize(), end.as_usize());
-        (start, end.saturating_sub(start))
-    })
 }
 
 #[cfg(test)]

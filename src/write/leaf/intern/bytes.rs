@@ -1,24 +1,16 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
-//! What tells strings apart is their first and last eight bytes and their length: all of one of up to 16 bytes. These stand in the slots of the table,
-//! so that a short string costs one look at one line of the cache. Trap: strings may be made to collide; a lookup gives up after a while.
+//! A slot of the table has a part of the hash and a code; the code leads to a record of 16 bytes, which is all of a string that is no longer. The
+//! bytes of longer ones are copied to one place, where they lie closer together than in the rows. Trap: strings may be made to collide; a lookup
+//! gives up after a while.
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
+use arrow_buffer::ArrowNativeType;
 
 use super::{AHEAD, BLOCK, DictionaryLimits, NONE, Watch};
 use crate::simd::prefetch;
 
-/// What tells byte strings apart: all of one of up to 16 bytes, most of a longer one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Key {
-    /// The first eight bytes.
-    first: u64,
-    /// Those behind them; of more than 16 the last eight. Where there are fewer, zeros follow.
-    last: u64,
-    len: u32,
-}
+/// The most bytes of a string that is short.
+const SHORT: usize = 16;
 
 /// Odd numbers without a pattern.
 const MIX: [u64; 4] =
@@ -32,87 +24,120 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
+/// The two words at a place.
 #[inline(always)]
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+fn words(bytes: &[u8], at: usize) -> Option<[u64; 2]> {
+    let both = u128::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    #[expect(clippy::cast_possible_truncation, reason = "both halves")]
+    Some([both as u64, (both >> 64) as u64])
 }
 
-impl Key {
-    /// Of the value that stands at `start` of a buffer, `len` bytes long; without a branch on the length where the buffer goes on behind it.
-    #[inline(always)]
-    fn of(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
-        let second = start + if len > 16 { len - 8 } else { 8 };
-        let of_second = len.saturating_sub(8).min(8);
-        match (word(buffer, start), word(buffer, second)) {
-            (Some(first), Some(last)) => Some(Self {
-                first: first & low_bytes(len.min(8)),
-                last: last & low_bytes(of_second),
-                len: u32::try_from(len).ok()?,
-            }),
-            _ => Self::at_the_end(buffer.get(start..start + len)?),
-        }
+/// What is left of 16 bytes, as two words, by how many of them count.
+const MASKS: [[u64; 2]; SHORT + 1] = {
+    let mut masks = [[0; 2]; SHORT + 1];
+    let mut n = 1;
+    while n <= SHORT {
+        masks[n] = masks[n - 1];
+        masks[n][(n - 1) / 8] |= 0xFF << ((n - 1) % 8 * 8);
+        n += 1;
     }
+    masks
+};
 
-    #[cold]
-    fn at_the_end(value: &[u8]) -> Option<Self> {
-        let mut bytes = [0; 16];
-        let (head, tail) = value.split_at(value.len().min(8));
-        let tail = if value.len() > 16 { value.get(value.len() - 8..)? } else { tail };
-        bytes.get_mut(..head.len())?.copy_from_slice(head);
-        bytes.get_mut(8..8 + tail.len())?.copy_from_slice(tail);
-        let len = u32::try_from(value.len()).ok()?;
-        Some(Self { first: word(&bytes, 0)?, last: word(&bytes, 8)?, len })
-    }
-
-    /// Whether it is all that there is.
-    #[inline(always)]
-    fn is_all(self) -> bool {
-        self.len <= 16
-    }
-
-    #[inline(always)]
-    fn hash(self, value: &[u8], state: &FixedState) -> u64 {
-        let ends = fold(self.first ^ MIX[0], self.last ^ u64::from(self.len) ^ MIX[1]);
-        if self.is_all() {
-            return ends;
-        }
-        match (word(value, 8), word(value, value.len() - 16)) {
-            (Some(a), Some(b)) if value.len() <= 32 => ends ^ fold(a ^ MIX[2], b ^ MIX[3]),
-            _ => state.hash_one(value),
-        }
-    }
-}
-
-/// The lowest `n` bytes of a word, of at most 8.
+/// All bytes of a short string, zeros behind them.
 #[inline(always)]
-fn low_bytes(n: usize) -> u64 {
-    let bits = 8 * (n & 7);
-    if n >= 8 { u64::MAX } else { (1 << bits) - 1 }
+fn short(buffer: &[u8], start: usize, len: usize) -> Option<[u64; 2]> {
+    let [a, b] = words(buffer, start)?;
+    let [mask_a, mask_b] = *MASKS.get(len)?;
+    Some([a & mask_a, b & mask_b])
 }
 
+#[cold]
+fn short_at_the_end(value: &[u8]) -> Option<[u64; 2]> {
+    let mut bytes = [0; SHORT];
+    bytes.get_mut(..value.len())?.copy_from_slice(value);
+    words(&bytes, 0)
+}
+
+#[inline(always)]
+fn hash_short([a, b]: [u64; 2], len: usize) -> u64 {
+    fold(a ^ MIX[0], b ^ MIX[1] ^ len as u64)
+}
+
+/// Of a string of more than 16 bytes.
+#[inline(always)]
+fn hash_long(value: &[u8]) -> Option<u64> {
+    let mut hash = value.len() as u64 ^ MIX[2];
+    let (pairs, _) = value.as_chunks::<SHORT>();
+    for pair in pairs {
+        let [a, b] = words(pair, 0)?;
+        hash = fold(a ^ hash, b ^ MIX[3]);
+    }
+    let [a, b] = words(value, value.len() - SHORT)?;
+    Some(fold(a ^ hash, b ^ MIX[1]))
+}
+
+/// Whether strings of more than 16 bytes are equal.
+#[inline(always)]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let (pairs, _) = a.as_chunks::<SHORT>();
+    let (others, _) = b.as_chunks::<SHORT>();
+    let last = |value: &[u8]| value.last_chunk::<SHORT>().copied().map(u128::from_le_bytes);
+    a.len() == b.len()
+        && pairs.iter().zip(others).all(|(a, b)| u128::from_le_bytes(*a) == u128::from_le_bytes(*b))
+        && last(a) == last(b)
+}
+
+/// A part of the hash, and the code.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    first: u64,
-    last: u64,
-    len: u32,
+    tag: u32,
     code: u32,
 }
 
-/// Bits of the first table: its slots take 6 KiB.
+/// A part of the hash, and in the lowest bits the length of a short string; all of them mean a long one.
+#[expect(clippy::cast_possible_truncation, reason = "the low half, and a small number")]
+#[inline(always)]
+fn tag(hash: u64, len: usize) -> u32 {
+    (hash as u32) << 5 | if len > SHORT { 31 } else { len as u32 }
+}
+
+/// Bits of the first table.
 const FIRST_BITS: u32 = 8;
 
 /// Tables of more bits are likely to lie beyond the nearest caches.
-const NEAR_BITS: u32 = 11;
+const NEAR_BITS: u32 = 12;
 
 /// Slots looked at for one value: more are a sign of values that were made to collide.
 const MOST_PROBES: usize = 1 << 10;
 
+/// The most bytes of a string that is copied.
+const COPIED: usize = 128;
+
 /// A value that is to be looked up.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wanted<'v> {
-    key: Key,
+    /// Of a short one, all bytes.
+    words: [u64; 2],
     hash: u64,
     value: &'v [u8],
+}
+
+impl<'v> Wanted<'v> {
+    #[inline(always)]
+    fn of(buffer: &'v [u8], start: usize, len: usize) -> Option<Self> {
+        let value = buffer.get(start..start.checked_add(len)?)?;
+        if len > SHORT {
+            // The format has 2 GiB at most.
+            i32::try_from(len).ok()?;
+            return Some(Self { words: [0; 2], hash: hash_long(value)?, value });
+        }
+        let words = match short(buffer, start, len) {
+            Some(words) => words,
+            None => short_at_the_end(value)?,
+        };
+        Some(Self { words, hash: hash_short(words, len), value })
+    }
 }
 
 /// Finds the distinct ones of the values that are pushed.
@@ -127,10 +152,12 @@ pub(super) struct Interner<'v> {
 struct Table<'v> {
     slots: Vec<Slot>,
     bits: u32,
+    /// Of each entry: all bytes of a short one; where a long one begins in `copies`, or none, and its length.
+    records: Vec<[u64; 2]>,
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
+    copies: Vec<u8>,
     codes: Vec<u32>,
-    state: FixedState,
     limits: DictionaryLimits,
     watch: Watch,
     next_check: usize,
@@ -145,10 +172,11 @@ impl<'v> Interner<'v> {
         let table = Table {
             slots: empty(FIRST_BITS),
             bits: FIRST_BITS,
+            records: Vec::new(),
             entries: Vec::new(),
             hashes: Vec::new(),
+            copies: Vec::new(),
             codes: Vec::with_capacity(n),
-            state: FixedState::default(),
             limits,
             watch: Watch::new(n, size_of::<u32>(), limits),
             next_check: BLOCK,
@@ -158,22 +186,46 @@ impl<'v> Interner<'v> {
         Self { table, block: [Wanted::default(); AHEAD], filled: 0 }
     }
 
-    /// Looks up the values that stand at these places of a buffer, where each starts and how long it is; `None` where it is time to give up.
+    /// Looks up the value that stands at this place of a buffer; `None` where it is time to give up.
     #[inline(always)]
-    pub(super) fn push(
+    pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
+        *self.block.get_mut(self.filled)? = Wanted::of(buffer, start, len)?;
+        self.filled += 1;
+        if self.filled == AHEAD { self.flush() } else { Some(()) }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) -> Option<()> {
+        let block = self.block.get(..self.filled)?;
+        self.filled = 0;
+        self.table.look_up(block)
+    }
+
+    /// Looks up the values that stand between offsets, one more than values; `None` where it is time to give up.
+    pub(super) fn push_all<O: ArrowNativeType>(
         &mut self,
         buffer: &'v [u8],
-        places: impl Iterator<Item = (usize, usize)>,
+        offsets: &[O],
     ) -> Option<()> {
-        for (start, len) in places {
-            let value = buffer.get(start..start + len)?;
-            let key = Key::of(buffer, start, len)?;
-            let hash = key.hash(value, &self.table.state);
-            *self.block.get_mut(self.filled)? = Wanted { key, hash, value };
-            self.filled += 1;
-            if self.filled == AHEAD {
-                self.filled = 0;
-                self.table.look_up(&self.block)?;
+        let n = offsets.len().saturating_sub(1);
+        for first in (0..n).step_by(AHEAD) {
+            let offsets = offsets.get(first..=(first + AHEAD).min(n))?;
+            let (starts, ends) = (offsets.get(..offsets.len() - 1)?, offsets.get(1..)?);
+            let places = starts.iter().zip(ends).map(|(start, end)| {
+                let start = start.as_usize();
+                (start, end.as_usize().wrapping_sub(start))
+            });
+            let longest = places.clone().map(|(_, len)| len).max().unwrap_or(0);
+            if longest <= SHORT && self.table.bits <= NEAR_BITS && starts.len() == AHEAD {
+                if self.filled > 0 {
+                    self.flush()?;
+                }
+                if self.table.look_up_near(buffer, places.clone())? {
+                    continue;
+                }
+            }
+            for (start, len) in places {
+                self.push(buffer, start, len)?;
             }
         }
         Some(())
@@ -181,18 +233,16 @@ impl<'v> Interner<'v> {
 
     /// The entries, and the code of every value; `None` if it is better to give up.
     pub(super) fn finish(mut self) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
-        self.table.look_up(self.block.get(..self.filled)?)?;
+        self.flush()?;
         self.table.check()?;
         Some((self.table.entries, self.table.codes))
     }
 }
 
 impl<'v> Table<'v> {
-    #[inline(never)]
+    #[inline]
     fn look_up(&mut self, block: &[Wanted<'v>]) -> Option<()> {
-        if (self.entries.len() + AHEAD) * 2 > self.slots.len() {
-            self.grow()?;
-        }
+        self.make_room()?;
         if self.bits > NEAR_BITS {
             self.fetch(block);
         }
@@ -200,32 +250,72 @@ impl<'v> Table<'v> {
         for (wanted, code) in block.iter().zip(&mut codes) {
             *code = self.code(wanted)?;
         }
-        self.codes.extend_from_slice(codes.get(..block.len())?);
-        if self.codes.len() >= self.next_check {
-            self.check()?;
+        self.push(codes.get(..block.len())?)
+    }
+
+    /// Looks up short values, while the table is small enough to be near; `Some(false)` if this is not for them.
+    #[inline]
+    fn look_up_near(
+        &mut self,
+        buffer: &'v [u8],
+        places: impl Iterator<Item = (usize, usize)>,
+    ) -> Option<bool> {
+        self.make_room()?;
+        let mut codes = [0; AHEAD];
+        for ((start, len), code) in places.zip(&mut codes) {
+            let Some(words) = short(buffer, start, len) else {
+                // At the end of the buffer. Those that were looked up already will be found again.
+                return Some(false);
+            };
+            let hash = hash_short(words, len);
+            let first = self.slots.get(self.home(hash))?;
+            *code = match self.records.get(first.code as usize) {
+                Some(record) if first.tag == tag(hash, len) && *record == words => first.code,
+                _ => {
+                    let value = buffer.get(start..start + len)?;
+                    self.code(&Wanted { words, hash, value })?
+                }
+            };
         }
-        Some(())
+        self.push(&codes)?;
+        Some(true)
+    }
+
+    /// For another block of values.
+    #[inline(always)]
+    fn make_room(&mut self) -> Option<()> {
+        if (self.entries.len() + AHEAD) * 2 > self.slots.len() { self.grow() } else { Some(()) }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, codes: &[u32]) -> Option<()> {
+        self.codes.extend_from_slice(codes);
+        if self.codes.len() >= self.next_check { self.check() } else { Some(()) }
     }
 
     /// Asks for all that will be looked at, step by step: the misses of a block overlap.
-    #[inline]
+    #[inline(always)]
     fn fetch(&self, block: &[Wanted<'v>]) {
         for wanted in block {
             prefetch(&self.slots, self.home(wanted.hash));
         }
-        let entry = |wanted: &Wanted<'v>| match self.slots.get(self.home(wanted.hash)) {
-            Some(slot) if !wanted.key.is_all() && slot.first == wanted.key.first => {
-                Some(slot.code as usize)
+        let mut codes = [usize::MAX; AHEAD];
+        for (wanted, code) in block.iter().zip(&mut codes) {
+            if let Some(slot) = self.slots.get(self.home(wanted.hash))
+                && slot.tag == tag(wanted.hash, wanted.value.len())
+            {
+                *code = slot.code as usize;
+                prefetch(&self.records, *code);
             }
-            _ => None,
-        };
-        for code in block.iter().filter_map(entry) {
-            prefetch(&self.entries, code);
         }
-        for code in block.iter().filter_map(entry) {
-            if let Some(entry) = self.entries.get(code) {
-                prefetch(entry, 0);
-                prefetch(entry, entry.len().saturating_sub(1));
+        for (wanted, code) in block.iter().zip(codes) {
+            if wanted.value.len() > SHORT
+                && let Some([start, len]) = self.records.get(code)
+            {
+                let start = usize::try_from(*start).unwrap_or(usize::MAX);
+                let last = usize::try_from(*len).unwrap_or(0).saturating_sub(1);
+                prefetch(&self.copies, start);
+                prefetch(&self.copies, start.saturating_add(last));
             }
         }
     }
@@ -239,30 +329,52 @@ impl<'v> Table<'v> {
     /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable time.
     #[inline(always)]
     fn code(&mut self, wanted: &Wanted<'v>) -> Option<u32> {
-        let Wanted { key, hash, value } = *wanted;
         let mask = self.slots.len() - 1;
-        let home = self.home(hash);
+        let home = self.home(wanted.hash);
+        let tag = tag(wanted.hash, wanted.value.len());
         for at in home..home + MOST_PROBES {
-            let slot = self.slots.get(at & mask)?;
-            let alike = (slot.first ^ key.first) | (slot.last ^ key.last);
-            if alike | u64::from(slot.len ^ key.len) == 0
-                && slot.code != NONE
-                && (key.is_all() || self.entries.get(slot.code as usize) == Some(&value))
-            {
-                return Some(slot.code);
-            }
+            let slot = *self.slots.get(at & mask)?;
             if slot.code == NONE {
-                return self.insert(at & mask, wanted);
+                return self.insert(at & mask, tag, wanted);
+            }
+            if slot.tag == tag && self.is(slot.code as usize, wanted)? {
+                return Some(slot.code);
             }
         }
         None
     }
 
+    /// Whether an entry with the same tag is this value.
+    #[inline(always)]
+    fn is(&self, code: usize, wanted: &Wanted<'v>) -> Option<bool> {
+        let record = self.records.get(code)?;
+        if wanted.value.len() <= SHORT {
+            return Some(*record == wanted.words);
+        }
+        let [start, len] = record.map(|word| usize::try_from(word).unwrap_or(usize::MAX));
+        if len != wanted.value.len() {
+            return Some(false);
+        }
+        match self.copies.get(start..start.saturating_add(len)) {
+            Some(copy) => Some(same(copy, wanted.value)),
+            None => Some(self.entries.get(code)? == &wanted.value),
+        }
+    }
+
     #[inline(never)]
-    fn insert(&mut self, at: usize, wanted: &Wanted<'v>) -> Option<u32> {
+    fn insert(&mut self, at: usize, tag: u32, wanted: &Wanted<'v>) -> Option<u32> {
         let code = u32::try_from(self.entries.len()).ok()?;
-        let Key { first, last, len } = wanted.key;
-        *self.slots.get_mut(at)? = Slot { first, last, len, code };
+        *self.slots.get_mut(at)? = Slot { tag, code };
+        let len = wanted.value.len();
+        self.records.push(match len {
+            ..=SHORT => wanted.words,
+            ..=COPIED => {
+                let start = self.copies.len() as u64;
+                self.copies.extend_from_slice(wanted.value);
+                [start, len as u64]
+            }
+            _ => [u64::MAX, len as u64],
+        });
         self.entries.push(wanted.value);
         self.hashes.push(wanted.hash);
         Some(code)
@@ -274,12 +386,13 @@ impl<'v> Table<'v> {
         self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
         let mask = (1 << self.bits) - 1;
         let mut slots = empty(self.bits);
-        for old in self.slots.iter().filter(|slot| slot.code != NONE) {
-            let mut at = self.home(*self.hashes.get(old.code as usize)?);
+        let entries = self.hashes.iter().zip(&self.entries);
+        for (code, (&hash, entry)) in (0u32..).zip(entries) {
+            let mut at = self.home(hash);
             while slots.get(at & mask)?.code != NONE {
                 at += 1;
             }
-            *slots.get_mut(at & mask)? = *old;
+            *slots.get_mut(at & mask)? = Slot { tag: tag(hash, entry.len()), code };
         }
         self.slots = slots;
         Some(())
@@ -297,5 +410,5 @@ impl<'v> Table<'v> {
 }
 
 fn empty(bits: u32) -> Vec<Slot> {
-    vec![Slot { first: 0, last: 0, len: 0, code: NONE }; 1 << bits]
+    vec![Slot { tag: 0, code: NONE }; 1 << bits]
 }
