@@ -1,6 +1,6 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
-//! A slot of the table has a part of the hash and a code; the code leads to a record of 16 bytes, which is all of a string that is no longer. The
+//! A slot of the table has a part of the hash and a code; the code leads to a record of 32 bytes, which is all of a string that is no longer. The
 //! bytes of longer ones are copied to one place, where they lie closer together than in the rows. Trap: strings may be made to collide; a lookup
 //! gives up after a while.
 
@@ -10,7 +10,12 @@ use super::{AHEAD, BLOCK, DictionaryLimits, NONE, Watch};
 use crate::simd::prefetch;
 
 /// The most bytes of a string that is short.
-const SHORT: usize = 16;
+const SHORT: usize = 32;
+
+/// All bytes of a short string, zeros behind them.
+#[repr(align(32))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Words([u64; 4]);
 
 /// Odd numbers without a pattern.
 const MIX: [u64; 4] =
@@ -24,65 +29,76 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The two words at a place.
-#[inline(always)]
-fn words(bytes: &[u8], at: usize) -> Option<[u64; 2]> {
-    let both = u128::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-    #[expect(clippy::cast_possible_truncation, reason = "both halves")]
-    Some([both as u64, (both >> 64) as u64])
-}
-
-/// What is left of 16 bytes, as two words, by how many of them count.
-const MASKS: [[u64; 2]; SHORT + 1] = {
-    let mut masks = [[0; 2]; SHORT + 1];
+/// What is left of 32 bytes by how many of them count.
+const MASKS: [Words; SHORT + 1] = {
+    let mut masks = [Words([0; 4]); SHORT + 1];
     let mut n = 1;
     while n <= SHORT {
         masks[n] = masks[n - 1];
-        masks[n][(n - 1) / 8] |= 0xFF << ((n - 1) % 8 * 8);
+        masks[n].0[(n - 1) / 8] |= 0xFF << ((n - 1) % 8 * 8);
         n += 1;
     }
     masks
 };
 
-/// All bytes of a short string, zeros behind them.
+/// The words at the beginning of some bytes.
 #[inline(always)]
-fn short(buffer: &[u8], start: usize, len: usize) -> Option<[u64; 2]> {
-    let [a, b] = words(buffer, start)?;
-    let [mask_a, mask_b] = *MASKS.get(len)?;
-    Some([a & mask_a, b & mask_b])
+fn load<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = words.first_chunk::<N>()?;
+    Some(words.map(u64::from_le_bytes))
 }
 
-#[cold]
-fn short_at_the_end(value: &[u8]) -> Option<[u64; 2]> {
-    let mut bytes = [0; SHORT];
-    bytes.get_mut(..value.len())?.copy_from_slice(value);
-    words(&bytes, 0)
+impl Words {
+    /// A value of at most `8 * N` bytes that stands at this place; `None` where the buffer ends soon behind it.
+    #[inline(always)]
+    fn of<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
+        let mut words = Self(MASKS.get(len)?.0);
+        let found = load::<N>(buffer.get(start..)?)?;
+        for (i, word) in words.0.iter_mut().enumerate() {
+            *word = if let Some(found) = found.get(i) { *word & found } else { 0 };
+        }
+        Some(words)
+    }
+
+    #[cold]
+    fn at_the_end(value: &[u8]) -> Option<Self> {
+        let mut bytes = [0; SHORT];
+        bytes.get_mut(..value.len())?.copy_from_slice(value);
+        Some(Self(load(&bytes)?))
+    }
+
+    /// Of a value of at most `8 * N` bytes; the same for each `N` that there is.
+    #[inline(always)]
+    fn hash<const N: usize>(self, len: usize) -> u64 {
+        let [a, b, c, d] = self.0;
+        let hash = fold(a ^ MIX[0], b ^ MIX[1] ^ len as u64);
+        if N <= 2 { hash } else { hash ^ fold(c, MIX[2]) ^ fold(d, MIX[3]) }
+    }
 }
 
-#[inline(always)]
-fn hash_short([a, b]: [u64; 2], len: usize) -> u64 {
-    fold(a ^ MIX[0], b ^ MIX[1] ^ len as u64)
-}
+/// Bytes of a step through a longer value.
+const STEP: usize = 16;
 
-/// Of a string of more than 16 bytes.
+/// Of a longer value.
 #[inline(always)]
 fn hash_long(value: &[u8]) -> Option<u64> {
     let mut hash = value.len() as u64 ^ MIX[2];
-    let (pairs, _) = value.as_chunks::<SHORT>();
-    for pair in pairs {
-        let [a, b] = words(pair, 0)?;
+    let (steps, _) = value.as_chunks::<STEP>();
+    for step in steps {
+        let [a, b] = load(step)?;
         hash = fold(a ^ hash, b ^ MIX[3]);
     }
-    let [a, b] = words(value, value.len() - SHORT)?;
+    let [a, b] = load(value.last_chunk::<STEP>()?)?;
     Some(fold(a ^ hash, b ^ MIX[1]))
 }
 
-/// Whether strings of more than 16 bytes are equal.
+/// Whether longer values are equal.
 #[inline(always)]
 fn same(a: &[u8], b: &[u8]) -> bool {
-    let (pairs, _) = a.as_chunks::<SHORT>();
-    let (others, _) = b.as_chunks::<SHORT>();
-    let last = |value: &[u8]| value.last_chunk::<SHORT>().copied().map(u128::from_le_bytes);
+    let (pairs, _) = a.as_chunks::<STEP>();
+    let (others, _) = b.as_chunks::<STEP>();
+    let last = |value: &[u8]| value.last_chunk::<STEP>().copied().map(u128::from_le_bytes);
     a.len() == b.len()
         && pairs.iter().zip(others).all(|(a, b)| u128::from_le_bytes(*a) == u128::from_le_bytes(*b))
         && last(a) == last(b)
@@ -99,7 +115,7 @@ struct Slot {
 #[expect(clippy::cast_possible_truncation, reason = "the low half, and a small number")]
 #[inline(always)]
 fn tag(hash: u64, len: usize) -> u32 {
-    (hash as u32) << 5 | if len > SHORT { 31 } else { len as u32 }
+    (hash as u32) << 6 | if len > SHORT { 63 } else { len as u32 }
 }
 
 /// Bits of the first table.
@@ -117,8 +133,7 @@ const COPIED: usize = 128;
 /// A value that is to be looked up.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wanted<'v> {
-    /// Of a short one, all bytes.
-    words: [u64; 2],
+    words: Words,
     hash: u64,
     value: &'v [u8],
 }
@@ -130,13 +145,13 @@ impl<'v> Wanted<'v> {
         if len > SHORT {
             // The format has 2 GiB at most.
             i32::try_from(len).ok()?;
-            return Some(Self { words: [0; 2], hash: hash_long(value)?, value });
+            return Some(Self { words: Words::default(), hash: hash_long(value)?, value });
         }
-        let words = match short(buffer, start, len) {
+        let words = match Words::of::<4>(buffer, start, len) {
             Some(words) => words,
-            None => short_at_the_end(value)?,
+            None => Words::at_the_end(value)?,
         };
-        Some(Self { words, hash: hash_short(words, len), value })
+        Some(Self { words, hash: words.hash::<4>(len), value })
     }
 }
 
@@ -153,7 +168,7 @@ struct Table<'v> {
     slots: Vec<Slot>,
     bits: u32,
     /// Of each entry: all bytes of a short one; where a long one begins in `copies`, or none, and its length.
-    records: Vec<[u64; 2]>,
+    records: Vec<Words>,
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
     copies: Vec<u8>,
@@ -220,7 +235,11 @@ impl<'v> Interner<'v> {
                 if self.filled > 0 {
                     self.flush()?;
                 }
-                if self.table.look_up_near(buffer, places.clone())? {
+                let done = match longest {
+                    ..=16 => self.table.look_up_near::<2>(buffer, places.clone())?,
+                    _ => self.table.look_up_near::<4>(buffer, places.clone())?,
+                };
+                if done {
                     continue;
                 }
             }
@@ -255,7 +274,7 @@ impl<'v> Table<'v> {
 
     /// Looks up short values, while the table is small enough to be near; `Some(false)` if this is not for them.
     #[inline]
-    fn look_up_near(
+    fn look_up_near<const N: usize>(
         &mut self,
         buffer: &'v [u8],
         places: impl Iterator<Item = (usize, usize)>,
@@ -263,11 +282,11 @@ impl<'v> Table<'v> {
         self.make_room()?;
         let mut codes = [0; AHEAD];
         for ((start, len), code) in places.zip(&mut codes) {
-            let Some(words) = short(buffer, start, len) else {
+            let Some(words) = Words::of::<N>(buffer, start, len) else {
                 // At the end of the buffer. Those that were looked up already will be found again.
                 return Some(false);
             };
-            let hash = hash_short(words, len);
+            let hash = words.hash::<N>(len);
             let first = self.slots.get(self.home(hash))?;
             *code = match self.records.get(first.code as usize) {
                 Some(record) if first.tag == tag(hash, len) && *record == words => first.code,
@@ -310,7 +329,7 @@ impl<'v> Table<'v> {
         }
         for (wanted, code) in block.iter().zip(codes) {
             if wanted.value.len() > SHORT
-                && let Some([start, len]) = self.records.get(code)
+                && let Some(Words([start, len, ..])) = self.records.get(code)
             {
                 let start = usize::try_from(*start).unwrap_or(usize::MAX);
                 let last = usize::try_from(*len).unwrap_or(0).saturating_sub(1);
@@ -351,7 +370,7 @@ impl<'v> Table<'v> {
         if wanted.value.len() <= SHORT {
             return Some(*record == wanted.words);
         }
-        let [start, len] = record.map(|word| usize::try_from(word).unwrap_or(usize::MAX));
+        let [start, len, ..] = record.0.map(|word| usize::try_from(word).unwrap_or(usize::MAX));
         if len != wanted.value.len() {
             return Some(false);
         }
@@ -371,9 +390,9 @@ impl<'v> Table<'v> {
             ..=COPIED => {
                 let start = self.copies.len() as u64;
                 self.copies.extend_from_slice(wanted.value);
-                [start, len as u64]
+                Words([start, len as u64, 0, 0])
             }
-            _ => [u64::MAX, len as u64],
+            _ => Words([u64::MAX, len as u64, 0, 0]),
         });
         self.entries.push(wanted.value);
         self.hashes.push(wanted.hash);
