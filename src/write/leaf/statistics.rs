@@ -43,7 +43,7 @@ struct Dictionary<'s, 'a> {
     /// The entries in order.
     by_rank: Vec<u32>,
     nan: Vec<bool>,
-    /// The first bytes of byte strings that are too many to be ranked, as numbers of the same order.
+    /// The first bytes in which byte strings differ that are too many to be ranked, as numbers of the same order.
     prefixes: Vec<u64>,
     /// The length of each byte string.
     lengths: Vec<u64>,
@@ -87,7 +87,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
             if let Values::Bytes(entries) = entries {
                 dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
                 if wanted && texts && !few {
-                    dictionary.prefixes = entries.iter().map(|e| collect::prefix(e)).collect();
+                    dictionary.prefixes = prefixes(entries);
                 }
             }
             dictionary
@@ -279,7 +279,8 @@ impl<'s, 'a> Statistician<'s, 'a> {
     /// As [`Statistician::sorted`], of a dictionary's indices.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<Sorted> {
         let dictionary = self.dictionary.as_ref()?;
-        if let (Values::Bytes(entries), false) = (dictionary.entries, dictionary.prefixes.is_empty())
+        if let (Values::Bytes(entries), false) =
+            (dictionary.entries, dictionary.prefixes.is_empty())
         {
             return direction(codes, |a| entries.get(*a as usize).copied().unwrap_or_default());
         }
@@ -323,6 +324,16 @@ impl<'s, 'a> Statistician<'s, 'a> {
             distinct,
         }
     }
+}
+
+/// The first bytes behind those that all values have in common.
+fn prefixes(values: &[&[u8]]) -> Vec<u64> {
+    let first = values.first().copied().unwrap_or_default();
+    let common = values.iter().fold(first.len(), |common, value| {
+        let pairs = first.iter().zip(*value).take(common);
+        pairs.take_while(|(a, b)| a == b).count()
+    });
+    values.iter().map(|value| collect::prefix(value.get(common..).unwrap_or_default())).collect()
 }
 
 /// Whether codes rise or fall by what they mean; `None` if they are all equal.

@@ -1,8 +1,7 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
-//! A slot of the table has a part of the hash and a code; the code leads to a record of 32 bytes, which is all of a string that is no longer. The
-//! bytes of longer ones are copied to one place, where they lie closer together than in the rows. Trap: strings may be made to collide; a lookup
-//! gives up after a while.
+//! A slot of the table has a part of the hash, a code, and where the bytes of the entry stand: copied to one place, where they lie closer together
+//! than in the rows, those of short ones filled up with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -12,8 +11,10 @@ use crate::simd::prefetch;
 /// The most bytes of a string that is short.
 const SHORT: usize = 32;
 
+/// The most bytes of one that half the words tell.
+const HALF: usize = 16;
+
 /// All bytes of a short string, zeros behind them.
-#[repr(align(32))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Words([u64; 4]);
 
@@ -61,6 +62,11 @@ impl Words {
         Some(words)
     }
 
+    #[inline(always)]
+    fn begin_with<const N: usize>(self, words: [u64; N]) -> bool {
+        self.0.iter().zip(words).fold(0, |unlike, (a, b)| unlike | (a ^ b)) == 0
+    }
+
     #[cold]
     fn at_the_end(value: &[u8]) -> Option<Self> {
         let mut bytes = [0; SHORT];
@@ -104,19 +110,25 @@ fn same(a: &[u8], b: &[u8]) -> bool {
         && last(a) == last(b)
 }
 
-/// A part of the hash, and the code.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
+    /// A part of the hash.
     tag: u32,
     code: u32,
+    /// Where the bytes are copied to, if they are.
+    at: u32,
+    len: u32,
 }
 
-/// A part of the hash, and in the lowest bits the length of a short string; all of them mean a long one.
-#[expect(clippy::cast_possible_truncation, reason = "the low half, and a small number")]
+/// The part of a hash that tells values apart without looking at them.
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
 #[inline(always)]
-fn tag(hash: u64, len: usize) -> u32 {
-    (hash as u32) << 6 | if len > SHORT { 63 } else { len as u32 }
+fn tag(hash: u64) -> u32 {
+    hash as u32
 }
+
+/// Of a value that is not copied.
+const NOWHERE: u32 = u32::MAX;
 
 /// Bits of the first table.
 const FIRST_BITS: u32 = 8;
@@ -167,8 +179,6 @@ pub(super) struct Interner<'v> {
 struct Table<'v> {
     slots: Vec<Slot>,
     bits: u32,
-    /// Of each entry: all bytes of a short one; where a long one begins in `copies`, or none, and its length.
-    records: Vec<Words>,
     entries: Vec<&'v [u8]>,
     hashes: Vec<u64>,
     copies: Vec<u8>,
@@ -187,7 +197,6 @@ impl<'v> Interner<'v> {
         let table = Table {
             slots: empty(FIRST_BITS),
             bits: FIRST_BITS,
-            records: Vec::new(),
             entries: Vec::new(),
             hashes: Vec::new(),
             copies: Vec::new(),
@@ -236,7 +245,7 @@ impl<'v> Interner<'v> {
                     self.flush()?;
                 }
                 let done = match longest {
-                    ..=16 => self.table.look_up_near::<2>(buffer, places.clone())?,
+                    ..=HALF => self.table.look_up_near::<2>(buffer, places.clone())?,
                     _ => self.table.look_up_near::<4>(buffer, places.clone())?,
                 };
                 if done {
@@ -288,8 +297,8 @@ impl<'v> Table<'v> {
             };
             let hash = words.hash::<N>(len);
             let first = self.slots.get(self.home(hash))?;
-            *code = match self.records.get(first.code as usize) {
-                Some(record) if first.tag == tag(hash, len) && *record == words => first.code,
+            *code = match self.copies.get(first.at as usize..).and_then(load::<N>) {
+                Some(copy) if first.len as usize == len && words.begin_with(copy) => first.code,
                 _ => {
                     let value = buffer.get(start..start + len)?;
                     self.code(&Wanted { words, hash, value })?
@@ -318,23 +327,13 @@ impl<'v> Table<'v> {
         for wanted in block {
             prefetch(&self.slots, self.home(wanted.hash));
         }
-        let mut codes = [usize::MAX; AHEAD];
-        for (wanted, code) in block.iter().zip(&mut codes) {
+        for wanted in block {
             if let Some(slot) = self.slots.get(self.home(wanted.hash))
-                && slot.tag == tag(wanted.hash, wanted.value.len())
+                && slot.tag == tag(wanted.hash)
             {
-                *code = slot.code as usize;
-                prefetch(&self.records, *code);
-            }
-        }
-        for (wanted, code) in block.iter().zip(codes) {
-            if wanted.value.len() > SHORT
-                && let Some(Words([start, len, ..])) = self.records.get(code)
-            {
-                let start = usize::try_from(*start).unwrap_or(usize::MAX);
-                let last = usize::try_from(*len).unwrap_or(0).saturating_sub(1);
-                prefetch(&self.copies, start);
-                prefetch(&self.copies, start.saturating_add(last));
+                let at = slot.at as usize;
+                prefetch(&self.copies, at);
+                prefetch(&self.copies, at + (slot.len as usize).saturating_sub(1));
             }
         }
     }
@@ -350,13 +349,12 @@ impl<'v> Table<'v> {
     fn code(&mut self, wanted: &Wanted<'v>) -> Option<u32> {
         let mask = self.slots.len() - 1;
         let home = self.home(wanted.hash);
-        let tag = tag(wanted.hash, wanted.value.len());
         for at in home..home + MOST_PROBES {
             let slot = *self.slots.get(at & mask)?;
             if slot.code == NONE {
-                return self.insert(at & mask, tag, wanted);
+                return self.insert(at & mask, wanted);
             }
-            if slot.tag == tag && self.is(slot.code as usize, wanted)? {
+            if slot.tag == tag(wanted.hash) && self.is(slot, wanted)? {
                 return Some(slot.code);
             }
         }
@@ -365,35 +363,32 @@ impl<'v> Table<'v> {
 
     /// Whether an entry with the same tag is this value.
     #[inline(always)]
-    fn is(&self, code: usize, wanted: &Wanted<'v>) -> Option<bool> {
-        let record = self.records.get(code)?;
-        if wanted.value.len() <= SHORT {
-            return Some(*record == wanted.words);
-        }
-        let [start, len, ..] = record.0.map(|word| usize::try_from(word).unwrap_or(usize::MAX));
-        if len != wanted.value.len() {
+    fn is(&self, slot: Slot, wanted: &Wanted<'v>) -> Option<bool> {
+        let len = wanted.value.len();
+        if slot.len as usize != len {
             return Some(false);
         }
-        match self.copies.get(start..start.saturating_add(len)) {
-            Some(copy) => Some(same(copy, wanted.value)),
-            None => Some(self.entries.get(code)? == &wanted.value),
-        }
+        let at = slot.at as usize;
+        Some(match len {
+            ..=SHORT => wanted.words.begin_with(load::<4>(self.copies.get(at..)?)?),
+            _ => match self.copies.get(at..at + len) {
+                Some(copy) => same(copy, wanted.value),
+                None => self.entries.get(slot.code as usize)? == &wanted.value,
+            },
+        })
     }
 
     #[inline(never)]
-    fn insert(&mut self, at: usize, tag: u32, wanted: &Wanted<'v>) -> Option<u32> {
+    fn insert(&mut self, place: usize, wanted: &Wanted<'v>) -> Option<u32> {
         let code = u32::try_from(self.entries.len()).ok()?;
-        *self.slots.get_mut(at)? = Slot { tag, code };
-        let len = wanted.value.len();
-        self.records.push(match len {
-            ..=SHORT => wanted.words,
-            ..=COPIED => {
-                let start = self.copies.len() as u64;
-                self.copies.extend_from_slice(wanted.value);
-                Words([start, len as u64, 0, 0])
-            }
-            _ => Words([u64::MAX, len as u64, 0, 0]),
-        });
+        let len = u32::try_from(wanted.value.len()).ok()?;
+        let mut at = NOWHERE;
+        if wanted.value.len() <= COPIED {
+            at = u32::try_from(self.copies.len()).ok()?;
+            self.copies.extend_from_slice(wanted.value);
+            self.copies.resize(at as usize + wanted.value.len().max(SHORT), 0);
+        }
+        *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash), code, at, len };
         self.entries.push(wanted.value);
         self.hashes.push(wanted.hash);
         Some(code)
@@ -405,13 +400,12 @@ impl<'v> Table<'v> {
         self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
         let mask = (1 << self.bits) - 1;
         let mut slots = empty(self.bits);
-        let entries = self.hashes.iter().zip(&self.entries);
-        for (code, (&hash, entry)) in (0u32..).zip(entries) {
-            let mut at = self.home(hash);
+        for old in self.slots.iter().filter(|slot| slot.code != NONE) {
+            let mut at = self.home(*self.hashes.get(old.code as usize)?);
             while slots.get(at & mask)?.code != NONE {
                 at += 1;
             }
-            *slots.get_mut(at & mask)? = Slot { tag: tag(hash, entry.len()), code };
+            *slots.get_mut(at & mask)? = *old;
         }
         self.slots = slots;
         Some(())
@@ -429,5 +423,5 @@ impl<'v> Table<'v> {
 }
 
 fn empty(bits: u32) -> Vec<Slot> {
-    vec![Slot { tag: 0, code: NONE }; 1 << bits]
+    vec![Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 }; 1 << bits]
 }
