@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, RunArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_data::{ArrayData, ByteView};
@@ -171,20 +174,15 @@ pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>>
                 .collect()
         });
         let base = u32::try_from(base).map_err(|_| too_many())?;
-        let mut push = |slot: usize| {
-            let key = of_slots(slot);
-            let key =
-                rank.as_ref().map_or(key, |rank| rank.get(key as usize).copied().unwrap_or(0));
-            keys.push(base + key);
+        let key = |of: &u32| match &rank {
+            None => base + of,
+            Some(rank) => base + rank.get(*of as usize).copied().unwrap_or(0),
         };
-        for range in &part.slots {
-            match &part.nulls {
-                None => range.clone().for_each(&mut push),
-                Some(nulls) => {
-                    range.clone().filter(|&slot| nulls.is_valid(slot)).for_each(&mut push);
-                }
-            }
-        }
+        let slots =
+            Slots { array: part.array.as_ref(), nulls: part.nulls.as_ref(), slots: &part.slots };
+        slots.for_each_run(|run| {
+            keys.extend(of_slots.get(run).unwrap_or_default().iter().map(key));
+        });
     }
     Ok(Gathered::Keyed { entries: values, keys })
 }
@@ -306,25 +304,24 @@ fn is_keyed(parts: &[Part]) -> bool {
     parts.iter().any(|part| keyed(part.array.data_type()))
 }
 
-type KeyOf<'a> = Box<dyn Fn(usize) -> u32 + 'a>;
-
-/// The values of a dictionary or run-end array, and which of them a slot has.
-fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
+/// The values of a dictionary or run-end array, and which of them each slot has; anything where it is null.
+fn keys_of(part: &Part) -> Result<(&dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
-        DataType::Dictionary(..) => {
+        DataType::Dictionary(of, _) => {
             let dictionary = array.as_any_dictionary();
-            if dictionary.values().is_empty() {
-                // Every key is null; asked for the others, Arrow panics.
-                return Ok((dictionary.values().as_ref(), Box::new(|_| 0)));
-            }
-            let keys: Vec<u32> = dictionary
-                .normalized_keys()
-                .into_iter()
-                .map(|key| u32::try_from(key).map_err(|_| too_many()))
-                .collect::<Result<_>>()?;
-            let key = move |slot: usize| keys.get(slot).copied().unwrap_or_default();
-            Ok((dictionary.values().as_ref(), Box::new(key)))
+            let (keys, values) = (dictionary.keys(), dictionary.values().as_ref());
+            let keys = match **of {
+                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values),
+                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values),
+                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values),
+                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values),
+                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values),
+                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values),
+                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values),
+                _ => dictionary_keys::<UInt64Type>(keys, values),
+            };
+            Ok((values, keys?))
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
             DataType::Int16 => runs(array.as_any().downcast_ref::<RunArray<Int16Type>>()),
@@ -333,14 +330,29 @@ fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
         },
         _ => {
             // A plain array among keyed ones: every slot is an entry of its own.
-            Ok((array.as_ref(), Box::new(|slot| u32::try_from(slot).unwrap_or(u32::MAX))))
+            let n = u32::try_from(array.len()).map_err(|_| too_many())?;
+            Ok((array.as_ref(), (0..n).collect()))
         }
     }
 }
 
+/// The keys of a dictionary; those of nulls, which may be anything, are brought into it.
+fn dictionary_keys<K: ArrowPrimitiveType>(
+    keys: &dyn Array,
+    values: &dyn Array,
+) -> Result<Vec<u32>> {
+    let Some(keys) = keys.as_primitive_opt::<K>() else {
+        return Err(Error::usage("a dictionary array of other keys than it says"));
+    };
+    let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
+    #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
+    let key = |key: &K::Native| key.as_usize().min(last) as u32;
+    Ok(keys.values().iter().map(key).collect())
+}
+
 fn runs<R: arrow_array::types::RunEndIndexType>(
     array: Option<&RunArray<R>>,
-) -> Result<(&dyn Array, KeyOf<'_>)> {
+) -> Result<(&dyn Array, Vec<u32>)> {
     let Some(array) = array else {
         return Err(Error::usage("a run-end array of another type than it says"));
     };
@@ -354,8 +366,7 @@ fn runs<R: arrow_array::types::RunEndIndexType>(
             of_slots.resize(end, run);
         }
     }
-    let key = move |slot: usize| of_slots.get(slot).copied().unwrap_or_default();
-    Ok((array.values().as_ref(), Box::new(key)))
+    Ok((array.values().as_ref(), of_slots))
 }
 
 impl Values<'_> {
