@@ -536,7 +536,7 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Appends every value, if each can be converted.
-    fn checked<T: ArrowNativeType + std::fmt::Debug, U>(
+    fn checked<T: ArrowNativeType + std::fmt::Debug, U: Default>(
         &self,
         out: &mut Vec<U>,
         convert: impl Fn(T) -> Option<U>,
@@ -545,11 +545,17 @@ impl<'a> Slots<'a, '_> {
         let values = data.buffer::<T>(0);
         let mut bad = None;
         self.for_each_run(|run| {
-            for (slot, value) in run.clone().zip(values.get(run).unwrap_or_default()) {
-                match convert(*value) {
-                    Some(value) => out.push(value),
-                    None => bad = bad.or(Some((slot, *value))),
-                }
+            let before = out.len();
+            let mut fits = true;
+            let all = values.get(run.clone()).unwrap_or_default();
+            out.extend(all.iter().map(|value| {
+                let converted = convert(*value);
+                fits &= converted.is_some();
+                converted.unwrap_or_default()
+            }));
+            if !fits && bad.is_none() {
+                out.truncate(before);
+                bad = run.zip(all).find(|(_, value)| convert(**value).is_none());
             }
         });
         match bad {
@@ -571,7 +577,7 @@ impl<'a> Slots<'a, '_> {
         narrow: impl Fn(i64) -> Option<U>,
     ) -> Result<()>
     where
-        U: Copy + FromBits,
+        U: Copy + Default + FromBits,
     {
         match (storage, unsigned, scale) {
             // The same width: the bits as they are, signed or not.
@@ -665,10 +671,17 @@ impl<'a> Slots<'a, '_> {
                 if storage == Storage::I128 && same && width <= 16 {
                     let mut values = Vec::new();
                     self.checked(&mut values, |v: i128| fits(v).then_some(v))?;
-                    bytes.reserve(values.len() * width);
-                    for value in values {
+                    let before = bytes.len();
+                    bytes.resize(before + values.len() * width, 0);
+                    let added = bytes.get_mut(before..).unwrap_or_default();
+                    if width == 16 {
+                        let (slots, _) = added.as_chunks_mut();
+                        slots.iter_mut().zip(values).for_each(|(to, v)| *to = v.to_be_bytes());
+                        return Ok(());
+                    }
+                    for (to, value) in added.chunks_exact_mut(width.max(1)).zip(values) {
                         let all = value.to_be_bytes();
-                        bytes.extend_from_slice(all.get(16 - width..).unwrap_or_default());
+                        to.copy_from_slice(all.get(16 - width..).unwrap_or_default());
                     }
                     return Ok(());
                 }
@@ -697,7 +710,7 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Decimals of any storage through 256 bits.
-    fn wide<U>(
+    fn wide<U: Default>(
         &self,
         storage: Storage,
         out: &mut Vec<U>,
