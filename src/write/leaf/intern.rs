@@ -46,6 +46,8 @@ struct Watch {
     /// Values in all.
     n: usize,
     next_look: usize,
+    /// Values and entries at the look before.
+    seen_then: usize,
     entries_then: usize,
     must_pay: bool,
 }
@@ -55,7 +57,14 @@ impl Watch {
     fn new(n: usize, width: usize, limits: DictionaryLimits) -> Self {
         // Codes have 32 bits, and one of them means none.
         let most = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
-        Self { most, n, next_look: FIRST_LOOK, entries_then: 0, must_pay: limits.must_pay }
+        Self {
+            most,
+            n,
+            next_look: FIRST_LOOK,
+            seen_then: 0,
+            entries_then: 0,
+            must_pay: limits.must_pay,
+        }
     }
 
     /// Whether to go on, `seen` values into it.
@@ -68,15 +77,16 @@ impl Watch {
         }
         let half = seen / 2;
         let is_first = self.entries_then == 0;
-        let fresh = (entries - self.entries_then) as f64 / half as f64;
-        self.entries_then = entries;
-        self.next_look = seen * 2;
+        let fresh = (entries - self.entries_then) as f64 / (seen - self.seen_then) as f64;
+        let before = (seen + self.seen_then) as f64 / 2.0;
+        (self.seen_then, self.entries_then) = (seen, entries);
+        self.next_look = seen / FIRST_LOOK * FIRST_LOOK * 2;
         if is_first || fresh >= 1.0 {
             // All values since half the way here were new: 16,384 of them tell enough.
             return is_first || seen < FIRST_LOOK * 4;
         }
         // If all values are equally likely, of `k` so many are new after `x` others: e^(-x/k).
-        let distinct = seen as f64 * 0.75 / -fresh.ln();
+        let distinct = before / -fresh.ln();
         distinct < self.n as f64 * HOPELESS || (entries as f64) < half as f64 * HOPELESS
     }
 }

@@ -414,7 +414,8 @@ impl<'v> Table<'v> {
     #[cold]
     fn check(&mut self) -> Option<()> {
         let seen = self.codes.len();
-        self.next_check = seen + BLOCK;
+        // At multiples, wherever the last block of values ended.
+        self.next_check = (seen / BLOCK + 1) * BLOCK;
         let fresh = self.entries.get(self.counted..).unwrap_or_default();
         self.bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
         self.counted = self.entries.len();
