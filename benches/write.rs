@@ -76,7 +76,10 @@ fn main() {
         "| rows of a file | parquet 60.1, ms | ours, ms | ratio | spread | ours on 2 threads, ms | 1 thread / 2 | bytes, ours / rival |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
-    let groups: [fn() -> Vec<Case>; 3] = [common::columns, common::nested, common::lineitem];
+    let embeddings =
+        || common::shapes().into_iter().filter(|case| case.name.starts_with("embedding")).collect();
+    let groups: [fn() -> Vec<Case>; 4] =
+        [common::columns, common::nested, embeddings, common::lineitem];
     for cases in groups {
         for case in cases() {
             if case.views {
@@ -98,6 +101,18 @@ fn main() {
             }
         }
     }
+    for (name, rows) in keyed() {
+        for (group, of) in [
+            (Group::Forced, "dictionary, no codec"),
+            (Group::Chosen, "chosen, no codec"),
+            (Group::Zstd, "chosen, ZSTD 1"),
+        ] {
+            let name = format!("{name}: {of}");
+            if name.contains(&filter) {
+                ratios.push(row(&name, &rows, group));
+            }
+        }
+    }
     let mean = ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len().max(1) as f64;
     let below = ratios.iter().filter(|r| **r < 1.0).count();
     println!(
@@ -105,6 +120,47 @@ fn main() {
         ratios.len(),
         mean.exp()
     );
+}
+
+/// Arrays of keys and of runs, built alike with both versions of Arrow.
+macro_rules! keyed_batch {
+    ($arrow:ident, $n:expr, $key:expr) => {{
+        let texts = (0..1000).map(|i| format!("a value that is number {i}"));
+        let texts = Arc::new($arrow::StringArray::from_iter_values(texts));
+        let ints = Arc::new($arrow::Int64Array::from_iter_values((0..1000).map(|i| i * 1_000_003)));
+        let keys = $arrow::Int32Array::from_iter_values((0..$n).map($key));
+        let runs = (1..=$n / 64).map(|i| i * 64);
+        let ends = $arrow::Int32Array::from_iter_values(runs);
+        let of_runs = (0..$n / 64).map(|i| format!("a value that is number {}", $key(i)));
+        let of_runs = $arrow::StringArray::from_iter_values(of_runs);
+        let arrays: [(&str, $arrow::ArrayRef); 3] = [
+            ("dictionary of strings", Arc::new($arrow::DictionaryArray::new(keys.clone(), texts))),
+            ("dictionary of integers", Arc::new($arrow::DictionaryArray::new(keys, ints))),
+            (
+                "runs of strings",
+                Arc::new($arrow::RunArray::try_new(&ends, &of_runs).expect("runs")),
+            ),
+        ];
+        arrays.map(|(name, array)| {
+            (name, $arrow::RecordBatch::try_from_iter([("v", array)]).expect("a column"))
+        })
+    }};
+}
+
+fn keyed() -> Vec<(String, Rows)> {
+    use marquetry::arrow_array;
+    // Some order, but no runs.
+    let key = |i: i32| i.wrapping_mul(0x9E37_79B1u32 as i32).rem_euclid(1000);
+    let n = common::ROWS as i32;
+    let ours = keyed_batch!(arrow_array, n, key);
+    let theirs = keyed_batch!(arrow_array_60, n, key);
+    ours.into_iter()
+        .zip(theirs)
+        .map(|((name, ours), (_, theirs))| {
+            let rows = Rows { ours: vec![ours], theirs: vec![theirs], encoding: None };
+            (format!("{name} in Arrow"), rows)
+        })
+        .collect()
 }
 
 fn row(name: &str, rows: &Rows, group: Group) -> f64 {

@@ -107,17 +107,21 @@ pub fn booleans(trues: usize, n: usize) -> Extremes {
     Extremes::of([u8::from(trues == n)], [u8::from(trues > 0)])
 }
 
-/// The least and the greatest of byte strings.
-pub fn bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
-    // Eight bytes at a time decide nearly always.
-    let prefix = |value: &[u8]| match value.first_chunk::<8>() {
+/// The first eight bytes as a number: of two byte strings the one with the lesser number is the lesser. Where they are equal, the rest decides.
+pub fn prefix(value: &[u8]) -> u64 {
+    match value.first_chunk::<8>() {
         Some(chunk) => u64::from_be_bytes(*chunk),
         None => {
             let mut chunk = [0; 8];
             chunk.iter_mut().zip(value).for_each(|(to, from)| *to = *from);
             u64::from_be_bytes(chunk)
         }
-    };
+    }
+}
+
+/// The least and the greatest of byte strings.
+pub fn bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
+    // Eight bytes at a time decide nearly always.
     let first = *values.first()?;
     let (mut min, mut max) = (first, first);
     let (mut min_key, mut max_key) = (prefix(first), prefix(first));

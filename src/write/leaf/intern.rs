@@ -3,12 +3,13 @@
 //! Integers in a narrow range go through a table, everything else through a hash table. Trap: data without repetition must be found out early, as
 //! this is the dearest part of writing.
 
-use std::hash::BuildHasher;
+mod bytes;
 
-use foldhash::fast::FixedState;
-
-use super::values::Values;
+use self::bytes::Interner;
+use super::values::{Stretch, Values, for_each_stretch, values_of};
+use crate::schema::Leaf;
 use crate::simd::prefetch;
+use crate::write::shred::Part;
 
 /// Entries, in the order of their first occurrence, and the index of every value among them.
 pub(super) struct Interned<'a> {
@@ -45,6 +46,8 @@ struct Watch {
     /// Values in all.
     n: usize,
     next_look: usize,
+    /// Values and entries at the look before.
+    seen_then: usize,
     entries_then: usize,
     must_pay: bool,
 }
@@ -54,7 +57,14 @@ impl Watch {
     fn new(n: usize, width: usize, limits: DictionaryLimits) -> Self {
         // Codes have 32 bits, and one of them means none.
         let most = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
-        Self { most, n, next_look: FIRST_LOOK, entries_then: 0, must_pay: limits.must_pay }
+        Self {
+            most,
+            n,
+            next_look: FIRST_LOOK,
+            seen_then: 0,
+            entries_then: 0,
+            must_pay: limits.must_pay,
+        }
     }
 
     /// Whether to go on, `seen` values into it.
@@ -67,15 +77,16 @@ impl Watch {
         }
         let half = seen / 2;
         let is_first = self.entries_then == 0;
-        let fresh = (entries - self.entries_then) as f64 / half as f64;
-        self.entries_then = entries;
-        self.next_look = seen * 2;
+        let fresh = (entries - self.entries_then) as f64 / (seen - self.seen_then) as f64;
+        let before = (seen + self.seen_then) as f64 / 2.0;
+        (self.seen_then, self.entries_then) = (seen, entries);
+        self.next_look = seen / FIRST_LOOK * FIRST_LOOK * 2;
         if is_first || fresh >= 1.0 {
             // All values since half the way here were new: 16,384 of them tell enough.
             return is_first || seen < FIRST_LOOK * 4;
         }
         // If all values are equally likely, of `k` so many are new after `x` others: e^(-x/k).
-        let distinct = seen as f64 * 0.75 / -fresh.ln();
+        let distinct = before / -fresh.ln();
         distinct < self.n as f64 * HOPELESS || (entries as f64) < half as f64 * HOPELESS
     }
 }
@@ -96,14 +107,17 @@ pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Optio
             Some(Interned { entries: Values::Words64(entries), codes, distinct: true })
         }
         Values::Bytes(values) => {
-            let (entries, codes) = slices(values.iter().copied(), values.len(), limits)?;
+            let (entries, codes) = slices(values, limits)?;
             Some(Interned { entries: Values::Bytes(entries), codes, distinct: true })
         }
         Values::Fixed { width: 0, .. } => None,
         Values::Fixed { width, bytes } => {
-            let values = bytes.chunks_exact(*width);
-            let n = values.len();
-            let (entries, codes) = slices(values, n, limits)?;
+            let n = bytes.len() / width;
+            let mut interner = Interner::new(n, limits);
+            for i in 0..n {
+                interner.push(bytes, i * width, *width)?;
+            }
+            let (entries, codes) = interner.finish()?;
             Some(Interned {
                 entries: Values::Fixed { width: *width, bytes: entries.concat() },
                 codes,
@@ -293,194 +307,32 @@ fn by_hash<T: Word + Default>(
     Some((entries, codes))
 }
 
-/// What tells byte strings apart: all of one of up to 16 bytes, most of a longer one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Ends {
-    first: u64,
-    last: u64,
-    len: u32,
+/// Byte strings that lie anywhere.
+fn slices<'v>(values: &[&'v [u8]], limits: DictionaryLimits) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
+    let mut interner = Interner::new(values.len(), limits);
+    for value in values {
+        interner.push(value, 0, value.len())?;
+    }
+    interner.finish()
 }
 
-impl Ends {
-    /// The first and the last 8 bytes, which overlap in a string of less than 16; of less than 8, the first and last 4, and so on.
-    #[inline]
-    fn of(value: &[u8]) -> Option<Self> {
-        let (first, last) = match (value.first_chunk::<8>(), value.last_chunk::<8>()) {
-            (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-            _ => match (value.first_chunk::<4>(), value.last_chunk::<4>()) {
-                (Some(first), Some(last)) => {
-                    (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
-                }
-                _ => match *value {
-                    [a, b, c] => (u32::from_le_bytes([a, b, c, 0]).into(), 0),
-                    [a, b] => (u16::from_le_bytes([a, b]).into(), 0),
-                    [a] => (a.into(), 0),
-                    _ => (0, 0),
-                },
-            },
-        };
-        Some(Self { first, last, len: u32::try_from(value.len()).ok()? })
-    }
-
-    /// Whether they are all that there is.
-    #[inline]
-    fn are_all(self) -> bool {
-        self.len <= 16
-    }
-
-    #[inline]
-    fn hash(self, value: &[u8], state: &FixedState) -> u64 {
-        if !self.are_all() {
-            return state.hash_one(value);
-        }
-        let a = u128::from(self.first ^ 0x9E37_79B9_7F4A_7C15);
-        let b = u128::from(self.last ^ u64::from(self.len) ^ 0xD1B5_4A32_D192_ED03);
-        let [low, high] = [a.wrapping_mul(b), a.wrapping_mul(b) >> 64];
-        #[expect(clippy::cast_possible_truncation, reason = "both halves of the product")]
-        {
-            low as u64 ^ high as u64
-        }
-    }
-}
-
-/// An open-addressed table of byte strings: a part of the hash, and the code. Beside it the entries, with their hashes and ends by their codes.
-struct SliceTable<'v> {
-    slots: Vec<(u32, u32)>,
-    bits: u32,
-    entries: Vec<&'v [u8]>,
-    ends: Vec<Ends>,
-    hashes: Vec<u64>,
-}
-
-impl<'v> SliceTable<'v> {
-    fn new() -> Self {
-        let slots = vec![(0, NONE); 1 << FIRST_BITS];
-        let (entries, ends, hashes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { slots, bits: FIRST_BITS, entries, ends, hashes }
-    }
-
-    /// The slot where a value is looked for first.
-    #[inline]
-    fn home(&self, hash: u64) -> usize {
-        usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
-    }
-
-    /// The part of a hash that tells values apart without looking at them.
-    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
-    fn tag(hash: u64) -> u32 {
-        hash as u32
-    }
-
-    /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable time.
-    #[inline]
-    fn code(&mut self, value: &'v [u8], ends: Ends, hash: u64) -> Option<u32> {
-        let mask = self.slots.len() - 1;
-        let home = self.home(hash);
-        for at in home..home + MOST_PROBES {
-            let slot = self.slots.get_mut(at & mask)?;
-            if slot.1 == NONE {
-                let fresh = u32::try_from(self.entries.len()).ok()?;
-                *slot = (Self::tag(hash), fresh);
-                self.entries.push(value);
-                self.ends.push(ends);
-                self.hashes.push(hash);
-                return Some(fresh);
-            }
-            if slot.0 == Self::tag(hash) {
-                let code = slot.1 as usize;
-                let equal = match ends.are_all() {
-                    true => self.ends.get(code) == Some(&ends),
-                    false => self.entries.get(code) == Some(&value),
-                };
-                if equal {
-                    return Some(slot.1);
-                }
-            }
-        }
-        None
-    }
-
-    /// Asks for what will be looked at first.
-    #[inline]
-    fn prefetch_slot(&self, hash: u64) {
-        prefetch(&self.slots, self.home(hash));
-    }
-
-    /// Asks for what will be looked at next, if the slot says so.
-    #[inline]
-    fn prefetch_entry(&self, ends: Ends, hash: u64) {
-        let Some((tag, code)) = self.slots.get(self.home(hash)) else {
-            return;
-        };
-        if *tag != Self::tag(hash) {
-            return;
-        }
-        if ends.are_all() {
-            prefetch(&self.ends, *code as usize);
-        } else if let Some(entry) = self.entries.get(*code as usize) {
-            prefetch(entry, 0);
-            prefetch(entry, entry.len().saturating_sub(1));
-        }
-    }
-
-    fn grow(&mut self) -> Option<()> {
-        self.bits += 1;
-        let mask = (1 << self.bits) - 1;
-        let mut slots = vec![(0, NONE); 1 << self.bits];
-        for (code, &hash) in (0u32..).zip(&self.hashes) {
-            let mut at = self.home(hash);
-            while slots.get(at & mask)?.1 != NONE {
-                at += 1;
-            }
-            *slots.get_mut(at & mask)? = (Self::tag(hash), code);
-        }
-        self.slots = slots;
-        Some(())
-    }
-}
-
-fn slices<'v>(
-    values: impl Iterator<Item = &'v [u8]>,
-    n: usize,
+/// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where they must be gathered.
+pub(super) fn intern_parts<'a>(
+    parts: &'a [Part],
+    leaf: &Leaf,
     limits: DictionaryLimits,
-) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
-    let state = FixedState::default();
-    let mut table = SliceTable::new();
-    let mut codes = Vec::with_capacity(n);
-    let mut bytes = 0usize;
-    let mut counted = 0usize;
-    let mut watch = Watch::new(n, size_of::<u32>(), limits);
-    let mut values = values.peekable();
-    let mut some: Vec<(&[u8], Ends, u64)> = Vec::with_capacity(AHEAD);
-    let mut next_check = BLOCK;
-    while values.peek().is_some() {
-        if (table.entries.len() + AHEAD) * 2 > table.slots.len() {
-            table.grow()?;
-        }
-        some.clear();
-        for value in values.by_ref().take(AHEAD) {
-            let ends = Ends::of(value)?;
-            some.push((value, ends, ends.hash(value, &state)));
-        }
-        // A small table is in the cache already.
-        if table.bits > FIRST_BITS {
-            some.iter().for_each(|(_, _, hash)| table.prefetch_slot(*hash));
-            some.iter().for_each(|(_, ends, hash)| table.prefetch_entry(*ends, *hash));
-        }
-        for &(value, ends, hash) in &some {
-            codes.push(table.code(value, ends, hash)?);
-        }
-        if codes.len() >= next_check || codes.len() == n {
-            next_check = codes.len() + BLOCK;
-            let fresh = table.entries.get(counted..).unwrap_or_default();
-            bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
-            counted = table.entries.len();
-            if bytes > limits.bytes || !watch.goes_on(codes.len(), counted) {
-                return None;
-            }
-        }
+) -> Option<Interned<'a>> {
+    let n = parts.iter().map(values_of).sum();
+    let mut interner = Interner::new(n, limits);
+    for part in parts {
+        for_each_stretch(part, leaf, |stretch| match stretch {
+            Stretch::Offsets32(buffer, offsets) => interner.push_all(buffer, offsets),
+            Stretch::Offsets64(buffer, offsets) => interner.push_all(buffer, offsets),
+            Stretch::Place(buffer, start, len) => interner.push(buffer, start, len),
+        })?;
     }
-    Some((table.entries, codes))
+    let (entries, codes) = interner.finish()?;
+    Some(Interned { entries: Values::Bytes(entries), codes, distinct: true })
 }
 
 #[cfg(test)]
@@ -513,7 +365,7 @@ mod tests {
     fn strings_that_are_alike_at_their_ends_are_told_apart() {
         let seed = 23;
         let mut rng = fastrand::Rng::with_seed(seed);
-        for longest in [1usize, 4, 9, 17, 40] {
+        for longest in [1usize, 4, 9, 17, 40, 200] {
             // Few letters, zeros among them: the same ends, other lengths, other middles.
             let texts: Vec<Vec<u8>> = (0..30_000)
                 .map(|_| (0..rng.usize(0..=longest)).map(|_| rng.u8(0..2)).collect())

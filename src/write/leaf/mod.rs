@@ -13,9 +13,9 @@ use std::ops::Range;
 
 use self::cdc::InOrder;
 use self::encode::{as_plain, encode, encode_codes};
-use self::intern::{DictionaryLimits, Interned, intern};
+use self::intern::{DictionaryLimits, Interned, intern, intern_parts};
 use self::statistics::{PageValues, Statistician};
-use self::values::{Gathered, Values, gather};
+use self::values::{Gathered, Values, are_texts, gather};
 use super::options::{LeafSettings, StatisticsLevel};
 use super::report::ColumnReport;
 use super::shred::LeafColumn;
@@ -89,10 +89,9 @@ enum Form<'a> {
 impl<'a> Encoder<'a> {
     fn run(self) -> Result<EncodedChunk> {
         let settings = self.settings;
-        let gathered = gather(&self.column.parts, self.leaf)?;
         let mut sealer =
             Sealer::new(settings.compression, settings.page_version, settings.checksums)?;
-        let (form, helps) = self.choose(gathered, &mut sealer)?;
+        let (form, helps) = self.choose(&mut sealer)?;
         let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
         let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
         if codec != settings.compression {
@@ -104,7 +103,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Picks the form with the fewest bytes, by a sample; says too whether the codec helps.
-    fn choose(&self, gathered: Gathered<'a>, sealer: &mut Sealer) -> Result<(Form<'a>, bool)> {
+    fn choose(&self, sealer: &mut Sealer) -> Result<(Form<'a>, bool)> {
         let settings = self.settings;
         let forced = settings.encoding.filter(|encoding| *encoding != Encoding::RleDictionary);
         let forced_dictionary = settings.encoding == Some(Encoding::RleDictionary);
@@ -113,18 +112,29 @@ impl<'a> Encoder<'a> {
             false => DictionaryLimits { bytes: settings.dictionary_bytes, must_pay: true },
         };
         let wants_dictionary = settings.dictionary && self.leaf.physical != Physical::Boolean;
-        let (values, dictionary) = match gathered {
-            Gathered::Plain(values) => {
-                let dictionary = if wants_dictionary { intern(&values, limits) } else { None };
-                (values, dictionary)
-            }
-            Gathered::Keyed { entries, keys } => {
-                if wants_dictionary && let Some(dictionary) = unify(&entries, &keys) {
-                    (Values::new(self.leaf.physical), Some(dictionary))
-                } else {
-                    (entries.take(&keys), None)
+        let parts = &self.column.parts;
+        // Byte strings are gathered only if it comes to nothing.
+        let lazily = wants_dictionary
+            && forced.is_none()
+            && self.leaf.physical == Physical::ByteArray
+            && are_texts(parts, self.leaf);
+        let texts = if lazily { intern_parts(parts, self.leaf, limits) } else { None };
+        let (values, dictionary) = match texts {
+            Some(dictionary) => (Values::new(self.leaf.physical), Some(dictionary)),
+            None => match gather(parts, self.leaf)? {
+                Gathered::Plain(values) if lazily => (values, None),
+                Gathered::Plain(values) => {
+                    let dictionary = if wants_dictionary { intern(&values, limits) } else { None };
+                    (values, dictionary)
                 }
-            }
+                Gathered::Keyed { entries, keys } => {
+                    if wants_dictionary && let Some(dictionary) = unify(&entries, &keys) {
+                        (Values::new(self.leaf.physical), Some(dictionary))
+                    } else {
+                        (entries.take(&keys), None)
+                    }
+                }
+            },
         };
         if let Some(encoding) = forced {
             let helps = true;
@@ -192,7 +202,11 @@ impl<'a> Encoder<'a> {
                 (Form::Dictionary { dictionary, values: (!keyed).then_some(values) }, helps)
             }
             Some(Interned { entries, codes, .. }) if keyed => {
-                (Form::Plain { values: entries.take(&codes), encoding }, helps)
+                let values = match lazily.then(|| gather(parts, self.leaf)) {
+                    Some(Ok(Gathered::Plain(values))) => values,
+                    _ => entries.take(&codes),
+                };
+                (Form::Plain { values, encoding }, helps)
             }
             _ => (Form::Plain { values, encoding }, helps),
         })
@@ -260,10 +274,10 @@ impl<'a> Encoder<'a> {
                     }
                     byte_array_bytes.push(payload(all, values.clone()));
                 }
-                Form::Dictionary { dictionary: Interned { entries: of, codes, .. }, .. } => {
+                Form::Dictionary { dictionary: Interned { codes, .. }, .. } => {
                     let codes = codes.get(values.clone()).unwrap_or_default();
                     encode_codes(codes, &mut buffer)?;
-                    byte_array_bytes.push(statistician.payload_of_codes(of, codes));
+                    byte_array_bytes.push(statistician.payload_of_codes(codes));
                 }
             }
             let parts = PageParts {
@@ -280,7 +294,7 @@ impl<'a> Encoder<'a> {
             let values = match form {
                 Form::Plain { values: all, .. } => PageValues::Plain(all, values),
                 // By the ranks of the entries where there are few of them, else by the values themselves.
-                Form::Dictionary { values: Some(all), .. } if !statistician.ranked() => {
+                Form::Dictionary { values: Some(all), .. } if !statistician.by_codes() => {
                     PageValues::Plain(all, values)
                 }
                 Form::Dictionary { dictionary, .. } => {
@@ -302,7 +316,7 @@ impl<'a> Encoder<'a> {
                 statistician.sorted(values)
             }
             Form::Dictionary { values: Some(values), .. }
-                if levels.max_rep() == 0 && n == levels.len() && !statistician.ranked() =>
+                if levels.max_rep() == 0 && n == levels.len() && !statistician.by_codes() =>
             {
                 statistician.sorted(values)
             }

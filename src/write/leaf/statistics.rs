@@ -43,6 +43,10 @@ struct Dictionary<'s, 'a> {
     /// The entries in order.
     by_rank: Vec<u32>,
     nan: Vec<bool>,
+    /// The first bytes in which byte strings differ that are too many to be ranked, as numbers of the same order.
+    prefixes: Vec<u64>,
+    /// The length of each byte string.
+    lengths: Vec<u64>,
     /// Whether the entries are all different.
     distinct: bool,
 }
@@ -75,16 +79,26 @@ impl<'s, 'a> Statistician<'s, 'a> {
         let dictionary = dictionary.map(|(dictionary, only)| {
             let Interned { entries, codes, distinct } = dictionary;
             // Sorting many entries costs more than looking at the values, where there are some.
-            let few = only || entries.len() * FEW <= codes.len();
-            let ranked = if wanted && few { entries } else { &Values::new(leaf.physical) };
-            Dictionary::new(entries, ranked, order, *distinct)
+            let few = entries.len() * FEW <= codes.len();
+            let texts = matches!(entries, Values::Bytes(_)) && order == Order::Bytes;
+            let ranked = wanted && (few || (only && !texts));
+            let ranked = if ranked { entries } else { &Values::new(leaf.physical) };
+            let mut dictionary = Dictionary::new(entries, ranked, order, *distinct);
+            if let Values::Bytes(entries) = entries {
+                dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
+                if wanted && texts && !few {
+                    dictionary.prefixes = prefixes(entries);
+                }
+            }
+            dictionary
         });
         Self { leaf, settings, order, cut, dictionary, builder, bounds: None, nulls: 0, nans: 0 }
     }
 
-    /// Whether bounds of pages are found by the ranks of dictionary entries.
-    pub(super) fn ranked(&self) -> bool {
-        self.dictionary.as_ref().is_some_and(|dictionary| !dictionary.ranks.is_empty())
+    /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their first bytes.
+    pub(super) fn by_codes(&self) -> bool {
+        let by_codes = |d: &Dictionary<'_, '_>| !d.ranks.is_empty() || !d.prefixes.is_empty();
+        self.dictionary.as_ref().is_some_and(by_codes)
     }
 
     /// Adds a page of these level entries, of which `count` have values.
@@ -198,12 +212,15 @@ impl<'s, 'a> Statistician<'s, 'a> {
     }
 
     /// Bytes of the byte strings that codes stand for, without lengths.
-    pub(super) fn payload_of_codes(&self, entries: &Values<'_>, codes: &[u32]) -> i64 {
-        let Values::Bytes(entries) = entries else {
+    pub(super) fn payload_of_codes(&self, codes: &[u32]) -> i64 {
+        let Some(Dictionary { lengths, .. }) = self.dictionary.as_ref() else {
             return 0;
         };
-        let len = |code: &u32| entries.get(*code as usize).map_or(0, |value| value.len());
-        super::wide(codes.iter().map(len).sum())
+        if lengths.is_empty() {
+            return 0;
+        }
+        let len = |code: &u32| lengths.get(*code as usize).copied().unwrap_or(0);
+        i64::try_from(codes.iter().map(len).sum::<u64>()).unwrap_or(i64::MAX)
     }
 
     /// A bloom filter of the values, which may repeat.
@@ -262,21 +279,15 @@ impl<'s, 'a> Statistician<'s, 'a> {
     /// As [`Statistician::sorted`], of a dictionary's indices.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<Sorted> {
         let dictionary = self.dictionary.as_ref()?;
+        if let (Values::Bytes(entries), false) =
+            (dictionary.entries, dictionary.prefixes.is_empty())
+        {
+            return direction(codes, |a| entries.get(*a as usize).copied().unwrap_or_default());
+        }
         if self.order.has_nan() || dictionary.ranks.is_empty() {
             return None;
         }
-        let rank = |code: &u32| dictionary.ranks.get(*code as usize).copied().unwrap_or(0);
-        let (mut ascending, mut descending) = (true, true);
-        for pair in codes.windows(2) {
-            if let [a, b] = pair {
-                ascending &= rank(a) <= rank(b);
-                descending &= rank(a) >= rank(b);
-            }
-            if !ascending && !descending {
-                return None;
-            }
-        }
-        (ascending != descending).then_some(Sorted { descending })
+        direction(codes, |code| dictionary.ranks.get(*code as usize).copied().unwrap_or(0))
     }
 
     pub(super) fn finish(self, levels: &LeafLevels) -> Summary {
@@ -313,6 +324,32 @@ impl<'s, 'a> Statistician<'s, 'a> {
             distinct,
         }
     }
+}
+
+/// The first bytes behind those that all values have in common.
+fn prefixes(values: &[&[u8]]) -> Vec<u64> {
+    let first = values.first().copied().unwrap_or_default();
+    let common = values.iter().fold(first.len(), |common, value| {
+        let pairs = first.iter().zip(*value).take(common);
+        pairs.take_while(|(a, b)| a == b).count()
+    });
+    values.iter().map(|value| collect::prefix(value.get(common..).unwrap_or_default())).collect()
+}
+
+/// Whether codes rise or fall by what they mean; `None` if they are all equal.
+fn direction<K: Ord>(codes: &[u32], key: impl Fn(&u32) -> K) -> Option<Sorted> {
+    let (mut ascending, mut descending) = (true, true);
+    for pair in codes.windows(2) {
+        if let [a, b] = pair {
+            let order = key(a).cmp(&key(b));
+            ascending &= order.is_le();
+            descending &= order.is_ge();
+        }
+        if !ascending && !descending {
+            return None;
+        }
+    }
+    (ascending != descending).then_some(Sorted { descending })
 }
 
 /// Whether a float is a zero of either sign.
@@ -396,11 +433,15 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         if !nan.contains(&true) {
             nan.clear();
         }
-        Self { entries, ranks, by_rank, nan, distinct }
+        let (prefixes, lengths) = (Vec::new(), Vec::new());
+        Self { entries, ranks, by_rank, nan, prefixes, lengths, distinct }
     }
 
     /// The bounds of the values that codes stand for.
     fn extremes(&self, codes: &[u32], statistician: &Statistician<'_, '_>) -> Extremes {
+        if let (Values::Bytes(entries), false) = (self.entries, self.prefixes.is_empty()) {
+            return self.extremes_of_texts(entries, codes);
+        }
         if self.ranks.is_empty() {
             return Extremes::default();
         }
@@ -422,5 +463,24 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         let entry = |rank: u32| self.by_rank.get(rank as usize).copied().unwrap_or(0);
         let two = self.entries.take(&[entry(least), entry(greatest)]);
         statistician.of_values(&two, 0..2)
+    }
+    /// As [`Dictionary::extremes`], by the first bytes.
+    fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
+        let prefix = |code: u32| self.prefixes.get(code as usize).copied().unwrap_or_default();
+        let text = |code: u32| entries.get(code as usize).copied().unwrap_or_default();
+        let Some(&first) = codes.first() else {
+            return Extremes::default();
+        };
+        let (mut min, mut max) = ((prefix(first), first), (prefix(first), first));
+        for &code in codes {
+            let of = prefix(code);
+            if of < min.0 || (of == min.0 && code != min.1 && text(code) < text(min.1)) {
+                min = (of, code);
+            }
+            if of > max.0 || (of == max.0 && code != max.1 && text(code) > text(max.1)) {
+                max = (of, code);
+            }
+        }
+        Extremes { bounds: Some((text(min.1).to_vec(), text(max.1).to_vec())), nans: 0 }
     }
 }

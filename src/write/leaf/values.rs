@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, RunArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
-use arrow_data::ArrayData;
+use arrow_data::{ArrayData, ByteView};
 use arrow_schema::{DataType, IntervalUnit};
 
 use crate::error::{Error, Result};
@@ -141,9 +144,8 @@ pub(super) enum Gathered<'a> {
 /// # Errors
 /// `Usage` if a value does not fit the leaf, `Unsupported` if the array's type has no way there.
 pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>> {
-    let keyed = parts.iter().any(|part| is_keyed(part.array.data_type()));
     let mut values = Values::new(leaf.physical);
-    if !keyed {
+    if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
         values.reserve(slots);
         for part in parts {
@@ -172,47 +174,154 @@ pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>>
                 .collect()
         });
         let base = u32::try_from(base).map_err(|_| too_many())?;
-        let mut push = |slot: usize| {
-            let key = of_slots(slot);
-            let key =
-                rank.as_ref().map_or(key, |rank| rank.get(key as usize).copied().unwrap_or(0));
-            keys.push(base + key);
+        let key = |of: &u32| match &rank {
+            None => base + of,
+            Some(rank) => base + rank.get(*of as usize).copied().unwrap_or(0),
         };
-        for range in &part.slots {
-            match &part.nulls {
-                None => range.clone().for_each(&mut push),
-                Some(nulls) => {
-                    range.clone().filter(|&slot| nulls.is_valid(slot)).for_each(&mut push);
-                }
-            }
-        }
+        let slots =
+            Slots { array: part.array.as_ref(), nulls: part.nulls.as_ref(), slots: &part.slots };
+        slots.for_each_run(|run| {
+            keys.extend(of_slots.get(run).unwrap_or_default().iter().map(key));
+        });
     }
     Ok(Gathered::Keyed { entries: values, keys })
 }
 
-fn is_keyed(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+/// Byte strings that stand in one buffer.
+pub(super) enum Stretch<'a> {
+    /// Between offsets, one more than values.
+    Offsets32(&'a [u8], &'a [i32]),
+    Offsets64(&'a [u8], &'a [i64]),
+    /// One value: where it starts, and its length.
+    Place(&'a [u8], usize, usize),
 }
 
-type KeyOf<'a> = Box<dyn Fn(usize) -> u32 + 'a>;
+/// How many values a part has.
+pub(super) fn values_of(part: &Part) -> usize {
+    let slots = part.slots.iter();
+    match &part.nulls {
+        None => slots.map(Range::len).sum(),
+        Some(nulls) => slots.map(|s| s.len() - nulls.slice(s.start, s.len()).null_count()).sum(),
+    }
+}
 
-/// The values of a dictionary or run-end array, and which of them a slot has.
-fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
+/// Visits the byte strings of a part until a visit says `None`, which is given back; `None` too if it has others than byte strings, or one that is too
+/// long for the format.
+#[inline(always)]
+pub(super) fn for_each_stretch<'a>(
+    part: &'a Part,
+    leaf: &Leaf,
+    mut visit: impl FnMut(Stretch<'a>) -> Option<()>,
+) -> Option<()> {
+    let array = part.array.as_ref();
+    let Some(Store::Bytes { layout }) = crate::schema::convert::store(array.data_type(), leaf)
+    else {
+        return None;
+    };
+    let slots = Slots { array, nulls: part.nulls.as_ref(), slots: &part.slots };
+    let mut goes_on = Some(());
+    match (layout, array.data_type()) {
+        (BytesLayout::Offsets32, data_type) => {
+            let (ends, values) = match data_type {
+                DataType::Utf8 => {
+                    let array = array.as_string_opt::<i32>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+                _ => {
+                    let array = array.as_binary_opt::<i32>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+            };
+            slots.for_each_run(|run| {
+                goes_on = goes_on.and_then(|()| {
+                    visit(Stretch::Offsets32(values, ends.get(run.start..=run.end)?))
+                });
+            });
+        }
+        (BytesLayout::Offsets64, data_type) => {
+            let (ends, values) = match data_type {
+                DataType::LargeUtf8 => {
+                    let array = array.as_string_opt::<i64>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+                _ => {
+                    let array = array.as_binary_opt::<i64>()?;
+                    (array.value_offsets(), array.value_data())
+                }
+            };
+            slots.for_each_run(|run| {
+                goes_on = goes_on.and_then(|()| {
+                    let ends = ends.get(run.start..=run.end)?;
+                    let long = |pair: &[i64]| matches!(pair, [a, b] if b - a > i64::from(i32::MAX));
+                    // Left to the one who gathers, and says so.
+                    let is_long = values.len() > i32::MAX as usize && ends.windows(2).any(long);
+                    if is_long { None } else { visit(Stretch::Offsets64(values, ends)) }
+                });
+            });
+        }
+        (BytesLayout::Views, data_type) => {
+            let (views, buffers) = match data_type {
+                DataType::Utf8View => {
+                    let array = array.as_string_view_opt()?;
+                    (array.views(), array.data_buffers())
+                }
+                _ => {
+                    let array = array.as_binary_view_opt()?;
+                    (array.views(), array.data_buffers())
+                }
+            };
+            let inline = views.inner().as_slice();
+            slots.for_each_run(|run| {
+                for (i, view) in run.clone().zip(views.get(run).unwrap_or_default()) {
+                    let of = ByteView::from(*view);
+                    let len = of.length as usize;
+                    goes_on = goes_on.and_then(|()| {
+                        if len <= 12 {
+                            // Behind the four bytes of its length.
+                            return visit(Stretch::Place(inline, i * 16 + 4, len));
+                        }
+                        let buffer = buffers.get(of.buffer_index as usize)?.as_slice();
+                        visit(Stretch::Place(buffer, of.offset as usize, len))
+                    });
+                }
+            });
+        }
+    }
+    goes_on
+}
+
+/// Whether all values are byte strings that [`for_each_stretch`] visits.
+pub(super) fn are_texts(parts: &[Part], leaf: &Leaf) -> bool {
+    let store = |part: &Part| crate::schema::convert::store(part.array.data_type(), leaf);
+    !is_keyed(parts) && parts.iter().all(|part| matches!(store(part), Some(Store::Bytes { .. })))
+}
+
+/// Whether some of the values are keys into others.
+fn is_keyed(parts: &[Part]) -> bool {
+    let keyed = |data_type: &DataType| {
+        matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+    };
+    parts.iter().any(|part| keyed(part.array.data_type()))
+}
+
+/// The values of a dictionary or run-end array, and which of them each slot has; anything where it is null.
+fn keys_of(part: &Part) -> Result<(&dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
-        DataType::Dictionary(..) => {
+        DataType::Dictionary(of, _) => {
             let dictionary = array.as_any_dictionary();
-            if dictionary.values().is_empty() {
-                // Every key is null; asked for the others, Arrow panics.
-                return Ok((dictionary.values().as_ref(), Box::new(|_| 0)));
-            }
-            let keys: Vec<u32> = dictionary
-                .normalized_keys()
-                .into_iter()
-                .map(|key| u32::try_from(key).map_err(|_| too_many()))
-                .collect::<Result<_>>()?;
-            let key = move |slot: usize| keys.get(slot).copied().unwrap_or_default();
-            Ok((dictionary.values().as_ref(), Box::new(key)))
+            let (keys, values) = (dictionary.keys(), dictionary.values().as_ref());
+            let keys = match **of {
+                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values),
+                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values),
+                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values),
+                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values),
+                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values),
+                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values),
+                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values),
+                _ => dictionary_keys::<UInt64Type>(keys, values),
+            };
+            Ok((values, keys?))
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
             DataType::Int16 => runs(array.as_any().downcast_ref::<RunArray<Int16Type>>()),
@@ -221,14 +330,29 @@ fn keys_of(part: &Part) -> Result<(&dyn Array, KeyOf<'_>)> {
         },
         _ => {
             // A plain array among keyed ones: every slot is an entry of its own.
-            Ok((array.as_ref(), Box::new(|slot| u32::try_from(slot).unwrap_or(u32::MAX))))
+            let n = u32::try_from(array.len()).map_err(|_| too_many())?;
+            Ok((array.as_ref(), (0..n).collect()))
         }
     }
 }
 
+/// The keys of a dictionary; those of nulls, which may be anything, are brought into it.
+fn dictionary_keys<K: ArrowPrimitiveType>(
+    keys: &dyn Array,
+    values: &dyn Array,
+) -> Result<Vec<u32>> {
+    let Some(keys) = keys.as_primitive_opt::<K>() else {
+        return Err(Error::usage("a dictionary array of other keys than it says"));
+    };
+    let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
+    #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
+    let key = |key: &K::Native| key.as_usize().min(last) as u32;
+    Ok(keys.values().iter().map(key).collect())
+}
+
 fn runs<R: arrow_array::types::RunEndIndexType>(
     array: Option<&RunArray<R>>,
-) -> Result<(&dyn Array, KeyOf<'_>)> {
+) -> Result<(&dyn Array, Vec<u32>)> {
     let Some(array) = array else {
         return Err(Error::usage("a run-end array of another type than it says"));
     };
@@ -242,8 +366,7 @@ fn runs<R: arrow_array::types::RunEndIndexType>(
             of_slots.resize(end, run);
         }
     }
-    let key = move |slot: usize| of_slots.get(slot).copied().unwrap_or_default();
-    Ok((array.values().as_ref(), Box::new(key)))
+    Ok((array.values().as_ref(), of_slots))
 }
 
 impl Values<'_> {
@@ -413,7 +536,7 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Appends every value, if each can be converted.
-    fn checked<T: ArrowNativeType + std::fmt::Debug, U>(
+    fn checked<T: ArrowNativeType + std::fmt::Debug, U: Default>(
         &self,
         out: &mut Vec<U>,
         convert: impl Fn(T) -> Option<U>,
@@ -422,11 +545,17 @@ impl<'a> Slots<'a, '_> {
         let values = data.buffer::<T>(0);
         let mut bad = None;
         self.for_each_run(|run| {
-            for (slot, value) in run.clone().zip(values.get(run).unwrap_or_default()) {
-                match convert(*value) {
-                    Some(value) => out.push(value),
-                    None => bad = bad.or(Some((slot, *value))),
-                }
+            let before = out.len();
+            let mut fits = true;
+            let all = values.get(run.clone()).unwrap_or_default();
+            out.extend(all.iter().map(|value| {
+                let converted = convert(*value);
+                fits &= converted.is_some();
+                converted.unwrap_or_default()
+            }));
+            if !fits && bad.is_none() {
+                out.truncate(before);
+                bad = run.zip(all).find(|(_, value)| convert(**value).is_none());
             }
         });
         match bad {
@@ -448,7 +577,7 @@ impl<'a> Slots<'a, '_> {
         narrow: impl Fn(i64) -> Option<U>,
     ) -> Result<()>
     where
-        U: Copy + FromBits,
+        U: Copy + Default + FromBits,
     {
         match (storage, unsigned, scale) {
             // The same width: the bits as they are, signed or not.
@@ -542,10 +671,17 @@ impl<'a> Slots<'a, '_> {
                 if storage == Storage::I128 && same && width <= 16 {
                     let mut values = Vec::new();
                     self.checked(&mut values, |v: i128| fits(v).then_some(v))?;
-                    bytes.reserve(values.len() * width);
-                    for value in values {
+                    let before = bytes.len();
+                    bytes.resize(before + values.len() * width, 0);
+                    let added = bytes.get_mut(before..).unwrap_or_default();
+                    if width == 16 {
+                        let (slots, _) = added.as_chunks_mut();
+                        slots.iter_mut().zip(values).for_each(|(to, v)| *to = v.to_be_bytes());
+                        return Ok(());
+                    }
+                    for (to, value) in added.chunks_exact_mut(width.max(1)).zip(values) {
                         let all = value.to_be_bytes();
-                        bytes.extend_from_slice(all.get(16 - width..).unwrap_or_default());
+                        to.copy_from_slice(all.get(16 - width..).unwrap_or_default());
                     }
                     return Ok(());
                 }
@@ -574,7 +710,7 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Decimals of any storage through 256 bits.
-    fn wide<U>(
+    fn wide<U: Default>(
         &self,
         storage: Storage,
         out: &mut Vec<U>,

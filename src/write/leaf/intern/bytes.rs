@@ -1,0 +1,428 @@
+//! Interning of byte strings, straight from the buffers that they lie in.
+//!
+//! A slot of the table has a part of the hash, a code, and where the bytes of the entry stand: copied to one place, where they lie closer together
+//! than in the rows, those of short ones filled up with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
+
+use arrow_buffer::ArrowNativeType;
+
+use super::{AHEAD, BLOCK, DictionaryLimits, NONE, Watch};
+use crate::simd::prefetch;
+
+/// The most bytes of a string that is short.
+const SHORT: usize = 32;
+
+/// The most bytes of one that half the words tell.
+const HALF: usize = 16;
+
+/// All bytes of a short string, zeros behind them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Words([u64; 4]);
+
+/// Odd numbers without a pattern.
+const MIX: [u64; 4] =
+    [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC03];
+
+/// Both halves of a product: every bit of the factors counts.
+#[expect(clippy::cast_possible_truncation, reason = "both halves of the product")]
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// What is left of 32 bytes by how many of them count.
+const MASKS: [Words; SHORT + 1] = {
+    let mut masks = [Words([0; 4]); SHORT + 1];
+    let mut n = 1;
+    while n <= SHORT {
+        masks[n] = masks[n - 1];
+        masks[n].0[(n - 1) / 8] |= 0xFF << ((n - 1) % 8 * 8);
+        n += 1;
+    }
+    masks
+};
+
+/// The words at the beginning of some bytes.
+#[inline(always)]
+fn load<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = words.first_chunk::<N>()?;
+    Some(words.map(u64::from_le_bytes))
+}
+
+impl Words {
+    /// A value of at most `8 * N` bytes that stands at this place; `None` where the buffer ends soon behind it.
+    #[inline(always)]
+    fn of<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
+        let mut words = Self(MASKS.get(len)?.0);
+        let found = load::<N>(buffer.get(start..)?)?;
+        for (i, word) in words.0.iter_mut().enumerate() {
+            *word = if let Some(found) = found.get(i) { *word & found } else { 0 };
+        }
+        Some(words)
+    }
+
+    #[inline(always)]
+    fn begin_with<const N: usize>(self, words: [u64; N]) -> bool {
+        self.0.iter().zip(words).fold(0, |unlike, (a, b)| unlike | (a ^ b)) == 0
+    }
+
+    #[cold]
+    fn at_the_end(value: &[u8]) -> Option<Self> {
+        let mut bytes = [0; SHORT];
+        bytes.get_mut(..value.len())?.copy_from_slice(value);
+        Some(Self(load(&bytes)?))
+    }
+
+    /// Of a value of at most `8 * N` bytes; the same for each `N` that there is.
+    #[inline(always)]
+    fn hash<const N: usize>(self, len: usize) -> u64 {
+        let [a, b, c, d] = self.0;
+        let hash = fold(a ^ MIX[0], b ^ MIX[1] ^ len as u64);
+        if N <= 2 { hash } else { hash ^ fold(c, MIX[2]) ^ fold(d, MIX[3]) }
+    }
+}
+
+/// Bytes of a step through a longer value.
+const STEP: usize = 16;
+
+/// Of a longer value.
+#[inline(always)]
+fn hash_long(value: &[u8]) -> Option<u64> {
+    let mut hash = value.len() as u64 ^ MIX[2];
+    let (steps, _) = value.as_chunks::<STEP>();
+    for step in steps {
+        let [a, b] = load(step)?;
+        hash = fold(a ^ hash, b ^ MIX[3]);
+    }
+    let [a, b] = load(value.last_chunk::<STEP>()?)?;
+    Some(fold(a ^ hash, b ^ MIX[1]))
+}
+
+/// Whether longer values are equal.
+#[inline(always)]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let (pairs, _) = a.as_chunks::<STEP>();
+    let (others, _) = b.as_chunks::<STEP>();
+    let last = |value: &[u8]| value.last_chunk::<STEP>().copied().map(u128::from_le_bytes);
+    a.len() == b.len()
+        && pairs.iter().zip(others).all(|(a, b)| u128::from_le_bytes(*a) == u128::from_le_bytes(*b))
+        && last(a) == last(b)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// A part of the hash.
+    tag: u32,
+    code: u32,
+    /// Where the bytes are copied to, if they are.
+    at: u32,
+    len: u32,
+}
+
+/// The part of a hash that tells values apart without looking at them.
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+#[inline(always)]
+fn tag(hash: u64) -> u32 {
+    hash as u32
+}
+
+/// Of a value that is not copied.
+const NOWHERE: u32 = u32::MAX;
+
+/// Bits of the first table.
+const FIRST_BITS: u32 = 8;
+
+/// Tables of more bits are likely to lie beyond the nearest caches.
+const NEAR_BITS: u32 = 12;
+
+/// Slots looked at for one value: more are a sign of values that were made to collide.
+const MOST_PROBES: usize = 1 << 10;
+
+/// The most bytes of a string that is copied.
+const COPIED: usize = 128;
+
+/// A value that is to be looked up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Wanted<'v> {
+    words: Words,
+    hash: u64,
+    value: &'v [u8],
+}
+
+impl<'v> Wanted<'v> {
+    #[inline(always)]
+    fn of(buffer: &'v [u8], start: usize, len: usize) -> Option<Self> {
+        let value = buffer.get(start..start.checked_add(len)?)?;
+        if len > SHORT {
+            // The format has 2 GiB at most.
+            i32::try_from(len).ok()?;
+            return Some(Self { words: Words::default(), hash: hash_long(value)?, value });
+        }
+        let words = match Words::of::<4>(buffer, start, len) {
+            Some(words) => words,
+            None => Words::at_the_end(value)?,
+        };
+        Some(Self { words, hash: words.hash::<4>(len), value })
+    }
+}
+
+/// Finds the distinct ones of the values that are pushed.
+pub(super) struct Interner<'v> {
+    table: Table<'v>,
+    /// Those that are looked up next.
+    block: [Wanted<'v>; AHEAD],
+    filled: usize,
+}
+
+/// An open-addressed table of byte strings, and the values seen so far.
+struct Table<'v> {
+    slots: Vec<Slot>,
+    bits: u32,
+    entries: Vec<&'v [u8]>,
+    hashes: Vec<u64>,
+    copies: Vec<u8>,
+    codes: Vec<u32>,
+    limits: DictionaryLimits,
+    watch: Watch,
+    next_check: usize,
+    /// Of the entries up to `counted`, as PLAIN.
+    bytes: usize,
+    counted: usize,
+}
+
+impl<'v> Interner<'v> {
+    /// For `n` values.
+    pub(super) fn new(n: usize, limits: DictionaryLimits) -> Self {
+        let table = Table {
+            slots: empty(FIRST_BITS),
+            bits: FIRST_BITS,
+            entries: Vec::new(),
+            hashes: Vec::new(),
+            copies: Vec::new(),
+            codes: Vec::with_capacity(n),
+            limits,
+            watch: Watch::new(n, size_of::<u32>(), limits),
+            next_check: BLOCK,
+            bytes: 0,
+            counted: 0,
+        };
+        Self { table, block: [Wanted::default(); AHEAD], filled: 0 }
+    }
+
+    /// Looks up the value that stands at this place of a buffer; `None` where it is time to give up.
+    #[inline(always)]
+    pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
+        *self.block.get_mut(self.filled)? = Wanted::of(buffer, start, len)?;
+        self.filled += 1;
+        if self.filled == AHEAD { self.flush() } else { Some(()) }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) -> Option<()> {
+        let block = self.block.get(..self.filled)?;
+        self.filled = 0;
+        self.table.look_up(block)
+    }
+
+    /// Looks up the values that stand between offsets, one more than values; `None` where it is time to give up.
+    pub(super) fn push_all<O: ArrowNativeType>(
+        &mut self,
+        buffer: &'v [u8],
+        offsets: &[O],
+    ) -> Option<()> {
+        let n = offsets.len().saturating_sub(1);
+        for first in (0..n).step_by(AHEAD) {
+            let offsets = offsets.get(first..=(first + AHEAD).min(n))?;
+            let (starts, ends) = (offsets.get(..offsets.len() - 1)?, offsets.get(1..)?);
+            let places = starts.iter().zip(ends).map(|(start, end)| {
+                let start = start.as_usize();
+                (start, end.as_usize().wrapping_sub(start))
+            });
+            let longest = places.clone().map(|(_, len)| len).max().unwrap_or(0);
+            if longest <= SHORT && self.table.bits <= NEAR_BITS && starts.len() == AHEAD {
+                if self.filled > 0 {
+                    self.flush()?;
+                }
+                let done = match longest {
+                    ..=HALF => self.table.look_up_near::<2>(buffer, places.clone())?,
+                    _ => self.table.look_up_near::<4>(buffer, places.clone())?,
+                };
+                if done {
+                    continue;
+                }
+            }
+            for (start, len) in places {
+                self.push(buffer, start, len)?;
+            }
+        }
+        Some(())
+    }
+
+    /// The entries, and the code of every value; `None` if it is better to give up.
+    pub(super) fn finish(mut self) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
+        self.flush()?;
+        self.table.check()?;
+        Some((self.table.entries, self.table.codes))
+    }
+}
+
+impl<'v> Table<'v> {
+    #[inline]
+    fn look_up(&mut self, block: &[Wanted<'v>]) -> Option<()> {
+        self.make_room()?;
+        if self.bits > NEAR_BITS {
+            self.fetch(block);
+        }
+        let mut codes = [0; AHEAD];
+        for (wanted, code) in block.iter().zip(&mut codes) {
+            *code = self.code(wanted)?;
+        }
+        self.push(codes.get(..block.len())?)
+    }
+
+    /// Looks up short values, while the table is small enough to be near; `Some(false)` if this is not for them.
+    #[inline]
+    fn look_up_near<const N: usize>(
+        &mut self,
+        buffer: &'v [u8],
+        places: impl Iterator<Item = (usize, usize)>,
+    ) -> Option<bool> {
+        self.make_room()?;
+        let mut codes = [0; AHEAD];
+        for ((start, len), code) in places.zip(&mut codes) {
+            let Some(words) = Words::of::<N>(buffer, start, len) else {
+                // At the end of the buffer. Those that were looked up already will be found again.
+                return Some(false);
+            };
+            let hash = words.hash::<N>(len);
+            let first = self.slots.get(self.home(hash))?;
+            *code = match self.copies.get(first.at as usize..).and_then(load::<N>) {
+                Some(copy) if first.len as usize == len && words.begin_with(copy) => first.code,
+                _ => {
+                    let value = buffer.get(start..start + len)?;
+                    self.code(&Wanted { words, hash, value })?
+                }
+            };
+        }
+        self.push(&codes)?;
+        Some(true)
+    }
+
+    /// For another block of values.
+    #[inline(always)]
+    fn make_room(&mut self) -> Option<()> {
+        if (self.entries.len() + AHEAD) * 2 > self.slots.len() { self.grow() } else { Some(()) }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, codes: &[u32]) -> Option<()> {
+        self.codes.extend_from_slice(codes);
+        if self.codes.len() >= self.next_check { self.check() } else { Some(()) }
+    }
+
+    /// Asks for all that will be looked at, step by step: the misses of a block overlap.
+    #[inline(always)]
+    fn fetch(&self, block: &[Wanted<'v>]) {
+        for wanted in block {
+            prefetch(&self.slots, self.home(wanted.hash));
+        }
+        for wanted in block {
+            if let Some(slot) = self.slots.get(self.home(wanted.hash))
+                && slot.tag == tag(wanted.hash)
+            {
+                let at = slot.at as usize;
+                prefetch(&self.copies, at);
+                prefetch(&self.copies, at + (slot.len as usize).saturating_sub(1));
+            }
+        }
+    }
+
+    /// The slot where a value is looked for first.
+    #[inline(always)]
+    fn home(&self, hash: u64) -> usize {
+        usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
+    }
+
+    /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable time.
+    #[inline(always)]
+    fn code(&mut self, wanted: &Wanted<'v>) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let home = self.home(wanted.hash);
+        for at in home..home + MOST_PROBES {
+            let slot = *self.slots.get(at & mask)?;
+            if slot.code == NONE {
+                return self.insert(at & mask, wanted);
+            }
+            if slot.tag == tag(wanted.hash) && self.is(slot, wanted)? {
+                return Some(slot.code);
+            }
+        }
+        None
+    }
+
+    /// Whether an entry with the same tag is this value.
+    #[inline(always)]
+    fn is(&self, slot: Slot, wanted: &Wanted<'v>) -> Option<bool> {
+        let len = wanted.value.len();
+        if slot.len as usize != len {
+            return Some(false);
+        }
+        let at = slot.at as usize;
+        Some(match len {
+            ..=SHORT => wanted.words.begin_with(load::<4>(self.copies.get(at..)?)?),
+            _ => match self.copies.get(at..at + len) {
+                Some(copy) => same(copy, wanted.value),
+                None => self.entries.get(slot.code as usize)? == &wanted.value,
+            },
+        })
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, place: usize, wanted: &Wanted<'v>) -> Option<u32> {
+        let code = u32::try_from(self.entries.len()).ok()?;
+        let len = u32::try_from(wanted.value.len()).ok()?;
+        let mut at = NOWHERE;
+        if wanted.value.len() <= COPIED {
+            at = u32::try_from(self.copies.len()).ok()?;
+            self.copies.extend_from_slice(wanted.value);
+            self.copies.resize(at as usize + wanted.value.len().max(SHORT), 0);
+        }
+        *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash), code, at, len };
+        self.entries.push(wanted.value);
+        self.hashes.push(wanted.hash);
+        Some(code)
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Option<()> {
+        // Small ones soon are too small.
+        self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
+        let mask = (1 << self.bits) - 1;
+        let mut slots = empty(self.bits);
+        for old in self.slots.iter().filter(|slot| slot.code != NONE) {
+            let mut at = self.home(*self.hashes.get(old.code as usize)?);
+            while slots.get(at & mask)?.code != NONE {
+                at += 1;
+            }
+            *slots.get_mut(at & mask)? = *old;
+        }
+        self.slots = slots;
+        Some(())
+    }
+
+    #[cold]
+    fn check(&mut self) -> Option<()> {
+        let seen = self.codes.len();
+        // At multiples, wherever the last block of values ended.
+        self.next_check = (seen / BLOCK + 1) * BLOCK;
+        let fresh = self.entries.get(self.counted..).unwrap_or_default();
+        self.bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
+        self.counted = self.entries.len();
+        (self.bytes <= self.limits.bytes && self.watch.goes_on(seen, self.counted)).then_some(())
+    }
+}
+
+fn empty(bits: u32) -> Vec<Slot> {
+    vec![Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 }; 1 << bits]
+}
