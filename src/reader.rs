@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};
-use crate::io::{Parallel, Pool, Progress, Serial, Source, open_footer};
+use crate::io::{Explanation, Parallel, Pool, Progress, Serial, Source, open_footer};
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::read::Gather;
@@ -449,6 +449,14 @@ impl Reader {
         self.footer
             .plan(&self.options, self.file_len, self.file_name.clone())
             .map_err(|e| self.name(e))
+    }
+
+    /// What the read will do: which row groups and pages are left, and what pruned the others, bytes and requests. Fetches indexes, as the read will.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
+    pub fn explain(&self) -> Result<Explanation> {
+        Explanation::new(self.source.clone(), self.plan()?).map_err(|e| self.name(e))
     }
 
     /// Reads: gives the batches in order.

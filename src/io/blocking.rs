@@ -154,7 +154,7 @@ impl Opener {
         }
     }
 
-    fn fetch(&self, needs: &[Range<u64>], range: &RowRange) -> Result<Vec<Bytes>> {
+    pub(super) fn fetch(&self, needs: &[Range<u64>], range: &RowRange) -> Result<Vec<Bytes>> {
         let bytes = fetch(&*self.source, needs).map_err(|e| e.at_row_group(range.row_group))?;
         self.progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
         Ok(bytes)

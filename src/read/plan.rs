@@ -39,6 +39,8 @@ struct Shared {
     output_leaves: usize,
     filter: Option<Filter>,
     ranges: Vec<RowRange>,
+    /// Row groups of which the footer proves that the filter is true of no row.
+    pruned: Vec<usize>,
     budget: Budget,
     file_len: u64,
     file_name: Option<Arc<str>>,
@@ -145,8 +147,9 @@ impl Footer {
             None => None,
         };
         let mut ranges = row_ranges(self, options)?;
+        let mut pruned = Vec::new();
         if let Some(filter) = &filter {
-            ranges = pruned(self, filter, ranges)?;
+            ranges = prune(self, filter, ranges, &mut pruned)?;
         }
         let schema = with_virtual_columns(mapping.schema, &options.virtual_columns);
         Ok(Plan {
@@ -159,6 +162,7 @@ impl Footer {
                 output_leaves,
                 filter,
                 ranges,
+                pruned,
                 budget: Budget::new(options.limits.memory_bytes),
                 file_len,
                 file_name,
@@ -209,6 +213,11 @@ impl Plan {
     /// The row groups that are read, and which rows of them.
     pub fn ranges(&self) -> &[RowRange] {
         &self.shared.ranges
+    }
+
+    /// Row groups that are not read, because the footer proves that the filter is true of none of their rows.
+    pub fn pruned(&self) -> &[usize] {
+        &self.shared.pruned
     }
 
     /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left out.
@@ -749,14 +758,19 @@ pub(super) fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPl
     Ok(leaves)
 }
 
-/// The ranges without the row groups that cannot hold a match.
-fn pruned(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> Result<Vec<RowRange>> {
+/// The ranges without the row groups that cannot hold a match; those become `pruned`.
+fn prune(
+    footer: &Footer,
+    filter: &Filter,
+    ranges: Vec<RowRange>,
+    pruned: &mut Vec<usize>,
+) -> Result<Vec<RowRange>> {
     let mut kept = Vec::with_capacity(ranges.len());
     for range in ranges {
         let rows = footer.row_group_rows(range.row_group)?;
         let facts = filter.facts(footer, range.row_group, rows);
         match filter.answer(rows, &facts) {
-            Answer::Cannot => {}
+            Answer::Cannot => pruned.push(range.row_group),
             Answer::Might => kept.push(range),
             Answer::Always => kept.push(range.with_sure(RowSelection::all(rows))),
         }
