@@ -218,7 +218,7 @@ impl Part {
         let rest = self.row_group.rest_with(first);
         self.row_group = shared.opener.reopen(&rest)?;
         // What indexes left out is back: all of it, as only the last row group of a wave may have windows left.
-        let filtered = self.row_group.is_filtered();
+        let filtered = shared.opener.plan.options().filter.is_some();
         let windows = if filtered { usize::MAX } else { self.windows.len() };
         self.windows = self.row_group.windows(windows);
         Ok(())
