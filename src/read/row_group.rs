@@ -270,7 +270,7 @@ pub struct Window {
 pub(super) const GAP: u64 = 16;
 
 /// Rows not decoded that pay for one more stretch, where a filter leaves stretches of rows.
-const ROWS_FOR_A_STRETCH: usize = 24;
+const ROWS_FOR_A_STRETCH: usize = 64;
 
 /// How many rows may be decoded for one that is wanted, so that no stretch need be skipped.
 const MOST_FOR_ONE: u64 = 3;
