@@ -5,7 +5,7 @@
 //! Trap: a struct of which the predicate needs one leaf is early as a whole, or its children would speak of different rows.
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 
 use super::assemble::{Leaves, assemble};
 use super::footer::Footer;
@@ -14,8 +14,8 @@ use super::options::ReadOptions;
 use super::plan::{LeafPlan, leaf_plans};
 use crate::error::{Error, Result};
 use crate::format::{ColumnMetaData, ColumnOrder};
-use crate::predicate::{Answer, Bound, Facts, Predicate};
-use crate::schema::{Shape, to_arrow};
+use crate::predicate::{Answer, Bound, Facts, Predicate, dictionary_is_complete};
+use crate::schema::{Dictionaries, Kind, Mapping, Shape, to_arrow};
 
 /// A predicate that was bound to a file, and where its columns are among those that are decoded.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ impl Filter {
         let bound = predicate.bind(footer.schema(), footer.key_values(), &options.arrow)?;
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
+        let mapping = in_dictionaries(mapping, &bound, footer, options, leaves)?;
         let mut indices = Vec::new();
         let mut early_leaves = vec![false; leaves.len()];
         for wanted in leaf_plans(footer, &mapping.shapes)? {
@@ -123,6 +124,46 @@ impl Filter {
     pub(super) fn answer(&self, rows: u64, facts: &[LeafFacts]) -> Answer {
         self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
     }
+}
+
+/// Strings that the output does not have are read with their dictionaries, if all of their pages use one: an entry is tested once then, and no
+/// value is copied.
+fn in_dictionaries(
+    mut mapping: Mapping,
+    bound: &Bound,
+    footer: &Footer,
+    options: &ReadOptions,
+    output: &[LeafPlan],
+) -> Result<Mapping> {
+    let asked = options.arrow.target.is_some() || options.arrow.dictionaries != Dictionaries::None;
+    // A function of the user is to see the types that it expects.
+    if asked || bound.has_function() {
+        return Ok(mapping);
+    }
+    let arrow = options.arrow.clone().with_dictionaries(Dictionaries::Strings);
+    let kept = to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &arrow)?;
+    for (shape, kept) in mapping.shapes.iter_mut().zip(kept.shapes) {
+        let (Kind::Leaf { leaf }, DataType::Dictionary(_, values)) =
+            (&shape.kind, kept.field.data_type())
+        else {
+            continue;
+        };
+        let complete = |row_group| {
+            let chunk = footer.column_chunk(row_group, *leaf).ok();
+            let meta = chunk.and_then(|chunk| chunk.meta_data);
+            meta.is_some_and(|meta| dictionary_is_complete(&meta))
+        };
+        if **values == *shape.field.data_type()
+            && output.iter().all(|output| output.leaf.index != *leaf)
+            && (0..footer.row_groups()).all(complete)
+        {
+            *shape = kept;
+        }
+    }
+    let fields: Vec<_> = mapping.shapes.iter().map(|shape| shape.field.clone()).collect();
+    let metadata = mapping.schema.metadata().clone();
+    mapping.schema = ArrowSchema::new_with_metadata(fields, metadata).into();
+    Ok(mapping)
 }
 
 #[cold]

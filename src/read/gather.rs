@@ -13,6 +13,9 @@ use super::options::ReadOptions;
 use super::pick;
 use crate::error::Result;
 
+/// A batch of more than this part of the rows that it may have is given as it is: joining it with others would copy it.
+const ENOUGH: usize = 4;
+
 /// Rows that wait until there are enough of them.
 pub struct Gather {
     schema: SchemaRef,
@@ -68,7 +71,7 @@ impl Gather {
         self.rows += batch.num_rows();
         self.bytes = self.bytes.saturating_add(bytes);
         self.waiting.push(batch);
-        if full.is_none() && self.rows > self.batch_rows / 2 {
+        if full.is_none() && self.rows > self.batch_rows / ENOUGH {
             return self.take();
         }
         Ok(full)

@@ -123,10 +123,11 @@ fn filtered_rows_are_those_of_a_full_read() {
         let name = format!("{predicate}: {}", case.name);
         let mut wanted: Vec<usize> =
             (0..n).filter(|row| twin.of(&all, *row) == Some(true)).collect();
+        let most = [5, 50, 500][rng.usize(0..3)];
         let mut reader = reader
             .filter(predicate)
             .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
-            .batch_rows(rng.usize(1..=[5, 50, 500][rng.usize(0..3)]))
+            .batch_rows(rng.usize(1..=most))
             .threads(rng.usize(1..=2));
         let mut options = reader.read_options().clone();
         options.page_index =
@@ -165,7 +166,8 @@ fn table() -> bytes::Bytes {
     let n = 40_000;
     let keys = Int64Array::from_iter_values(0..n);
     let words = StringArray::from_iter_values((0..n).map(|i| format!("word {}", i * 7919 % n)));
-    let texts = StringArray::from_iter_values((0..n).map(|i| format!("text {:032x}", i * i)));
+    let mut rng = Rng::with_seed(1);
+    let texts = StringArray::from_iter_values((0..n).map(|_| format!("{:032x}", rng.u128(..))));
     let batch = RecordBatch::try_from_iter([
         ("key", Arc::new(keys) as ArrayRef),
         ("word", Arc::new(words)),
