@@ -22,9 +22,7 @@ use std::time::Instant;
 
 use arrow_array_60::cast::AsArray;
 use arrow_array_60::types::Int64Type;
-use arrow_array_60::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-};
+use arrow_array_60::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use marquetry::{Predicate, Reader, col};
 use parquet::arrow::ProjectionMask;

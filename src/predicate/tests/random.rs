@@ -824,7 +824,7 @@ fn filtered(
     let expected: Vec<Cell> = {
         let rows: Vec<u64> = wanted.iter().map(|row| *row as u64).collect();
         // What else was asked does not count.
-        let taken = reader.clone().threads(1).take(&rows).unwrap();
+        let taken = reader.threads(1).take(&rows).unwrap();
         let taken: ArrayRef = Arc::new(StructArray::from(taken));
         (0..taken.len()).map(|i| cell(&taken, i)).collect()
     };
