@@ -144,7 +144,7 @@ fn filtered_rows_are_those_of_a_full_read() {
             reader = reader.offset(offset as u64).limit(limit as u64);
         }
         assert_eq!(reader.count().expect("a count"), wanted.len() as u64, "{name}");
-        let found = read_with(reader.clone()).unwrap_or_else(|e| panic!("{e}: {name}"));
+        let found = read_with(reader).unwrap_or_else(|e| panic!("{e}: {name}"));
         let numbers: Vec<usize> = found
             .iter()
             .flat_map(|batch| {
@@ -198,7 +198,7 @@ fn what_cannot_match_is_not_fetched() {
     assert_eq!(found.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [101]);
     assert_eq!(keys.progress().bytes_fetched(), plan.bytes());
     // Every row group has words on both sides of it.
-    let word = reader.clone().filter(col("word").eq("word 1234 and no more"));
+    let word = reader.filter(col("word").eq("word 1234 and no more"));
     let plan = word.explain().expect("a plan");
     assert!(plan.row_groups.iter().all(|group| group.outcome == Outcome::ByBloomFilter), "{plan}");
     assert_eq!(word.count().expect("a count"), 0);
