@@ -62,6 +62,7 @@
 //! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the column chunks, which are decoded when asked for
 //!    ([`format::FooterIndex`]).
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types ([`schema`](mod@schema)).
+//!    With a filter ([`predicate`]), [`read::Sieve`] asks bloom filters and page indexes which rows are left.
 //! 3. [`read::RowGroup`] holds the bytes of a row group; its [`read::Unit`]s are what a thread decodes.
 //! 4. [`read::Pages`] walks a column chunk, [`page`] opens a page: checksum, decompression ([`compress`]), the cut into levels and values.
 //! 5. [`read::LeafReader`] decodes levels ([`levels`]) and values ([`encoding`]) straight into what becomes the Arrow buffers ([`simd`]).

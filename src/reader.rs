@@ -10,8 +10,10 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};
-use crate::io::{Parallel, Pool, Progress, Serial, Source, open_footer};
+use crate::io::{Explanation, Parallel, Pool, Progress, Serial, Source, open_footer};
 use crate::limits::Limits;
+use crate::predicate::Predicate;
+use crate::read::Gather;
 use crate::read::pick;
 use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 use crate::schema::{Dictionaries, MatchBy, Projection};
@@ -146,6 +148,32 @@ impl Reader {
         }
         self.options.selection = Some(rows);
         Ok(self)
+    }
+
+    /// Reads the rows only for which the predicate is true. It is held against the file when the read is planned; a second one is `and`ed.
+    ///
+    /// Row groups and pages of which the metadata prove that they hold no such row are not read, nor is the predicate evaluated where they prove
+    /// that it is true. Of the other columns, only the rows that are left are decoded where that is less work. Offset and limit count the rows
+    /// that pass.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::{Reader, col};
+    ///
+    /// let reader = Reader::open("testdata/trips.parquet")?.project(["id"])?.filter(col("id").lt(10));
+    /// for batch in reader.batches()? {
+    ///     println!("{} rows", batch?.num_rows());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn filter(mut self, predicate: Predicate) -> Self {
+        self.options.filter = Some(match self.options.filter.take() {
+            Some(first) => first.and(predicate),
+            None => predicate,
+        });
+        self
     }
 
     /// Skips this many rows.
@@ -293,12 +321,36 @@ impl Reader {
         Ok(self.plan()?.schema().clone())
     }
 
-    /// Rows that [`Reader::batches`] will give, from the metadata alone.
+    /// Rows that [`Reader::batches`] will give, from the metadata alone; with a filter, at most so many, and [`Reader::count`] says how many.
     ///
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.
     pub fn rows(&self) -> Result<u64> {
-        Ok(self.plan()?.rows())
+        let rows = self.plan()?.rows();
+        if self.options.filter.is_none() {
+            return Ok(rows);
+        }
+        let rows = rows.saturating_sub(self.options.offset);
+        Ok(rows.min(self.options.limit.unwrap_or(u64::MAX)))
+    }
+
+    /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where the metadata say enough.
+    ///
+    /// # Errors
+    /// As [`Reader::batches`] and its batches.
+    pub fn count(&self) -> Result<u64> {
+        if self.options.filter.is_none() {
+            return self.rows();
+        }
+        let mut reader = self.clone();
+        reader.options.projection = Projection::names::<String>([]);
+        reader.options.virtual_columns.clear();
+        let mut batches = reader.batches()?;
+        let mut rows = 0u64;
+        while let Some(batch) = batches.next_batch()? {
+            rows += batch.num_rows() as u64;
+        }
+        Ok(rows)
     }
 
     /// Rows of the file, whatever is wanted of it.
@@ -311,7 +363,7 @@ impl Reader {
 
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
     ///
-    /// Each page is read once, and only those that hold a row, where the file has a page index. Selection, row groups, offset and limit of this
+    /// Each page is read once, and only those that hold a row, where the file has a page index. Selection, filter, row groups, offset and limit of this
     /// reader do not count here.
     ///
     /// ```
@@ -334,6 +386,7 @@ impl Reader {
         let mut reader = self.clone();
         let options = &mut reader.options;
         (options.row_groups, options.offset, options.limit) = (None, 0, None);
+        options.filter = None;
         options.selection = Some(selection);
         let schema = reader.schema()?;
         let mut batches = reader.batches()?;
@@ -398,6 +451,14 @@ impl Reader {
             .map_err(|e| self.name(e))
     }
 
+    /// What the read will do: which row groups and pages are left, and what pruned the others, bytes and requests. Fetches indexes, as the read will.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
+    pub fn explain(&self) -> Result<Explanation> {
+        Explanation::new(self.source.clone(), self.plan()?).map_err(|e| self.name(e))
+    }
+
     /// Reads: gives the batches in order.
     ///
     /// # Errors
@@ -418,7 +479,10 @@ impl Reader {
                 self.progress.clone(),
             ))),
         };
-        Ok(Batches { schema, driver, file_name: self.file_name.clone() })
+        let gather = self.options.filter.is_some();
+        let gather = gather.then(|| Gather::new(schema.clone(), &self.options));
+        let file_name = self.file_name.clone();
+        Ok(Batches { schema, driver, gather, failed: None, file_name })
     }
 
     /// The threads for a plan: none but the caller's where there is little to do.
@@ -470,6 +534,10 @@ const PARALLEL_FROM: u64 = 256 << 10;
 pub struct Batches {
     schema: SchemaRef,
     driver: Driver,
+    /// Where the rows that pass a filter wait.
+    gather: Option<Gather>,
+    /// What went wrong behind the rows that waited.
+    failed: Option<Error>,
     file_name: Option<Arc<str>>,
 }
 
@@ -490,18 +558,53 @@ impl Batches {
     /// # Errors
     /// Whatever is wrong with the data, and where.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let next = match &mut self.driver {
-            Driver::Serial(serial) => serial.next_batch(),
-            Driver::Parallel(parallel) => parallel.next_batch(),
-            Driver::Done => Ok(None),
-        };
+        let next = self.next_gathered();
         if !matches!(next, Ok(Some(_))) {
             self.driver = Driver::Done;
+            self.gather = None;
         }
         next.map_err(|e| match &self.file_name {
             Some(name) => e.at_file(name.clone()),
             None => e,
         })
+    }
+
+    fn next_gathered(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(gather) = &mut self.gather else { return self.driver.next_batch() };
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        while !gather.is_full() {
+            match self.driver.next_batch() {
+                Ok(Some(batch)) => {
+                    if let Some(batch) = gather.push(batch)? {
+                        return Ok(Some(batch));
+                    }
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    self.driver = Driver::Done;
+                    let waiting = gather.take()?;
+                    if waiting.is_none() {
+                        return Err(e);
+                    }
+                    self.failed = Some(e);
+                    return Ok(waiting);
+                }
+            }
+        }
+        self.driver = Driver::Done;
+        gather.take()
+    }
+}
+
+impl Driver {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Serial(serial) => serial.next_batch(),
+            Self::Parallel(parallel) => parallel.next_batch(),
+            Self::Done => Ok(None),
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use super::pull::LocalPull;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{Footer, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Supplied, Tail};
+use crate::read::{
+    Footer, Found, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Sieved, Supplied, Tail,
+};
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -70,7 +72,7 @@ impl Serial {
             };
             self.next_range += 1;
             self.distrusts = false;
-            self.row_group = Some(self.opener.open(range)?);
+            self.row_group = self.opener.open(range)?;
         }
     }
 }
@@ -95,23 +97,43 @@ impl Opener {
         Self { source, plan, progress, pull }
     }
 
-    /// Opens a row group.
+    /// Opens a row group; `None` if bloom filters or page indexes prove that the filter is true of none of its rows.
     ///
     /// # Errors
     /// `Io`, or whatever is wrong with its metadata and indexes.
-    pub(super) fn open(&self, range: &RowRange) -> Result<RowGroup> {
-        let indexes = self.plan.row_group(range)?;
-        let bytes = self.fetch(indexes.needs(), range)?;
-        self.supply(indexes.supply(&bytes)?)
+    pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
+        let (range, found) = self.sift(range)?;
+        self.progress.ignored_indexes(found.ignored.len());
+        let Some(range) = range else { return Ok(None) };
+        let indexes = self.plan.row_group(&range)?;
+        let bytes = self.fetch(indexes.needs(), &range)?;
+        self.supply(indexes.supply(&bytes)?).map(Some)
     }
 
-    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column chunks.
+    /// The rows of a row group that are left, by what its indexes say.
     ///
     /// # Errors
     /// As [`Opener::open`].
-    pub(super) fn reopen(&self, range: &RowRange) -> Result<RowGroup> {
+    pub(super) fn sift(&self, range: &RowRange) -> Result<(Option<RowRange>, Found)> {
+        let mut sieve = self.plan.sieve(range)?;
+        loop {
+            let bytes = self.fetch(sieve.needs(), range)?;
+            match sieve.supply(&bytes)? {
+                // At most twice: a header, then the blocks that it tells the place of.
+                Sieved::Again(again) => sieve = *again,
+                Sieved::Done(range, found) => return Ok((range, found)),
+            }
+        }
+    }
+
+    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column chunks, and all rows from those of `rest` on
+    /// among which the filter chooses.
+    ///
+    /// # Errors
+    /// As [`Opener::open`].
+    pub(super) fn reopen(&self, rest: &RowRange) -> Result<RowGroup> {
         self.progress.ignored_index();
-        self.supply(self.plan.row_group(range)?.without_index()?)
+        self.supply(self.plan.row_group(&self.plan.unsieved(rest))?.without_index()?)
     }
 
     fn supply(&self, mut wanted: RowGroupPlan) -> Result<RowGroup> {
@@ -132,7 +154,7 @@ impl Opener {
         }
     }
 
-    fn fetch(&self, needs: &[Range<u64>], range: &RowRange) -> Result<Vec<Bytes>> {
+    pub(super) fn fetch(&self, needs: &[Range<u64>], range: &RowRange) -> Result<Vec<Bytes>> {
         let bytes = fetch(&*self.source, needs).map_err(|e| e.at_row_group(range.row_group))?;
         self.progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
         Ok(bytes)

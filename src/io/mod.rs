@@ -5,6 +5,7 @@
 mod blocking;
 mod coalesce;
 mod encode;
+mod explain;
 mod progress;
 mod pull;
 mod sink;
@@ -21,6 +22,7 @@ mod parallel;
 pub use blocking::{Serial, open_footer};
 pub use coalesce::{Fetch, coalesce};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
+pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
 pub use sink::{PathSink, Sink, WriteSink};

@@ -104,10 +104,13 @@ struct State {
     /// A row group of which windows are left.
     open: Option<RowGroup>,
     /// The row group that is next, fetched ahead.
-    ahead: Option<Result<RowGroup>>,
+    ahead: Option<Result<Option<RowGroup>>>,
 }
 
-type Finished = std::thread::Result<(State, Result<Vec<RecordBatch>>)>;
+/// The batches of a wave, perhaps none; `None` after the last.
+type Batches = Result<Option<Vec<RecordBatch>>>;
+
+type Finished = std::thread::Result<(State, Batches)>;
 
 /// Memory of a wave for each thread, if the budget allows.
 const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
@@ -152,10 +155,7 @@ impl Parallel {
                 Ok(finished) => finished,
                 Err(panic) => resume_unwind(panic),
             };
-            let batches = batches?;
-            if batches.is_empty() {
-                return Ok(None);
-            }
+            let Some(batches) = batches? else { return Ok(None) };
             self.state = Some(state);
             self.ready = batches.into();
             self.start();
@@ -217,37 +217,68 @@ impl Part {
         let Some(first) = self.windows.first() else { return Ok(()) };
         let rest = self.row_group.rest_with(first);
         self.row_group = shared.opener.reopen(&rest)?;
-        self.windows = self.row_group.windows(self.windows.len());
+        // What indexes left out is back: all of it, as only the last row group of a wave may have windows left.
+        let filtered = shared.opener.plan.options().filter.is_some();
+        let windows = if filtered { usize::MAX } else { self.windows.len() };
+        self.windows = self.row_group.windows(windows);
         Ok(())
     }
 }
 
-/// Decodes as many windows as a wave may hold; none are left if none come back.
-fn wave(shared: &Shared, state: &mut State) -> Result<Vec<RecordBatch>> {
+/// Decodes as many windows as a wave may hold; `None` if none are left.
+fn wave(shared: &Shared, state: &mut State) -> Batches {
     let mut parts = gather(shared, state)?;
+    if parts.is_empty() {
+        return Ok(None);
+    }
     split(&mut parts)?;
     let done = parts.last().is_some_and(|part| part.row_group.is_done());
-    let (leaves, ahead) = rayon::join(
-        || decode(shared, &mut parts),
+    let (found, ahead) = rayon::join(
+        || batches(shared, &mut parts),
         || if done { fetch_ahead(shared, state.next_range) } else { None },
     );
     state.ahead = ahead;
-    let leaves = match leaves {
+    let found = match found {
         Err(e) if contradicts(&e) => {
             // Without page indexes and without splits, the pages are read as they come.
             parts.iter_mut().try_for_each(|part| part.reopen(shared))?;
-            decode(shared, &mut parts)?
+            batches(shared, &mut parts)?
         }
-        leaves => leaves?,
+        found => found?,
     };
-    let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
-    let batches = leaves
-        .into_par_iter()
-        .map(|(part, window, leaves)| batchers[part].batch(&window, leaves))
-        .collect::<Result<Vec<_>>>()?;
     // Only the last row group can have windows left.
     state.open = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
-    Ok(batches)
+    Ok(Some(found))
+}
+
+/// The batches of the windows of all parts: those that have rows.
+fn batches(shared: &Shared, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
+    let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
+    let windows: Vec<_> = parts.iter().map(|part| part.windows.clone()).collect();
+    let early = decode(shared, parts, true, &windows)?;
+    let mut all = Vec::new();
+    for (part, (windows, leaves)) in windows.into_iter().zip(early).enumerate() {
+        all.extend(windows.into_iter().zip(leaves).map(|(window, leaves)| (part, window, leaves)));
+    }
+    let sift = |(part, window, leaves): (usize, Window, _)| {
+        batchers[part].sift(window, leaves).map(|sifted| (part, sifted))
+    };
+    // Without a filter there is nothing to do here.
+    let sifted = match parts.iter().any(|part| part.row_group.is_filtered()) {
+        true => all.into_par_iter().map(sift).collect::<Result<Vec<_>>>()?,
+        false => all.into_iter().map(sift).collect::<Result<Vec<_>>>()?,
+    };
+    let mut rests = vec![Vec::new(); parts.len()];
+    for (part, sifted) in &sifted {
+        rests[*part].push(sifted.rest().clone());
+    }
+    let late = decode(shared, parts, false, &rests)?.into_iter().flatten();
+    let of_windows: Vec<_> = sifted.into_iter().zip(late).collect();
+    of_windows
+        .into_par_iter()
+        .filter(|((_, sifted), _)| sifted.rest().rows() > 0)
+        .map(|((part, sifted), leaves)| batchers[part].batch(sifted, leaves))
+        .collect()
 }
 
 /// Opens row groups until the wave is full.
@@ -264,10 +295,12 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
                     break;
                 };
                 state.next_range += 1;
-                match state.ahead.take() {
+                let opened = match state.ahead.take() {
                     Some(row_group) => row_group?,
                     None => shared.opener.open(range)?,
-                }
+                };
+                let Some(row_group) = opened else { continue };
+                row_group
             }
         };
         let left = shared.wave_bytes - bytes;
@@ -284,7 +317,7 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
 }
 
 /// Fetches a row group before its turn, if reading takes time and there is room for it.
-fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<RowGroup>> {
+fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGroup>>> {
     let Opener { plan, source, .. } = &shared.opener;
     let budget = plan.budget();
     let room = (budget.cap() / 2).saturating_sub(budget.used());
@@ -317,35 +350,42 @@ const SHARES: usize = 2;
 /// Compressed bytes that are not worth a thread of their own.
 const SMALLEST_SHARE: usize = 64 << 10;
 
-/// The leaves of a window: which part, which window, and what its units decoded.
-type Decoded = (usize, Window, Vec<LeafBatch>);
+/// What was decoded: of each part, of each window, the leaves.
+type Decoded = Vec<Vec<Vec<LeafBatch>>>;
 
-/// Decodes all units of the parts, the heaviest first.
-fn decode(shared: &Shared, parts: &mut [Part]) -> Result<Vec<Decoded>> {
+/// Decodes the units of the parts that come before the filter, or those that come after it, the heaviest first. Windows without rows are left out.
+fn decode(
+    shared: &Shared,
+    parts: &mut [Part],
+    early: bool,
+    windows: &[Vec<Window>],
+) -> Result<Decoded> {
     struct Job<'a> {
         part: usize,
         leaf: usize,
-        /// Index of the first of its windows in the part.
-        first: usize,
         cost: usize,
         decoder: &'a mut crate::read::Part,
-        windows: &'a [Window],
-        /// Whether the row group ends with the last of the windows.
-        ends: bool,
+        /// Which window of the part, the window, and whether the row group ends with it.
+        windows: Vec<(usize, &'a Window, bool)>,
     }
     let mut jobs = Vec::new();
-    for (part, Part { row_group, windows, .. }) in parts.iter_mut().enumerate() {
-        let ends = windows.last().is_some_and(|window| row_group.ends_with(window));
+    for (part, (Part { row_group, .. }, windows)) in parts.iter_mut().zip(windows).enumerate() {
+        let ends: Vec<bool> = windows.iter().map(|window| row_group.ends_with(window)).collect();
         for (leaf, unit) in row_group.units().iter_mut().enumerate() {
             let cost = unit.cost();
+            let wanted = |(i, window): (usize, _)| {
+                let wanted = unit.is_wanted(early, window) && window.rows() > 0;
+                wanted.then(|| (i, window, ends.get(i).copied().unwrap_or_default()))
+            };
+            let all: Vec<_> = windows.iter().enumerate().map(wanted).collect();
             let decoders = unit.parts();
             let n = decoders.len();
             for (i, decoder) in decoders.iter_mut().enumerate() {
                 let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);
-                let ends = ends && end == windows.len();
-                let windows = windows.get(first..end).unwrap_or_default();
+                let of_part = all.get(first..end).unwrap_or_default();
+                let windows: Vec<_> = of_part.iter().flatten().copied().collect();
                 if !windows.is_empty() {
-                    jobs.push(Job { part, leaf, first, cost: cost / n, decoder, windows, ends });
+                    jobs.push(Job { part, leaf, cost: cost / n, decoder, windows });
                 }
             }
         }
@@ -355,26 +395,22 @@ fn decode(shared: &Shared, parts: &mut [Part]) -> Result<Vec<Decoded>> {
         .into_par_iter()
         .with_max_len(1)
         .map(|job| {
-            let batches = job.windows.iter().enumerate().map(|(i, window)| {
+            let batches = job.windows.iter().map(|&(i, window, ends)| {
                 if shared.cancelled.load(Ordering::Relaxed) {
                     return Err(Error::usage("the read was cancelled"));
                 }
-                job.decoder.decode(window, job.ends && i + 1 == job.windows.len())
+                Ok((i, job.decoder.decode(window, ends)?))
             });
-            Ok((job.part, job.leaf, job.first, batches.collect::<Result<Vec<_>>>()?))
+            Ok((job.part, job.leaf, batches.collect::<Result<Vec<_>>>()?))
         })
         .collect::<Result<Vec<_>>>()?;
-    decoded.sort_by_key(|(part, leaf, first, _)| (*part, *leaf, *first));
+    decoded.sort_by_key(|(part, leaf, _)| (*part, *leaf));
     // From leaves of windows to windows of leaves.
-    let mut out: Vec<Decoded> = Vec::new();
-    let mut first_of_part = Vec::with_capacity(parts.len());
-    for (part, Part { windows, .. }) in parts.iter().enumerate() {
-        first_of_part.push(out.len());
-        out.extend(windows.iter().map(|window| (part, window.clone(), Vec::new())));
-    }
-    for (part, _, first, batches) in decoded {
-        for (window, batch) in (first..).zip(batches) {
-            out[first_of_part[part] + window].2.push(batch);
+    let mut out: Decoded =
+        windows.iter().map(|windows| windows.iter().map(|_| Vec::new()).collect()).collect();
+    for (part, _, batches) in decoded {
+        for (window, batch) in batches {
+            out[part][window].push(batch);
         }
     }
     Ok(out)

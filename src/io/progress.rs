@@ -24,7 +24,7 @@ impl Progress {
         self.shared.rows.load(Ordering::Relaxed)
     }
 
-    /// Rows that will be given out in all.
+    /// Rows that will be given out in all; with a filter, those among which it chooses.
     pub fn rows_total(&self) -> u64 {
         self.shared.rows_total.load(Ordering::Relaxed)
     }
@@ -50,6 +50,10 @@ impl Progress {
 
     pub(super) fn fetched(&self, bytes: u64) {
         self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn ignored_indexes(&self, n: usize) {
+        self.shared.indexes_ignored.fetch_add(n as u64, Ordering::Relaxed);
     }
 
     pub(super) fn opened(&self, indexes_ignored: usize) {

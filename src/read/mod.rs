@@ -6,19 +6,24 @@
 mod assemble;
 mod batch;
 mod chunk;
+mod filter;
 mod footer;
+mod gather;
 pub mod leaf;
 mod options;
 pub(crate) mod pick;
 mod plan;
 mod row_group;
+mod sieve;
 mod tail;
 
 pub use assemble::assemble;
 pub use chunk::{PageList, Pages, PlacedPage, Pull, Trust, Well};
 pub use footer::Footer;
+pub use gather::Gather;
 pub use leaf::{LeafBatch, LeafReader};
 pub use options::{PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 pub use plan::{LeafPlan, PageIndexPlan, Plan, RowGroupPlan, RowRange, Supplied};
-pub use row_group::{Batcher, Part, RowGroup, Unit, Window};
+pub use row_group::{Batcher, Part, RowGroup, Sifted, Unit, Window};
+pub use sieve::{Found, Sieve, Sieved};
 pub use tail::{FooterTail, Tail};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::limits::Limits;
+use crate::predicate::Predicate;
 use crate::schema::{ArrowOptions, Projection};
 use crate::selection::RowSelection;
 pub use crate::trusted::TrustedUtf8;
@@ -19,13 +20,15 @@ pub struct ReadOptions {
     pub row_groups: Option<Vec<usize>>,
     /// Which rows, by their numbers in the file: it must speak of all of them. Default: all.
     pub selection: Option<RowSelection>,
+    /// Which rows, by what is in them. Row groups and pages that cannot hold one are not read. Default: all.
+    pub filter: Option<Predicate>,
     /// When the page index is asked where the pages are. Default: where it may save reading.
     pub page_index: PageIndexUse,
-    /// Rows to skip at the start, counted over the chosen rows of the chosen row groups. Default 0.
+    /// Rows to skip at the start, counted over the chosen rows of the chosen row groups, and those only that pass the filter. Default 0.
     pub offset: u64,
     /// Rows to give at most. Default: all.
     pub limit: Option<u64>,
-    /// Rows of a batch at most; a batch never spans two row groups. Fewer are given where rows are so wide that a batch would take more
+    /// Rows of a batch at most; a batch never spans two row groups, unless a filter left few rows of each. Fewer are given where rows are so wide that a batch would take more
     /// than [`ReadOptions::batch_bytes`]. Default 65,536.
     pub batch_rows: usize,
     /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Default 64 MiB.
@@ -48,6 +51,7 @@ impl Default for ReadOptions {
             projection: Projection::All,
             row_groups: None,
             selection: None,
+            filter: None,
             page_index: PageIndexUse::Auto,
             offset: 0,
             limit: None,

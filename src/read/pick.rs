@@ -9,20 +9,36 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions
 use arrow_array::{make_array, new_empty_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, SchemaRef};
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
 
 use crate::error::Result;
 
-/// The rows of `batch` whose bits are set.
-pub(super) fn filter(batch: &RecordBatch, keep: &BooleanArray) -> Result<RecordBatch> {
-    let runs = || keep.values().set_slices().map(|(start, end)| (0, start..end));
-    let column = |column: &ArrayRef| -> Result<ArrayRef> {
-        if has_runs(column.data_type()) {
-            return copy(&[column], keep.true_count(), runs());
+/// Which rows of arrays are kept.
+pub(super) struct Keep<'a> {
+    rows: &'a BooleanArray,
+    filter: FilterPredicate,
+}
+
+impl<'a> Keep<'a> {
+    /// The rows whose bits are set, of one or of more columns.
+    pub(super) fn new(rows: &'a BooleanArray, columns: usize) -> Self {
+        let filter = FilterBuilder::new(rows);
+        let filter = if columns > 1 { filter.optimize() } else { filter };
+        Self { rows, filter: filter.build() }
+    }
+
+    /// Those rows of an array.
+    pub(super) fn of(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        if has_runs(array.data_type()) {
+            let slices = self.rows.values().set_slices();
+            return copy(
+                &[array],
+                self.rows.true_count(),
+                slices.map(|(start, end)| (0, start..end)),
+            );
         }
-        Ok(arrow_select::filter::filter(column, keep)?)
-    };
-    let columns = batch.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
-    of_columns(batch.schema(), columns, keep.true_count())
+        Ok(self.filter.filter(array)?)
+    }
 }
 
 /// The rows at `places` of all rows of `batches`, in that order.
@@ -124,7 +140,9 @@ mod tests {
             (0..runs.len()).map(|i| values.value(runs.get_physical_index(i))).collect()
         };
         let keep = BooleanArray::from(vec![true, false, true, true, false, true]);
-        assert_eq!(decoded(&filter(&batch, &keep).unwrap()), [7, 8, 8, 9]);
+        let kept = Keep::new(&keep, 1).of(batch.column(0)).unwrap();
+        let kept = RecordBatch::try_new(schema.clone(), vec![kept]).unwrap();
+        assert_eq!(decoded(&kept), [7, 8, 8, 9]);
         let taken = take(&schema, &[batch.clone(), batch], &[11, 0, 6, 3, 3]).unwrap();
         assert_eq!(decoded(&taken), [9, 7, 7, 8, 8]);
     }

@@ -7,13 +7,16 @@ use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
 use super::chunk::{PageList, PlacedPage, Pull, Well};
+use super::filter::Filter;
 use super::footer::Footer;
 use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use super::row_group::{Chunk, GAP, RowGroup, Unit};
+use super::sieve::{Sieve, first_of_bloom};
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnChunk, ColumnMetaData, CompressionCodec, OffsetIndex};
 use crate::limits::Budget;
 use crate::page::PageContext;
+use crate::predicate::Answer;
 use crate::schema::convert::{Conversion, conversion};
 use crate::schema::{Kind, Leaf, Shape, to_arrow};
 use crate::selection::{PageMap, RowSelection};
@@ -32,7 +35,12 @@ struct Shared {
     schema: SchemaRef,
     shapes: Vec<Shape>,
     leaves: Vec<LeafPlan>,
+    /// How many of the leaves the output is made of; the others are for the filter alone.
+    output_leaves: usize,
+    filter: Option<Filter>,
     ranges: Vec<RowRange>,
+    /// Row groups of which the footer proves that the filter is true of no row.
+    pruned: Vec<usize>,
     budget: Budget,
     file_len: u64,
     file_name: Option<Arc<str>>,
@@ -62,6 +70,8 @@ pub struct RowRange {
     pub rows: Range<u64>,
     /// Which of its rows, all counted; `None` if they are all of `rows`.
     pub selection: Option<RowSelection>,
+    /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated for them. `None` if that is known of none.
+    pub sure: Option<RowSelection>,
     /// Number of its first row in the file.
     pub first_row: u64,
 }
@@ -130,8 +140,17 @@ impl Footer {
     ) -> Result<Plan> {
         let mapping =
             to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
-        let leaves = leaf_plans(self, &mapping.shapes)?;
-        let ranges = row_ranges(self, options)?;
+        let mut leaves = leaf_plans(self, &mapping.shapes)?;
+        let output_leaves = leaves.len();
+        let filter = match &options.filter {
+            Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
+            None => None,
+        };
+        let mut ranges = row_ranges(self, options)?;
+        let mut pruned = Vec::new();
+        if let Some(filter) = &filter {
+            ranges = prune(self, filter, ranges, &mut pruned)?;
+        }
         let schema = with_virtual_columns(mapping.schema, &options.virtual_columns);
         Ok(Plan {
             shared: Arc::new(Shared {
@@ -140,7 +159,10 @@ impl Footer {
                 schema,
                 shapes: mapping.shapes,
                 leaves,
+                output_leaves,
+                filter,
                 ranges,
+                pruned,
                 budget: Budget::new(options.limits.memory_bytes),
                 file_len,
                 file_name,
@@ -165,9 +187,27 @@ impl Plan {
         &self.shared.options
     }
 
-    /// The leaves that are read, depth-first in the order of the output.
+    /// The leaves that are read, depth-first in the order of the output; then those that only the filter needs.
     pub fn leaves(&self) -> &[LeafPlan] {
         &self.shared.leaves
+    }
+
+    /// How many of the leaves are read of the rows of `range`: not those of a filter that is known to be true of them.
+    fn leaves_of(&self, range: &RowRange) -> usize {
+        if range.is_sure() { self.shared.output_leaves } else { self.leaves().len() }
+    }
+
+    /// How many of the leaves the output is made of.
+    pub(super) fn output_leaves(&self) -> usize {
+        self.shared.output_leaves
+    }
+
+    pub(super) fn filter(&self) -> Option<&Filter> {
+        self.shared.filter.as_ref()
+    }
+
+    pub(super) fn file_len(&self) -> u64 {
+        self.shared.file_len
     }
 
     /// The row groups that are read, and which rows of them.
@@ -175,7 +215,12 @@ impl Plan {
         &self.shared.ranges
     }
 
-    /// Rows that the read gives.
+    /// Row groups that are not read, because the footer proves that the filter is true of none of their rows.
+    pub fn pruned(&self) -> &[usize] {
+        &self.shared.pruned
+    }
+
+    /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left out.
     pub fn rows(&self) -> u64 {
         self.shared.ranges.iter().map(RowRange::count).sum()
     }
@@ -193,6 +238,68 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
+    /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one there is nothing to ask.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn sieve(&self, range: &RowRange) -> Result<Sieve> {
+        Sieve::new(self, range)
+    }
+
+    /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for one whose indexes were found to be wrong.
+    pub fn unsieved(&self, rest: &RowRange) -> RowRange {
+        let mut ranges = self.ranges().iter();
+        match ranges.find(|range| range.row_group == rest.row_group) {
+            Some(range) if self.filter().is_some() => {
+                let start = rest.rows.start.min(range.rows.end);
+                RowRange { rows: start..range.rows.end, ..range.clone() }
+            }
+            _ => rest.clone(),
+        }
+    }
+
+    /// Whether the page indexes of the filter's leaves may save more than they cost.
+    pub(super) fn index_may_help(&self, row_group: usize) -> Result<bool> {
+        if self.footer().writer().carries_prefix {
+            return Ok(false);
+        }
+        Ok(match self.options().page_index {
+            PageIndexUse::Never => false,
+            PageIndexUse::Always => true,
+            PageIndexUse::Auto => {
+                let mut bytes = 0u64;
+                for leaf in self.leaves() {
+                    let meta = self.footer().column_chunk(row_group, leaf.leaf.index)?.meta_data;
+                    let size = meta.map_or(0, |meta| meta.total_compressed_size);
+                    bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
+                    if WORTH_AN_INDEX < bytes {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+        })
+    }
+
+    /// What is fetched first of a bloom filter.
+    pub(super) fn bloom_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
+        let start = u64::try_from(meta.bloom_filter_offset?).ok()?;
+        let len = meta.bloom_filter_length.and_then(|len| u64::try_from(len).ok());
+        first_of_bloom(start, len, self.shared.file_len)
+    }
+
+    /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
+    pub(super) fn column_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+        self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
+    }
+
+    fn within_file(&self, start: i64, len: i32) -> Option<Range<u64>> {
+        let start = u64::try_from(start).ok()?;
+        let len = u64::try_from(len).ok().filter(|len| *len > 0)?;
+        let end = start.checked_add(len).filter(|end| *end <= self.shared.file_len)?;
+        Some(start..end)
+    }
+
     /// Plans one row group of [`Plan::ranges`]: decodes the metadata of its chunks.
     ///
     /// # Errors
@@ -204,7 +311,7 @@ impl Plan {
         let mut chunks = Vec::with_capacity(self.leaves().len());
         let mut indexes = Vec::new();
         let mut bytes_per_row = 0u64;
-        for (i, leaf) in self.leaves().iter().enumerate() {
+        for (i, leaf) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
             let (chunk, width, index) = self
                 .chunk(range.row_group, leaf)
                 .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
@@ -263,11 +370,8 @@ impl Plan {
     }
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
-    fn offset_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
-        let start = u64::try_from(chunk.offset_index_offset?).ok()?;
-        let len = u64::try_from(chunk.offset_index_length?).ok().filter(|len| *len > 0)?;
-        let end = start.checked_add(len).filter(|end| *end <= self.shared.file_len)?;
-        Some(start..end)
+    pub(super) fn offset_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+        self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 
     /// What opening the pages of a leaf needs to know.
@@ -333,11 +437,32 @@ impl RowRange {
         let is_run = selection.count() == rows.end - rows.start;
         let selection = if is_run { None } else { Some(selection) };
         let Self { row_group, first_row, .. } = *self;
-        (!rows.is_empty()).then_some(Self { row_group, rows, selection, first_row })
+        let sure = self.sure.clone();
+        (!rows.is_empty()).then_some(Self { row_group, rows, selection, sure, first_row })
+    }
+
+    /// Whether the filter is known to be true of all rows that are wanted.
+    pub fn is_sure(&self) -> bool {
+        self.sure.as_ref().is_some_and(RowSelection::is_all)
+    }
+
+    /// The filter is known to be true of the rows of `sure`.
+    #[must_use]
+    pub(super) fn with_sure(self, sure: RowSelection) -> Self {
+        let wanted = match &self.selection {
+            Some(wanted) => wanted.and(&sure).map(|both| both.count()),
+            None => Ok(sure.slice(self.rows.clone()).count()),
+        };
+        let sure = if wanted.is_ok_and(|of| of == self.count()) {
+            RowSelection::all(sure.len())
+        } else {
+            sure
+        };
+        Self { sure: Some(sure).filter(|sure| !sure.is_none()), ..self }
     }
 
     /// The rows that are wanted, of all `rows_in_group`.
-    fn to_selection(&self, rows_in_group: u64) -> Result<RowSelection> {
+    pub(super) fn to_selection(&self, rows_in_group: u64) -> Result<RowSelection> {
         match &self.selection {
             Some(selection) => Ok(selection.clone()),
             None => RowSelection::from_ranges(rows_in_group, [self.rows.clone()]),
@@ -562,7 +687,7 @@ impl RowGroupPlan {
     }
 }
 
-fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()> {
+pub(super) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()> {
     if wanted == given {
         return Ok(());
     }
@@ -593,7 +718,7 @@ fn not_negative(value: i64, name: &str) -> Result<u64> {
 }
 
 /// The leaves of the shapes, in output order, and which of them must keep their levels.
-fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPlan>> {
+pub(super) fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPlan>> {
     fn walk(footer: &Footer, shape: &Shape, keep: bool, out: &mut Vec<LeafPlan>) -> Result<()> {
         match &shape.kind {
             Kind::Leaf { leaf } => {
@@ -633,7 +758,27 @@ fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPlan>> {
     Ok(leaves)
 }
 
-/// Which rows of which row groups: offset and limit count over the chosen row groups.
+/// The ranges without the row groups that cannot hold a match; those become `pruned`.
+fn prune(
+    footer: &Footer,
+    filter: &Filter,
+    ranges: Vec<RowRange>,
+    pruned: &mut Vec<usize>,
+) -> Result<Vec<RowRange>> {
+    let mut kept = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let rows = footer.row_group_rows(range.row_group)?;
+        let facts = filter.facts(footer, range.row_group, rows);
+        match filter.answer(rows, &facts) {
+            Answer::Cannot => pruned.push(range.row_group),
+            Answer::Might => kept.push(range),
+            Answer::Always => kept.push(range.with_sure(RowSelection::all(rows))),
+        }
+    }
+    Ok(kept)
+}
+
+/// Which rows of which row groups: offset and limit count over the chosen row groups, unless a filter is to choose first.
 fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
     let mut first_rows = Vec::with_capacity(footer.row_groups());
     let mut first = 0u64;
@@ -651,13 +796,15 @@ fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
             selection.len()
         )));
     }
-    let mut skip = options.offset;
-    let mut left = options.limit.unwrap_or(u64::MAX);
+    let (mut skip, mut left) = match options.filter {
+        Some(_) => (0, u64::MAX),
+        None => (options.offset, options.limit.unwrap_or(u64::MAX)),
+    };
     let mut ranges = Vec::new();
     for row_group in chosen {
         let rows = footer.row_group_rows(row_group)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-        let whole = RowRange { row_group, rows: 0..rows, selection: None, first_row };
+        let whole = RowRange { row_group, rows: 0..rows, selection: None, sure: None, first_row };
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),

@@ -7,12 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
-use arrow_buffer::BooleanBufferBuilder;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
-use super::batch::{Origin, record_batch};
+use super::batch::{Decoded, Origin, record_batch};
 use super::chunk::{PageList, Pages};
 use super::leaf::{LeafBatch, LeafReader};
-use super::pick;
 use super::plan::{Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::limits::Reservation;
@@ -94,7 +93,7 @@ impl RowGroup {
     fn window(&mut self) -> Window {
         let most = self.batch_rows as u64;
         let start = self.next_row;
-        let window = match &self.range.selection {
+        let mut window = match &self.range.selection {
             None => Window::of(std::iter::once(start..self.range.rows.end), most),
             Some(selection) => {
                 let runs = selection.runs_from(start);
@@ -102,6 +101,13 @@ impl RowGroup {
             }
         };
         self.next_row = window.end();
+        window.is_sure = match (&self.range.sure, self.plan.filter()) {
+            (None, filter) => filter.is_none(),
+            (Some(sure), _) => window.spans.iter().all(|span| {
+                let run = sure.runs_from(span.start).next();
+                run.is_some_and(|run| run.start <= span.start && span.end <= run.end)
+            }),
+        };
         window
     }
 
@@ -130,9 +136,14 @@ impl RowGroup {
         self.batch_bytes
     }
 
-    /// The leaves, in the order of [`Plan::leaves`].
+    /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it need not be evaluated.
     pub fn units(&mut self) -> &mut [Unit] {
         &mut self.units
+    }
+
+    /// Whether there is a filter that must be evaluated for some of the rows, so that batches are made in two steps: [`Unit::is_early`].
+    pub fn is_filtered(&self) -> bool {
+        self.plan.filter().is_some() && !self.range.is_sure()
     }
 
     /// Whether `window` is the last of the row group, so that nothing may be left in its chunks.
@@ -145,22 +156,36 @@ impl RowGroup {
         Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
 
-    /// Decodes the next batch on this thread; `None` after the last row.
+    /// Decodes the next batch on this thread; `None` after the last row. With a filter, a batch has the rows of a window that pass: it is never
+    /// empty.
     ///
     /// # Errors
     /// Whatever is wrong with the pages of the rows.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(window) = self.windows(1).pop() else {
-            return Ok(None);
-        };
-        let last = self.ends_with(&window);
+        let batcher = self.batcher();
+        while let Some(window) = self.windows(1).pop() {
+            let early = self.decode(true, &window)?;
+            let sifted = batcher.sift(window, early)?;
+            let rest = sifted.rest();
+            if self.plan.filter().is_some() && rest.rows() == 0 {
+                continue;
+            }
+            let late = self.decode(false, rest)?;
+            return batcher.batch(sifted, late).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Decodes a window of the leaves that come before the filter, or of those that come after it.
+    fn decode(&mut self, early: bool, window: &Window) -> Result<Vec<LeafBatch>> {
+        let last = self.ends_with(window);
         let mut leaves = Vec::with_capacity(self.units.len());
-        for unit in &mut self.units {
+        for unit in self.units.iter_mut().filter(|unit| unit.is_wanted(early, window)) {
             for part in unit.parts().iter_mut().take(1) {
-                leaves.push(part.decode(&window, last)?);
+                leaves.push(part.decode(window, last)?);
             }
         }
-        self.batcher().batch(&window, leaves).map(Some)
+        Ok(leaves)
     }
 }
 
@@ -172,23 +197,60 @@ pub struct Batcher {
 }
 
 impl Batcher {
-    /// Makes the batch of a window from what the units decoded for it, in the order of [`Plan::leaves`].
+    /// Evaluates the filter on the rows of a window, given what the early units decoded for it, in the order of [`Plan::leaves`]. Where there is no
+    /// filter, or it need not be evaluated, all rows pass.
+    ///
+    /// # Errors
+    /// `Malformed` if the columns contradict each other, and whatever a function of the user fails with.
+    pub fn sift(&self, window: Window, early: Vec<LeafBatch>) -> Result<Sifted> {
+        let decoded = window.decoded();
+        let Some(filter) = self.plan.filter().filter(|_| !window.is_sure) else {
+            let keep = window.keep.clone();
+            return Ok(Sifted { early, decoded, keep, rest: window });
+        };
+        let passed =
+            filter.evaluate(&early, decoded).map_err(|e| e.at_row_group(self.range.row_group))?;
+        let passed = match &window.keep {
+            Some(keep) => passed.values() & keep.values(),
+            None => passed.values().clone(),
+        };
+        let rest = window.narrowed(&passed);
+        let keep = (rest.rows < decoded).then(|| BooleanArray::new(passed, None));
+        Ok(Sifted { early, decoded, keep, rest })
+    }
+
+    /// Makes the batch of the rows that passed; `late` is what the other units decoded for [`Sifted::rest`], in the order of [`Plan::leaves`].
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other.
-    pub fn batch(&self, window: &Window, leaves: Vec<LeafBatch>) -> Result<RecordBatch> {
+    pub fn batch(&self, sifted: Sifted, late: Vec<LeafBatch>) -> Result<RecordBatch> {
+        let Sifted { early, decoded, keep, rest } = sifted;
         let origin = Origin {
             row_group: self.range.row_group,
             first_row: self.range.first_row,
-            spans: &window.spans,
             file_name: self.plan.file_name().map(|name| &**name),
         };
-        let make = || {
-            let batch = record_batch(&self.plan, window.decoded(), leaves, &origin)?;
-            let Some(keep) = &window.keep else { return Ok(batch) };
-            pick::filter(&batch, keep)
-        };
-        make().map_err(|e: Error| e.at_row_group(self.range.row_group))
+        let early = Decoded { leaves: early, rows: decoded, keep: keep.as_ref() };
+        let late = Decoded { leaves: late, rows: rest.decoded(), keep: rest.keep.as_ref() };
+        record_batch(&self.plan, rest.rows, early, late, &rest.spans, &origin)
+            .map_err(|e: Error| e.at_row_group(self.range.row_group))
+    }
+}
+
+/// A window of which it is known which rows pass the filter.
+pub struct Sifted {
+    early: Vec<LeafBatch>,
+    /// Rows of the early leaves.
+    decoded: usize,
+    /// Which of them pass; `None` if all do.
+    keep: Option<BooleanArray>,
+    rest: Window,
+}
+
+impl Sifted {
+    /// What is to be decoded of the late leaves; its rows are those that pass.
+    pub fn rest(&self) -> &Window {
+        &self.rest
     }
 }
 
@@ -200,10 +262,15 @@ pub struct Window {
     /// Which of the decoded rows are wanted; `None` if all are.
     keep: Option<BooleanArray>,
     rows: usize,
+    /// Whether the filter, if there is one, is known to be true of all rows.
+    is_sure: bool,
 }
 
 /// Rows that are decoded sooner than skipped; their pages must be there.
 pub(super) const GAP: u64 = 16;
+
+/// Rows not decoded that pay for one more stretch, where a filter leaves stretches of rows.
+const ROWS_FOR_A_STRETCH: usize = 64;
 
 /// How many rows may be decoded for one that is wanted, so that no stretch need be skipped.
 const MOST_FOR_ONE: u64 = 3;
@@ -224,7 +291,41 @@ impl Window {
             Some((spans, keep)) => (spans, Some(keep)),
             None => (wanted, None),
         };
-        Self { spans: spans.into(), keep, rows: usize::try_from(rows).unwrap_or(usize::MAX) }
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        Self { spans: spans.into(), keep, rows, is_sure: false }
+    }
+
+    /// Only those of the decoded rows whose bits are set. Few of them are decoded in stretches, of many all: whichever is less work.
+    fn narrowed(&self, passed: &BooleanBuffer) -> Self {
+        let rows = passed.count_set_bits();
+        let decoded = passed.len();
+        if rows == 0 {
+            return Self { spans: [].into(), keep: None, rows, is_sure: true };
+        }
+        let most = (decoded - rows) / ROWS_FOR_A_STRETCH;
+        if passed.set_slices().take(most + 1).count() > most {
+            let keep = (rows < decoded).then(|| BooleanArray::new(passed.clone(), None));
+            return Self { spans: self.spans.clone(), keep, rows, is_sure: true };
+        }
+        // From places among the decoded rows to rows of the row group.
+        let mut runs = Vec::new();
+        let mut spans = self.spans.iter().cloned();
+        let (mut span, mut first) = (spans.next().unwrap_or_default(), 0u64);
+        for (start, end) in passed.set_slices() {
+            let (mut at, end) = (start as u64, end as u64);
+            while at < end {
+                let len = span.end - span.start;
+                if at >= first + len {
+                    let Some(next) = spans.next() else { break };
+                    (span, first) = (next, first + len);
+                    continue;
+                }
+                let until = end.min(first + len);
+                runs.push(span.start + (at - first)..span.start + (until - first));
+                at = until;
+            }
+        }
+        Self { is_sure: true, ..Self::of(runs.into_iter(), u64::MAX) }
     }
 
     /// Rows of the batch.
@@ -289,6 +390,18 @@ impl Unit {
     pub(super) fn new(chunk: Chunk, rows_in_group: u64, cost: usize) -> Result<Self> {
         let parts = vec![chunk.part()?];
         Ok(Self { chunk, parts, rows_in_group, cost })
+    }
+
+    /// Whether the leaf is decoded before the filter is evaluated.
+    pub fn is_early(&self) -> bool {
+        self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.leaf))
+    }
+
+    /// Whether the leaf is decoded before the filter, or after it, as asked, and at all: what only the filter needs is not where it need not be
+    /// evaluated.
+    pub fn is_wanted(&self, early: bool, window: &Window) -> bool {
+        let Chunk { plan, leaf, .. } = &self.chunk;
+        self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_sure)
     }
 
     /// About how much work the chunk is, in compressed bytes.

@@ -192,13 +192,49 @@ fn standard_input_is_a_file_named_dash() {
 }
 
 #[test]
+fn where_leaves_the_rows_that_meet_it() {
+    let trips = path("trips.parquet");
+    let lines = |args: &[&str]| -> Vec<Value> {
+        let output = marq(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["id"].clone())
+            .collect()
+    };
+    let all = lines(&["cat", "-c", "id", &trips]);
+    let wanted: Vec<Value> = all.iter().filter(|id| id.as_i64() >= Some(500)).cloned().collect();
+    assert!(wanted.len() > 20 && wanted.len() < all.len());
+    let filter = ["--where", "id >= 500", "-c", "id", trips.as_str()];
+    let with = |command: &[&'static str]| [command, &filter].concat();
+    assert_eq!(lines(&with(&["cat"])), wanted);
+    assert_eq!(lines(&with(&["head", "-n", "7"])), wanted[..7]);
+    assert_eq!(lines(&with(&["tail", "-n", "7"])), wanted[wanted.len() - 7..]);
+    assert_eq!(lines(&with(&["convert", "--to", "jsonl"])), wanted);
+    let some = lines(&with(&["sample", "-n", "5"]));
+    assert!(some.len() == 5 && some.iter().all(|id| wanted.contains(id)), "{some:?}");
+    // The filter looks at columns that are not shown, and --rows counts before it.
+    let first: Vec<Value> =
+        all[..600].iter().filter(|id| id.as_i64() >= Some(500)).cloned().collect();
+    assert_eq!(lines(&with(&["cat", "--rows", "0:600"])), first);
+    let count = marq(&["count", "--where", "id >= 500", &trips]);
+    let count: Value = serde_json::from_slice(&count.stdout).expect("JSON");
+    assert_eq!(count["rows"], wanted.len());
+    let explained = marq(&["explain", "--where", "id < 0", &trips]);
+    let explained: Value = serde_json::from_slice(&explained.stdout).expect("JSON");
+    assert_eq!(explained["files"][0]["rows_left"], 0);
+}
+
+#[test]
 fn exit_codes_follow_the_kind_of_the_error() {
     let trips = path("trips.parquet");
     for (args, code) in [
         (&["count", "/no/such/file"][..], 1),
         (&["frobnicate", "--nope", &trips], 2),
         (&["cat", &path("README.md")], 3),
-        (&["cat", "--where", "id > 3", &trips], 3),
+        (&["cat", "--where", "id >", &trips], 2),
+        (&["cat", "--where", "nothing = 3", &trips], 2),
+        (&["info", "--where", "id > 3", &trips], 2),
         (&["cat", "--footer-key", "00", &trips], 3),
         (&["convert", &trips], 2),
         (&["cat", "--mem", "100", &trips], 3),

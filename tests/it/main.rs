@@ -17,6 +17,7 @@ mod convert;
 mod encodings;
 mod export;
 mod faults;
+mod filter;
 mod generate;
 mod pages;
 mod round_trip;

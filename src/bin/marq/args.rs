@@ -36,8 +36,10 @@ pub(crate) enum Command {
     Cat(Rows),
     /// Some rows, chosen at random, in their order.
     Sample(Sample),
-    /// The number of rows, from the metadata.
+    /// The number of rows, from the metadata; with --where, of those that meet it.
     Count(Files),
+    /// What a read will do: row groups and pages that are left, and why, bytes and requests.
+    Explain(FilesOfRows),
     /// The pages of a column.
     Pages(Pages),
     /// Statistics: nulls, bounds, sizes.
@@ -85,7 +87,7 @@ pub(crate) struct Global {
     /// Unit that INT96 timestamps are read in.
     #[arg(long, global = true, value_name = "UNIT")]
     pub(crate) int96: Option<Unit>,
-    /// Only rows that meet a condition (not there yet).
+    /// Only rows that meet a condition, as `amount > 10 and country in ('NL', 'BE')`; for commands that read rows. --rows counts before it.
     #[arg(long = "where", global = true, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Key of the footer, in hex (not there yet).
@@ -103,7 +105,6 @@ impl Global {
     /// Flags whose capability is still to come are refused by name, never passed over.
     pub(crate) fn refuse_what_is_not_there(&self) -> Result<()> {
         let missing = [
-            ("--where", self.filter.is_some()),
             ("--footer-key", self.footer_key.is_some()),
             ("--column-key", !self.column_key.is_empty()),
             ("--aad-prefix", self.aad_prefix.is_some()),
@@ -111,6 +112,28 @@ impl Global {
         match missing.iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(not_there_yet(flag)),
             None => Ok(()),
+        }
+    }
+}
+
+impl Command {
+    /// Refuses --where where it would say nothing.
+    pub(crate) fn refuse_filter(&self, global: &Global) -> Result<()> {
+        let reads_rows = matches!(
+            self,
+            Self::Head(_)
+                | Self::Tail(_)
+                | Self::Cat(_)
+                | Self::Sample(_)
+                | Self::Count(_)
+                | Self::Convert(_)
+                | Self::Explain(_)
+        );
+        match &global.filter {
+            Some(_) if !reads_rows => {
+                Err(Failure::Usage("--where is for commands that read rows".to_owned()))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -366,9 +389,9 @@ pub(crate) enum Unit {
 
 /// Puts `info` in front where the first word is no command: `marq FILE`.
 pub(crate) fn with_default_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    const COMMANDS: [&str; 11] = [
-        "info", "schema", "head", "tail", "cat", "sample", "count", "pages", "stats", "convert",
-        "help",
+    const COMMANDS: [&str; 12] = [
+        "info", "schema", "head", "tail", "cat", "sample", "count", "explain", "pages", "stats",
+        "convert", "help",
     ];
     let mut args: Vec<OsString> = args.collect();
     let first = args.get(1).map(|arg| arg.to_string_lossy().into_owned());

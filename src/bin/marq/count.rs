@@ -1,4 +1,4 @@
-//! `count`: rows, from the metadata alone.
+//! `count`: rows, from the metadata alone, or of those that meet a condition.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
     let mut failed = false;
     let paths = input::paths(&command.files)?;
     for path in &paths {
-        match input::open(path, global).and_then(|reader| Ok(reader.rows()?)) {
+        match input::open(path, global).and_then(|reader| Ok(reader.count()?)) {
             Ok(rows) => files.push((path.clone(), rows)),
             // One file is the whole work; of several, the others still count.
             Err(failure) if paths.len() == 1 => return Err(failure),

@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow_schema::TimeUnit;
 use bytes::Bytes;
 use marquetry::io::Source;
-use marquetry::{Error, Limits, Reader};
+use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
 use crate::failure::{Failure, Result};
@@ -85,6 +85,9 @@ pub(crate) fn configure(
             Unit::Ns => TimeUnit::Nanosecond,
         });
     }
+    if let Some(filter) = &global.filter {
+        reader = reader.filter(Predicate::parse(filter)?);
+    }
     Ok(reader)
 }
 
@@ -104,10 +107,40 @@ pub(crate) fn narrow(mut reader: Reader, path: &str, rows: &FilesOfRows) -> Resu
     if !rows.row_group.is_empty() {
         reader = reader.row_groups(rows.row_group.iter().copied()).map_err(|e| e.at_file(path))?;
     }
-    if let Some((from, to)) = rows.rows {
-        reader = reader.offset(from).limit(to - from);
+    match rows.rows {
+        // Offset and limit would count the rows that pass.
+        Some((from, to)) if reader.read_options().filter.is_some() => {
+            let rows = chosen_rows(&reader, from, to)?;
+            reader = reader.select(rows)?;
+        }
+        Some((from, to)) => reader = reader.offset(from).limit(to - from),
+        None => {}
     }
     Ok(reader)
+}
+
+/// The rows `from` to `to` of the chosen row groups, by their numbers in the file.
+fn chosen_rows(reader: &Reader, from: u64, to: u64) -> Result<RowSelection> {
+    let footer = reader.metadata();
+    let mut first = Vec::new();
+    let mut at = 0;
+    for row_group in 0..footer.row_groups() {
+        first.push(at);
+        at += footer.row_group_rows(row_group)?;
+    }
+    let all = (0..footer.row_groups()).collect();
+    let chosen: Vec<usize> = reader.read_options().row_groups.clone().unwrap_or(all);
+    let (mut ranges, mut counted) = (Vec::new(), 0u64);
+    for row_group in chosen {
+        let rows = footer.row_group_rows(row_group)?;
+        let start = first.get(row_group).copied().unwrap_or_default();
+        let within = |row: u64| start + row.clamp(counted, counted + rows) - counted;
+        ranges.push(within(from)..within(to));
+        counted += rows;
+    }
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup();
+    Ok(RowSelection::from_ranges(at, ranges)?)
 }
 
 /// The columns that names, globs and exclusions mean, in the order of the file where globs leave it open.

@@ -6,6 +6,7 @@ mod args;
 mod cells;
 mod convert;
 mod count;
+mod explain;
 mod failure;
 mod info;
 mod input;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<()> {
     let global = &args.global;
     global.refuse_what_is_not_there()?;
+    args.command.refuse_filter(global)?;
     match &args.command {
         Command::Info(command) => info::run(command, global),
         Command::Schema(command) => schema::run(command, global),
@@ -54,6 +56,7 @@ fn run(args: &Args) -> Result<()> {
         Command::Cat(command) => rows::cat(command, global),
         Command::Sample(command) => rows::sample(command, global),
         Command::Count(command) => count::run(command, global),
+        Command::Explain(command) => explain::run(command, global),
         Command::Pages(command) => pages::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Convert(command) => convert::run(command, global),

@@ -3,8 +3,11 @@
 use std::io::Write;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use comfy_table::{ContentArrangement, Table, presets};
-use marquetry::Reader;
+use marquetry::read::VirtualColumn;
+use marquetry::{Reader, RowSelection};
 use serde_json::{Map, Value};
 
 use crate::args::{Format, Global, Rows, Sample};
@@ -18,32 +21,34 @@ const DEFAULT_ROWS: u64 = 10;
 
 /// The first rows of each file.
 pub(crate) fn head(command: &Rows, global: &Global) -> Result<()> {
-    print(command, global, |reader, n| {
-        let rows = reader.rows()?.min(n.unwrap_or(DEFAULT_ROWS));
-        Ok(vec![(window(reader), 0..rows)])
-    })
+    print(command, global, |reader, n| first_rows(reader, n.unwrap_or(DEFAULT_ROWS)))
 }
 
 /// The last rows of each file.
 pub(crate) fn tail(command: &Rows, global: &Global) -> Result<()> {
     print(command, global, |reader, n| {
-        let rows = reader.rows()?;
-        Ok(vec![(window(reader), rows.saturating_sub(n.unwrap_or(DEFAULT_ROWS))..rows)])
+        let rows = reader.count()?;
+        let first = rows.saturating_sub(n.unwrap_or(DEFAULT_ROWS));
+        Ok(vec![stretch(reader, first..rows)])
     })
 }
 
 /// All rows of each file.
 pub(crate) fn cat(command: &Rows, global: &Global) -> Result<()> {
-    print(command, global, |reader, n| {
-        let rows = reader.rows()?;
-        Ok(vec![(window(reader), 0..n.map_or(rows, |n| n.min(rows)))])
+    print(command, global, |reader, n| match n {
+        Some(n) => first_rows(reader, n),
+        None => Ok(vec![reader.clone()]),
     })
 }
 
 /// Some rows of each file, chosen at random.
 pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
     print(&command.rows, global, |reader, n| {
-        let rows = reader.rows()?;
+        let numbers = numbers(reader)?;
+        let rows = match &numbers {
+            Some(numbers) => numbers.len() as u64,
+            None => reader.rows()?,
+        };
         let mut rng = fastrand::Rng::with_seed(command.seed);
         let wanted = n.unwrap_or(DEFAULT_ROWS).min(rows);
         let mut chosen = std::collections::BTreeSet::new();
@@ -54,29 +59,61 @@ pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
                 chosen.insert(last);
             }
         }
-        let first = window(reader);
-        Ok(chosen.into_iter().map(|row| (first, row..row + 1)).collect())
+        let Some(numbers) = numbers else {
+            return Ok(chosen.into_iter().map(|row| stretch(reader, row..row + 1)).collect());
+        };
+        let mut of_file: Vec<u64> = numbers
+            .iter()
+            .zip(0u64..)
+            .filter_map(|(number, row)| chosen.contains(&row).then_some(*number))
+            .collect();
+        of_file.sort_unstable();
+        let mut options = reader.read_options().clone();
+        (options.filter, options.selection) = (None, None);
+        let rows = RowSelection::from_rows(reader.file_rows()?, of_file)?;
+        Ok(vec![reader.clone().options(options).select(rows)?])
     })
 }
 
-/// Where the rows that the flags leave begin, counted in the chosen row groups.
-fn window(reader: &Reader) -> u64 {
-    reader.read_options().offset
+/// The numbers in the file of the rows that pass the filter; `None` if there is no filter.
+fn numbers(reader: &Reader) -> Result<Option<Vec<u64>>> {
+    if reader.read_options().filter.is_none() {
+        return Ok(None);
+    }
+    let number = VirtualColumn::RowNumber { name: "row".into() };
+    let reader = reader.clone().project::<&str>([])?.virtual_column(number);
+    let mut batches = reader.batches()?;
+    let mut numbers = Vec::new();
+    while let Some(batch) = batches.next_batch()? {
+        let column = batch.column(0).as_primitive::<Int64Type>();
+        numbers.extend(column.values().iter().map(|row| row.unsigned_abs()));
+    }
+    Ok(Some(numbers))
 }
 
-/// Stretches of rows: where the window begins, and the rows counted from there.
-type Stretches = Vec<(u64, std::ops::Range<u64>)>;
+fn first_rows(reader: &Reader, n: u64) -> Result<Vec<Reader>> {
+    let rows = match reader.read_options().filter {
+        Some(_) => n,
+        None => n.min(reader.rows()?),
+    };
+    Ok(vec![stretch(reader, 0..rows)])
+}
+
+/// Some rows of those that the flags leave.
+fn stretch(reader: &Reader, rows: std::ops::Range<u64>) -> Reader {
+    let first = reader.read_options().offset;
+    reader.clone().offset(first + rows.start).limit(rows.end - rows.start)
+}
 
 fn print(
     command: &Rows,
     global: &Global,
-    choose: impl Fn(&Reader, Option<u64>) -> Result<Stretches>,
+    choose: impl Fn(&Reader, Option<u64>) -> Result<Vec<Reader>>,
 ) -> Result<()> {
     let mut printer = Printer::open(global)?;
     for path in input::paths(&command.files.files)? {
         let reader = input::open_rows(&path, &command.files, global)?;
-        for (first, rows) in choose(&reader, command.rows_max)? {
-            let stretch = reader.clone().offset(first + rows.start).limit(rows.end - rows.start);
+        for stretch in choose(&reader, command.rows_max)? {
             let mut batches = stretch.batches()?;
             printer.columns(&batches_schema(&reader)?)?;
             while let Some(batch) = batches.next_batch()? {

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use marquetry::{Error, Reader};
+use marquetry::{Error, Predicate, Reader};
 
 use crate::args::{Convert, FilesOfRows, Global, SourceForm};
 use crate::failure::{Failure, Result};
@@ -57,15 +58,15 @@ pub(crate) fn open(
             (SourceForm::Csv, Some(schema), _) => {
                 let (name, bytes) = (file.name.clone(), file.len);
                 let rows = text::csv(&name, file.into_read(read), schema, command)?;
-                narrow(name, schema, bytes, rows, &command.files)?
+                narrow(name, schema, bytes, rows, &command.files, global)?
             }
             (SourceForm::Jsonl, _, Some(schema)) => {
                 let (name, bytes) = (file.name.clone(), file.len);
                 let rows = text::json(&name, file.into_read(read), schema, command)?;
-                narrow(name, schema, bytes, rows, &command.files)?
+                narrow(name, schema, bytes, rows, &command.files, global)?
             }
-            (SourceForm::Arrow, ..) => arrow_file(file, &command.files, read)?,
-            (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, read)?,
+            (SourceForm::Arrow, ..) => arrow_file(file, &command.files, global, read)?,
+            (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, global, read)?,
             _ => parquet(file, &command.files, global)?,
         };
         if let Some(first) = sources.first()
@@ -92,7 +93,9 @@ fn parquet(file: Content, rows: &FilesOfRows, global: &Global) -> Result<Source>
         Kind::Stream(_) => input::configure(Bytes::from(file.into_bytes()?), &name, global)?,
     };
     let reader: Reader = input::narrow(reader, &name, rows)?;
-    let (schema, count) = (reader.schema()?, reader.rows()?);
+    let schema = reader.schema()?;
+    // How many pass a filter is known when they have passed.
+    let count = if global.filter.is_some() { None } else { Some(reader.rows()?) };
     let mut batches = None;
     // Begun when its turn comes, so that files that wait hold nothing but their footers.
     let batches = std::iter::from_fn(move || {
@@ -105,10 +108,15 @@ fn parquet(file: Content, rows: &FilesOfRows, global: &Global) -> Result<Source>
         };
         next.map_err(Failure::from).transpose()
     });
-    Ok(Source { name, schema, rows: Some(count), bytes: None, batches: Box::new(batches) })
+    Ok(Source { name, schema, rows: count, bytes: None, batches: Box::new(batches) })
 }
 
-fn arrow_file(file: Content, rows: &FilesOfRows, read: &Arc<AtomicU64>) -> Result<Source> {
+fn arrow_file(
+    file: Content,
+    rows: &FilesOfRows,
+    global: &Global,
+    read: &Arc<AtomicU64>,
+) -> Result<Source> {
     let (name, len) = (file.name.clone(), file.len);
     let seek: Box<dyn ReadSeek> = match file.bytes {
         Kind::File(file) => Box::new(BufReader::new(Counted { inner: file, read: read.clone() })),
@@ -117,16 +125,21 @@ fn arrow_file(file: Content, rows: &FilesOfRows, read: &Arc<AtomicU64>) -> Resul
     let reader = FileReader::try_new(seek, None).map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
     let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(name, &schema, len, Box::new(batches), rows)
+    narrow(name, &schema, len, Box::new(batches), rows, global)
 }
 
-fn arrow_stream(file: Content, rows: &FilesOfRows, read: &Arc<AtomicU64>) -> Result<Source> {
+fn arrow_stream(
+    file: Content,
+    rows: &FilesOfRows,
+    global: &Global,
+    read: &Arc<AtomicU64>,
+) -> Result<Source> {
     let (name, len) = (file.name.clone(), file.len);
     let stream = BufReader::with_capacity(1 << 16, file.into_read(read));
     let reader = StreamReader::try_new(stream, None).map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
     let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(name, &schema, len, Box::new(batches), rows)
+    narrow(name, &schema, len, Box::new(batches), rows, global)
 }
 
 /// What is wrong with the content of a file that is not Parquet.
@@ -146,22 +159,11 @@ fn narrow(
     bytes: Option<u64>,
     mut batches: Batches,
     rows: &FilesOfRows,
+    global: &Global,
 ) -> Result<Source> {
     let mut schema = schema.clone();
     if !rows.row_group.is_empty() {
         return Err(Failure::Usage(format!("{name}: --row-group is for Parquet")));
-    }
-    if !rows.columns.is_empty() {
-        let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let mut indices = Vec::new();
-        for column in input::columns(&all, &rows.columns)? {
-            match all.iter().position(|name| *name == column) {
-                Some(i) => indices.push(i),
-                None => return Err(Failure::Usage(format!("{name}: no column {column}"))),
-            }
-        }
-        schema = Arc::new(schema.project(&indices)?);
-        batches = Box::new(batches.map(move |batch| Ok(batch?.project(&indices)?)));
     }
     if let Some((from, to)) = rows.rows {
         let mut at = 0u64;
@@ -176,6 +178,25 @@ fn narrow(
             }
             error => Some(error),
         }));
+    }
+    if let Some(filter) = &global.filter {
+        let bound = Predicate::parse(filter)?.bind_to(&schema).map_err(|e| e.at_file(&*name))?;
+        batches = Box::new(batches.map(move |batch| {
+            let batch = batch?;
+            Ok(filter_record_batch(&batch, &bound.evaluate(&batch)?)?)
+        }));
+    }
+    if !rows.columns.is_empty() {
+        let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let mut indices = Vec::new();
+        for column in input::columns(&all, &rows.columns)? {
+            match all.iter().position(|name| *name == column) {
+                Some(i) => indices.push(i),
+                None => return Err(Failure::Usage(format!("{name}: no column {column}"))),
+            }
+        }
+        schema = Arc::new(schema.project(&indices)?);
+        batches = Box::new(batches.map(move |batch| Ok(batch?.project(&indices)?)));
     }
     Ok(Source { name, schema, rows: None, bytes, batches })
 }

@@ -21,8 +21,10 @@ use super::super::literal::{Kind as LiteralKind, array_of};
 use super::super::value::Value;
 use super::super::*;
 use crate::io::WriteSink;
+use crate::read::{PageIndexUse, VirtualColumn};
 use crate::reader::Reader;
 use crate::schema::ArrowOptions;
+use crate::selection::RowSelection;
 use crate::stats::bloom::{Blocks, Bloom, Layout};
 use crate::stats::bounds::{Bound as StoredBound, Cut, lower, upper};
 use crate::write::{BloomOptions, StatisticsLevel, WriteOptions};
@@ -767,6 +769,74 @@ struct Tally {
     pages: u64,
 }
 
+/// A read with the predicate as its filter gives the rows for which the twin says true, whatever else is asked of it.
+fn filtered(
+    rng: &mut Rng,
+    reader: &Reader,
+    predicate: &Predicate,
+    verdicts: &[Option<bool>],
+    context: &impl Fn() -> String,
+) {
+    let mut wanted: Vec<i64> = Vec::new();
+    let trues = (0..).zip(verdicts).filter(|(_, verdict)| **verdict == Some(true));
+    wanted.extend(trues.map(|(row, _)| row));
+    let names: Vec<String> =
+        reader.schema().unwrap().fields().iter().map(|f| f.name().clone()).collect();
+    let names: Vec<&String> = names.iter().filter(|_| rng.bool()).collect();
+    let mut reader = reader
+        .clone()
+        .project(&names)
+        .unwrap()
+        .filter(predicate.clone())
+        .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
+        .batch_rows(rng.usize(1..60))
+        .threads(rng.usize(1..3));
+    let mut options = reader.read_options().clone();
+    options.page_index =
+        [PageIndexUse::Always, PageIndexUse::Auto, PageIndexUse::Never][rng.usize(0..3)];
+    reader = reader.options(options);
+    if rng.u8(0..4) == 0 {
+        let rows = verdicts.len();
+        let selection = RowSelection::from_bits((0..rows).map(|_| rng.u8(0..3) > 0).collect());
+        let bits = selection.to_bits();
+        wanted.retain(|row| bits.value(*row as usize));
+        reader = reader.select(selection).unwrap();
+    }
+    if rng.u8(0..4) == 0 {
+        let (offset, limit) = (rng.usize(0..20), rng.usize(0..50));
+        wanted = wanted.into_iter().skip(offset).take(limit).collect();
+        reader = reader.offset(offset as u64).limit(limit as u64);
+    }
+    let mut found: Vec<i64> = Vec::new();
+    let batches = reader.batches().unwrap_or_else(|e| panic!("{e}: {}", context()));
+    let mut batches: Vec<RecordBatch> =
+        batches.map(|batch| batch.unwrap_or_else(|e| panic!("{e}: {}", context()))).collect();
+    for batch in &batches {
+        let most = reader.read_options().batch_rows;
+        assert!((1..=most).contains(&batch.num_rows()), "{}", context());
+        let numbers = batch.column(batch.num_columns() - 1).as_primitive::<Int64Type>();
+        found.extend_from_slice(numbers.values());
+    }
+    assert_eq!(found, wanted, "{}", context());
+    assert_eq!(reader.progress().indexes_ignored(), 0, "{}", context());
+    assert_eq!(reader.count().unwrap(), wanted.len() as u64, "{}", context());
+    // The values are those of the rows.
+    let expected: Vec<Cell> = {
+        let rows: Vec<u64> = wanted.iter().map(|row| *row as u64).collect();
+        // What else was asked does not count.
+        let taken = reader.threads(1).take(&rows).unwrap();
+        let taken: ArrayRef = Arc::new(StructArray::from(taken));
+        (0..taken.len()).map(|i| cell(&taken, i)).collect()
+    };
+    let of_rows = batches.drain(..).flat_map(|batch| {
+        let batch: ArrayRef = Arc::new(StructArray::from(batch));
+        (0..batch.len()).map(move |i| cell(&batch, i)).collect::<Vec<_>>()
+    });
+    for (found, expected) in of_rows.zip(expected) {
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{}", context());
+    }
+}
+
 fn one_case(seed: u64, tally: &mut Tally) {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed);
     let (batch, targets) = table(&mut rng);
@@ -788,6 +858,7 @@ fn one_case(seed: u64, tally: &mut Tally) {
             let expected: Vec<bool> = verdicts.iter().map(|v| *v == Some(true)).collect();
             assert_eq!(in_memory, BooleanArray::from(expected), "{}", context());
         }
+        filtered(&mut rng, &reader, &predicate, &verdicts, &context);
         let mut first = 0;
         for group in 0..footer.row_groups() {
             let rows = footer.row_group_rows(group).unwrap();

@@ -29,7 +29,7 @@ use super::Pages;
 use super::chunk::Trust;
 
 /// The decoded rows of a leaf.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LeafBatch {
     /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
     pub array: ArrayRef,

@@ -1,0 +1,67 @@
+//! `explain`: what a read will do, before it is done.
+
+use serde_json::json;
+
+use crate::args::{FilesOfRows, Global};
+use crate::failure::Result;
+use crate::input;
+use crate::output::{Report, Section, bytes, count};
+
+/// Explains the read of each file.
+pub(crate) fn run(command: &FilesOfRows, global: &Global) -> Result<()> {
+    let mut files = Vec::new();
+    let mut sections = Vec::new();
+    for path in input::paths(&command.files)? {
+        let plan = input::open_rows(&path, command, global)?.explain()?;
+        let rows = plan.row_groups.iter().map(|group| {
+            vec![
+                group.row_group.to_string(),
+                group.outcome.to_string(),
+                count(group.rows, global),
+                count(group.rows_left, global),
+                count(group.pages_pruned, global),
+                bytes(group.fetch_bytes, global),
+                count(group.requests, global),
+            ]
+        });
+        let header = [
+            ">row group",
+            "outcome",
+            ">rows",
+            ">rows left",
+            ">pages pruned",
+            ">bytes",
+            ">requests",
+        ];
+        sections.push(Section::new(path.as_str(), &header).with(rows.collect()));
+        let groups: Vec<_> = plan
+            .row_groups
+            .iter()
+            .map(|group| {
+                json!({
+                    "row_group": group.row_group,
+                    "outcome": group.outcome.to_string(),
+                    "rows": group.rows,
+                    "rows_left": group.rows_left,
+                    "pages": group.pages,
+                    "pages_pruned": group.pages_pruned,
+                    "chunk_bytes": group.chunk_bytes,
+                    "fetch_bytes": group.fetch_bytes,
+                    "index_bytes": group.index_bytes,
+                    "requests": group.requests,
+                    "ignored_indexes": group.ignored,
+                })
+            })
+            .collect();
+        files.push(json!({
+            "file": path,
+            "filter": plan.filter,
+            "leaves": plan.leaves,
+            "rows_left": plan.rows_left(),
+            "bytes": plan.bytes(),
+            "requests": plan.requests(),
+            "row_groups": groups,
+        }));
+    }
+    Report { command: "explain", json: json!({ "files": files }), sections }.print(global)
+}

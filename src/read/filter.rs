@@ -1,0 +1,192 @@
+//! A predicate in a read: what it needs decoded, what the footer proves of a row group, and which rows of a window are left.
+//!
+//! Columns that hold a leaf of the predicate are *early*: decoded before it is evaluated, and kept if they are wanted. The others are *late*: only
+//! the rows that are left are decoded, where that pays.
+//! Trap: a struct of which the predicate needs one leaf is early as a whole, or its children would speak of different rows.
+
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
+
+use super::assemble::{Leaves, assemble};
+use super::footer::Footer;
+use super::leaf::LeafBatch;
+use super::options::ReadOptions;
+use super::plan::{LeafPlan, leaf_plans};
+use crate::error::{Error, Result};
+use crate::format::{ColumnMetaData, ColumnOrder};
+use crate::predicate::{Answer, Bound, Facts, Predicate, dictionary_is_complete};
+use crate::schema::{Dictionaries, Kind, Mapping, Shape, to_arrow};
+
+/// A predicate that was bound to a file, and where its columns are among those that are decoded.
+#[derive(Debug)]
+pub(super) struct Filter {
+    pub(super) bound: Bound,
+    /// What it is evaluated on.
+    schema: SchemaRef,
+    shapes: Vec<Shape>,
+    /// For each leaf of the shapes, which of the early leaves it is.
+    places: Vec<usize>,
+    /// For each leaf of the plan, whether it is decoded before the predicate is evaluated.
+    early_leaves: Vec<bool>,
+    /// The same for each column of the output.
+    early_columns: Vec<bool>,
+}
+
+impl Filter {
+    /// Binds `predicate`, and appends to `leaves`, which are those of the output `shapes`, what only the predicate needs.
+    ///
+    /// # Errors
+    /// `Usage` if it does not fit the file.
+    pub(super) fn new(
+        predicate: &Predicate,
+        footer: &Footer,
+        options: &ReadOptions,
+        shapes: &[Shape],
+        leaves: &mut Vec<LeafPlan>,
+    ) -> Result<Self> {
+        let bound = predicate.bind(footer.schema(), footer.key_values(), &options.arrow)?;
+        let mapping =
+            to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
+        let mapping = in_dictionaries(mapping, &bound, footer, options, leaves)?;
+        let mut indices = Vec::new();
+        let mut early_leaves = vec![false; leaves.len()];
+        for wanted in leaf_plans(footer, &mapping.shapes)? {
+            let same = |leaf: &LeafPlan| {
+                leaf.leaf.index == wanted.leaf.index
+                    && leaf.data_type == wanted.data_type
+                    && leaf.slot == wanted.slot
+            };
+            let found = leaves.iter_mut().enumerate().find(|(_, leaf)| same(leaf));
+            if let Some((index, leaf)) = found {
+                leaf.keep_levels |= wanted.keep_levels;
+                early_leaves[index] = true;
+                indices.push(index);
+            } else {
+                indices.push(leaves.len());
+                early_leaves.push(true);
+                leaves.push(wanted);
+            }
+        }
+        let mut early_columns = Vec::with_capacity(shapes.len());
+        let mut first = 0;
+        for shape in shapes {
+            let mut end = first;
+            shape.for_each_leaf(&mut |_, _| end += 1);
+            let of_column = early_leaves.get_mut(first..end).unwrap_or_default();
+            let early = of_column.contains(&true);
+            of_column.fill(early);
+            early_columns.push(early);
+            first = end;
+        }
+        let place = |index: usize| early_leaves.iter().take(index).filter(|early| **early).count();
+        let places = indices.into_iter().map(place).collect();
+        let (schema, shapes) = (mapping.schema, mapping.shapes);
+        Ok(Self { bound, schema, shapes, places, early_leaves, early_columns })
+    }
+
+    /// Whether a leaf of the plan is decoded before the predicate is evaluated.
+    pub(super) fn is_early(&self, leaf: usize) -> bool {
+        self.early_leaves.get(leaf).copied().unwrap_or_default()
+    }
+
+    /// Whether each column of the output is.
+    pub(super) fn early_columns(&self) -> &[bool] {
+        &self.early_columns
+    }
+
+    /// Of which of `rows` decoded rows the predicate is true; `early` are the early leaves, in the order of the plan.
+    pub(super) fn evaluate(&self, early: &[LeafBatch], rows: usize) -> Result<BooleanArray> {
+        let of = |place: &usize| early.get(*place).cloned().ok_or_else(missing);
+        let mut leaves = Leaves::new(self.places.iter().map(of).collect::<Result<_>>()?);
+        let mut columns = Vec::with_capacity(self.shapes.len());
+        for shape in &self.shapes {
+            let column = assemble(shape, &mut leaves, rows)
+                .map_err(|e| e.at_column(shape.field.name().as_str()))?;
+            columns.push(column);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        self.bound.evaluate(&batch)
+    }
+
+    /// What the footer says of the leaves of the predicate in a row group. What cannot be read says nothing.
+    pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
+        let facts = |leaf: usize| {
+            let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
+            let described = footer.schema().leaf(leaf).ok()?;
+            let facts = Facts::of_chunk(&described, column_order(footer, leaf), &meta, rows);
+            Some(LeafFacts { leaf, facts, meta })
+        };
+        self.bound.columns().into_iter().filter_map(facts).collect()
+    }
+
+    /// What facts prove of all rows of a row group.
+    pub(super) fn answer(&self, rows: u64, facts: &[LeafFacts]) -> Answer {
+        self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
+    }
+}
+
+/// Strings that the output does not have are read with their dictionaries, if all of their pages use one: an entry is tested once then, and no
+/// value is copied.
+fn in_dictionaries(
+    mut mapping: Mapping,
+    bound: &Bound,
+    footer: &Footer,
+    options: &ReadOptions,
+    output: &[LeafPlan],
+) -> Result<Mapping> {
+    let asked = options.arrow.target.is_some() || options.arrow.dictionaries != Dictionaries::None;
+    // A function of the user is to see the types that it expects.
+    if asked || bound.has_function() {
+        return Ok(mapping);
+    }
+    let arrow = options.arrow.clone().with_dictionaries(Dictionaries::Strings);
+    let kept = to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &arrow)?;
+    for (shape, kept) in mapping.shapes.iter_mut().zip(kept.shapes) {
+        let (Kind::Leaf { leaf }, DataType::Dictionary(_, values)) =
+            (&shape.kind, kept.field.data_type())
+        else {
+            continue;
+        };
+        let complete = |row_group| {
+            let chunk = footer.column_chunk(row_group, *leaf).ok();
+            let meta = chunk.and_then(|chunk| chunk.meta_data);
+            meta.is_some_and(|meta| dictionary_is_complete(&meta))
+        };
+        if **values == *shape.field.data_type()
+            && output.iter().all(|output| output.leaf.index != *leaf)
+            && (0..footer.row_groups()).all(complete)
+        {
+            *shape = kept;
+        }
+    }
+    let fields: Vec<_> = mapping.shapes.iter().map(|shape| shape.field.clone()).collect();
+    let metadata = mapping.schema.metadata().clone();
+    mapping.schema = ArrowSchema::new_with_metadata(fields, metadata).into();
+    Ok(mapping)
+}
+
+#[cold]
+fn missing() -> Error {
+    Error::usage("fewer leaves were decoded than the predicate needs")
+}
+
+/// What is known of a leaf in a row group.
+#[derive(Debug)]
+pub(super) struct LeafFacts {
+    pub(super) leaf: usize,
+    pub(super) facts: Facts,
+    pub(super) meta: ColumnMetaData,
+}
+
+/// The facts of a leaf.
+pub(super) fn find(facts: &[LeafFacts], leaf: usize) -> Option<&LeafFacts> {
+    facts.iter().find(|found| found.leaf == leaf)
+}
+
+/// The order of the bounds of a leaf, if the footer has one for every leaf.
+pub(super) fn column_order(footer: &Footer, leaf: usize) -> Option<&ColumnOrder> {
+    let orders = footer.index().head().column_orders.as_ref()?;
+    // A list that is shorter than the leaves is none.
+    (orders.len() >= footer.schema().leaves_len()).then(|| orders.get(leaf)).flatten()
+}

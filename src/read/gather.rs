@@ -1,0 +1,124 @@
+//! The end of a filtered read: offset and limit count the rows that passed, and small batches are joined.
+//!
+//! Used by the face, behind either driver. Trap: dictionaries of batches may differ, and their keys may not have room for the entries of both: such
+//! batches stay as they are.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+
+use super::options::ReadOptions;
+use super::pick;
+use crate::error::Result;
+
+/// A batch of more than this part of the rows that it may have is given as it is: joining it with others would copy it.
+const ENOUGH: usize = 4;
+
+/// Rows that wait until there are enough of them.
+pub struct Gather {
+    schema: SchemaRef,
+    batch_rows: usize,
+    batch_bytes: usize,
+    skip: u64,
+    left: u64,
+    waiting: Vec<RecordBatch>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Gather {
+    /// For the batches of a read with a filter, which have this schema.
+    pub fn new(schema: SchemaRef, options: &ReadOptions) -> Self {
+        Self {
+            schema,
+            batch_rows: options.batch_rows,
+            batch_bytes: options.batch_bytes,
+            skip: options.offset,
+            left: options.limit.unwrap_or(u64::MAX),
+            waiting: Vec::new(),
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Whether no more rows are wanted.
+    pub fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Takes rows that passed; gives those that waited, once there is no room for more.
+    ///
+    /// # Errors
+    /// `Arrow` if batches cannot be joined.
+    pub fn push(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        let rows = batch.num_rows() as u64;
+        let skipped = self.skip.min(rows);
+        let taken = (rows - skipped).min(self.left);
+        self.skip -= skipped;
+        self.left -= taken;
+        if taken == 0 {
+            return Ok(None);
+        }
+        let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let batch = if taken == rows { batch } else { batch.slice(at(skipped), at(taken)) };
+        let bytes = batch.get_array_memory_size();
+        let fits = self.rows + batch.num_rows() <= self.batch_rows
+            && self.bytes.saturating_add(bytes) <= self.batch_bytes
+            && self.waiting.last().is_none_or(|last| go_together(last, &batch));
+        let full = if fits { None } else { self.take()? };
+        self.rows += batch.num_rows();
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.waiting.push(batch);
+        if full.is_none() && self.rows > self.batch_rows / ENOUGH {
+            return self.take();
+        }
+        Ok(full)
+    }
+
+    /// The rows that wait.
+    ///
+    /// # Errors
+    /// As [`Gather::push`].
+    pub fn take(&mut self) -> Result<Option<RecordBatch>> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        match &waiting[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            _ => {
+                let places: Vec<u64> = (0..rows as u64).collect();
+                pick::take(&self.schema, &waiting, &places).map(Some)
+            }
+        }
+    }
+}
+
+/// Whether batches can be joined without joining dictionaries.
+fn go_together(a: &RecordBatch, b: &RecordBatch) -> bool {
+    let mut columns = a.columns().iter().zip(b.columns());
+    columns.all(|(a, b)| match a.data_type() {
+        DataType::Dictionary(..) => {
+            let (a, b) = (a.as_any_dictionary().values(), b.as_any_dictionary().values());
+            Arc::ptr_eq(a, b)
+        }
+        other => !holds_dictionary(other),
+    })
+}
+
+fn holds_dictionary(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(..) => true,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => holds_dictionary(field.data_type()),
+        DataType::RunEndEncoded(_, values) => holds_dictionary(values.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| holds_dictionary(field.data_type())),
+        _ => false,
+    }
+}

@@ -1,0 +1,261 @@
+//! [`Sieve`]: what more is asked of a row group before it is read for a predicate: bloom filters, and the page indexes of the predicate's leaves.
+//!
+//! Spec: PageIndex.md, BloomFilter.md. Between `Plan` and `PageIndexPlan`; what comes out is the row range without the pages that cannot hold a
+//! match. Trap: all of it may be wrong or missing. What is not sound is put aside, and the rows stay.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::filter::{LeafFacts, column_order, find};
+use super::plan::{Plan, RowRange};
+use crate::error::{Error, Result};
+use crate::format::{ColumnIndex, OffsetIndex};
+use crate::predicate::{Answer, PageFacts};
+use crate::selection::RowSelection;
+use crate::stats::bloom::Layout;
+use crate::thrift::{self, Read};
+
+/// A row group of which it is asked whether, and where, it may hold what a predicate looks for.
+#[derive(Debug)]
+pub struct Sieve {
+    plan: Plan,
+    range: RowRange,
+    rows_in_group: u64,
+    facts: Vec<LeafFacts>,
+    asked: Vec<Asked>,
+    needs: Vec<Range<u64>>,
+    found: Found,
+    pages: Vec<(usize, PageFacts)>,
+}
+
+/// What a wanted range of bytes is.
+#[derive(Debug, Clone)]
+enum Asked {
+    /// The begin of a bloom filter, or all of it, and the hashes that are looked for.
+    Bloom { leaf: usize, hashes: Vec<u64> },
+    /// Blocks of a bloom filter; further ranges of the same follow.
+    Blocks { leaf: usize, layout: Layout, ranges: Vec<Range<u64>> },
+    /// The next of the blocks.
+    More,
+    /// A column index; the offset index of the same leaf follows.
+    Pages { leaf: usize },
+    /// That offset index.
+    Offsets,
+}
+
+/// What was found out about a row group, and by what.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Data pages of the predicate's leaves of which the page index told.
+    pub pages: u64,
+    /// Those of them none of whose rows are wanted.
+    pub pages_pruned: u64,
+    /// Whether a bloom filter proved that no row can match.
+    pub by_bloom: bool,
+    /// Whether the page index proved that no row can match.
+    pub by_pages: bool,
+    /// What was wrong with what was put aside.
+    pub ignored: Vec<Error>,
+}
+
+/// What comes of the bytes that a sieve wanted.
+pub enum Sieved {
+    /// More bytes are wanted.
+    Again(Box<Sieve>),
+    /// The rows that are left; `None` if there are none.
+    Done(Option<RowRange>, Found),
+}
+
+/// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks that tell.
+const SMALL_FILTER: u64 = 64 << 10;
+
+impl Sieve {
+    pub(super) fn new(plan: &Plan, range: &RowRange) -> Result<Self> {
+        let rows_in_group = plan.footer().row_group_rows(range.row_group)?;
+        let mut sieve = Self {
+            plan: plan.clone(),
+            range: range.clone(),
+            rows_in_group,
+            facts: Vec::new(),
+            asked: Vec::new(),
+            needs: Vec::new(),
+            found: Found::default(),
+            pages: Vec::new(),
+        };
+        let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
+            return Ok(sieve);
+        };
+        let footer = plan.footer();
+        sieve.facts = filter.facts(footer, range.row_group, rows_in_group);
+        for probe in filter.bound.bloom_probes() {
+            let Some(found) = find(&sieve.facts, probe.leaf) else { continue };
+            let Some(range) = plan.bloom_range(&found.meta) else { continue };
+            sieve.asked.push(Asked::Bloom { leaf: probe.leaf, hashes: probe.hashes });
+            sieve.needs.push(range);
+        }
+        if plan.index_may_help(range.row_group)? {
+            for found in &sieve.facts {
+                let chunk = footer.column_chunk(range.row_group, found.leaf)?;
+                let (columns, offsets) = (plan.column_index(&chunk), plan.offset_index(&chunk));
+                if let (Some(columns), Some(offsets)) = (columns, offsets) {
+                    sieve.asked.extend([Asked::Pages { leaf: found.leaf }, Asked::Offsets]);
+                    sieve.needs.extend([columns, offsets]);
+                }
+            }
+        }
+        Ok(sieve)
+    }
+
+    /// The bytes wanted; often none.
+    pub fn needs(&self) -> &[Range<u64>] {
+        &self.needs
+    }
+
+    /// The row group, and the rows of it that are wanted so far.
+    pub fn range(&self) -> &RowRange {
+        &self.range
+    }
+
+    /// Takes the bytes wanted, in the same order.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted.
+    pub fn supply(mut self, bytes: &[Bytes]) -> Result<Sieved> {
+        super::plan::same_number("Sieve::supply", self.needs.len(), bytes.len())?;
+        let asked = std::mem::take(&mut self.asked);
+        let needs = std::mem::take(&mut self.needs);
+        for (i, asked) in asked.into_iter().enumerate() {
+            let at = |i: usize| bytes.get(i).map(|bytes| &bytes[..]).unwrap_or_default();
+            let leaf = match asked {
+                Asked::Bloom { leaf, .. } | Asked::Blocks { leaf, .. } | Asked::Pages { leaf } => {
+                    leaf
+                }
+                Asked::More | Asked::Offsets => continue,
+            };
+            let read = match asked {
+                Asked::Bloom { leaf, hashes } => {
+                    let start = needs.get(i).map_or(0, |need| need.start);
+                    self.bloom(leaf, &hashes, start, at(i))
+                }
+                Asked::Blocks { leaf, layout, ranges } => {
+                    let parts = (i..).take(ranges.len()).map(at);
+                    self.set_bloom(leaf, layout.blocks(&ranges, parts));
+                    Ok(())
+                }
+                _ => self.page_facts(leaf, at(i), at(i + 1)),
+            };
+            if let Err(e) = read {
+                let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
+                let e = e.at_column(column).at_row_group(self.range.row_group);
+                self.found.ignored.push(e);
+            }
+        }
+        if !self.needs.is_empty() {
+            return Ok(Sieved::Again(Box::new(self)));
+        }
+        self.finish()
+    }
+
+    /// Reads a bloom filter as far as it is there, or asks for the blocks that tell.
+    fn bloom(&mut self, leaf: usize, hashes: &[u64], start: u64, bytes: &[u8]) -> Result<()> {
+        let Some(layout) = Layout::parse(bytes)? else { return Ok(()) };
+        let ranges = layout.ranges(hashes);
+        let part = |range: &Range<u64>| {
+            let at = |n: u64| usize::try_from(n).ok();
+            bytes.get(at(range.start)?..at(range.end)?)
+        };
+        let parts: Option<Vec<&[u8]>> = ranges.iter().map(part).collect();
+        if let Some(parts) = parts {
+            self.set_bloom(leaf, layout.blocks(&ranges, parts));
+            return Ok(());
+        }
+        let of_file = |range: &Range<u64>| {
+            let end = start.checked_add(range.end).filter(|end| *end <= self.plan.file_len())?;
+            Some(start + range.start..end)
+        };
+        let Some(wanted) = ranges.iter().map(of_file).collect::<Option<Vec<_>>>() else {
+            return Err(Error::malformed(
+                crate::error::Spec::BloomFilter,
+                "the filter ends behind the file",
+            ));
+        };
+        self.asked.push(Asked::Blocks { leaf, layout, ranges });
+        self.asked.extend(std::iter::repeat_n(Asked::More, wanted.len().saturating_sub(1)));
+        self.needs.extend(wanted);
+        Ok(())
+    }
+
+    fn set_bloom(&mut self, leaf: usize, blocks: crate::stats::bloom::Blocks) {
+        if let Some(found) = self.facts.iter_mut().find(|found| found.leaf == leaf) {
+            found.facts.bloom = Some(blocks);
+        }
+    }
+
+    /// Reads the two indexes of a leaf.
+    fn page_facts(&mut self, leaf: usize, columns: &[u8], offsets: &[u8]) -> Result<()> {
+        let columns = ColumnIndex::read(&mut thrift::Reader::new(columns))?;
+        let offsets = OffsetIndex::read(&mut thrift::Reader::new(offsets))?;
+        let footer = self.plan.footer();
+        let described = footer.schema().leaf(leaf)?;
+        let order = column_order(footer, leaf);
+        let pages =
+            PageFacts::of_indexes(&described, order, &offsets, &columns, self.rows_in_group)?;
+        self.pages.push((leaf, pages));
+        Ok(())
+    }
+
+    /// The rows that are left.
+    fn finish(self) -> Result<Sieved> {
+        let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
+        let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
+            return Ok(Sieved::Done(Some(range), found));
+        };
+        match filter.answer(rows, &facts) {
+            Answer::Cannot => {
+                found.by_bloom = true;
+                return Ok(Sieved::Done(None, found));
+            }
+            Answer::Always => {
+                let range = range.with_sure(RowSelection::all(rows));
+                return Ok(Sieved::Done(Some(range), found));
+            }
+            Answer::Might if pages.is_empty() => return Ok(Sieved::Done(Some(range), found)),
+            Answer::Might => {}
+        }
+        let parts = filter.bound.prune_pages(
+            rows,
+            |leaf| find(&facts, leaf).map(|found| &found.facts),
+            |leaf| pages.iter().find(|(of, _)| *of == leaf).map(|(_, pages)| pages),
+        );
+        let rows_with = |wanted: &dyn Fn(Answer) -> bool| {
+            let ranges = parts.iter().filter(|(_, answer)| wanted(*answer));
+            RowSelection::from_ranges(rows, ranges.map(|(range, _)| range.clone()))
+        };
+        let kept = rows_with(&|answer| answer != Answer::Cannot)?;
+        let kept = range.to_selection(rows)?.and(&kept)?;
+        let sure = rows_with(&|answer| answer == Answer::Always)?;
+        for (_, pages) in &pages {
+            let mut start = 0u64;
+            for page in &pages.pages {
+                let end = start.saturating_add(page.rows);
+                found.pages += 1;
+                found.pages_pruned += u64::from(!kept.intersects(start..end));
+                start = end;
+            }
+        }
+        found.by_pages = kept.is_none();
+        let left = range.with_selection(kept);
+        Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found))
+    }
+}
+
+/// What is fetched first of a bloom filter that begins at `start` and is said to take `len` bytes.
+pub(super) fn first_of_bloom(start: u64, len: Option<u64>, file_len: u64) -> Option<Range<u64>> {
+    let most = match len {
+        Some(len) if len <= SMALL_FILTER => len,
+        _ => Layout::HEADER_BYTES as u64,
+    };
+    let end = start.checked_add(most)?.min(file_len);
+    (start < end).then_some(start..end)
+}

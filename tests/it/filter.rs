@@ -1,0 +1,220 @@
+//! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the file, the predicate, the driver and the limits.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use marquetry::arrow_array::cast::AsArray;
+use marquetry::arrow_array::types::Int64Type;
+use marquetry::arrow_array::*;
+use marquetry::arrow_schema::DataType;
+use marquetry::io::{Outcome, WriteSink};
+use marquetry::read::{PageIndexUse, VirtualColumn};
+use marquetry::{
+    BloomOptions, ErrorKind, Literal, Predicate, Reader, RowSelection, WriteOptions, Writer, col,
+    lit, not,
+};
+
+use crate::cells::{Cell, columns, plain_type};
+use crate::generate::{case, every_case};
+use crate::support::read_with;
+
+/// A predicate that is not ours.
+enum Twin {
+    Compare(usize, fn(Ordering) -> bool, Cell),
+    IsNull(usize),
+    Not(Box<Self>),
+    And(Box<[Self; 2]>),
+    Or(Box<[Self; 2]>),
+}
+
+impl Twin {
+    fn of(&self, all: &[Vec<Cell>], row: usize) -> Option<bool> {
+        match self {
+            Self::Compare(column, holds, to) => {
+                let order = match (&all[*column][row], to) {
+                    (Cell::Word(a), Cell::Word(b)) => a.cmp(b),
+                    (Cell::Bytes(a), Cell::Bytes(b)) => a.cmp(b),
+                    _ => return None,
+                };
+                Some(holds(order))
+            }
+            Self::IsNull(column) => Some(all[*column][row] == Cell::Null),
+            Self::Not(inner) => inner.of(all, row).map(|verdict| !verdict),
+            Self::And(both) => match (both[0].of(all, row), both[1].of(all, row)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Self::Or(both) => match (both[0].of(all, row), both[1].of(all, row)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// A column that the twin can compare: its place and its name.
+type Target = (usize, String);
+
+fn random(rng: &mut Rng, targets: &[Target], all: &[Vec<Cell>], depth: u8) -> (Predicate, Twin) {
+    if depth > 0 && rng.bool() {
+        let (a, of_a) = random(rng, targets, all, depth - 1);
+        if rng.u8(0..3) == 0 {
+            return (not(a), Twin::Not(of_a.into()));
+        }
+        let (b, of_b) = random(rng, targets, all, depth - 1);
+        let both = Box::new([of_a, of_b]);
+        return if rng.bool() { (a.and(b), Twin::And(both)) } else { (a.or(b), Twin::Or(both)) };
+    }
+    let (column, name) = rng.choice(targets).expect("a column");
+    let cells = &all[*column];
+    let value =
+        if cells.is_empty() { Cell::Null } else { cells[rng.usize(0..cells.len())].clone() };
+    let literal: Literal = match &value {
+        Cell::Word(word) => match i64::try_from(*word) {
+            Ok(word) => lit(word),
+            Err(_) => lit(*word as u64),
+        },
+        Cell::Bytes(text) => lit(std::str::from_utf8(text).expect("UTF-8")),
+        _ => return (col(name).is_null(), Twin::IsNull(*column)),
+    };
+    let column_named = col(name);
+    let (predicate, holds): (_, fn(Ordering) -> bool) = match rng.u8(0..6) {
+        0 => (column_named.eq(literal), Ordering::is_eq),
+        1 => (column_named.not_eq(literal), Ordering::is_ne),
+        2 => (column_named.lt(literal), Ordering::is_lt),
+        3 => (column_named.lt_eq(literal), Ordering::is_le),
+        4 => (column_named.gt(literal), Ordering::is_gt),
+        _ => (column_named.gt_eq(literal), Ordering::is_ge),
+    };
+    (predicate, Twin::Compare(*column, holds, value))
+}
+
+fn comparable(data_type: &DataType) -> bool {
+    plain_type(data_type).is_integer()
+        || matches!(
+            plain_type(data_type),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+        )
+}
+
+#[test]
+fn filtered_rows_are_those_of_a_full_read() {
+    every_case(1500, |seed| {
+        let case = case(seed);
+        let rng = &mut Rng::with_seed(seed);
+        let reader = Reader::new(case.file.clone()).expect("a file").threads(1);
+        let all = columns(&case.schema, &read_with(reader.clone()).expect("rows"));
+        let n = usize::try_from(reader.file_rows().expect("a count")).expect("few rows");
+        let targets: Vec<Target> = case
+            .schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| comparable(field.data_type()))
+            .map(|(i, field)| (i, field.name().clone()))
+            .collect();
+        if targets.is_empty() {
+            return;
+        }
+        let (predicate, twin) = random(rng, &targets, &all, 3);
+        let name = format!("{predicate}: {}", case.name);
+        let mut wanted: Vec<usize> =
+            (0..n).filter(|row| twin.of(&all, *row) == Some(true)).collect();
+        let most = [5, 50, 500][rng.usize(0..3)];
+        let mut reader = reader
+            .filter(predicate)
+            .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
+            .batch_rows(rng.usize(1..=most))
+            .threads(rng.usize(1..=2));
+        let mut options = reader.read_options().clone();
+        options.page_index =
+            [PageIndexUse::Always, PageIndexUse::Auto, PageIndexUse::Never][rng.usize(0..3)];
+        reader = reader.options(options);
+        if rng.u8(0..4) == 0 {
+            let flags: Vec<bool> = (0..n).map(|_| rng.bool()).collect();
+            wanted.retain(|row| flags[*row]);
+            reader = reader.select(RowSelection::from_bits(flags.into())).expect("all rows");
+        }
+        if rng.u8(0..4) == 0 {
+            let (offset, limit) = (rng.usize(0..=n / 4), rng.usize(0..=n));
+            wanted = wanted.into_iter().skip(offset).take(limit).collect();
+            reader = reader.offset(offset as u64).limit(limit as u64);
+        }
+        assert_eq!(reader.count().expect("a count"), wanted.len() as u64, "{name}");
+        let found = read_with(reader).unwrap_or_else(|e| panic!("{e}: {name}"));
+        let numbers: Vec<usize> = found
+            .iter()
+            .flat_map(|batch| {
+                let numbers = batch.column(batch.num_columns() - 1);
+                numbers.as_primitive::<Int64Type>().values().to_vec()
+            })
+            .map(|number| number as usize)
+            .collect();
+        assert_eq!(numbers, wanted, "{name}");
+        for (i, (found, all)) in columns(&case.schema, &found).iter().zip(&all).enumerate() {
+            let expected: Vec<Cell> = wanted.iter().map(|row| all[*row].clone()).collect();
+            assert!(*found == expected, "column {i}: {name}");
+        }
+    });
+}
+
+/// 40,000 sorted keys in pages of 500 rows, four row groups; a word that is looked up by a bloom filter; a wide column.
+fn table() -> bytes::Bytes {
+    let n = 40_000;
+    let keys = Int64Array::from_iter_values(0..n);
+    let words = StringArray::from_iter_values((0..n).map(|i| format!("word {}", i * 7919 % n)));
+    let mut rng = Rng::with_seed(1);
+    let texts = StringArray::from_iter_values((0..n).map(|_| format!("{:032x}", rng.u128(..))));
+    let batch = RecordBatch::try_from_iter([
+        ("key", Arc::new(keys) as ArrayRef),
+        ("word", Arc::new(words)),
+        ("text", Arc::new(texts)),
+    ])
+    .expect("columns of one length");
+    let options = WriteOptions::new()
+        .with_page_rows(500)
+        .with_row_group_rows(10_000)
+        .with_column("word", |column| column.with_bloom(BloomOptions::default()));
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.into_inner().expect("a file").1.into()
+}
+
+#[test]
+fn what_cannot_match_is_not_fetched() {
+    let reader = Reader::new(table()).expect("a file");
+    let keys = reader.clone().filter(col("key").between(12_100, 12_200));
+    let plan = keys.explain().expect("a plan");
+    let outcomes: Vec<Outcome> = plan.row_groups.iter().map(|group| group.outcome).collect();
+    let pruned = Outcome::ByStatistics;
+    assert_eq!(outcomes, [pruned, Outcome::Evaluated, pruned, pruned]);
+    let read = &plan.row_groups[1];
+    assert_eq!((read.rows_left, read.pages, read.pages_pruned), (500, 20, 19));
+    assert!(read.fetch_bytes * 10 < read.chunk_bytes, "{plan}");
+    let found = read_with(keys.clone()).expect("rows");
+    assert_eq!(found.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [101]);
+    assert_eq!(keys.progress().bytes_fetched(), plan.bytes());
+    // Every row group has words on both sides of it.
+    let word = reader.filter(col("word").eq("word 1234 and no more"));
+    let plan = word.explain().expect("a plan");
+    assert!(plan.row_groups.iter().all(|group| group.outcome == Outcome::ByBloomFilter), "{plan}");
+    assert_eq!(word.count().expect("a count"), 0);
+    // What is sure is counted without its pages.
+    let sure = Reader::new(table()).expect("a file");
+    let sure = sure.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
+    assert_eq!(sure.count().expect("a count"), 30_000);
+    assert_eq!(sure.progress().bytes_fetched(), 0);
+}
+
+#[test]
+fn what_does_not_fit_is_said_before_anything_is_read() {
+    let reader = Reader::new(table()).expect("a file");
+    for text in ["nothing = 1", "key = 'a'", "key = 1.5", "text > 3", "any(key) = 1"] {
+        let predicate = Predicate::parse(text).expect("a predicate");
+        let error = reader.clone().filter(predicate).batches().err().expect(text);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+    }
+}
