@@ -16,8 +16,6 @@ use disabled::brotli;
 
 #[cfg(feature = "gzip")]
 mod gzip;
-#[cfg(not(feature = "gzip"))]
-use disabled::gzip;
 
 #[cfg(all(feature = "gzip", feature = "libdeflate"))]
 #[path = "gzip_libdeflate.rs"]

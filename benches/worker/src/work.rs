@@ -9,8 +9,11 @@ use marquetry::arrow_array::RecordBatch;
 use marquetry::arrow_schema::SchemaRef;
 use marquetry::format::Encoding;
 use marquetry::io::WriteSink;
+use marquetry::read::PageIndexUse;
 use marquetry::schema::{ArrowOptions, Dictionaries, Projection, to_arrow};
-use marquetry::{Compression, PageVersion, Reader, RowGroupEncoder, WriteOptions, Writer};
+use marquetry::{
+    Compression, PageVersion, Reader, RowGroupEncoder, RowSelection, WriteOptions, Writer, col,
+};
 
 use crate::Result;
 use crate::task::{Done, Io, Mode, Op, Strings, Task};
@@ -78,18 +81,7 @@ impl Work {
     }
 
     fn read(&self, task: &Task) -> Result<Done> {
-        let batches = wanted(self.open(task)?, task)?.batches()?;
-        let (mut rows, mut held) = (0, Vec::new());
-        for batch in batches {
-            let batch = batch?;
-            rows += batch.num_rows() as u64;
-            match task.mode {
-                Mode::Collect => held.push(batch),
-                Mode::Stream => drop(black_box(batch)),
-            }
-        }
-        black_box(&held);
-        Ok(Done { rows, bytes: 0 })
+        drain(wanted(self.open(task)?, task)?, task)
     }
 
     /// Decodes all metadata, as other readers do when they open a file: opening alone leaves the column chunks where they are.
@@ -113,12 +105,23 @@ impl Work {
         Ok(Done { rows, bytes: 0 })
     }
 
-    /// Reads the rows with `lo` ≤ `fcol` < `hi`.
-    ///
-    /// To be filled in: the crate has no predicates, and no selections of single rows.
+    /// Reads the rows with `lo` ≤ `fcol` < `hi`; or, with `select`, `hi` of a thousand, picked one by one.
     fn filter(&self, task: &Task) -> Result<Done> {
-        let Task { fcol, lo, hi, fmode, .. } = task;
-        Err(format!("filter {lo} <= {fcol} < {hi} [{fmode}]: there are no predicates yet").into())
+        let reader = wanted(self.open(task)?, task)?;
+        let mut options = reader.read_options().clone();
+        options.page_index = match &*task.fmode {
+            "rows" => PageIndexUse::Never,
+            _ => PageIndexUse::Always,
+        };
+        let reader = reader.options(options);
+        if task.fmode == "select" {
+            let rows = reader.rows()?;
+            let picked =
+                RowSelection::from_rows(rows, (0..rows).filter(|row| pick(*row, task.hi)))?;
+            return drain(reader.select(picked)?, task);
+        }
+        let wanted = col(&*task.fcol).gt_eq(task.lo).and(col(&*task.fcol).lt(task.hi));
+        drain(reader.filter(wanted), task)
     }
 
     fn write(&self, task: &Task) -> Result<Done> {
@@ -134,6 +137,30 @@ impl Work {
         let report = writer.finish()?;
         Ok(Done { rows: report.rows, bytes: report.bytes })
     }
+}
+
+/// Whether a row is one of `of_thousand`: by the mixing function that all contenders use.
+fn pick(row: u64, of_thousand: i64) -> bool {
+    let mut bits = row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
+        bits = (bits ^ bits >> shift).wrapping_mul(factor);
+    }
+    (bits ^ bits >> 31) % 1000 < of_thousand.unsigned_abs()
+}
+
+/// Reads all batches.
+fn drain(reader: Reader, task: &Task) -> Result<Done> {
+    let (mut rows, mut held) = (0, Vec::new());
+    for batch in reader.batches()? {
+        let batch = batch?;
+        rows += batch.num_rows() as u64;
+        match task.mode {
+            Mode::Collect => held.push(batch),
+            Mode::Stream => drop(black_box(batch)),
+        }
+    }
+    black_box(&held);
+    Ok(Done { rows, bytes: 0 })
 }
 
 /// A reader of what a task wants of a file.
