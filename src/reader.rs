@@ -491,9 +491,8 @@ impl Reader {
     /// costs page faults.
     fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
         let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
-        if plan.leaves().is_empty()
-            || (plan.leaves().len() * plan.ranges().len() < 2 && batches < 2)
-        {
+        let alone = plan.leaves().len() * plan.ranges().len() < 2;
+        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len < SPLIT_FROM)) {
             return Ok(None);
         }
         match &self.threads {
@@ -527,6 +526,9 @@ pub struct PageIndex {
 
 /// Below this many bytes a file is decoded sooner than threads are woken.
 const PARALLEL_FROM: u64 = 256 << 10;
+
+/// Below this many bytes one column chunk alone is decoded sooner by one thread than by several.
+const SPLIT_FROM: u64 = 48 << 20;
 
 /// The batches of a read, in order. After an error there are no more.
 ///
