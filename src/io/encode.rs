@@ -196,9 +196,11 @@ enum Failure {
 
 impl Group {
     fn encode(&self, column: usize) {
-        let result = match lock(&self.state).failure {
-            Some(_) => Ok(Ok(Vec::new())),
-            None => catch_unwind(AssertUnwindSafe(|| self.chunks(column))),
+        // The lock is not held while the column is encoded.
+        let has_failed = lock(&self.state).failure.is_some();
+        let result = match has_failed {
+            true => Ok(Ok(Vec::new())),
+            false => catch_unwind(AssertUnwindSafe(|| self.chunks(column))),
         };
         let mut state = lock(&self.state);
         state.left -= 1;
