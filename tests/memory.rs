@@ -56,13 +56,23 @@ fn write(folder: &std::path::Path, groups: usize) -> std::path::PathBuf {
     path
 }
 
-/// The most heap that reading takes.
+/// The most heap that reading takes, of a few times: how far the threads are ahead when a batch is let go is chance.
 fn peak(path: &std::path::Path, threads: usize) -> usize {
+    (0..3).map(|_| peak_of_one(path, threads)).max().expect("a read")
+}
+
+fn peak_of_one(path: &std::path::Path, threads: usize) -> usize {
     let before = NOW.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let reader = Reader::open(path).expect("a file").threads(threads).memory(64 << 20);
-    let rows: usize =
-        reader.batches().expect("a plan").map(|batch| batch.expect("a batch").num_rows()).sum();
+    let mut rows = 0;
+    for batch in reader.batches().expect("a plan") {
+        rows += batch.expect("a batch").num_rows();
+        if threads > 1 {
+            // Held until the threads have decoded all that they may: else it is a matter of luck how much is held at a time.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
     assert_eq!(rows as u64, reader.rows().expect("a count"));
     PEAK.load(Ordering::Relaxed) - before
 }
@@ -74,7 +84,7 @@ fn twice_the_file_takes_the_same_memory() {
     let (one, two) = (write(folder.path(), 24), write(folder.path(), 48));
     for threads in [1, 2] {
         // The first read pays for what is made once.
-        peak(&one, threads);
+        peak_of_one(&one, threads);
         let (a, b) = (peak(&one, threads), peak(&two, threads));
         println!("{threads} threads: {a} bytes for 24 row groups, {b} for 48");
         assert!(b <= a + a / 5, "{threads} threads: {a} bytes for 24 row groups, {b} for 48");
