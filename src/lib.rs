@@ -141,6 +141,8 @@ pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
+#[cfg(feature = "async")]
+pub use reader::{AsyncReader, BatchStream};
 pub use reader::{Batches, PageIndex, Reader, Threads};
 pub use selection::RowSelection;
 pub use write::{

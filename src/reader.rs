@@ -1,5 +1,8 @@
 //! [`Reader`]: a file, and what is wanted of it.
 
+#[cfg(feature = "async")]
+mod stream;
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +18,13 @@ use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::read::Gather;
 use crate::read::pick;
-use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+use crate::read::{Footer, Latency, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
 use crate::thrift::{self, Read};
+
+#[cfg(feature = "async")]
+pub use stream::{AsyncReader, BatchStream};
 
 /// A Parquet file that is open, and what is wanted of it.
 ///
@@ -36,15 +42,21 @@ use crate::thrift::{self, Read};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With the feature `async`, an [`AsyncReader`] has the same
+/// options, and gives a stream.
 #[derive(Clone)]
-pub struct Reader {
-    source: Arc<dyn Source>,
+pub struct Reader<S = Arc<dyn Source>> {
+    source: S,
     footer: Footer,
     file_len: u64,
     file_name: Option<Arc<str>>,
     options: ReadOptions,
     threads: Threads,
     progress: Progress,
+    /// The end of the file, if it was kept.
+    #[cfg(feature = "async")]
+    end: Option<crate::io::FileEnd>,
 }
 
 /// Who decodes.
@@ -90,7 +102,13 @@ impl Reader {
     pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
         let source: Arc<dyn Source> = Arc::new(source);
         let (footer, file_len) = open_footer(&*source, &limits)?;
-        Ok(Self {
+        Ok(Self::of(source, footer, file_len, limits))
+    }
+}
+
+impl<S> Reader<S> {
+    fn of(source: S, footer: Footer, file_len: u64, limits: Limits) -> Self {
+        Self {
             source,
             footer,
             file_len,
@@ -98,7 +116,9 @@ impl Reader {
             options: ReadOptions { limits, ..ReadOptions::default() },
             threads: Threads::Auto,
             progress: Progress::default(),
-        })
+            #[cfg(feature = "async")]
+            end: None,
+        }
     }
 
     /// Reads these columns only, in this order: names, and dotted paths of nested fields.
@@ -219,6 +239,13 @@ impl Reader {
         self
     }
 
+    /// Says what a request for bytes costs, in place of what the source says: ranges that lie close are then read in one request.
+    #[must_use]
+    pub fn latency(mut self, latency: Latency) -> Self {
+        self.options.latency = Some(latency);
+        self
+    }
+
     /// Gives strings and bytes as views.
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
@@ -309,7 +336,7 @@ impl Reader {
     }
 
     /// Where the bytes come from.
-    pub fn source(&self) -> &Arc<dyn Source> {
+    pub fn source(&self) -> &S {
         &self.source
     }
 
@@ -334,6 +361,91 @@ impl Reader {
         Ok(rows.min(self.options.limit.unwrap_or(u64::MAX)))
     }
 
+    /// Rows of the file, whatever is wanted of it.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn file_rows(&self) -> Result<u64> {
+        self.footer.rows().map_err(|e| self.name(e))
+    }
+
+    /// Counters of the batches that are being read, for whoever wants to watch.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// What the read will do.
+    ///
+    /// # Errors
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
+    pub fn plan(&self) -> Result<Plan> {
+        self.footer
+            .plan(&self.options, self.file_len, self.file_name.clone())
+            .map_err(|e| self.name(e))
+    }
+
+    /// The threads for a plan: none but the caller's where there is little to do.
+    ///
+    /// One batch of one column is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
+    /// costs page faults.
+    fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
+        let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
+        let alone = plan.leaves().len() * plan.ranges().len() < 2;
+        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len < SPLIT_FROM)) {
+            return Ok(None);
+        }
+        match &self.threads {
+            Threads::Exactly(1) => Ok(None),
+            Threads::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+            Threads::Auto => {
+                let small = self.file_len < PARALLEL_FROM || plan.leaves().is_empty();
+                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
+            }
+        }
+    }
+
+    /// A reader of the rows of which there is one in `rows`, each once, and where each of `rows` is among them.
+    fn taking(&self, rows: &[u64]) -> Result<(Self, Vec<u64>)>
+    where
+        S: Clone,
+    {
+        let mut sorted = rows.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let selection = RowSelection::from_rows(self.file_rows()?, sorted.iter().copied())
+            .map_err(|e| self.name(e))?;
+        let mut reader = self.clone();
+        let options = &mut reader.options;
+        (options.row_groups, options.offset, options.limit) = (None, 0, None);
+        options.filter = None;
+        options.selection = Some(selection);
+        let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
+        let places = rows.iter().map(place).collect();
+        Ok((reader, places))
+    }
+
+    /// A reader of the same rows that gives no columns.
+    fn counting(&self) -> Self
+    where
+        S: Clone,
+    {
+        let mut reader = self.clone();
+        reader.options.projection = Projection::names::<String>([]);
+        reader.options.virtual_columns.clear();
+        reader
+    }
+
+    fn name(&self, error: Error) -> Error {
+        match &self.file_name {
+            Some(name) => error.at_file(name.clone()),
+            None => error,
+        }
+    }
+}
+
+impl Reader {
     /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where the metadata say enough.
     ///
     /// # Errors
@@ -342,23 +454,12 @@ impl Reader {
         if self.options.filter.is_none() {
             return self.rows();
         }
-        let mut reader = self.clone();
-        reader.options.projection = Projection::names::<String>([]);
-        reader.options.virtual_columns.clear();
-        let mut batches = reader.batches()?;
+        let mut batches = self.counting().batches()?;
         let mut rows = 0u64;
         while let Some(batch) = batches.next_batch()? {
             rows += batch.num_rows() as u64;
         }
         Ok(rows)
-    }
-
-    /// Rows of the file, whatever is wanted of it.
-    ///
-    /// # Errors
-    /// `Malformed` if the metadata contradict themselves.
-    pub fn file_rows(&self) -> Result<u64> {
-        self.footer.rows().map_err(|e| self.name(e))
     }
 
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
@@ -378,30 +479,13 @@ impl Reader {
     /// # Errors
     /// `Usage` if the file has no such row; else as [`Reader::batches`] and its batches.
     pub fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
-        let mut sorted = rows.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let selection = RowSelection::from_rows(self.file_rows()?, sorted.iter().copied())
-            .map_err(|e| self.name(e))?;
-        let mut reader = self.clone();
-        let options = &mut reader.options;
-        (options.row_groups, options.offset, options.limit) = (None, 0, None);
-        options.filter = None;
-        options.selection = Some(selection);
-        let schema = reader.schema()?;
+        let (reader, places) = self.taking(rows)?;
         let mut batches = reader.batches()?;
         let mut found = Vec::new();
         while let Some(batch) = batches.next_batch()? {
             found.push(batch);
         }
-        let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
-        let places: Vec<u64> = rows.iter().map(place).collect();
-        pick::take(&schema, &found, &places).map_err(|e| self.name(e))
-    }
-
-    /// Counters of the batches that are being read, for whoever wants to watch.
-    pub fn progress(&self) -> &Progress {
-        &self.progress
+        pick::take(&batches.schema, &found, &places).map_err(|e| self.name(e))
     }
 
     /// The page index of a column chunk, as it is written: each half is `None` if the file does not have it.
@@ -441,16 +525,6 @@ impl Reader {
         read().map_err(place)
     }
 
-    /// What the read will do.
-    ///
-    /// # Errors
-    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
-    pub fn plan(&self) -> Result<Plan> {
-        self.footer
-            .plan(&self.options, self.file_len, self.file_name.clone())
-            .map_err(|e| self.name(e))
-    }
-
     /// What the read will do: which row groups and pages are left, and what pruned the others, bytes and requests. Fetches indexes, as the read will.
     ///
     /// # Errors
@@ -479,39 +553,9 @@ impl Reader {
                 self.progress.clone(),
             ))),
         };
-        let gather = self.options.filter.is_some();
-        let gather = gather.then(|| Gather::new(schema.clone(), &self.options));
+        let gathered = Gathered::new(&schema, &self.options);
         let file_name = self.file_name.clone();
-        Ok(Batches { schema, driver, gather, failed: None, file_name })
-    }
-
-    /// The threads for a plan: none but the caller's where there is little to do.
-    ///
-    /// One batch of one column is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
-    /// costs page faults.
-    fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
-        let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
-        let alone = plan.leaves().len() * plan.ranges().len() < 2;
-        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len < SPLIT_FROM)) {
-            return Ok(None);
-        }
-        match &self.threads {
-            Threads::Exactly(1) => Ok(None),
-            Threads::Exactly(n) => Pool::new(*n).map(Some),
-            #[cfg(feature = "parallel")]
-            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
-            Threads::Auto => {
-                let small = self.file_len < PARALLEL_FROM || plan.leaves().is_empty();
-                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
-            }
-        }
-    }
-
-    fn name(&self, error: Error) -> Error {
-        match &self.file_name {
-            Some(name) => error.at_file(name.clone()),
-            None => error,
-        }
+        Ok(Batches { schema, driver, gathered, file_name })
     }
 }
 
@@ -536,10 +580,7 @@ const SPLIT_FROM: u64 = 48 << 20;
 pub struct Batches {
     schema: SchemaRef,
     driver: Driver,
-    /// Where the rows that pass a filter wait.
-    gather: Option<Gather>,
-    /// What went wrong behind the rows that waited.
-    failed: Option<Error>,
+    gathered: Gathered,
     file_name: Option<Arc<str>>,
 }
 
@@ -560,43 +601,76 @@ impl Batches {
     /// # Errors
     /// Whatever is wrong with the data, and where.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let next = self.next_gathered();
-        if !matches!(next, Ok(Some(_))) {
+        let next = loop {
+            if let Some(next) = self.gathered.end() {
+                break next;
+            }
+            let next = self.driver.next_batch();
+            if let Some(given) = self.gathered.take(next) {
+                break given;
+            }
+        };
+        if self.gathered.is_done() {
             self.driver = Driver::Done;
-            self.gather = None;
         }
         next.map_err(|e| match &self.file_name {
             Some(name) => e.at_file(name.clone()),
             None => e,
         })
     }
+}
 
-    fn next_gathered(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(gather) = &mut self.gather else { return self.driver.next_batch() };
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+/// The batches of a driver on their way out: with a filter, those that passed it are joined, and offset and limit count them.
+struct Gathered {
+    /// Where the rows that pass a filter wait.
+    gather: Option<Gather>,
+    /// What is given after the last batch, once there is nothing more to take.
+    end: Option<Result<()>>,
+}
+
+impl Gathered {
+    fn new(schema: &SchemaRef, options: &ReadOptions) -> Self {
+        let gather = options.filter.is_some();
+        let gather = gather.then(|| Gather::new(schema.clone(), options));
+        Self { gather, end: None }
+    }
+
+    /// Whether the driver is not needed any more.
+    fn is_done(&self) -> bool {
+        self.end.is_some() || self.gather.as_ref().is_some_and(Gather::is_full)
+    }
+
+    /// What is given without the driver: `None` as long as it is needed.
+    fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
+        if self.end.is_none() && self.gather.as_ref().is_some_and(Gather::is_full) {
+            return self.take(Ok(None));
         }
-        while !gather.is_full() {
-            match self.driver.next_batch() {
-                Ok(Some(batch)) => {
-                    if let Some(batch) = gather.push(batch)? {
-                        return Ok(Some(batch));
-                    }
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    self.driver = Driver::Done;
-                    let waiting = gather.take()?;
-                    if waiting.is_none() {
-                        return Err(e);
-                    }
-                    self.failed = Some(e);
-                    return Ok(waiting);
-                }
+        let end = self.end.as_mut()?;
+        Some(std::mem::replace(end, Ok(())).map(|()| None))
+    }
+
+    /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if nothing yet.
+    fn take(&mut self, next: Result<Option<RecordBatch>>) -> Option<Result<Option<RecordBatch>>> {
+        let end = match (next, &mut self.gather) {
+            (Ok(Some(batch)), None) => return Some(Ok(Some(batch))),
+            (Ok(Some(batch)), Some(gather)) => match gather.push(batch) {
+                Ok(None) => return None,
+                Ok(given) => return Some(Ok(given)),
+                Err(e) => Err(e),
+            },
+            (Ok(None), _) => Ok(()),
+            (Err(e), _) => Err(e),
+        };
+        self.end = Some(end);
+        // Rows before the fault are given first.
+        match self.gather.take().map(|mut gather| gather.take()) {
+            Some(Ok(Some(waiting))) => Some(Ok(Some(waiting))),
+            Some(Err(e)) => {
+                self.end = Some(Ok(()));
+                Some(Err(e))
             }
+            Some(Ok(None)) | None => self.end(),
         }
-        self.driver = Driver::Done;
-        gather.take()
     }
 }
 

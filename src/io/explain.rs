@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::blocking::Opener;
 use super::{Progress, Source, coalesce};
 use crate::error::Result;
-use crate::read::{Plan, RowRange};
+use crate::read::{Plan, RowRange, Sieved};
 
 /// What a read will do. [`Display`](fmt::Display) gives it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,10 +143,19 @@ impl ExplainedRowGroup {
     fn ask(&mut self, opener: &Opener, range: &RowRange) -> Result<()> {
         let bytes_of =
             |needs: &[Range<u64>]| -> u64 { needs.iter().map(|need| need.end - need.start).sum() };
-        let needs = opener.plan.sieve(range)?;
-        self.index_bytes += bytes_of(needs.needs());
-        self.requests += coalesce(needs.needs()).len() as u64;
-        let (left, found) = opener.sift(range)?;
+        let latency = opener.latency();
+        let mut sieve = opener.plan.sieve(range)?;
+        let (left, found) = loop {
+            let needs = sieve.needs();
+            self.index_bytes += bytes_of(needs);
+            self.requests += coalesce(needs, latency).len() as u64;
+            let bytes = opener.fetch(needs, range.row_group)?;
+            match sieve.supply(&bytes)? {
+                // At most twice: a header, then the blocks that it tells the place of.
+                Sieved::Again(again) => sieve = *again,
+                Sieved::Done(left, found) => break (left, found),
+            }
+        };
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);
         self.ignored.extend(found.ignored.iter().map(ToString::to_string));
         let Some(left) = left else {
@@ -163,11 +172,11 @@ impl ExplainedRowGroup {
         let indexes = opener.plan.row_group(&left)?;
         self.chunk_bytes = indexes.chunk_bytes();
         self.index_bytes += bytes_of(indexes.needs());
-        self.requests += coalesce(indexes.needs()).len() as u64;
-        let bytes = opener.fetch(indexes.needs(), &left)?;
+        self.requests += coalesce(indexes.needs(), latency).len() as u64;
+        let bytes = opener.fetch(indexes.needs(), left.row_group)?;
         let wanted = indexes.supply(&bytes)?;
         self.fetch_bytes = wanted.fetch_bytes();
-        self.requests += coalesce(wanted.needs()).len() as u64;
+        self.requests += coalesce(wanted.needs(), latency).len() as u64;
         self.ignored.extend(wanted.ignored_indexes().iter().map(ToString::to_string));
         Ok(())
     }

@@ -2,14 +2,21 @@
 //!
 //! The only part of the crate that knows where bytes come from, and where they go.
 
+#[cfg(feature = "async")]
+mod async_source;
 mod blocking;
-mod coalesce;
 mod encode;
 mod explain;
+mod opening;
 mod progress;
 mod pull;
+mod ranges;
 mod sink;
 mod source;
+#[cfg(feature = "object_store")]
+mod store;
+#[cfg(feature = "async")]
+mod stream;
 
 #[cfg(feature = "parallel")]
 #[path = "parallel.rs"]
@@ -19,11 +26,17 @@ mod parallel;
 #[path = "parallel_disabled.rs"]
 mod parallel;
 
+#[cfg(feature = "async")]
+pub use async_source::{AsyncSource, FileEnd};
 pub use blocking::{Serial, open_footer};
-pub use coalesce::{Fetch, coalesce};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
+pub use ranges::{Fetch, Requests, coalesce};
 pub use sink::{PathSink, Sink, WriteSink};
 pub use source::Source;
+#[cfg(feature = "object_store")]
+pub use store::StoreSource;
+#[cfg(feature = "async")]
+pub use stream::{Streamed, open_footer_async};

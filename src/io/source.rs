@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
+use crate::read::Latency;
 use crate::trusted;
 
 /// Something that has the bytes of a file and gives any range of them.
@@ -34,6 +35,11 @@ pub trait Source: Send + Sync {
     /// Whether many small reads cost about as much as a large one, as from a local file: large column chunks are then read while they are decoded.
     fn is_local(&self) -> bool {
         false
+    }
+
+    /// What a request costs, so that ranges which lie close are read in one.
+    fn latency(&self) -> Latency {
+        Latency::LOCAL
     }
 
     /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if it is enough.
@@ -110,6 +116,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn is_local(&self) -> bool {
         (**self).is_local()
+    }
+
+    fn latency(&self) -> Latency {
+        (**self).latency()
     }
 
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

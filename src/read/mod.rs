@@ -22,7 +22,7 @@ pub use chunk::{PageList, Pages, PlacedPage, Pull, Trust, Well};
 pub use footer::Footer;
 pub use gather::Gather;
 pub use leaf::{LeafBatch, LeafReader};
-pub use options::{PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+pub use options::{Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 pub use plan::{LeafPlan, PageIndexPlan, Plan, RowGroupPlan, RowRange, Supplied};
 pub use row_group::{Batcher, Part, RowGroup, Sifted, Unit, Window};
 pub use sieve::{Found, Sieve, Sieved};

@@ -54,6 +54,18 @@ impl Tail {
         Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
     }
 
+    /// For a file of which the last `len` bytes are at hand already. The magic number at the head is then looked at only if they include it.
+    ///
+    /// # Errors
+    /// As [`Tail::new`].
+    pub fn at_end(file_len: u64, len: u64) -> Result<Self> {
+        let whole = Self::new(file_len)?;
+        let Some(start) = file_len.checked_sub(len) else {
+            return Err(Error::usage(format_args!("{len} bytes of a file of {file_len}")));
+        };
+        Ok(Self { need: [start..file_len].into(), ..whole })
+    }
+
     /// The bytes wanted: the magic number at the head, and the end of the file, in one range if they lie close.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.need
@@ -75,7 +87,8 @@ impl Tail {
             ));
         };
         let tail = format_tail::parse(&end, self.file_len)?;
-        if !head.starts_with(&end[4..]) {
+        let has_head = self.need.first().is_some_and(|need| need.start == 0);
+        if has_head && !head.starts_with(&end[4..]) {
             return Err(Error::mismatch(
                 Spec::Container,
                 "magic number at the head",

@@ -1,0 +1,358 @@
+//! The asynchronous driver: row groups are fetched ahead, side by side, and decoded by a pool, or where the stream is polled.
+//!
+//! Requests run while the stream is polled; a thread of the runtime never waits. As many row groups are on their way as fit a share of the memory.
+//! What is fetched is decoded in waves, as by the parallel driver: while one is decoded, requests go on.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use arrow_array::RecordBatch;
+use futures_channel::oneshot;
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+
+use super::async_source::Held;
+use super::blocking::contradicts;
+use super::opening::{Opened, Opening};
+use super::{AsyncSource, FileEnd, Pool, Progress, parallel};
+use crate::error::{Error, Result};
+use crate::limits::Limits;
+use crate::read::{Footer, Plan, RowGroup, RowRange, Tail};
+
+/// Reads the footer of a file, with one request if the guess of its length is right; gives what was read of the end too.
+///
+/// # Errors
+/// `Io`, or whatever is wrong with the footer.
+pub async fn open_footer_async(
+    source: &Arc<dyn AsyncSource>,
+    limits: &Limits,
+) -> Result<(Footer, FileEnd)> {
+    let most = (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS);
+    let end = source.read_end(most).await?;
+    let tail = Tail::at_end(end.file_len, end.bytes.len() as u64)?;
+    let footer = tail.supply(std::slice::from_ref(&end.bytes), limits)?;
+    let missing = match footer.needs() {
+        Some(range) => Held::new(source.clone(), None).fetch(&[range]).await?.0.pop(),
+        None => None,
+    };
+    Ok((footer.supply(missing, limits)?, end))
+}
+
+/// A guess that costs a quarter of a request: a wrong one costs a whole one.
+const GUESS_PART: u64 = 4;
+const SHORTEST_GUESS: u64 = 64 << 10;
+const LONGEST_GUESS: u64 = 512 << 10;
+
+/// The batches of a plan, fetched asynchronously, in order.
+pub struct Streamed {
+    shared: Arc<Shared>,
+    pool: Option<Pool>,
+    next_range: usize,
+    /// Row groups on their way, and about how many bytes each will hold.
+    fetching: FuturesOrdered<Fetching>,
+    wanted: VecDeque<u64>,
+    /// Row groups that are read again without their index, in front of all others.
+    again: FuturesOrdered<Fetching>,
+    reopened: Vec<Result<Queued>>,
+    /// Row groups that can be decoded.
+    queue: VecDeque<Result<Queued>>,
+    running: Option<oneshot::Receiver<Finished>>,
+    ready: VecDeque<RecordBatch>,
+    depth: usize,
+    done: bool,
+}
+
+type Fetching = BoxFuture<'static, Result<Option<RowGroup>>>;
+
+struct Shared {
+    source: Held,
+    plan: Plan,
+    progress: Progress,
+    cancelled: AtomicBool,
+    wave_bytes: u64,
+}
+
+/// A row group that is to be decoded.
+pub(super) struct Queued {
+    pub(super) row_group: RowGroup,
+    /// Whether nothing of it was decoded yet.
+    pub(super) is_new: bool,
+    /// Whether it is read without its page index, because that was found to be wrong.
+    pub(super) distrusts: bool,
+}
+
+/// What a wave has come to.
+#[derive(Default)]
+pub(super) struct Waved {
+    pub(super) batches: Vec<RecordBatch>,
+    /// What is left.
+    pub(super) queue: VecDeque<Queued>,
+    /// Rows that are to be read again without their index: those behind the batches.
+    pub(super) again: Vec<RowRange>,
+    /// What went wrong behind the batches.
+    pub(super) failed: Option<Error>,
+}
+
+type Finished = Result<Waved, Box<dyn Any + Send>>;
+
+/// Memory of a wave for each thread, if the budget allows.
+const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
+
+/// Row groups on their way at most; so many at first where a limit may be reached soon.
+const MOST_FETCHING: usize = 32;
+const FETCHING_AT_FIRST: usize = 2;
+
+/// Bytes on their way and not decoded, if the budget allows: some seconds of a fast network.
+const MOST_FETCHED: u64 = 256 << 20;
+
+impl Streamed {
+    /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread that polls; `end` is the end of the file, if it is at
+    /// hand.
+    pub fn new(
+        source: Arc<dyn AsyncSource>,
+        end: Option<FileEnd>,
+        plan: Plan,
+        pool: Option<Pool>,
+        progress: Progress,
+    ) -> Self {
+        progress.begin(plan.rows());
+        let source = Held::new(source, plan.options().latency);
+        if let Some(FileEnd { bytes, file_len }) = end {
+            source.hold(file_len - (bytes.len() as u64).min(file_len), bytes);
+        }
+        // Without a pool, a poll decodes one batch.
+        let threads = pool.as_ref().map_or(0, Pool::threads) as u64;
+        let wave_bytes = (plan.budget().cap() / 4).min(WAVE_BYTES_PER_THREAD * threads);
+        let options = plan.options();
+        let may_end_soon = options.filter.is_some() && options.limit.is_some();
+        let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
+        let cancelled = AtomicBool::new(false);
+        Self {
+            shared: Arc::new(Shared { source, plan, progress, cancelled, wave_bytes }),
+            pool,
+            next_range: 0,
+            fetching: FuturesOrdered::new(),
+            wanted: VecDeque::new(),
+            again: FuturesOrdered::new(),
+            reopened: Vec::new(),
+            queue: VecDeque::new(),
+            running: None,
+            ready: VecDeque::new(),
+            depth,
+            done: false,
+        }
+    }
+
+    /// Begins to fetch as many row groups as there is room for, and one if there is none.
+    fn fetch_ahead(&mut self) {
+        let plan = &self.shared.plan;
+        let room = MOST_FETCHED.min(plan.budget().cap() / 2);
+        while self.fetching.len() + self.queue.len() < self.depth
+            && let Some(range) = plan.ranges().get(self.next_range)
+        {
+            // What is wrong with the metadata comes to light in its turn.
+            let bytes = plan.row_group(range).map_or(0, |row_group| row_group.chunk_bytes());
+            let held = plan.budget().used() + self.wanted.iter().sum::<u64>();
+            let is_first = self.fetching.is_empty() && self.queue.is_empty();
+            if held.saturating_add(bytes) > room && !(is_first && self.running.is_none()) {
+                break;
+            }
+            let shared = self.shared.clone();
+            let range = range.clone();
+            self.fetching.push_back(Box::pin(async move {
+                let Shared { plan, progress, .. } = &*shared;
+                shared.open(Opening::new(plan, &range, progress)?).await
+            }));
+            self.wanted.push_back(bytes);
+            self.next_range += 1;
+        }
+    }
+
+    /// Polls what is on its way, and queues what has come.
+    fn poll_fetching(&mut self, cx: &mut Context<'_>) {
+        let queued = |row_group, distrusts| Queued { row_group, is_new: true, distrusts };
+        while let Poll::Ready(Some(opened)) = Pin::new(&mut self.again).poll_next(cx) {
+            self.reopened.extend(opened.map(|found| found.map(|it| queued(it, true))).transpose());
+        }
+        if self.again.is_empty() {
+            for reopened in self.reopened.drain(..).rev() {
+                self.queue.push_front(reopened);
+            }
+        }
+        loop {
+            self.fetch_ahead();
+            let Poll::Ready(Some(opened)) = Pin::new(&mut self.fetching).poll_next(cx) else {
+                break;
+            };
+            self.wanted.pop_front();
+            self.queue.extend(opened.map(|found| found.map(|it| queued(it, false))).transpose());
+        }
+    }
+
+    /// Decodes what is queued, here or by the pool; says whether there was anything.
+    fn start(&mut self) -> bool {
+        let mut queue = VecDeque::new();
+        while self.queue.front().is_some_and(Result::is_ok) {
+            queue.extend(self.queue.pop_front().and_then(Result::ok));
+        }
+        if queue.is_empty() {
+            return false;
+        }
+        let Some(pool) = &self.pool else {
+            let waved = serial_wave(queue, 0, &self.shared.cancelled);
+            self.take(waved);
+            return true;
+        };
+        let (send, receive) = oneshot::channel();
+        let shared = self.shared.clone();
+        pool.spawn(move || {
+            let wave = || parallel::wave_of(queue, shared.wave_bytes, &shared.cancelled);
+            // Nobody may be waiting any more.
+            let _ = send.send(catch_unwind(AssertUnwindSafe(wave)));
+        });
+        self.running = Some(receive);
+        true
+    }
+
+    /// Takes what a wave has come to.
+    fn take(&mut self, waved: Waved) {
+        let Waved { batches, queue, again, failed } = waved;
+        self.ready.extend(batches);
+        for queued in queue.into_iter().rev() {
+            self.queue.push_front(Ok(queued));
+        }
+        if let Some(error) = failed {
+            self.queue.push_front(Err(error));
+        }
+        for rest in again {
+            let shared = self.shared.clone();
+            self.again.push_back(Box::pin(async move {
+                let Shared { plan, progress, .. } = &*shared;
+                shared.open(Opening::again(plan, &rest, progress)?).await
+            }));
+        }
+        self.depth = (self.depth * 2).min(MOST_FETCHING);
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                self.shared.progress.gave(batch.num_rows());
+                return Poll::Ready(Ok(Some(batch)));
+            }
+            self.poll_fetching(cx);
+            if let Some(running) = &mut self.running {
+                let Poll::Ready(finished) = Pin::new(running).poll(cx) else {
+                    return Poll::Pending;
+                };
+                self.running = None;
+                match finished {
+                    Ok(Ok(waved)) => self.take(waved),
+                    Ok(Err(panic)) => resume_unwind(panic),
+                    Err(gone) => {
+                        let gone = std::io::Error::other(gone);
+                        return Poll::Ready(Err(Error::io("the pool has dropped its work", gone)));
+                    }
+                }
+                continue;
+            }
+            if !self.again.is_empty() {
+                return Poll::Pending;
+            }
+            if self.start() {
+                continue;
+            }
+            return match self.queue.pop_front() {
+                Some(failed) => Poll::Ready(failed.map(|_| None)),
+                None if self.fetching.is_empty() => Poll::Ready(Ok(None)),
+                None => Poll::Pending,
+            };
+        }
+    }
+}
+
+impl Stream for Streamed {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.done {
+            return Poll::Ready(None);
+        }
+        let polled = self.poll_batch(cx).map(Result::transpose);
+        // After an error there is nothing more.
+        self.done = matches!(polled, Poll::Ready(None | Some(Err(_))));
+        polled
+    }
+}
+
+impl Drop for Streamed {
+    fn drop(&mut self) {
+        // Requests end here. What is being decoded stops with the leaf at hand: nobody waits for it.
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// Fetches what a row group needs until it is there.
+    async fn open(&self, mut opening: Opening) -> Result<Option<RowGroup>> {
+        loop {
+            let bytes = match opening.needs() {
+                [] => Vec::new(),
+                needs => {
+                    let fetched = self.source.fetch(needs).await;
+                    let (bytes, n) = fetched.map_err(|e| e.at_row_group(opening.row_group()))?;
+                    self.progress.fetched(n);
+                    bytes
+                }
+            };
+            match opening.supply(bytes)? {
+                Opened::More(more) => opening = more,
+                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+            }
+        }
+    }
+}
+
+/// Decodes batches of the queue on this thread, until they take `wave_bytes`, and one at least.
+pub(super) fn serial_wave(
+    queue: VecDeque<Queued>,
+    wave_bytes: u64,
+    cancelled: &AtomicBool,
+) -> Waved {
+    let mut waved = Waved { queue, ..Waved::default() };
+    let mut bytes = 0u64;
+    while let Some(front) = waved.queue.front_mut() {
+        let rest = front.row_group.rest();
+        match front.row_group.next_batch() {
+            Ok(Some(batch)) => {
+                front.is_new = false;
+                bytes = bytes.saturating_add(front.row_group.batch_bytes());
+                waved.batches.push(batch);
+            }
+            Ok(None) => {
+                waved.queue.pop_front();
+                continue;
+            }
+            Err(e) if contradicts(&e) && !front.distrusts => {
+                waved.queue.pop_front();
+                waved.again.push(rest);
+                break;
+            }
+            Err(e) => {
+                waved.failed = Some(e);
+                break;
+            }
+        }
+        if bytes >= wave_bytes || cancelled.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    waved
+}

@@ -1,0 +1,171 @@
+//! [`AsyncReader`]: a file whose bytes come asynchronously, and the stream of its batches.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures_core::Stream;
+use futures_util::TryStreamExt;
+
+use super::{Gathered, Reader};
+use crate::error::{Error, Result};
+use crate::io::{AsyncSource, Streamed, open_footer_async};
+use crate::limits::Limits;
+use crate::read::pick;
+
+/// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
+///
+/// It has the options of every [`Reader`], and [`stream`](Reader::stream)s the batches, under any runtime. Row groups are fetched ahead while the
+/// stream is polled, as many as a share of the [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader, never on
+/// those of the runtime, unless one thread is asked for.
+pub type AsyncReader = Reader<Arc<dyn AsyncSource>>;
+
+impl AsyncReader {
+    /// Opens a file, usually with one request.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be read, `Malformed` if it is not a Parquet file.
+    pub async fn open_async(source: impl AsyncSource + 'static) -> Result<Self> {
+        Self::open_async_with(source, Limits::default()).await
+    }
+
+    /// As [`Reader::open_async`], with caps on what the file may ask for.
+    ///
+    /// # Errors
+    /// As [`Reader::open_async`], and `Limit` if the footer goes over a cap.
+    pub async fn open_async_with(
+        source: impl AsyncSource + 'static,
+        limits: Limits,
+    ) -> Result<Self> {
+        let source: Arc<dyn AsyncSource> = Arc::new(source);
+        let (footer, end) = open_footer_async(&source, &limits).await?;
+        let mut reader = Self::of(source, footer, end.file_len, limits);
+        reader.end = Some(end);
+        Ok(reader)
+    }
+
+    /// Opens an object of an object store, usually with one request.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
+    /// use std::sync::Arc;
+    /// use futures_util::TryStreamExt;
+    /// use marquetry::{Reader, col};
+    /// use object_store::{ObjectStore, local::LocalFileSystem};
+    ///
+    /// let store: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new_with_prefix("testdata").unwrap());
+    /// let reader = Reader::open_store(store, "trips.parquet").await?.project(["id"])?;
+    /// let mut batches = reader.filter(col("id").lt(10)).stream()?;
+    /// while let Some(batch) = batches.try_next().await? {
+    ///     println!("{} rows", batch.num_rows());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::open_async`].
+    #[cfg(feature = "object_store")]
+    pub async fn open_store(
+        store: Arc<dyn object_store::ObjectStore>,
+        path: impl Into<object_store::path::Path>,
+    ) -> Result<Self> {
+        let path = path.into();
+        let name: Arc<str> = path.as_ref().into();
+        let opened = Self::open_async(crate::io::StoreSource::new(store, path)).await;
+        opened.map(|reader| reader.file_name(name.clone())).map_err(|e| e.at_file(name))
+    }
+
+    /// Reads: streams the batches in order.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`]. Faults of the data come with the batches.
+    pub fn stream(&self) -> Result<BatchStream> {
+        let plan = self.plan()?;
+        let schema = plan.schema().clone();
+        let pool = self.pool_for(&plan)?;
+        let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
+        let driver = Streamed::new(source, end, plan, pool, progress.clone());
+        let gathered = Gathered::new(&schema, &self.options);
+        let file_name = self.file_name.clone();
+        Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
+    }
+
+    /// Rows that [`Reader::stream`] will give, as [`Reader::count`] says.
+    ///
+    /// # Errors
+    /// As [`Reader::stream`] and its batches.
+    pub async fn count(&self) -> Result<u64> {
+        if self.options.filter.is_none() {
+            return self.rows();
+        }
+        let mut batches = self.counting().stream()?;
+        let mut rows = 0u64;
+        while let Some(batch) = batches.try_next().await? {
+            rows += batch.num_rows() as u64;
+        }
+        Ok(rows)
+    }
+
+    /// Reads rows by their numbers in the file, as [`Reader::take`].
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such row; else as [`Reader::stream`] and its batches.
+    pub async fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
+        let (reader, places) = self.taking(rows)?;
+        let batches = reader.stream()?;
+        let schema = batches.schema();
+        let found: Vec<RecordBatch> = batches.try_collect().await?;
+        pick::take(&schema, &found, &places).map_err(|e| self.name(e))
+    }
+}
+
+/// The batches of an asynchronous read, in order. After an error there are no more.
+///
+/// Dropping it ends the requests that are under way; a thread of the pool stops at the column at hand.
+pub struct BatchStream {
+    schema: SchemaRef,
+    driver: Option<Streamed>,
+    gathered: Gathered,
+    file_name: Option<Arc<str>>,
+}
+
+impl BatchStream {
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+        loop {
+            if let Some(next) = self.gathered.end() {
+                return Poll::Ready(next);
+            }
+            let next = match &mut self.driver {
+                Some(driver) => ready!(Pin::new(driver).poll_next(cx)).transpose(),
+                None => Ok(None),
+            };
+            if let Some(given) = self.gathered.take(next) {
+                return Poll::Ready(given);
+            }
+        }
+    }
+}
+
+impl Stream for BatchStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.poll_given(cx));
+        if self.gathered.is_done() {
+            self.driver = None;
+        }
+        let next = next.map_err(|e: Error| match &self.file_name {
+            Some(name) => e.at_file(name.clone()),
+            None => e,
+        });
+        Poll::Ready(next.transpose())
+    }
+}
