@@ -33,6 +33,9 @@
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |
 //! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`]; [`WriteOptions::with_memory`] |
 //! | read from something of your own, write into it | [`io::Source`], [`io::Sink`] |
+//! | read from an object store, or asynchronously from anything | `Reader::open_store`, `AsyncReader`; `examples/async_s3.rs` (features `object_store`, `async`) |
+//! | write into one | `AsyncWriter` |
+//! | say what a request costs | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
 //! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
@@ -67,7 +70,7 @@
 //! 4. [`read::Pages`] walks a column chunk, [`page`] opens a page: checksum, decompression ([`compress`]), the cut into levels and values.
 //! 5. [`read::LeafReader`] decodes levels ([`levels`]) and values ([`encoding`]) straight into what becomes the Arrow buffers ([`simd`]).
 //! 6. [`read::assemble`] builds lists, maps and structs around the leaves, and a batch is done.
-//! 7. [`io`] drives it: [`io::Serial`] on the calling thread, [`io::Parallel`] on a pool.
+//! 7. [`io`] drives it: [`io::Serial`] on the calling thread, [`io::Parallel`] on a pool, `io::Streamed` (feature `async`) where bytes come asynchronously.
 //!
 //! Writing, in `write`:
 //!
@@ -149,6 +152,8 @@ pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
     WriteReport,
 };
+#[cfg(feature = "async")]
+pub use writer::AsyncWriter;
 pub use writer::{RowGroupEncoder, Writer};
 
 /// The snippets of the README, as tests.

@@ -530,7 +530,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        Explanation::new(self.source.clone(), self.plan()?).map_err(|e| self.name(e))
+        Explanation::new(self.source.clone(), &self.plan()?).map_err(|e| self.name(e))
     }
 
     /// Reads: gives the batches in order.

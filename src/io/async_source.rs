@@ -1,7 +1,8 @@
 //! [`AsyncSource`]: where the bytes of a file come from, asynchronously; and what is kept of them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
@@ -100,56 +101,98 @@ impl<S: AsyncSource + ?Sized> AsyncSource for Arc<S> {
     }
 }
 
+/// What was read for ranges.
+#[derive(Default)]
+pub(super) struct Fetched {
+    /// Their bytes.
+    pub(super) bytes: Vec<Bytes>,
+    /// How many of them were not at hand.
+    pub(super) wanted: u64,
+    /// Bytes read for those.
+    pub(super) read: u64,
+}
+
 /// A file in a source, and stretches of it that are at hand: what was read for the footer, or ahead.
 #[derive(Clone)]
 pub(super) struct Held {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
-    held: Arc<Mutex<Vec<(u64, Bytes)>>>,
+    held: Arc<Mutex<Stretches>>,
+    /// What only this one holds.
+    own: Stretches,
 }
+
+/// Bytes by their place in the file.
+pub(super) type Stretches = BTreeMap<u64, Bytes>;
 
 impl Held {
     pub(super) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
-        Self { source, latency, held: Arc::default() }
+        Self { source, latency, held: Arc::default(), own: Stretches::new() }
+    }
+
+    /// Another one, that holds some more.
+    pub(super) fn with(&self, own: Stretches) -> Self {
+        Self { own, ..self.clone() }
     }
 
     /// Holds bytes that begin at `start` of the file.
     pub(super) fn hold(&self, start: u64, bytes: Bytes) {
-        self.lock().push((start, bytes));
+        self.lock().insert(start, bytes);
+    }
+
+    /// Whether the bytes of `range` are at hand.
+    pub(super) fn holds(&self, range: &Range<u64>) -> bool {
+        self.find(range).is_some()
     }
 
     /// The bytes of `range`, if they are at hand.
     fn find(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.lock().iter().find_map(|(start, bytes)| {
-            let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
+        let find = |stretches: &Stretches| {
+            let (start, bytes) = stretches.range(..=range.start).next_back()?;
+            let from = usize::try_from(range.start - start).ok()?;
             let to = usize::try_from(range.end.checked_sub(*start)?).ok()?;
             (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
-        })
+        };
+        find(&self.own).or_else(|| find(&self.lock()))
     }
 
-    /// Reads ranges, in their order, those that lie close in one request; and says how many bytes had to be read.
+    /// What requests cost.
+    pub(super) fn latency(&self) -> Latency {
+        self.latency
+    }
+
+    /// Bytes that come in the time that a request takes.
+    pub(super) fn gap(&self) -> u64 {
+        self.latency.gap()
+    }
+
+    /// Reads ranges, in their order, those that lie close in one request.
     ///
     /// # Errors
     /// `Io` if they cannot be read.
-    pub(super) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<(Vec<Bytes>, u64)> {
+    pub(super) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Fetched> {
+        let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
         let mut out: Vec<_> = ranges.iter().map(|range| self.find(range)).collect();
         let missing = ranges.iter().zip(&out).filter(|(_, found)| found.is_none());
         let missing: Vec<Range<u64>> = missing.map(|(range, _)| range.clone()).collect();
-        let fetched = missing.iter().map(|range| range.end - range.start).sum();
-        if fetched > 0 {
+        let wanted = len(&missing);
+        let mut read = 0;
+        if wanted > 0 {
             let requests = Requests::side_by_side(&missing, self.latency);
+            read = len(requests.needs());
             let bytes = self.source.read_many(requests.needs().to_vec()).await?;
             let found = requests.supply(bytes)?;
             for (out, found) in out.iter_mut().filter(|out| out.is_none()).zip(found) {
                 *out = Some(found);
             }
         }
-        Ok((out.into_iter().map(Option::unwrap_or_default).collect(), fetched))
+        let bytes = out.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(Fetched { bytes, wanted, read })
     }
 
     /// Nothing panics while it holds the lock.
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Bytes)>> {
+    fn lock(&self) -> MutexGuard<'_, Stretches> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use super::ranges::fetch;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{Footer, Latency, Plan, Pull, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Plan, Pull, RowGroup, RowRange, Tail};
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -128,10 +128,5 @@ impl Opener {
         let bytes = fetch(&*self.source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
         self.progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
         Ok(bytes)
-    }
-
-    /// What requests cost.
-    pub(super) fn latency(&self) -> Latency {
-        self.plan.options().latency.unwrap_or_else(|| self.source.latency())
     }
 }

@@ -3,6 +3,8 @@
 //! The only part of the crate that knows where bytes come from, and where they go.
 
 #[cfg(feature = "async")]
+mod async_sink;
+#[cfg(feature = "async")]
 mod async_source;
 mod blocking;
 mod encode;
@@ -27,6 +29,8 @@ mod parallel;
 mod parallel;
 
 #[cfg(feature = "async")]
+pub use async_sink::AsyncSink;
+#[cfg(feature = "async")]
 pub use async_source::{AsyncSource, FileEnd};
 pub use blocking::{Serial, open_footer};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
@@ -37,6 +41,6 @@ pub use ranges::{Fetch, Requests, coalesce};
 pub use sink::{PathSink, Sink, WriteSink};
 pub use source::Source;
 #[cfg(feature = "object_store")]
-pub use store::StoreSource;
+pub use store::{StoreSink, StoreSource};
 #[cfg(feature = "async")]
 pub use stream::{Streamed, open_footer_async};

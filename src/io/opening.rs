@@ -62,6 +62,26 @@ impl Opening {
         Ok(Self { plan, progress, pull: None, row_group: rest.row_group, stage })
     }
 
+    /// Opens a row group of which it is known which rows are left.
+    ///
+    /// # Errors
+    /// As [`Opening::new`].
+    #[cfg(feature = "async")]
+    pub(super) fn sifted(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
+        let stage = Stage::Indexes(plan.row_group(range)?.into());
+        let (plan, progress) = (plan.clone(), progress.clone());
+        Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
+    }
+
+    /// What is left of the row group, once that is known, and before anything is asked of its chunks.
+    #[cfg(feature = "async")]
+    pub(super) fn left(&self) -> Option<&PageIndexPlan> {
+        match &self.stage {
+            Stage::Indexes(indexes) => Some(indexes),
+            _ => None,
+        }
+    }
+
     /// Lets large chunks be pulled while they are decoded.
     pub(super) fn with_pull(mut self, pull: &Option<Arc<dyn Pull>>) -> Self {
         self.pull.clone_from(pull);

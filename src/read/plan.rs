@@ -18,7 +18,7 @@ use crate::limits::Budget;
 use crate::page::PageContext;
 use crate::predicate::Answer;
 use crate::schema::convert::{Conversion, conversion};
-use crate::schema::{Kind, Leaf, Shape, to_arrow};
+use crate::schema::{Kind, Leaf, Projection, Shape, to_arrow};
 use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
 
@@ -74,6 +74,8 @@ pub struct RowRange {
     pub sure: Option<RowSelection>,
     /// Number of its first row in the file.
     pub first_row: u64,
+    /// The rows of the row group that it was chosen from: all, unless it is read in [parts](Plan::parts).
+    pub part: Range<u64>,
 }
 
 /// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
@@ -138,6 +140,17 @@ impl Footer {
         file_len: u64,
         file_name: Option<Arc<str>>,
     ) -> Result<Plan> {
+        let budget = Budget::new(options.limits.memory_bytes);
+        self.plan_within(options, file_len, file_name, budget)
+    }
+
+    fn plan_within(
+        &self,
+        options: &ReadOptions,
+        file_len: u64,
+        file_name: Option<Arc<str>>,
+        budget: Budget,
+    ) -> Result<Plan> {
         let mapping =
             to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
         let mut leaves = leaf_plans(self, &mapping.shapes)?;
@@ -163,7 +176,7 @@ impl Footer {
                 filter,
                 ranges,
                 pruned,
-                budget: Budget::new(options.limits.memory_bytes),
+                budget,
                 file_len,
                 file_name,
             }),
@@ -238,6 +251,41 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
+    /// A plan that reads of the same file, within the same memory, only what the filter needs, and gives the numbers of the rows that pass, in the file;
+    /// `None` if there is no filter, or nothing else to read.
+    ///
+    /// # Errors
+    /// As [`Footer::plan`].
+    pub fn scout(&self) -> Result<Option<Self>> {
+        let Some(filter) = self.filter() else { return Ok(None) };
+        if (0..self.leaves().len()).all(|leaf| filter.is_early(leaf)) {
+            return Ok(None);
+        }
+        let mut options = self.options().clone();
+        options.projection = Projection::names::<String>([]);
+        options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
+        let budget = self.budget().clone();
+        let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
+        Ok(Some(plan))
+    }
+
+    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be fetched together with those of others.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
+        let mut ranges = self.sieve(range)?.needs().to_vec();
+        if self.filter().is_none() || range.is_sure() {
+            ranges.extend_from_slice(self.row_group(range)?.needs());
+        } else if self.index_may_help(range.row_group)? {
+            for leaf in self.leaves() {
+                let chunk = self.footer().column_chunk(range.row_group, leaf.leaf.index)?;
+                ranges.extend(self.offset_index(&chunk));
+            }
+        }
+        Ok(ranges)
+    }
+
     /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one there is nothing to ask.
     ///
     /// # Errors
@@ -251,11 +299,56 @@ impl Plan {
         let mut ranges = self.ranges().iter();
         match ranges.find(|range| range.row_group == rest.row_group) {
             Some(range) if self.filter().is_some() => {
-                let start = rest.rows.start.min(range.rows.end);
-                RowRange { rows: start..range.rows.end, ..range.clone() }
+                let end = range.rows.end.min(rest.part.end);
+                let start = rest.rows.start.min(end);
+                let (rows, part) = (start..end, rest.part.clone());
+                let of_part = |all: &RowSelection| {
+                    all.and(&RowSelection::from_ranges(all.len(), [rows.clone()])?)
+                };
+                match range.selection.as_ref().map(of_part).transpose() {
+                    Ok(selection) => RowRange { rows, selection, part, ..range.clone() },
+                    Err(_) => rest.clone(),
+                }
             }
             _ => rest.clone(),
         }
+    }
+
+    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each, where page indexes tell the pages of each; whole where they
+    /// do not, or where it is hardly larger.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
+        let row_group = self.row_group(range)?;
+        let rows = row_group.rows_in_group;
+        let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
+        let n = wanted / bytes.max(1);
+        let never = self.options().page_index == PageIndexUse::Never;
+        if n < 2 || never || self.footer().writer().carries_prefix {
+            return Ok(vec![range.clone()]);
+        }
+        for (leaf, chunk) in self.leaves().iter().zip(&row_group.chunks) {
+            let meta = self.footer().column_chunk(range.row_group, leaf.leaf.index)?;
+            if chunk.slots > 0 && self.offset_index(&meta).is_none() {
+                return Ok(vec![range.clone()]);
+            }
+        }
+        let wanted = range.to_selection(rows)?;
+        // Whole batches, where they are not large themselves.
+        let len = (range.rows.end - range.rows.start).div_ceil(n);
+        let batch = self.options().batch_rows as u64;
+        let len = if batch < len { len - len % batch } else { len };
+        let mut parts = Vec::new();
+        let mut start = range.rows.start;
+        while start < range.rows.end {
+            let part = start..range.rows.end.min(start.saturating_add(len));
+            start = part.end;
+            let of_part = wanted.and(&RowSelection::from_ranges(rows, [part.clone()])?)?;
+            let of_part = range.with_selection(of_part);
+            parts.extend(of_part.map(|range| RowRange { part, ..range }));
+        }
+        Ok(parts)
     }
 
     /// Whether the page indexes of the filter's leaves may save more than they cost.
@@ -436,14 +529,18 @@ impl RowRange {
         let rows = selection.hull();
         let is_run = selection.count() == rows.end - rows.start;
         let selection = if is_run { None } else { Some(selection) };
-        let Self { row_group, first_row, .. } = *self;
-        let sure = self.sure.clone();
-        (!rows.is_empty()).then_some(Self { row_group, rows, selection, sure, first_row })
+        (!rows.is_empty()).then(|| Self { rows, selection, ..self.clone() })
     }
 
     /// Whether the filter is known to be true of all rows that are wanted.
     pub fn is_sure(&self) -> bool {
         self.sure.as_ref().is_some_and(RowSelection::is_all)
+    }
+
+    /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None` if that is none.
+    pub fn passed(&self, passed: RowSelection) -> Option<Self> {
+        let sure = Some(RowSelection::all(passed.len()));
+        self.with_selection(passed).map(|range| Self { sure, ..range })
     }
 
     /// The filter is known to be true of the rows of `sure`.
@@ -470,6 +567,12 @@ impl RowRange {
     }
 }
 
+/// What `rows` of `all` rows take of so many bytes, if they are all alike.
+fn share(bytes: u64, rows: u64, all: u64) -> u64 {
+    let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
 /// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.
 const WORTH_AN_INDEX: u64 = 64 << 10;
 
@@ -477,6 +580,16 @@ impl PageIndexPlan {
     /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.needs
+    }
+
+    /// The rows wanted.
+    pub fn range(&self) -> &RowRange {
+        &self.range
+    }
+
+    /// About how many bytes of the column chunks are wanted.
+    pub fn wanted_bytes(&self) -> u64 {
+        share(self.chunk_bytes(), self.range.count(), self.rows_in_group)
     }
 
     /// Bytes of the column chunks, all pages counted.
@@ -804,7 +917,9 @@ fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
     for row_group in chosen {
         let rows = footer.row_group_rows(row_group)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-        let whole = RowRange { row_group, rows: 0..rows, selection: None, sure: None, first_row };
+        let (all, selection, sure) = (0..rows, None, None);
+        let whole =
+            RowRange { row_group, rows: all.clone(), selection, sure, first_row, part: all };
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),

@@ -9,17 +9,17 @@ use arrow_schema::SchemaRef;
 use futures_core::Stream;
 use futures_util::TryStreamExt;
 
-use super::{Gathered, Reader};
+use super::{Gathered, PARALLEL_FROM, Reader, Threads};
 use crate::error::{Error, Result};
-use crate::io::{AsyncSource, Streamed, open_footer_async};
+use crate::io::{AsyncSource, Explanation, Pool, Streamed, open_footer_async};
 use crate::limits::Limits;
-use crate::read::pick;
+use crate::read::{Plan, pick};
 
 /// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
 ///
 /// It has the options of every [`Reader`], and [`stream`](Reader::stream)s the batches, under any runtime. Row groups are fetched ahead while the
-/// stream is polled, as many as a share of the [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader, never on
-/// those of the runtime, unless one thread is asked for.
+/// stream is polled, as many as a share of the [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader, not on
+/// those of the runtime; with one thread, where the stream is polled, so that it can also be given to an executor of the caller's.
 pub type AsyncReader = Reader<Arc<dyn AsyncSource>>;
 
 impl AsyncReader {
@@ -85,12 +85,25 @@ impl AsyncReader {
     pub fn stream(&self) -> Result<BatchStream> {
         let plan = self.plan()?;
         let schema = plan.schema().clone();
-        let pool = self.pool_for(&plan)?;
+        let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let driver = Streamed::new(source, end, plan, pool, progress.clone());
         let gathered = Gathered::new(&schema, &self.options);
         let file_name = self.file_name.clone();
         Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
+    }
+
+    /// The threads for a plan: none but the one that polls where it is done at once, or where the caller wants it so.
+    fn pool_beside(&self, plan: &Plan) -> Result<Option<Pool>> {
+        match &self.threads {
+            _ if plan.leaves().is_empty() => Ok(None),
+            Threads::Auto if self.file_len < PARALLEL_FROM => Ok(None),
+            Threads::Auto => Ok(Some(Pool::Global)),
+            Threads::Exactly(1) => Ok(None),
+            Threads::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+        }
     }
 
     /// Rows that [`Reader::stream`] will give, as [`Reader::count`] says.
@@ -119,6 +132,15 @@ impl AsyncReader {
         let schema = batches.schema();
         let found: Vec<RecordBatch> = batches.try_collect().await?;
         pick::take(&schema, &found, &places).map_err(|e| self.name(e))
+    }
+
+    /// What the read will do, as [`Reader::explain`]. Requests are counted row group by row group, and may be fewer.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
+    pub async fn explain(&self) -> Result<Explanation> {
+        let explained = Explanation::new_async(self.source.clone(), &self.plan()?).await;
+        explained.map_err(|e| self.name(e))
     }
 }
 

@@ -22,8 +22,12 @@ mod generate;
 mod pages;
 mod round_trip;
 mod selection;
+#[cfg(feature = "object_store")]
+mod streams;
 mod support;
 mod truth;
 mod truth_of_writing;
 mod types;
+#[cfg(feature = "object_store")]
+mod uploads;
 mod writing;
