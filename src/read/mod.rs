@@ -18,7 +18,7 @@ mod sieve;
 mod tail;
 
 pub use assemble::assemble;
-pub use chunk::{PageList, Pages, PlacedPage, Pull, Trust, Well};
+pub use chunk::{PageList, Pages, PlacedPage, Pull, Trust};
 pub use footer::Footer;
 pub use gather::Gather;
 pub use leaf::{LeafBatch, LeafReader};

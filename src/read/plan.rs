@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
-use super::chunk::{PageList, PlacedPage, Pull, Well};
+use super::chunk::{PageList, PlacedPage, Pull};
 use super::filter::Filter;
 use super::footer::Footer;
 use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
@@ -116,7 +116,7 @@ struct ChunkPlan {
     bytes: Range<u64>,
     pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
-    well: Option<Well>,
+    pull: Option<Arc<dyn Pull>>,
 }
 
 /// The pages that are wanted of a chunk.
@@ -366,7 +366,7 @@ impl Plan {
         let bytes = self.byte_range(&meta, slots)?;
         let width = memory_of(&meta, slots, &plan.data_type);
         let index = index.filter(|_| slots > 0);
-        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, well: None }, width, index))
+        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
     }
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
@@ -538,13 +538,13 @@ const LARGE: u64 = 512 << 10;
 
 impl ChunkPlan {
     fn is_pulled(&self) -> bool {
-        self.well.is_some() && self.pages.is_none()
+        self.pull.is_some() && self.pages.is_none()
     }
 
     /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
     fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return if self.well.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
+            return if self.pull.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
         };
         let bytes_of = |stretch: &Range<usize>| {
             let pages = map.pages().get(stretch.clone()).unwrap_or_default();
@@ -559,8 +559,8 @@ impl ChunkPlan {
         let mut bytes = bytes.iter().cloned();
         let head = bytes.next().unwrap_or_default();
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return Ok(match &self.well {
-                Some(well) => PageList::pulled(well.clone(), self.bytes.clone(), self.slots),
+            return Ok(match &self.pull {
+                Some(pull) => PageList::pulled(pull.clone(), self.bytes.clone(), self.slots),
                 None => PageList::whole(head, self.bytes.start, self.slots),
             });
         };
@@ -616,8 +616,7 @@ impl RowGroupPlan {
     pub fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
         for chunk in &mut self.chunks {
             if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
-                let (pull, budget) = (pull.clone(), self.plan.budget().clone());
-                chunk.well = Some(Well { pull, budget });
+                chunk.pull = Some(pull.clone());
             }
         }
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
