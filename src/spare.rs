@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
 
+use crate::trusted;
+
 /// The spare memory of a read. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Spare(Arc<Pool>);
@@ -30,6 +32,9 @@ struct Stretch {
 
 /// Memory is taken in multiples of this, as pages and batches differ a little in size; what is smaller is not worth keeping.
 const STEP: usize = 32 << 10;
+
+/// Bytes of fresh memory from which on it pays to ask for its pages beforehand.
+const POPULATE_FROM: usize = 128 << 10;
 
 /// Memory is used again for what needs at least this part of it.
 const PART: usize = 4;
@@ -68,6 +73,9 @@ impl Spare {
             Some(Ok(vector)) => *vector,
             _ => {
                 let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
+                if bytes >= POPULATE_FROM {
+                    trusted::populate(&mut out);
+                }
                 out
             }
         }

@@ -697,6 +697,7 @@ pub(super) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()
 fn memory_of(meta: &ColumnMetaData, slots: u64, data_type: &DataType) -> u64 {
     let fixed = match data_type {
         DataType::Dictionary(key, _) => key.primitive_width(),
+        DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
         other => other.primitive_width(),
     };
     if let Some(width) = fixed {
