@@ -44,6 +44,7 @@
 //! | every struct, the extension field 32767 and all other ids | | kept as bytes: [`Unknown`](crate::thrift::Unknown) | |
 
 mod bloom;
+mod borrowed;
 mod column;
 mod crypto;
 mod enums;
@@ -58,6 +59,9 @@ pub mod tail;
 mod tests;
 
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
+pub use borrowed::{
+    ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef, StatisticsRef,
+};
 pub use column::{ColumnChunk, ColumnMetaData, PageEncodingStats};
 pub use crypto::{
     AesGcmCtrV1, AesGcmV1, ColumnCryptoMetaData, EncryptionAlgorithm, EncryptionWithColumnKey,
@@ -68,7 +72,7 @@ pub use enums::{
     FieldRepetitionType, PageType, Type,
 };
 pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
-pub use footer::{ChunkStarts, FileHead, FooterIndex, RowGroupHead};
+pub use footer::{ChunkStarts, FileHead, FooterIndex, IndexPlaces, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,

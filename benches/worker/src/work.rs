@@ -86,18 +86,18 @@ impl Work {
 
     /// Decodes all metadata, as other readers do when they open a file: opening alone leaves the column chunks where they are.
     fn meta(&self, task: &Task) -> Result<Done> {
-        let reader = self.open(task)?;
+        let mut reader = self.open(task)?;
+        if task.page_index {
+            reader.load_page_indexes()?;
+        }
         let footer = reader.metadata();
         let (key_values, options) = (footer.key_values(), ArrowOptions::new());
         let schema = to_arrow(footer.schema(), key_values, &Projection::All, &options)?;
-        let (row_groups, leaves) = (footer.row_groups(), footer.schema().leaves_len());
-        let (mut chunks, mut indexes) = (Vec::with_capacity(row_groups * leaves), Vec::new());
-        for row_group in 0..row_groups {
-            for leaf in 0..leaves {
-                chunks.push(footer.column_chunk(row_group, leaf)?);
-                if task.page_index {
-                    indexes.push(reader.page_index(row_group, leaf)?);
-                }
+        let (mut chunks, mut indexes) = (Vec::new(), Vec::new());
+        for row_group in 0..footer.row_groups() {
+            chunks.push(footer.column_chunks(row_group)?);
+            if task.page_index {
+                indexes.push(footer.page_indexes(row_group)?);
             }
         }
         let rows = footer.rows()?;
