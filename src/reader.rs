@@ -94,7 +94,10 @@ impl Reader {
         let source: Arc<dyn Source> = Arc::new(source);
         let (footer, file_len) = open_footer(&*source, &limits)?;
         let metadata = Metadata::new(footer, file_len);
-        Ok(Self { options: ReadOptions { limits, ..ReadOptions::default() }, ..Self::of(source, metadata) })
+        Ok(Self {
+            options: ReadOptions { limits, ..ReadOptions::default() },
+            ..Self::of(source, metadata)
+        })
     }
 
     /// Opens a file by its path, with metadata that are known from before: its footer is not read again.

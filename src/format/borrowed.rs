@@ -10,8 +10,8 @@ use super::enums::{BoundaryOrder, CompressionCodec, Encoding, Type};
 use super::file::KeyValue;
 use super::index::PageLocation;
 use super::statistics::GeospatialStatistics;
-use crate::thrift::{Held, List};
 use crate::thrift::derive::thrift;
+use crate::thrift::{Held, List};
 
 thrift! {
     /// A [`ColumnChunk`](super::ColumnChunk), borrowed.

@@ -52,9 +52,10 @@ impl FooterIndex {
     /// Bytes of memory that it holds, about.
     pub fn heap_bytes(&self) -> usize {
         let head = &self.head;
-        let groups = head.row_groups.iter().map(|group| {
-            size_of::<RowGroupHead>() + size_of_val(&*group.columns.starts)
-        });
+        let groups = head
+            .row_groups
+            .iter()
+            .map(|group| size_of::<RowGroupHead>() + size_of_val(&*group.columns.starts));
         let pairs = head.key_value_metadata.iter().flatten().map(|pair| {
             size_of::<KeyValue>() + pair.key.len() + pair.value.as_ref().map_or(0, String::len)
         });
@@ -86,35 +87,21 @@ impl FooterIndex {
     ///
     /// # Errors
     /// As [`FooterIndex::column_chunk`].
-    pub fn column_chunk_ref(
-        &self,
-        row_group: usize,
-        column: usize,
-    ) -> Result<ColumnChunkRef<'_>> {
+    pub fn column_chunk_ref(&self, row_group: usize, column: usize) -> Result<ColumnChunkRef<'_>> {
         ColumnChunkRef::read(&mut Reader::new(self.chunk(row_group, column)?))
     }
 
-    /// Decodes all column chunks of a row group without copying, in one walk.
+    /// Decodes the column chunks of a row group one after the other, without copying, in one walk.
     ///
     /// # Errors
-    /// `Malformed(Metadata)` if one breaks a rule; `Usage` if there is no such row group.
-    pub fn column_chunks(&self, row_group: usize) -> Result<Vec<ColumnChunkRef<'_>>> {
+    /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place, and the last one.
+    pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
         let Some(group) = self.head.row_groups.get(row_group) else {
             return Err(no_chunk(row_group, 0));
         };
-        let n = group.columns.len();
-        // As many as were passed over: each has 4 bytes at least.
-        let mut chunks = Vec::with_capacity(n);
-        if n > 0 {
-            let mut reader = Reader::new(self.chunk(row_group, 0)?);
-            for _ in 0..n {
-                chunks.push(ColumnChunkRef::default());
-                if let Some(chunk) = chunks.last_mut() {
-                    chunk.read_over(&mut reader)?;
-                }
-            }
-        }
-        Ok(chunks)
+        let left = group.columns.len();
+        let bytes = if left == 0 { &[][..] } else { self.chunk(row_group, 0)? };
+        Ok(ColumnChunks { reader: Reader::new(bytes), left })
     }
 
     /// Where the indexes of the pages of these columns are: all else is passed over.
@@ -155,6 +142,33 @@ impl FooterIndex {
     }
 }
 
+/// The column chunks of a row group, decoded one after the other: none is held, as decoding costs no more than fetching it from memory would.
+#[derive(Debug)]
+pub struct ColumnChunks<'a> {
+    reader: Reader<'a>,
+    left: usize,
+}
+
+impl<'a> Iterator for ColumnChunks<'a> {
+    type Item = Result<ColumnChunkRef<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let chunk = ColumnChunkRef::read(&mut self.reader);
+        if chunk.is_err() {
+            // Where the next one begins is not known.
+            self.left = 0;
+        }
+        Some(chunk)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        // An error may end it.
+        (0, Some(self.left))
+    }
+}
+
 /// Where the page index of a column chunk is: the fields of the same names in [`ColumnChunk`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexPlaces {
@@ -166,6 +180,17 @@ pub struct IndexPlaces {
     pub column_index_offset: Option<i64>,
     /// Bytes of the column index.
     pub column_index_length: Option<i32>,
+}
+
+impl From<&ColumnChunkRef<'_>> for IndexPlaces {
+    fn from(chunk: &ColumnChunkRef<'_>) -> Self {
+        Self {
+            offset_index_offset: chunk.offset_index_offset,
+            offset_index_length: chunk.offset_index_length,
+            column_index_offset: chunk.column_index_offset,
+            column_index_length: chunk.column_index_length,
+        }
+    }
 }
 
 impl IndexPlaces {

@@ -4,6 +4,9 @@
 //! that lies above. Optional fields are `Option`; enums keep numbers, unions members, and structs fields that they do not know.
 //! Trap: nothing here is checked beyond the wire. Whoever uses an offset, a count or a size checks it first.
 //!
+//! The structs of which a wide file has very many have a twin that borrows and allocates nothing: [`ColumnChunkRef`] and what is in it,
+//! [`OffsetIndexRef`], [`ColumnIndexRef`].
+//!
 //! # Coverage
 //!
 //! *used*: something is decided by it. *kept*: read, shown, written back; decides nothing. *skipped*: passed over.
@@ -60,7 +63,8 @@ mod tests;
 
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use borrowed::{
-    ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef, StatisticsRef,
+    ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef,
+    StatisticsRef,
 };
 pub use column::{ColumnChunk, ColumnMetaData, PageEncodingStats};
 pub use crypto::{
@@ -72,7 +76,7 @@ pub use enums::{
     FieldRepetitionType, PageType, Type,
 };
 pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
-pub use footer::{ChunkStarts, FileHead, FooterIndex, IndexPlaces, RowGroupHead};
+pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, IndexPlaces, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,

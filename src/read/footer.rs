@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, ColumnChunkRef, FooterIndex, KeyValue};
+use crate::format::{ColumnChunk, ColumnChunkRef, ColumnChunks, FooterIndex, KeyValue};
 use crate::limits::Limits;
 use crate::schema::Schema;
 
@@ -103,14 +103,14 @@ impl Footer {
         self.shared.index.column_chunk_ref(row_group, leaf).map_err(|e| e.at_row_group(row_group))
     }
 
-    /// Decodes the metadata of all column chunks of a row group, without copying: the fast way to look at all of a wide file.
+    /// Decodes the metadata of all column chunks of a row group, one after the other and without copying: the fast way to look at all of a wide file.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
     /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
     /// for row_group in 0..reader.metadata().row_groups() {
     ///     for chunk in reader.metadata().column_chunks(row_group)? {
-    ///         let Some(meta) = chunk.meta_data else { continue };
+    ///         let Some(meta) = chunk?.meta_data else { continue };
     ///         println!("{:?}: {} bytes", meta.path_in_schema, meta.total_compressed_size);
     ///     }
     /// }
@@ -119,8 +119,8 @@ impl Footer {
     /// ```
     ///
     /// # Errors
-    /// As [`Footer::column_chunk`].
-    pub fn column_chunks(&self, row_group: usize) -> Result<Vec<ColumnChunkRef<'_>>> {
+    /// As [`FooterIndex::column_chunks`].
+    pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
         self.shared.index.column_chunks(row_group).map_err(|e| e.at_row_group(row_group))
     }
 

@@ -20,7 +20,9 @@ use bytes::Bytes;
 use super::Footer;
 use crate::bytes::Cursor;
 use crate::error::{Error, LimitKind, Result, Spec};
-use crate::format::{ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef};
+use crate::format::{
+    ColumnChunkRef, ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef,
+};
 use crate::limits::Limits;
 use crate::thrift::{self, Read};
 
@@ -102,15 +104,12 @@ impl Metadata {
         self.page_index_at(places).map_err(|e| e.at_row_group(row_group))
     }
 
-    /// The page indexes of all column chunks of a row group, which were loaded. Nothing is copied.
+    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for whoever looks at all of them.
     ///
     /// # Errors
     /// As [`Metadata::page_index`].
-    pub fn page_indexes(&self, row_group: usize) -> Result<Vec<PageIndexRef<'_>>> {
-        let places =
-            self.footer.index().index_places(row_group, 0..self.footer.schema().leaves_len())?;
-        let indexes = places.into_iter().map(|places| self.page_index_at(places));
-        indexes.collect::<Result<_>>().map_err(|e| e.at_row_group(row_group))
+    pub fn page_index_of(&self, chunk: &ColumnChunkRef<'_>) -> Result<PageIndexRef<'_>> {
+        self.page_index_at(chunk.into())
     }
 
     fn page_index_at(&self, places: IndexPlaces) -> Result<PageIndexRef<'_>> {
@@ -126,7 +125,7 @@ impl Metadata {
         Ok(PageIndexRef { offset_index: decode(offsets)?, column_index: decode(columns)? })
     }
 
-    /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order, none closer to the next than `gap`.
+    /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order, each more than `gap` bytes from the next.
     ///
     /// Indexes that would lie outside the file are left out.
     ///
@@ -139,26 +138,19 @@ impl Metadata {
         gap: u64,
         limits: &Limits,
     ) -> Result<Vec<Range<u64>>> {
-        let mut found = Vec::new();
+        let mut needs: Vec<Range<u64>> = Vec::new();
         for row_group in row_groups {
             let places = self.footer.index().index_places(row_group, leaves.clone())?;
             let wanted = |range: &Range<u64>| self.indexes.get(range).is_none();
-            // One kind after the other: nearly sorted already.
+            // One kind after the other: so they lie in the file, side by side.
             let offsets = places.iter().map(|places| offset_index_range(places, self.file_len));
-            found.extend(offsets.filter_map(|range| range.ok().flatten()).filter(wanted));
             let columns = places.iter().map(|places| column_index_range(places, self.file_len));
-            found.extend(columns.filter_map(|range| range.ok().flatten()).filter(wanted));
+            let found = offsets.chain(columns).filter_map(|range| range.ok().flatten());
+            found.filter(wanted).for_each(|range| join(&mut needs, range, 0));
         }
-        found.sort_by_key(|range| range.start);
-        let mut needs: Vec<Range<u64>> = Vec::new();
-        for range in found {
-            match needs.last_mut() {
-                Some(last) if range.start <= last.end.saturating_add(gap) => {
-                    last.end = last.end.max(range.end);
-                }
-                _ => needs.push(range),
-            }
-        }
+        needs.sort_by_key(|range| range.start);
+        let all = std::mem::take(&mut needs);
+        all.into_iter().for_each(|range| join(&mut needs, range, gap));
         let bytes = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.end - need.start));
         if bytes > limits.memory_bytes {
             return Err(Error::limit(
@@ -295,12 +287,18 @@ impl fmt::Debug for Metadata {
 ///
 /// # Errors
 /// `Malformed(PageIndex)` if that is outside the file.
-pub(crate) fn offset_index_range(places: &IndexPlaces, file_len: u64) -> Result<Option<Range<u64>>> {
+pub(crate) fn offset_index_range(
+    places: &IndexPlaces,
+    file_len: u64,
+) -> Result<Option<Range<u64>>> {
     within(places.offset_index_offset, places.offset_index_length, file_len)
 }
 
 /// As [`offset_index_range`], of the column index.
-pub(crate) fn column_index_range(places: &IndexPlaces, file_len: u64) -> Result<Option<Range<u64>>> {
+pub(crate) fn column_index_range(
+    places: &IndexPlaces,
+    file_len: u64,
+) -> Result<Option<Range<u64>>> {
     within(places.column_index_offset, places.column_index_length, file_len)
 }
 
@@ -322,6 +320,16 @@ fn within(offset: Option<i64>, len: Option<i32>, file_len: u64) -> Result<Option
 /// Decodes an index, if there is one.
 pub(crate) fn decode<'a, T: Read<'a>>(bytes: Option<&'a [u8]>) -> Result<Option<T>> {
     bytes.map(|bytes| T::read(&mut thrift::Reader::new(bytes))).transpose()
+}
+
+/// Adds a range that does not begin before the last one, or touches none: joined with the last one if the gap is short.
+fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>, gap: u64) {
+    match ranges.last_mut() {
+        Some(last) if last.start <= range.start && range.start <= last.end.saturating_add(gap) => {
+            last.end = last.end.max(range.end);
+        }
+        _ => ranges.push(range),
+    }
 }
 
 #[cold]

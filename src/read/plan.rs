@@ -271,7 +271,8 @@ impl Plan {
             PageIndexUse::Auto => {
                 let mut bytes = 0u64;
                 for leaf in self.leaves() {
-                    let meta = self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
+                    let meta =
+                        self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
                     let size = meta.map_or(0, |meta| meta.total_compressed_size);
                     bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
                     if WORTH_AN_INDEX < bytes {

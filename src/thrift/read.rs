@@ -310,24 +310,30 @@ impl<'a> Reader<'a> {
         self.varint_slow(BITS)
     }
 
-    #[cold]
+    /// Byte by byte: of the last seven bytes, and what no number may be.
     #[inline(never)]
     fn varint_slow(&mut self, bits: u32) -> Result<u64> {
-        let (value, len) = self.varint_bytewise()?;
-        let overflows = bits < u64::BITS && value >> bits != 0;
-        if overflows || len > bits.div_ceil(7) as usize {
-            return Err(self.too_many_bits(bits));
+        let (mut value, most) = (0u64, bits.div_ceil(7) as usize);
+        for (i, &byte) in self.rest().iter().enumerate().take(most) {
+            let group = u64::from(byte & 0x7F);
+            let shifted = group << (7 * i);
+            if shifted >> (7 * i) != group {
+                break;
+            }
+            value |= shifted;
+            if byte < 0x80 {
+                if bits < u64::BITS && value >> bits != 0 {
+                    break;
+                }
+                self.cursor.skip(i + 1)?;
+                return Ok(value);
+            }
         }
-        self.cursor.skip(len)?;
-        Ok(value)
-    }
-
-    /// The number at the front, and how many bytes it takes; nothing is read yet.
-    #[inline(never)]
-    fn varint_bytewise(&self) -> Result<(u64, usize)> {
-        let mut ahead = self.cursor.clone();
-        let value = ahead.uleb128()?;
-        Ok((value, ahead.position() - self.position()))
+        match self.rest().iter().take(most).all(|byte| *byte >= 0x80) && self.rest().len() < most {
+            // Says that the data end early.
+            true => self.cursor.skip(self.rest().len() + 1).map(|()| 0),
+            false => Err(self.too_many_bits(bits)),
+        }
     }
 
     #[cold]
