@@ -101,14 +101,17 @@ impl<'a> Reader<'a> {
         {
             return Ok(Some(Field { id, ty }));
         }
+        if header == wire::STOP {
+            return Ok(None);
+        }
         self.field_rare(header)
     }
 
-    /// The stop, the long form, or a header that cannot be.
+    /// The long form, or a header that cannot be.
+    #[cold]
     #[inline(never)]
     fn field_rare(&mut self, header: u8) -> Result<Option<Field>> {
         match header {
-            wire::STOP => Ok(None),
             1..0x10 => Ok(Some(Field { id: self.i16()?, ty: header })),
             _ => Err(Error::malformed(
                 Spec::Thrift,
