@@ -34,6 +34,7 @@
 //! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`]; [`WriteOptions::with_memory`] |
 //! | read from something of your own, write into it | [`io::Source`], [`io::Sink`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | keep the metadata of many files, load page indexes | [`Metadata`], [`Reader::open_with`], [`Reader::load_page_indexes`] |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
 //! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
 //! | say how it is written, for all columns or some | [`WriteOptions`], [`WriteOptions::with_column`], [`Profile`] |
@@ -141,7 +142,8 @@ pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
-pub use reader::{Batches, PageIndex, Reader, Threads};
+pub use read::{Metadata, PageIndex, PageIndexRef};
+pub use reader::{Batches, Reader, Threads};
 pub use selection::RowSelection;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,

@@ -17,7 +17,7 @@ pub struct Fetch {
 }
 
 /// Bytes that are cheaper to read than to skip.
-const GAP: u64 = 64 << 10;
+pub(super) const GAP: u64 = 64 << 10;
 
 /// The longest read that is made by joining.
 const LONGEST: u64 = 16 << 20;
@@ -49,7 +49,13 @@ pub(super) fn fetch(source: &dyn Source, ranges: &[Range<u64>]) -> Result<Vec<By
         return ranges.iter().map(|range| source.read(range.clone())).collect();
     }
     let mut out = vec![Bytes::new(); ranges.len()];
-    for Fetch { range, parts } in coalesce(ranges) {
+    let mut missing = ranges.to_vec();
+    for (range, out) in missing.iter_mut().zip(&mut out) {
+        if let Some(bytes) = source.at_hand(range) {
+            (*out, range.end) = (bytes, range.start);
+        }
+    }
+    for Fetch { range, parts } in coalesce(&missing) {
         let bytes = source.read(range.clone())?;
         for part in parts {
             let wanted = &ranges[part];

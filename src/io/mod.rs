@@ -19,11 +19,12 @@ mod parallel;
 #[path = "parallel_disabled.rs"]
 mod parallel;
 
-pub use blocking::{Serial, open_footer};
+pub use blocking::{Serial, load_indexes, open_footer};
 pub use coalesce::{Fetch, coalesce};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
 pub use sink::{PathSink, Sink, WriteSink};
+pub(crate) use source::Indexed;
 pub use source::Source;

@@ -13,7 +13,9 @@ use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use super::row_group::{Chunk, GAP, RowGroup, Unit};
 use super::sieve::{Sieve, first_of_bloom};
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, ColumnMetaData, CompressionCodec, OffsetIndex};
+use crate::format::{
+    ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, CompressionCodec, OffsetIndex,
+};
 use crate::limits::Budget;
 use crate::page::PageContext;
 use crate::predicate::Answer;
@@ -269,7 +271,8 @@ impl Plan {
             PageIndexUse::Auto => {
                 let mut bytes = 0u64;
                 for leaf in self.leaves() {
-                    let meta = self.footer().column_chunk(row_group, leaf.leaf.index)?.meta_data;
+                    let meta =
+                        self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
                     let size = meta.map_or(0, |meta| meta.total_compressed_size);
                     bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
                     if WORTH_AN_INDEX < bytes {
@@ -289,7 +292,7 @@ impl Plan {
     }
 
     /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
-    pub(super) fn column_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+    pub(super) fn column_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
         self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
     }
 
@@ -342,8 +345,8 @@ impl Plan {
         row_group: usize,
         plan: &LeafPlan,
     ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
-        let chunk = self.footer().column_chunk(row_group, plan.leaf.index)?;
-        if let Some(path) = chunk.file_path.as_ref().filter(|path| !path.is_empty()) {
+        let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
+        if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
             return Err(Error::unsupported(
                 "column chunks in other files",
                 format_args!(
@@ -370,7 +373,7 @@ impl Plan {
     }
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
-    pub(super) fn offset_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+    pub(super) fn offset_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
         self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 
@@ -394,7 +397,7 @@ impl Plan {
     }
 
     /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
-    fn byte_range(&self, meta: &ColumnMetaData, slots: u64) -> Result<Range<u64>> {
+    fn byte_range(&self, meta: &ColumnMetaDataRef<'_>, slots: u64) -> Result<Range<u64>> {
         // Without values there is nothing to read, and the offsets may be meaningless.
         if slots == 0 {
             return Ok(0..0);
@@ -694,7 +697,7 @@ pub(super) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()
 }
 
 /// About how many bytes a chunk takes as an Arrow array.
-fn memory_of(meta: &ColumnMetaData, slots: u64, data_type: &DataType) -> u64 {
+fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> u64 {
     let fixed = match data_type {
         DataType::Dictionary(key, _) => key.primitive_width(),
         DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
