@@ -37,6 +37,7 @@
 //! | write into one | `AsyncWriter` |
 //! | say what a request costs | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | keep the metadata of many files, load page indexes | [`Metadata`], [`Reader::open_with`], [`Reader::load_page_indexes`] |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
 //! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
 //! | say how it is written, for all columns or some | [`WriteOptions`], [`WriteOptions::with_column`], [`Profile`] |
@@ -144,9 +145,10 @@ pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
+pub use read::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream};
-pub use reader::{Batches, PageIndex, Reader, Threads};
+pub use reader::{Batches, Reader, Threads};
 pub use selection::RowSelection;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,

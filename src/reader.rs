@@ -4,6 +4,7 @@
 mod stream;
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,17 +12,20 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
 use bytes::Bytes;
 
-use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnIndex, OffsetIndex};
-use crate::io::{Explanation, Parallel, Pool, Progress, Serial, Source, open_footer};
+use crate::error::{Error, Result};
+use crate::io::{
+    Explanation, Indexed, Parallel, Pool, Progress, Serial, Source, load_indexes, open_footer,
+};
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::read::Gather;
 use crate::read::pick;
-use crate::read::{Footer, Latency, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+use crate::read::{
+    Latency, Metadata, PageIndex, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn,
+    column_index_range, decode, offset_index_range,
+};
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
-use crate::thrift::{self, Read};
 
 #[cfg(feature = "async")]
 pub use stream::{AsyncReader, BatchStream};
@@ -48,8 +52,7 @@ pub use stream::{AsyncReader, BatchStream};
 #[derive(Clone)]
 pub struct Reader<S = Arc<dyn Source>> {
     source: S,
-    footer: Footer,
-    file_len: u64,
+    metadata: Metadata,
     file_name: Option<Arc<str>>,
     options: ReadOptions,
     threads: Threads,
@@ -102,18 +105,65 @@ impl Reader {
     pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
         let source: Arc<dyn Source> = Arc::new(source);
         let (footer, file_len) = open_footer(&*source, &limits)?;
-        Ok(Self::of(source, footer, file_len, limits))
+        let metadata = Metadata::new(footer, file_len);
+        Ok(Self {
+            options: ReadOptions { limits, ..ReadOptions::default() },
+            ..Self::of(source, metadata)
+        })
+    }
+
+    /// Opens a file by its path, with metadata that are known from before: its footer is not read again.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    ///
+    /// let metadata = Reader::open("testdata/trips.parquet")?.metadata().clone();
+    /// println!("{} bytes in the cache", metadata.heap_bytes());
+    /// let reader = Reader::open_with("testdata/trips.parquet", metadata)?;
+    /// assert_eq!(reader.rows()?, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened; as [`Reader::with_metadata`].
+    pub fn open_with(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_metadata(file, metadata)
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// As [`Reader::new`], with metadata that are known from before: nothing is read.
+    ///
+    /// Whether they are those of this very version of the file is for the caller to know ([`Metadata::version`]); stale metadata make errors, or
+    /// rows that the file does not have.
+    ///
+    /// # Errors
+    /// `Usage` if the file is of another length, `Io` if that cannot be found out.
+    pub fn with_metadata(source: impl Source + 'static, metadata: Metadata) -> Result<Self> {
+        let found = source.len()?;
+        if found != metadata.file_len() {
+            return Err(Error::usage(format_args!(
+                "these are the metadata of a file of {} bytes, and this one has {found}",
+                metadata.file_len()
+            )));
+        }
+        Ok(Self::of(Arc::new(source), metadata))
     }
 }
 
 impl<S> Reader<S> {
-    fn of(source: S, footer: Footer, file_len: u64, limits: Limits) -> Self {
+    fn of(source: S, metadata: Metadata) -> Self {
         Self {
             source,
-            footer,
-            file_len,
+            metadata,
             file_name: None,
-            options: ReadOptions { limits, ..ReadOptions::default() },
+            options: ReadOptions::default(),
             threads: Threads::Auto,
             progress: Progress::default(),
             #[cfg(feature = "async")]
@@ -132,7 +182,7 @@ impl<S> Reader<S> {
         if self.options.arrow.target.is_none() {
             // The rest of the plan is made when it is needed, and once.
             for name in &names {
-                self.footer.schema().node_named(name).map_err(|e| self.name(e))?;
+                self.metadata.schema().node_named(name).map_err(|e| self.name(e))?;
             }
         }
         self.options.projection = Projection::Names(names);
@@ -146,7 +196,7 @@ impl<S> Reader<S> {
     pub fn row_groups(mut self, row_groups: impl IntoIterator<Item = usize>) -> Result<Self> {
         let row_groups: Vec<usize> = row_groups.into_iter().collect();
         for &row_group in &row_groups {
-            self.footer.row_group_rows(row_group)?;
+            self.metadata.row_group_rows(row_group)?;
         }
         self.options.row_groups = Some(row_groups);
         Ok(self)
@@ -325,14 +375,14 @@ impl<S> Reader<S> {
         &self.options
     }
 
-    /// The metadata of the file.
-    pub fn metadata(&self) -> &Footer {
-        &self.footer
+    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of them opens the file again.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     /// Length of the file, in bytes.
     pub fn file_len(&self) -> u64 {
-        self.file_len
+        self.metadata.file_len()
     }
 
     /// Where the bytes come from.
@@ -366,7 +416,7 @@ impl<S> Reader<S> {
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.
     pub fn file_rows(&self) -> Result<u64> {
-        self.footer.rows().map_err(|e| self.name(e))
+        self.metadata.rows().map_err(|e| self.name(e))
     }
 
     /// Counters of the batches that are being read, for whoever wants to watch.
@@ -379,8 +429,8 @@ impl<S> Reader<S> {
     /// # Errors
     /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
     pub fn plan(&self) -> Result<Plan> {
-        self.footer
-            .plan(&self.options, self.file_len, self.file_name.clone())
+        self.metadata
+            .plan(&self.options, self.file_len(), self.file_name.clone())
             .map_err(|e| self.name(e))
     }
 
@@ -391,7 +441,7 @@ impl<S> Reader<S> {
     fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
         let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
         let alone = plan.leaves().len() * plan.ranges().len() < 2;
-        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len < SPLIT_FROM)) {
+        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len() < SPLIT_FROM)) {
             return Ok(None);
         }
         match &self.threads {
@@ -400,7 +450,7 @@ impl<S> Reader<S> {
             #[cfg(feature = "parallel")]
             Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
             Threads::Auto => {
-                let small = self.file_len < PARALLEL_FROM || plan.leaves().is_empty();
+                let small = self.file_len() < PARALLEL_FROM || plan.leaves().is_empty();
                 Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
             }
         }
@@ -424,6 +474,21 @@ impl<S> Reader<S> {
         let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
         let places = rows.iter().map(place).collect();
         Ok((reader, places))
+    }
+
+    /// The row groups and leaves that are wanted.
+    fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
+        let chosen = self.options.row_groups.clone();
+        let row_groups = chosen.unwrap_or_else(|| (0..self.metadata.row_groups()).collect());
+        let options = &self.options;
+        let everything = matches!(options.projection, Projection::All)
+            && options.arrow.target.is_none()
+            && options.filter.is_none();
+        let leaves = match everything {
+            true => (0..self.metadata.schema().leaves_len()).collect(),
+            false => self.plan()?.leaves().iter().map(|leaf| leaf.leaf.index).collect::<Vec<_>>(),
+        };
+        Ok((row_groups, leaves))
     }
 
     /// A reader of the same rows that gives no columns.
@@ -490,39 +555,55 @@ impl Reader {
 
     /// The page index of a column chunk, as it is written: each half is `None` if the file does not have it.
     ///
+    /// Fetches it, unless it was loaded ([`Reader::load_page_indexes`]); for many chunks, load them first.
+    ///
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or is not what the format says, `Io`.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndex> {
-        let chunk = self.footer.column_chunk(row_group, leaf)?;
-        let place = |e: Error| self.name(e.at_row_group(row_group));
-        let fetch = |offset: Option<i64>, len: Option<i32>| -> Result<Option<Bytes>> {
-            let (Some(offset), Some(len)) = (offset, len) else { return Ok(None) };
-            let range = u64::try_from(offset).ok().zip(u64::try_from(len).ok());
-            let range = range.and_then(|(at, len)| Some(at..at.checked_add(len)?));
-            match range.filter(|range| range.end <= self.file_len) {
-                Some(range) if range.is_empty() => Ok(None),
-                Some(range) => self.source.read(range).map(Some),
-                None => Err(Error::mismatch(
-                    Spec::PageIndex,
-                    "range of the index",
-                    format_args!("within the {} bytes of the file", self.file_len),
-                    format_args!("{len} bytes at {offset}"),
-                )),
-            }
-        };
         let read = || -> Result<PageIndex> {
-            let offsets = fetch(chunk.offset_index_offset, chunk.offset_index_length)?;
-            let columns = fetch(chunk.column_index_offset, chunk.column_index_length)?;
+            let places = self.metadata.index().index_places(row_group, [leaf])?;
+            let places = places.first().copied().unwrap_or_default();
+            let fetch = |range: Option<Range<u64>>| -> Result<Option<Bytes>> {
+                let Some(range) = range else { return Ok(None) };
+                match self.metadata.loaded(&range) {
+                    Some(bytes) => Ok(Some(bytes)),
+                    None => self.source.read(range).map(Some),
+                }
+            };
+            let file_len = self.metadata.file_len();
+            let offsets = fetch(offset_index_range(&places, file_len)?)?;
+            let columns = fetch(column_index_range(&places, file_len)?)?;
             Ok(PageIndex {
-                offset_index: offsets
-                    .map(|b| OffsetIndex::read(&mut thrift::Reader::new(&b)))
-                    .transpose()?,
-                column_index: columns
-                    .map(|b| ColumnIndex::read(&mut thrift::Reader::new(&b)))
-                    .transpose()?,
+                offset_index: decode(offsets.as_deref())?,
+                column_index: decode(columns.as_deref())?,
             })
         };
-        read().map_err(place)
+        read().map_err(|e| self.name(e.at_row_group(row_group)))
+    }
+
+    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted: with few reads, and no others. They stay in the
+    /// [`Metadata`], so that reading, and whoever is given the metadata, does not fetch them again.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let mut reader = marquetry::Reader::open("testdata/trips.parquet")?.project(["id"])?;
+    /// reader.load_page_indexes()?;
+    /// let index = reader.metadata().page_index(0, 0)?;
+    /// println!("{} pages", index.offset_index.map_or(0, |index| index.page_locations.len()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::plan`]; `Malformed` if a column chunk is broken, `Limit` if the indexes are too long, `Io`.
+    pub fn load_page_indexes(&mut self) -> Result<()> {
+        let (row_groups, leaves) = self.index_wants()?;
+        let (options, leaves) = (&self.options, leaves.iter().copied());
+        load_indexes(&*self.source, &mut self.metadata, row_groups, leaves, &options.limits)
+            .map_err(|e| match &self.file_name {
+                Some(name) => e.at_file(name.clone()),
+                None => e,
+            })
     }
 
     /// What the read will do: which row groups and pages are left, and what pruned the others, bytes and requests. Fetches indexes, as the read will.
@@ -530,7 +611,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        Explanation::new(self.source.clone(), &self.plan()?).map_err(|e| self.name(e))
+        Explanation::new(self.indexed_source(), &self.plan()?).map_err(|e| self.name(e))
     }
 
     /// Reads: gives the batches in order.
@@ -542,12 +623,12 @@ impl Reader {
         let schema = plan.schema().clone();
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(
-                self.source.clone(),
+                self.indexed_source(),
                 plan,
                 self.progress.clone(),
             ))),
             Some(pool) => Driver::Parallel(Box::new(Parallel::new(
-                self.source.clone(),
+                self.indexed_source(),
                 plan,
                 pool,
                 self.progress.clone(),
@@ -557,15 +638,14 @@ impl Reader {
         let file_name = self.file_name.clone();
         Ok(Batches { schema, driver, gathered, file_name })
     }
-}
 
-/// The page index of a column chunk.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PageIndex {
-    /// Where the data pages are.
-    pub offset_index: Option<OffsetIndex>,
-    /// What bounds they have.
-    pub column_index: Option<ColumnIndex>,
+    /// The source, which gives the page indexes that are loaded from memory.
+    fn indexed_source(&self) -> Arc<dyn Source> {
+        if self.metadata.index_bytes() == 0 || self.source.in_memory() {
+            return self.source.clone();
+        }
+        Arc::new(Indexed::new(self.source.clone(), self.metadata.clone()))
+    }
 }
 
 /// Below this many bytes a file is decoded sooner than threads are woken.

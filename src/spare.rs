@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
 
+use crate::trusted;
+
 /// The spare memory of a read. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Spare(Arc<Pool>);
@@ -20,7 +22,7 @@ struct Pool {
     stretches: Mutex<Vec<Stretch>>,
 }
 
-/// An empty vector.
+/// A vector that nobody holds; what is in it is of no meaning.
 #[derive(Debug)]
 struct Stretch {
     of: TypeId,
@@ -30,6 +32,9 @@ struct Stretch {
 
 /// Memory is taken in multiples of this, as pages and batches differ a little in size; what is smaller is not worth keeping.
 const STEP: usize = 32 << 10;
+
+/// Bytes of fresh memory from which on it pays to ask for its pages beforehand.
+const POPULATE_FROM: usize = 128 << 10;
 
 /// Memory is used again for what needs at least this part of it.
 const PART: usize = 4;
@@ -42,6 +47,13 @@ impl Spare {
 
     /// An empty vector with room for `n` values; with less if there is no memory.
     pub(crate) fn take<T: ArrowNativeType>(&self, n: usize) -> Vec<T> {
+        let mut values = self.take_used(n);
+        values.clear();
+        values
+    }
+
+    /// As [`Spare::take`], with whatever the vector held when it came back: room that need not be filled before it can be written over.
+    pub(crate) fn take_used<T: ArrowNativeType>(&self, n: usize) -> Vec<T> {
         let bytes = n.saturating_mul(size_of::<T>());
         let mut out = Vec::new();
         if bytes < STEP {
@@ -61,6 +73,9 @@ impl Spare {
             Some(Ok(vector)) => *vector,
             _ => {
                 let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
+                if bytes >= POPULATE_FROM {
+                    trusted::populate(&mut out);
+                }
                 out
             }
         }
@@ -94,8 +109,7 @@ impl Pool {
         self.stretches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give<T: ArrowNativeType>(&self, mut values: Vec<T>) {
-        values.clear();
+    fn give<T: ArrowNativeType>(&self, values: Vec<T>) {
         let bytes = values.capacity() * size_of::<T>();
         if bytes < STEP {
             return;
@@ -153,6 +167,8 @@ mod tests {
         assert_ne!(address(&spare.take::<i64>(50_000)), place, "too small");
         let again: Vec<i64> = spare.take(9_000);
         assert_eq!((address(&again), again.len()), (place, 0));
+        drop(spare.lend([again, vec![7; 9_000]].concat()));
+        assert_eq!(spare.take_used::<i64>(9_000), [7; 9_000]);
     }
 
     #[expect(clippy::ptr_arg, reason = "a vector, whose memory it is")]

@@ -12,7 +12,6 @@ use bytes::{Buf, Bytes};
 
 use super::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
-use crate::simd::gather::gather;
 
 const SPEC: Spec = Spec::Encodings("RLE_DICTIONARY");
 
@@ -92,10 +91,10 @@ impl Indices {
                     left -= n;
                 }
                 Run::Packed(packed) => {
-                    self.scratch.clear();
-                    packed.unpack(&mut self.scratch);
                     left -= packed.len();
-                    if !gather(&self.scratch, dictionary, out) {
+                    if !packed.gather(dictionary, &mut self.scratch, out) {
+                        self.scratch.clear();
+                        packed.unpack(&mut self.scratch);
                         let highest = self.scratch.iter().copied().max().unwrap_or(0);
                         return Err(out_of_range(highest, dictionary.len()));
                     }

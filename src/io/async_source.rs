@@ -10,7 +10,7 @@ use futures_util::future::try_join_all;
 
 use super::{Requests, Source};
 use crate::error::Result;
-use crate::read::Latency;
+use crate::read::{Latency, Metadata};
 
 /// Something that gives any range of the bytes of a file, after a while.
 ///
@@ -120,6 +120,8 @@ pub(super) struct Held {
     held: Arc<Mutex<Stretches>>,
     /// What only this one holds.
     own: Stretches,
+    /// What knows page indexes.
+    metadata: Option<Metadata>,
 }
 
 /// Bytes by their place in the file.
@@ -128,12 +130,24 @@ pub(super) type Stretches = BTreeMap<u64, Bytes>;
 impl Held {
     pub(super) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
-        Self { source, latency, held: Arc::default(), own: Stretches::new() }
+        Self { source, latency, held: Arc::default(), own: Stretches::new(), metadata: None }
+    }
+
+    /// The same, with the page indexes that the metadata hold.
+    pub(super) fn knowing(self, metadata: Metadata) -> Self {
+        Self { metadata: Some(metadata), ..self }
     }
 
     /// Another one, that holds some more.
     pub(super) fn with(&self, own: Stretches) -> Self {
         Self { own, ..self.clone() }
+    }
+
+    /// Holds the end of the file.
+    pub(super) fn hold_end(&self, end: Option<FileEnd>) {
+        if let Some(FileEnd { bytes, file_len }) = end {
+            self.hold(file_len - (bytes.len() as u64).min(file_len), bytes);
+        }
     }
 
     /// Holds bytes that begin at `start` of the file.
@@ -154,7 +168,8 @@ impl Held {
             let to = usize::try_from(range.end.checked_sub(*start)?).ok()?;
             (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
         };
-        find(&self.own).or_else(|| find(&self.lock()))
+        let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
+        find(&self.own).or_else(loaded).or_else(|| find(&self.lock()))
     }
 
     /// What requests cost.

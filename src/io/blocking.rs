@@ -12,7 +12,7 @@ use super::ranges::fetch;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{Footer, Plan, Pull, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, Plan, Pull, RowGroup, RowRange, Tail};
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -25,6 +25,23 @@ pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)
     let footer = tail.supply(&bytes, limits)?;
     let missing = footer.needs().map(|range| source.read(range)).transpose()?;
     Ok((footer.supply(missing, limits)?, file_len))
+}
+
+/// Loads the page indexes of these leaves: a few large reads, whatever their number. What is loaded already is not read again.
+///
+/// # Errors
+/// `Io`; or as [`Metadata::index_needs`].
+pub fn load_indexes(
+    source: &dyn Source,
+    metadata: &mut Metadata,
+    row_groups: impl IntoIterator<Item = usize>,
+    leaves: impl IntoIterator<Item = usize> + Clone,
+    limits: &Limits,
+) -> Result<()> {
+    let gap = if source.in_memory() { 0 } else { source.latency().gap() };
+    let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
+    let bytes = needs.iter().map(|need| source.read(need.clone())).collect::<Result<_>>()?;
+    metadata.supply_indexes(&needs, bytes)
 }
 
 /// The batches of a plan, decoded by the thread that asks.

@@ -15,6 +15,8 @@ use bytes::Bytes;
 use super::ranges::fetch;
 use super::{Source, coalesce};
 use crate::error::{Error, Result};
+#[cfg(feature = "async")]
+use crate::read::Metadata;
 use crate::read::{Latency, Plan, RowRange, Sieved};
 
 /// What a read will do. [`Display`](fmt::Display) gives it as text.
@@ -104,8 +106,13 @@ impl Explanation {
     /// # Errors
     /// As [`Explanation::new`].
     #[cfg(feature = "async")]
-    pub async fn new_async(source: Arc<dyn super::AsyncSource>, plan: &Plan) -> Result<Self> {
+    pub async fn new_async(
+        source: Arc<dyn super::AsyncSource>,
+        metadata: Metadata,
+        plan: &Plan,
+    ) -> Result<Self> {
         let held = super::async_source::Held::new(source, plan.options().latency);
+        let held = held.knowing(metadata);
         let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
             let (held, ranges) = (held.clone(), ranges.to_vec());
             Box::pin(async move { Ok(held.fetch(&ranges).await?.bytes) })

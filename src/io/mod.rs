@@ -32,15 +32,16 @@ mod parallel;
 pub use async_sink::AsyncSink;
 #[cfg(feature = "async")]
 pub use async_source::{AsyncSource, FileEnd};
-pub use blocking::{Serial, open_footer};
+pub use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
 pub use ranges::{Fetch, Requests, coalesce};
 pub use sink::{PathSink, Sink, WriteSink};
+pub(crate) use source::Indexed;
 pub use source::Source;
 #[cfg(feature = "object_store")]
 pub use store::{StoreSink, StoreSource};
 #[cfg(feature = "async")]
-pub use stream::{Streamed, open_footer_async};
+pub use stream::{Streamed, load_indexes_async, open_footer_async};

@@ -140,10 +140,14 @@ pub(super) fn fetch(
     if source.in_memory() {
         return ranges.iter().map(|range| source.read(range.clone())).collect();
     }
-    let requests = Requests::in_turn(ranges, latency.unwrap_or_else(|| source.latency()));
+    let at_hand: Vec<_> = ranges.iter().map(|range| source.at_hand(range)).collect();
+    let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
+    let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
+    let requests = Requests::in_turn(&missing, latency.unwrap_or_else(|| source.latency()));
     let bytes = requests.needs().iter().map(|need| source.read(need.clone()));
     let bytes = bytes.collect::<Result<_>>()?;
-    requests.supply(bytes)
+    let mut read = requests.supply(bytes)?.into_iter();
+    Ok(at_hand.into_iter().map(|found| found.or_else(|| read.next()).unwrap_or_default()).collect())
 }
 
 #[cfg(test)]

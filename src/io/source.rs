@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
-use crate::read::Latency;
+use crate::read::{Latency, Metadata};
 use crate::trusted;
 
 /// Something that has the bytes of a file and gives any range of them.
@@ -40,6 +40,12 @@ pub trait Source: Send + Sync {
     /// What a request costs, so that ranges which lie close are read in one.
     fn latency(&self) -> Latency {
         Latency::LOCAL
+    }
+
+    /// The bytes of `range`, if they are in memory already: there is no use in reading them then, nor in joining the range with its neighbours.
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        let _ = range;
+        None
     }
 
     /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if it is enough.
@@ -122,8 +128,55 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         (**self).latency()
     }
 
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        (**self).at_hand(range)
+    }
+
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         (**self).read_into(range, out)
+    }
+}
+
+/// A source of which the page indexes are loaded.
+pub(crate) struct Indexed {
+    source: Arc<dyn Source>,
+    metadata: Metadata,
+}
+
+impl Indexed {
+    /// `source`, whose metadata are `metadata`.
+    pub(crate) fn new(source: Arc<dyn Source>, metadata: Metadata) -> Self {
+        Self { source, metadata }
+    }
+}
+
+impl Source for Indexed {
+    fn len(&self) -> Result<u64> {
+        Ok(self.metadata.file_len())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.source.read(range)
+    }
+
+    fn in_memory(&self) -> bool {
+        self.source.in_memory()
+    }
+
+    fn is_local(&self) -> bool {
+        self.source.is_local()
+    }
+
+    fn latency(&self) -> Latency {
+        self.source.latency()
+    }
+
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.metadata.loaded(range).or_else(|| self.source.at_hand(range))
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.source.read_into(range, out)
     }
 }
 

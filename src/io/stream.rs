@@ -29,7 +29,7 @@ use super::opening::{Opened, Opening};
 use super::{AsyncSource, FileEnd, Pool, Progress, parallel};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::read::{Footer, PageIndexPlan, Plan, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, PageIndexPlan, Plan, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
 
 /// Reads the footer of a file, with one request if the guess of its length is right; gives what was read of the end too.
@@ -49,6 +49,26 @@ pub async fn open_footer_async(
         None => None,
     };
     Ok((footer.supply(missing, limits)?, end))
+}
+
+/// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded already is not fetched again.
+///
+/// # Errors
+/// `Io`; or as [`Metadata::index_needs`].
+pub async fn load_indexes_async(
+    source: &Arc<dyn AsyncSource>,
+    end: Option<FileEnd>,
+    metadata: &mut Metadata,
+    row_groups: impl IntoIterator<Item = usize>,
+    leaves: impl IntoIterator<Item = usize> + Clone,
+    limits: &Limits,
+) -> Result<()> {
+    let gap = source.latency().gap();
+    let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
+    let held = Held::new(source.clone(), None);
+    held.hold_end(end);
+    let bytes = held.fetch(&needs).await?.bytes;
+    metadata.supply_indexes(&needs, bytes)
 }
 
 /// A guess that costs a quarter of a request: a wrong one costs a whole one.
@@ -136,19 +156,18 @@ const PART_BYTES: u64 = 64 << 20;
 
 impl Streamed {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread that polls; `end` is the end of the file, if it is at
-    /// hand.
+    /// hand, and `metadata` holds the page indexes that are.
     pub fn new(
         source: Arc<dyn AsyncSource>,
         end: Option<FileEnd>,
+        metadata: Metadata,
         plan: Plan,
         pool: Option<Pool>,
         progress: Progress,
     ) -> Self {
         progress.begin(plan.rows());
-        let source = Held::new(source, plan.options().latency);
-        if let Some(FileEnd { bytes, file_len }) = end {
-            source.hold(file_len - (bytes.len() as u64).min(file_len), bytes);
-        }
+        let source = Held::new(source, plan.options().latency).knowing(metadata);
+        source.hold_end(end);
         // Without a pool, a poll decodes one batch.
         let threads = pool.as_ref().map_or(0, Pool::threads) as u64;
         let wave_bytes = (plan.budget().cap() / 4).min(WAVE_BYTES_PER_THREAD * threads);

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
-use super::chunk::{PageList, PlacedPage, Pull, Well};
+use super::chunk::{PageList, PlacedPage, Pull};
 use super::filter::Filter;
 use super::footer::Footer;
 use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use super::row_group::{Chunk, GAP, RowGroup, Unit};
 use super::sieve::{Sieve, first_of_bloom};
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, ColumnMetaData, CompressionCodec, OffsetIndex};
+use crate::format::{
+    ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, CompressionCodec, OffsetIndex,
+};
 use crate::limits::Budget;
 use crate::page::PageContext;
 use crate::predicate::Answer;
@@ -118,7 +120,7 @@ struct ChunkPlan {
     bytes: Range<u64>,
     pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
-    well: Option<Well>,
+    pull: Option<Arc<dyn Pull>>,
 }
 
 /// The pages that are wanted of a chunk.
@@ -279,7 +281,7 @@ impl Plan {
             ranges.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
             for leaf in self.leaves() {
-                let chunk = self.footer().column_chunk(range.row_group, leaf.leaf.index)?;
+                let chunk = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
                 ranges.extend(self.offset_index(&chunk));
             }
         }
@@ -329,7 +331,7 @@ impl Plan {
             return Ok(vec![range.clone()]);
         }
         for (leaf, chunk) in self.leaves().iter().zip(&row_group.chunks) {
-            let meta = self.footer().column_chunk(range.row_group, leaf.leaf.index)?;
+            let meta = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
             if chunk.slots > 0 && self.offset_index(&meta).is_none() {
                 return Ok(vec![range.clone()]);
             }
@@ -362,7 +364,8 @@ impl Plan {
             PageIndexUse::Auto => {
                 let mut bytes = 0u64;
                 for leaf in self.leaves() {
-                    let meta = self.footer().column_chunk(row_group, leaf.leaf.index)?.meta_data;
+                    let meta =
+                        self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
                     let size = meta.map_or(0, |meta| meta.total_compressed_size);
                     bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
                     if WORTH_AN_INDEX < bytes {
@@ -382,7 +385,7 @@ impl Plan {
     }
 
     /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
-    pub(super) fn column_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+    pub(super) fn column_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
         self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
     }
 
@@ -435,8 +438,8 @@ impl Plan {
         row_group: usize,
         plan: &LeafPlan,
     ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
-        let chunk = self.footer().column_chunk(row_group, plan.leaf.index)?;
-        if let Some(path) = chunk.file_path.as_ref().filter(|path| !path.is_empty()) {
+        let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
+        if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
             return Err(Error::unsupported(
                 "column chunks in other files",
                 format_args!(
@@ -459,11 +462,11 @@ impl Plan {
         let bytes = self.byte_range(&meta, slots)?;
         let width = memory_of(&meta, slots, &plan.data_type);
         let index = index.filter(|_| slots > 0);
-        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, well: None }, width, index))
+        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
     }
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
-    pub(super) fn offset_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+    pub(super) fn offset_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
         self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 
@@ -487,7 +490,7 @@ impl Plan {
     }
 
     /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
-    fn byte_range(&self, meta: &ColumnMetaData, slots: u64) -> Result<Range<u64>> {
+    fn byte_range(&self, meta: &ColumnMetaDataRef<'_>, slots: u64) -> Result<Range<u64>> {
         // Without values there is nothing to read, and the offsets may be meaningless.
         if slots == 0 {
             return Ok(0..0);
@@ -651,13 +654,13 @@ const LARGE: u64 = 512 << 10;
 
 impl ChunkPlan {
     fn is_pulled(&self) -> bool {
-        self.well.is_some() && self.pages.is_none()
+        self.pull.is_some() && self.pages.is_none()
     }
 
     /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
     fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return if self.well.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
+            return if self.pull.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
         };
         let bytes_of = |stretch: &Range<usize>| {
             let pages = map.pages().get(stretch.clone()).unwrap_or_default();
@@ -672,8 +675,8 @@ impl ChunkPlan {
         let mut bytes = bytes.iter().cloned();
         let head = bytes.next().unwrap_or_default();
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return Ok(match &self.well {
-                Some(well) => PageList::pulled(well.clone(), self.bytes.clone(), self.slots),
+            return Ok(match &self.pull {
+                Some(pull) => PageList::pulled(pull.clone(), self.bytes.clone(), self.slots),
                 None => PageList::whole(head, self.bytes.start, self.slots),
             });
         };
@@ -729,8 +732,7 @@ impl RowGroupPlan {
     pub fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
         for chunk in &mut self.chunks {
             if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
-                let (pull, budget) = (pull.clone(), self.plan.budget().clone());
-                chunk.well = Some(Well { pull, budget });
+                chunk.pull = Some(pull.clone());
             }
         }
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
@@ -808,9 +810,10 @@ pub(super) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()
 }
 
 /// About how many bytes a chunk takes as an Arrow array.
-fn memory_of(meta: &ColumnMetaData, slots: u64, data_type: &DataType) -> u64 {
+fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> u64 {
     let fixed = match data_type {
         DataType::Dictionary(key, _) => key.primitive_width(),
+        DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
         other => other.primitive_width(),
     };
     if let Some(width) = fixed {

@@ -376,7 +376,7 @@ fn join(runs: &[Range<u64>], rows: u64) -> Option<(Vec<Range<u64>>, BooleanArray
 impl Chunk {
     fn part(&self) -> Result<Part> {
         let Self { plan, leaf, list, context, row_group, column } = self;
-        let pages = Pages::new(list, context.clone())?;
+        let pages = Pages::new(list, context.clone(), plan.budget())?;
         let leaf = plan.leaves().get(*leaf).ok_or_else(|| Error::usage("no such leaf"))?;
         let carries_prefix = plan.footer().writer().carries_prefix;
         let utf8 = plan.options().utf8;

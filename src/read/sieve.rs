@@ -96,7 +96,7 @@ impl Sieve {
         }
         if plan.index_may_help(range.row_group)? {
             for found in &sieve.facts {
-                let chunk = footer.column_chunk(range.row_group, found.leaf)?;
+                let chunk = footer.column_chunk_ref(range.row_group, found.leaf)?;
                 let (columns, offsets) = (plan.column_index(&chunk), plan.offset_index(&chunk));
                 if let (Some(columns), Some(offsets)) = (columns, offsets) {
                     sieve.asked.extend([Asked::Pages { leaf: found.leaf }, Asked::Offsets]);

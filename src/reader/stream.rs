@@ -11,9 +11,9 @@ use futures_util::TryStreamExt;
 
 use super::{Gathered, PARALLEL_FROM, Reader, Threads};
 use crate::error::{Error, Result};
-use crate::io::{AsyncSource, Explanation, Pool, Streamed, open_footer_async};
+use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
-use crate::read::{Plan, pick};
+use crate::read::{Metadata, Plan, pick};
 
 /// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
 ///
@@ -28,22 +28,30 @@ impl AsyncReader {
     /// # Errors
     /// `Io` if it cannot be read, `Malformed` if it is not a Parquet file.
     pub async fn open_async(source: impl AsyncSource + 'static) -> Result<Self> {
-        Self::open_async_with(source, Limits::default()).await
+        Self::open_async_within(source, Limits::default()).await
     }
 
     /// As [`Reader::open_async`], with caps on what the file may ask for.
     ///
     /// # Errors
     /// As [`Reader::open_async`], and `Limit` if the footer goes over a cap.
-    pub async fn open_async_with(
+    pub async fn open_async_within(
         source: impl AsyncSource + 'static,
         limits: Limits,
     ) -> Result<Self> {
         let source: Arc<dyn AsyncSource> = Arc::new(source);
         let (footer, end) = open_footer_async(&source, &limits).await?;
-        let mut reader = Self::of(source, footer, end.file_len, limits);
+        let mut reader = Self::of(source, Metadata::new(footer, end.file_len));
+        reader.options.limits = limits;
         reader.end = Some(end);
         Ok(reader)
+    }
+
+    /// Opens a file with metadata that are known from before: nothing is read.
+    ///
+    /// Whether they are those of this very version of the file is for the caller to know, as for [`Reader::with_metadata`]; its length is not asked for.
+    pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
+        Self::of(Arc::new(source), metadata)
     }
 
     /// Opens an object of an object store, usually with one request.
@@ -87,7 +95,8 @@ impl AsyncReader {
         let schema = plan.schema().clone();
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
-        let driver = Streamed::new(source, end, plan, pool, progress.clone());
+        let metadata = self.metadata.clone();
+        let driver = Streamed::new(source, end, metadata, plan, pool, progress.clone());
         let gathered = Gathered::new(&schema, &self.options);
         let file_name = self.file_name.clone();
         Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
@@ -97,7 +106,7 @@ impl AsyncReader {
     fn pool_beside(&self, plan: &Plan) -> Result<Option<Pool>> {
         match &self.threads {
             _ if plan.leaves().is_empty() => Ok(None),
-            Threads::Auto if self.file_len < PARALLEL_FROM => Ok(None),
+            Threads::Auto if self.file_len() < PARALLEL_FROM => Ok(None),
             Threads::Auto => Ok(Some(Pool::Global)),
             Threads::Exactly(1) => Ok(None),
             Threads::Exactly(n) => Pool::new(*n).map(Some),
@@ -139,8 +148,25 @@ impl AsyncReader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub async fn explain(&self) -> Result<Explanation> {
-        let explained = Explanation::new_async(self.source.clone(), &self.plan()?).await;
+        let (source, metadata) = (self.source.clone(), self.metadata.clone());
+        let explained = Explanation::new_async(source, metadata, &self.plan()?).await;
         explained.map_err(|e| self.name(e))
+    }
+
+    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted, as [`Reader::load_page_indexes`].
+    ///
+    /// # Errors
+    /// As [`Reader::load_page_indexes`].
+    pub async fn load_page_indexes(&mut self) -> Result<()> {
+        let (row_groups, leaves) = self.index_wants()?;
+        let (leaves, limits) = (leaves.iter().copied(), &self.options.limits);
+        let (end, metadata) = (self.end.clone(), &mut self.metadata);
+        load_indexes_async(&self.source, end, metadata, row_groups, leaves, limits).await.map_err(
+            |e| match &self.file_name {
+                Some(name) => e.at_file(name.clone()),
+                None => e,
+            },
+        )
     }
 }
 

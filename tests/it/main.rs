@@ -19,6 +19,7 @@ mod export;
 mod faults;
 mod filter;
 mod generate;
+mod metadata;
 mod pages;
 mod round_trip;
 mod selection;

@@ -300,6 +300,25 @@ fn requests_are_few() {
 }
 
 #[test]
+fn what_is_known_is_not_fetched_again() {
+    run(async {
+        let file = wide();
+        let mut reader = open(file.clone()).await.project(["c3", "c50"]).unwrap();
+        reader.load_page_indexes().await.unwrap();
+        let far = Far::new(file.clone());
+        let requests = far.requests.clone();
+        let known = Reader::open_async_with(far, reader.metadata().clone());
+        let known = known.project(["c3", "c50"]).unwrap();
+        assert_eq!(requests.lock().unwrap().len(), 0);
+        let taken = known.take(&[5, 15_000]).await.unwrap();
+        assert_eq!(requests.lock().unwrap().len(), 2, "two row groups");
+        assert_eq!(taken, reader.take(&[5, 15_000]).await.unwrap());
+        let local = Reader::new(file).unwrap().project(["c3", "c50"]).unwrap();
+        assert_eq!(taken, local.take(&[5, 15_000]).unwrap());
+    });
+}
+
+#[test]
 fn row_groups_larger_than_a_share_of_the_memory_are_read_in_parts() {
     let file = wide();
     let local = Reader::new(file.clone()).unwrap();
