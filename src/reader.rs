@@ -15,7 +15,7 @@ use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::read::Gather;
 use crate::read::pick;
-use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+use crate::read::{Footer, PageMaps, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
 use crate::thrift::{self, Read};
@@ -45,6 +45,8 @@ pub struct Reader {
     options: ReadOptions,
     threads: Threads,
     progress: Progress,
+    /// What was read of the page index.
+    page_maps: PageMaps,
 }
 
 /// Who decodes.
@@ -98,6 +100,7 @@ impl Reader {
             options: ReadOptions { limits, ..ReadOptions::default() },
             threads: Threads::Auto,
             progress: Progress::default(),
+            page_maps: PageMaps::default(),
         })
     }
 
@@ -363,7 +366,8 @@ impl Reader {
 
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
     ///
-    /// Each page is read once, and only those that hold a row, where the file has a page index. Selection, filter, row groups, offset and limit of this
+    /// Each page is read once, and only those that hold a row, where the file has a page index; of that, what is read once is kept for the reads of this
+    /// reader and its clones that follow. Selection, filter, row groups, offset and limit of this
     /// reader do not count here.
     ///
     /// ```
@@ -388,8 +392,9 @@ impl Reader {
         (options.row_groups, options.offset, options.limit) = (None, 0, None);
         options.filter = None;
         options.selection = Some(selection);
-        let schema = reader.schema()?;
-        let mut batches = reader.batches()?;
+        let plan = reader.plan()?;
+        let schema = plan.schema().clone();
+        let mut batches = reader.batches_of(plan)?;
         let mut found = Vec::new();
         while let Some(batch) = batches.next_batch()? {
             found.push(batch);
@@ -448,6 +453,7 @@ impl Reader {
     pub fn plan(&self) -> Result<Plan> {
         self.footer
             .plan(&self.options, self.file_len, self.file_name.clone())
+            .map(|plan| plan.with_page_maps(&self.page_maps))
             .map_err(|e| self.name(e))
     }
 
@@ -456,7 +462,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        Explanation::new(self.source.clone(), self.plan()?).map_err(|e| self.name(e))
+        // What this reader has read before is left out of account.
+        let plan = self.plan()?.with_page_maps(&PageMaps::default());
+        Explanation::new(self.source.clone(), plan).map_err(|e| self.name(e))
     }
 
     /// Reads: gives the batches in order.
@@ -464,7 +472,10 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`]. Faults of the data come with the batches.
     pub fn batches(&self) -> Result<Batches> {
-        let plan = self.plan()?;
+        self.batches_of(self.plan()?)
+    }
+
+    fn batches_of(&self, plan: Plan) -> Result<Batches> {
         let schema = plan.schema().clone();
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(

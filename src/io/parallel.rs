@@ -100,6 +100,8 @@ struct Shared {
 /// How far the read is.
 #[derive(Default)]
 struct State {
+    /// Waves so far.
+    waves: u32,
     next_range: usize,
     /// A row group of which windows are left.
     open: Option<RowGroup>,
@@ -117,6 +119,9 @@ const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
 
 /// Windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
+
+/// A filtered read that ends with its limit may need one window, or all: each wave is so many times as long as the one before it.
+const GROWTH: u64 = 4;
 
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
@@ -285,7 +290,14 @@ fn batches(shared: &Shared, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
 fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
-    while bytes < shared.wave_bytes && !shared.cancelled.load(Ordering::Relaxed) {
+    let options = shared.opener.plan.options();
+    let mut windows_left = match (&options.filter, options.limit) {
+        (Some(_), Some(_)) => GROWTH.saturating_pow(state.waves),
+        _ => u64::MAX,
+    };
+    state.waves = state.waves.saturating_add(1);
+    while bytes < shared.wave_bytes && windows_left > 0 && !shared.cancelled.load(Ordering::Relaxed)
+    {
         let begun = state.open.take();
         let is_new = begun.is_none();
         let mut row_group = match begun {
@@ -305,8 +317,10 @@ fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
         };
         let left = shared.wave_bytes - bytes;
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
+        let batches = batches.min(windows_left);
         let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
+        windows_left -= windows.len() as u64;
         let done = row_group.is_done();
         parts.push(Part { row_group, windows, is_new });
         if !done {
