@@ -20,6 +20,7 @@ mod faults;
 mod filter;
 mod generate;
 mod pages;
+mod pruning;
 mod round_trip;
 mod selection;
 mod support;
