@@ -15,6 +15,7 @@ use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, Verifie
 use crate::encoding::Span;
 use crate::error::{Error, Result};
 use crate::simd::spans as kernels;
+use crate::simd::strings::End;
 
 /// The promise that the strings of a file are UTF-8, so that nobody looks.
 ///
@@ -34,7 +35,7 @@ impl TrustedUtf8 {
 }
 
 /// An offset of the byte arrays.
-pub(crate) trait Offset: OffsetSizeTrait + Default {
+pub(crate) trait Offset: OffsetSizeTrait + Default + End {
     /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
 
