@@ -132,7 +132,8 @@ pub(crate) fn view_array(
 /// An array of keys into a dictionary.
 ///
 /// Established by `read::leaf::dictionary`: `Coded::read` has checked that every index is below the entries of the page or those that follow them, and
-/// `Coded::finish` keeps them below the values that it gives. Slots of nulls are 0, and no slot but of nulls is there without a value.
+/// `Coded::finish` keeps them below the values that it gives; `read::chunk` lets a column chunk have one dictionary page, before all others. Slots of
+/// nulls are 0, and no slot but of nulls is there without a value.
 pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
     keys: PrimitiveArray<K>,
     values: ArrayRef,
