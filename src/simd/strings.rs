@@ -28,7 +28,8 @@ impl End for i32 {
 }
 
 impl End for i64 {
-    const MOST: usize = if usize::BITS < 64 { usize::MAX } else { Self::MAX as usize };
+    /// No vector is longer, and it fits.
+    const MOST: usize = usize::MAX >> 1;
 
     #[inline(always)]
     #[expect(clippy::cast_possible_wrap, reason = "no more")]
