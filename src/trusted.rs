@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{
-    ArrayRef, BinaryViewArray, GenericBinaryArray, GenericStringArray, OffsetSizeTrait,
-    StringViewArray,
+    ArrayRef, BinaryViewArray, DictionaryArray, GenericBinaryArray, GenericStringArray,
+    OffsetSizeTrait, PrimitiveArray, StringViewArray,
 };
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc as ipc;
 use arrow_schema::DataType;
 use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
@@ -15,6 +16,7 @@ use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, Verifie
 use crate::encoding::Span;
 use crate::error::{Error, Result};
 use crate::simd::spans as kernels;
+use crate::simd::strings::End;
 
 /// The promise that the strings of a file are UTF-8, so that nobody looks.
 ///
@@ -34,7 +36,7 @@ impl TrustedUtf8 {
 }
 
 /// An offset of the byte arrays.
-pub(crate) trait Offset: OffsetSizeTrait + Default {
+pub(crate) trait Offset: OffsetSizeTrait + Default + End {
     /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
 
@@ -125,6 +127,23 @@ pub(crate) fn view_array(
         }
         other => return Err(wrong_type(other)),
     })
+}
+
+/// An array of keys into a dictionary.
+///
+/// Established by `read::leaf::dictionary`: `Coded::read` has checked that every index is below the entries of the page or those that follow them, and
+/// `Coded::finish` keeps them below the values that it gives; `read::chunk` lets a column chunk have one dictionary page, before all others. Slots of
+/// nulls are 0, and no slot but of nulls is there without a value.
+pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
+    keys: PrimitiveArray<K>,
+    values: ArrayRef,
+) -> ArrayRef {
+    debug_assert!(
+        keys.iter().flatten().all(|key| key.as_usize() < values.len()),
+        "keys are indices of the values"
+    );
+    // SAFETY: no key that is not null is negative or beyond the values, by the invariant above.
+    Arc::new(unsafe { DictionaryArray::<K>::new_unchecked(keys, values) })
 }
 
 /// The field of an Arrow schema to which the reference at `at` of a flatbuffer points, if there is a sound one.

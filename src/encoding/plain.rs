@@ -20,6 +20,7 @@ use crate::simd::bitmap::{self, Bitmap};
 use crate::simd::native;
 pub use crate::simd::native::Native;
 use crate::simd::spans::{Walk, plain_views};
+use crate::simd::strings::{End, append_plain};
 
 const SPEC: Spec = Spec::Encodings("PLAIN");
 
@@ -175,6 +176,13 @@ pub struct PlainBlock {
     pub walk: Walk,
 }
 
+/// Where a decoder stood.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    next: usize,
+    left: usize,
+}
+
 /// Finds the values of BYTE_ARRAY.
 #[derive(Debug)]
 pub struct ByteArrays {
@@ -229,6 +237,39 @@ impl ByteArrays {
         let block = PlainBlock { next: self.next, left: self.left, walk };
         (self.next, self.left) = (walk.next, left);
         Some(block)
+    }
+
+    /// Appends payload and ends of the next `n` values, and says how many it were: up to the first that does not fit into the capacity of `payload` less
+    /// some slack, would end behind `most`, or is not there.
+    pub fn read_strings<O: End>(
+        &mut self,
+        n: usize,
+        most: usize,
+        payload: &mut Vec<u8>,
+        ends: &mut Vec<O>,
+    ) -> usize {
+        let n = n.min(self.left);
+        let mean = self.mean();
+        let walked = append_plain(&self.bytes, self.next, n, mean, most, payload, ends);
+        self.next = walked.next;
+        self.left -= walked.n;
+        walked.n
+    }
+
+    /// Bytes of a value, as far as is known: the mean of those that are left, if all that were announced are there.
+    pub fn mean(&self) -> usize {
+        let rest = self.bytes.len() - self.next;
+        (rest / self.left.max(1)).saturating_sub(size_of::<u32>())
+    }
+
+    /// Where the decoder stands.
+    pub fn mark(&self) -> Mark {
+        Mark { next: self.next, left: self.left }
+    }
+
+    /// Goes back to where the decoder stood.
+    pub fn rewind(&mut self, mark: Mark) {
+        (self.next, self.left) = (mark.next, mark.left);
     }
 
     /// The bytes of a block, lengths included.

@@ -70,10 +70,10 @@ fn gather_packed_with<T: Copy>(
 mod x86 {
     use std::arch::x86_64::{
         __m512i, _mm512_castsi512_si256, _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64,
-        _mm512_mask_blend_epi32, _mm512_maskz_loadu_epi32, _mm512_maskz_mov_epi32,
-        _mm512_max_epu32, _mm512_min_epu32, _mm512_permutex2var_epi32, _mm512_permutex2var_epi64,
-        _mm512_reduce_max_epu32, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
-        _mm512_test_epi32_mask,
+        _mm512_loadu_si512, _mm512_mask_blend_epi32, _mm512_maskz_loadu_epi32,
+        _mm512_maskz_mov_epi32, _mm512_max_epu32, _mm512_min_epu32, _mm512_permutex2var_epi32,
+        _mm512_permutex2var_epi64, _mm512_reduce_max_epu32, _mm512_set1_epi32,
+        _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi32_mask,
     };
 
     use crate::simd::unpack::avx512::Cut;
@@ -129,12 +129,9 @@ mod x86 {
         #[inline]
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
         fn each(&self, mut look_up: impl FnMut(usize, __m512i)) -> bool {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_possible_wrap,
-                reason = "an index has 32 bits: none is beyond more entries"
-            )]
-            let last = _mm512_set1_epi32((self.entries - 1).min(u32::MAX as usize) as u32 as i32);
+            // An index has 32 bits: none is beyond more entries.
+            let last = u32::try_from(self.entries - 1).unwrap_or(u32::MAX);
+            let last = _mm512_set1_epi32(last.cast_signed());
             let mut highest = _mm512_setzero_si512();
             let mut rest = self.bytes;
             for at in (0..self.n).step_by(LANES) {
@@ -178,11 +175,10 @@ mod x86 {
             let mut pairs = [[_mm512_setzero_si512(); 2]; PAIRS];
             for (i, part) in pairs.as_flattened_mut().iter_mut().enumerate() {
                 let there = self.entries.saturating_sub(i * LANES).min(LANES);
+                let mask = if there == 0 { 0 } else { u16::MAX >> (LANES - there) };
+                let from = table.wrapping_add(i * LANES);
                 // SAFETY: the mask lets no entry be read that is not there.
-                *part = unsafe {
-                    let mask = ((1u32 << there) - 1) as u16;
-                    _mm512_maskz_loadu_epi32(mask, table.wrapping_add(i * LANES))
-                };
+                *part = unsafe { _mm512_maskz_loadu_epi32(mask, from) };
             }
             let (second, third) = (_mm512_set1_epi32(32), _mm512_set1_epi32(64));
             self.each(|at, indices| {
@@ -217,9 +213,8 @@ mod x86 {
             // SAFETY: the caller vouches for so many entries, at most 16.
             unsafe { std::ptr::copy_nonoverlapping(table, pair.as_mut_ptr(), self.entries) };
             // SAFETY: a half has 8 entries of 8 bytes.
-            let [low, high] = [0, 8].map(|at| unsafe {
-                std::arch::x86_64::_mm512_loadu_si512(pair.as_ptr().add(at).cast())
-            });
+            let [low, high] =
+                [0, 8].map(|at| unsafe { _mm512_loadu_si512(pair.as_ptr().add(at).cast()) });
             self.each(|at, indices| {
                 let halves =
                     [_mm512_castsi512_si256(indices), _mm512_extracti64x4_epi64::<1>(indices)];

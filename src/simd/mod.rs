@@ -14,6 +14,7 @@ pub mod pack;
 pub mod planes;
 pub mod prefix_sum;
 pub mod spans;
+pub mod strings;
 pub mod transpose;
 pub mod unpack;
 

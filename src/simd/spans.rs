@@ -49,91 +49,6 @@ pub fn append_payload(
     Ok(())
 }
 
-/// Entries that are copied to stretches of their own: 1 MiB.
-const MOST_ENTRIES: usize = 1 << 16;
-
-/// The entries of a dictionary that has none of more than 16 bytes, each in a stretch of its own: one load and one store a value, whatever its length.
-#[derive(Debug, Default)]
-pub struct ShortEntries {
-    bytes: Vec<[u8; STEP]>,
-    lengths: Vec<i32>,
-}
-
-impl ShortEntries {
-    /// The values of `spans`; `None` if one is longer, or if there are so many that they would leave the cache.
-    pub fn new(source: &[u8], spans: &[Span]) -> Option<Self> {
-        let mut entries = Self::default();
-        if spans.len() > MOST_ENTRIES {
-            return None;
-        }
-        for span in spans {
-            let value = span.slice(source);
-            let mut bytes = [0; STEP];
-            bytes.get_mut(..value.len())?.copy_from_slice(value);
-            entries.bytes.push(bytes);
-            entries.lengths.push(i32::try_from(value.len()).ok()?);
-        }
-        Some(entries)
-    }
-
-    /// Number of entries.
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
-    pub fn len(&self) -> usize {
-        self.lengths.len()
-    }
-
-    /// Appends the lengths of the entries that `indices` stand for, and says how many bytes they are; `None` if an index is beyond the entries.
-    pub fn append_lengths(&self, indices: &[u32], out: &mut Vec<i32>) -> Option<u64> {
-        let before = out.len();
-        if !super::gather::gather(indices, &self.lengths, out) {
-            return None;
-        }
-        let lengths = out.get(before..).unwrap_or_default();
-        Some(lengths.iter().map(|length| u64::from(length.cast_unsigned())).sum())
-    }
-
-    /// Appends the entries that `indices` stand for, of which `total` is the number of bytes that [`ShortEntries::append_lengths`] has said.
-    ///
-    /// # Errors
-    /// If there is no memory for it; nothing is appended then.
-    ///
-    /// # Panics
-    /// If an index is beyond the entries, or the number of bytes is another.
-    pub fn append(
-        &self,
-        indices: &[u32],
-        total: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<(), TryReserveError> {
-        let highest = indices.iter().copied().max().map_or(0, |index| index as usize + 1);
-        assert!(highest <= self.bytes.len(), "indices of entries");
-        let total = usize::try_from(total).unwrap_or(usize::MAX);
-        // The last copy may write up to a step beyond its value.
-        grow(out, total.saturating_add(STEP))?;
-        let (start, target) = (out.len(), out.as_mut_ptr());
-        let end = start + total;
-        let mut to = start;
-        for &index in indices {
-            // SAFETY: no index is beyond the entries, of which there are as many as lengths.
-            let (bytes, length) = unsafe {
-                (
-                    self.bytes.get_unchecked(index as usize),
-                    self.lengths.get_unchecked(index as usize),
-                )
-            };
-            // Cannot be more than was said, as the sum is of the same entries; looked at all the same, as memory depends on it.
-            assert!(to <= end, "as many bytes as were said");
-            // SAFETY: `to <= end`, and there is room for a step behind it.
-            unsafe { copy_step(bytes.as_ptr(), target.add(to)) };
-            to += length.cast_unsigned() as usize;
-        }
-        assert!(to == end, "as many bytes as were said");
-        // SAFETY: the loop has written every byte up to `to`, and there is room for them.
-        unsafe { out.set_len(to) };
-        Ok(())
-    }
-}
-
 /// Copies 16 bytes.
 ///
 /// # Safety
@@ -404,7 +319,10 @@ fn join_with(
         (Isa::Avx2 | Isa::Avx512, ..=32) => unsafe { x86::joined_32(before, rests, total, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Isa::Avx512, _) => unsafe { x86::joined_64(before, rests, total, out) },
+        (Isa::Avx512, ..=64) => unsafe { x86::joined_64(before, rests, total, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Isa::Avx512, _) => unsafe { x86::joined_128(before, rests, total, out) },
         // SAFETY: words are what every machine has.
         _ => unsafe { joined::<32, [u64; 4]>(before, rests, total, out) },
     }
@@ -575,6 +493,21 @@ mod x86 {
         unsafe { super::joined::<64, __m512i>(before, rests, total, out) };
     }
 
+    /// With AVX-512, for longer values.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F and BW.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) unsafe fn joined_128(
+        before: &[u8],
+        rests: Rests<'_>,
+        total: usize,
+        out: &mut Vec<u8>,
+    ) {
+        // SAFETY: the machine has AVX-512 F and BW.
+        unsafe { super::joined::<128, [__m512i; 2]>(before, rests, total, out) };
+    }
+
     /// 32 bytes that are kept, and 32 that are not.
     const MASKS: [u8; 64] = {
         let mut masks = [0; 64];
@@ -629,6 +562,38 @@ mod x86 {
         unsafe fn write(self, to: *mut u8) {
             // SAFETY: the caller vouches for 64 bytes and the machine.
             unsafe { _mm512_storeu_si512(to.cast(), self) };
+        }
+    }
+
+    impl Hand<128> for [__m512i; 2] {
+        #[inline(always)]
+        unsafe fn of(bytes: &[u8; 128]) -> Self {
+            let (halves, _) = bytes.as_chunks::<64>();
+            // SAFETY: the caller vouches for the machine.
+            unsafe { [__m512i::of(&halves[0]), __m512i::of(&halves[1])] }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(self, prefix: usize, window: &[u8; 128]) -> Self {
+            let (halves, _) = window.as_chunks::<64>();
+            let [low, high] = self;
+            // SAFETY: the caller vouches for the machine; each half keeps at most 64 bytes.
+            unsafe {
+                [
+                    low.keep(prefix.min(64), &halves[0]),
+                    high.keep(prefix.saturating_sub(64), &halves[1]),
+                ]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn write(self, to: *mut u8) {
+            let [low, high] = self;
+            // SAFETY: the caller vouches for 128 bytes and the machine.
+            unsafe {
+                low.write(to);
+                high.write(to.add(64));
+            }
         }
     }
 }
@@ -797,31 +762,5 @@ mod tests {
                 assert_eq!(out, expected.concat(), "{isa:?} seed {seed}");
             }
         }
-    }
-
-    #[test]
-    fn short_entries_are_what_the_spans_stand_for() {
-        let seed = 5;
-        let mut rng = fastrand::Rng::with_seed(seed);
-        for _ in 0..50 {
-            let (mut source, mut spans) = (Vec::new(), Vec::new());
-            for _ in 0..rng.usize(1..40) {
-                let (start, len) = (source.len() as u32, rng.u32(0..=16));
-                source.extend((0..len).map(|_| rng.u8(..)));
-                spans.push(Span { start, len });
-            }
-            let entries = ShortEntries::new(&source, &spans).unwrap();
-            let indices: Vec<u32> =
-                (0..rng.usize(0..300)).map(|_| rng.u32(0..spans.len() as u32)).collect();
-            let (mut lengths, mut out) = (vec![7], b"before".to_vec());
-            let total = entries.append_lengths(&indices, &mut lengths).unwrap();
-            entries.append(&indices, total, &mut out).unwrap();
-            let values = indices.iter().map(|&i| spans[i as usize].slice(&source));
-            let expected: Vec<u8> = values.clone().flatten().copied().collect();
-            assert_eq!(out[6..], expected, "seed {seed}");
-            assert!(lengths[1..].iter().map(|l| *l as usize).eq(values.map(<[u8]>::len)));
-            assert_eq!(entries.append_lengths(&[spans.len() as u32], &mut lengths), None);
-        }
-        assert!(ShortEntries::new(&[0; 17], &[Span { start: 0, len: 17 }]).is_none());
     }
 }

@@ -20,6 +20,7 @@ use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 use crate::simd::gather::gather;
+use crate::simd::strings::{Entries, SLACK};
 use crate::simd::{expand, spans as kernels};
 use crate::spare::Spare;
 use crate::trusted;
@@ -190,8 +191,6 @@ enum Place {
     EndToEnd,
     /// In order, with others between them.
     Apart,
-    /// In any order, and more than once.
-    Anywhere,
 }
 
 /// Where the payload of a block lies.
@@ -247,11 +246,15 @@ trait Layout: Send {
     /// Appends values that lie end to end in a page, checked to be text where that is wanted.
     fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()>;
 
-    /// Appends the next `n` values of a PLAIN page while it walks from length to length, if this layout can and they are `text` where that is wanted;
-    /// else nothing is read.
-    fn append_plain(&mut self, _page: &mut plain::ByteArrays, _n: usize, _text: bool) -> bool {
-        false
-    }
+    /// Appends up to `n` next values of a PLAIN page while it walks from length to length, as far as this is possible and they are `text` where that is
+    /// wanted; says how many it were.
+    fn append_plain(
+        &mut self,
+        page: &mut plain::ByteArrays,
+        n: usize,
+        text: bool,
+        room: usize,
+    ) -> usize;
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 
@@ -376,8 +379,9 @@ impl<L: Layout> Column for BytesColumn<L> {
                     block = self.spans.len();
                 }
                 Decoder::Plain(decoder) => {
-                    if self.layout.append_plain(decoder, block, check.is_some()) {
-                        left -= block;
+                    let n = self.layout.append_plain(decoder, block, check.is_some(), room);
+                    if n > 0 {
+                        left -= n;
                         continue;
                     }
                     decoder.read_spans(block, &mut self.spans)?;
@@ -551,9 +555,6 @@ fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
 }
 
-/// Bytes that a wide copy may write beyond its value.
-const SLACK: usize = 64;
-
 /// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far.
 fn make_room(
     values: &mut Vec<u8>,
@@ -586,11 +587,8 @@ pub(super) struct Offsets<O> {
     /// The end of every value, behind the 0 that the first begins at.
     offsets: Vec<O>,
     values: Vec<u8>,
-    block: Vec<Span>,
-    /// The dictionary, if all its entries are short.
-    short: Option<kernels::ShortEntries>,
+    dictionary: Option<Entries>,
     indices: Vec<u32>,
-    lengths: Vec<i32>,
     /// Slots that were announced.
     slots: usize,
 }
@@ -601,10 +599,8 @@ impl<O: trusted::Offset> Offsets<O> {
             spare: Spare::new(0),
             offsets: Vec::new(),
             values: Vec::new(),
-            block: Vec::new(),
-            short: None,
+            dictionary: None,
             indices: Vec::new(),
-            lengths: Vec::new(),
             slots: 0,
         }
     }
@@ -615,26 +611,32 @@ impl<O: trusted::Offset> Offsets<O> {
         }
     }
 
-    /// Appends the entries that these indices stand for, all of them short.
-    fn gather_short(
-        &mut self,
-        indices: &[u32],
-        entries: &kernels::ShortEntries,
-        room: usize,
-    ) -> Result<()> {
-        self.begin();
-        self.lengths.clear();
-        let Some(total) = entries.append_lengths(indices, &mut self.lengths) else {
-            let highest = indices.iter().copied().max().unwrap_or(0);
-            return Err(out_of_range(highest, entries.len()));
-        };
-        let room = room.saturating_sub(self.values.len());
-        if total > room as u64 {
-            return Err(no_room(total, room));
+    /// Appends the entries that indices stand for.
+    fn append_entries(&mut self, entries: &Entries, indices: &[u32], room: usize) -> Result<()> {
+        let most = room;
+        let mut left = indices;
+        loop {
+            let done = entries.append(left, most, &mut self.values, &mut self.offsets);
+            left = left.get(done..).unwrap_or_default();
+            if left.is_empty() {
+                return Ok(());
+            }
+            // Something is wrong, or there is no room for all of them.
+            let highest = left.iter().copied().max().unwrap_or(0);
+            if highest as usize >= entries.len() {
+                return Err(out_of_range(highest, entries.len()));
+            }
+            let total = entries.total(left);
+            let end = (self.values.len() as u64).saturating_add(total);
+            if end > room as u64 {
+                return Err(no_room(total, room.saturating_sub(self.values.len())));
+            }
+            if end > O::MOST as u64 {
+                return Err(too_long());
+            }
+            let seen = self.offsets.len() - 1 + left.len();
+            make_room(&mut self.values, total, seen, self.slots, &self.spare)?;
         }
-        O::append_ends(&self.lengths, &mut self.offsets).ok_or_else(too_long)?;
-        make_room(&mut self.values, total, self.offsets.len() - 1, self.slots, &self.spare)?;
-        entries.append(indices, total, &mut self.values).map_err(no_memory)
     }
 
     fn append_spans(
@@ -661,23 +663,11 @@ impl<O: trusted::Offset> Offsets<O> {
 
 /// Values that are at hand, as an array.
 impl<O: trusted::Offset> Offsets<O> {
-    /// Appends the entries, which lie at `spans` of `source`, that indices stand for.
-    pub(super) fn look_up(&mut self, indices: &[u32], source: &[u8], spans: &[Span]) -> Result<()> {
+    /// Appends the entries that indices stand for.
+    pub(super) fn look_up(&mut self, indices: &[u32], entries: &Entries) -> Result<()> {
         self.slots = indices.len();
         self.begin();
-        let entries = kernels::ShortEntries::new(source, spans);
-        let mut block = Vec::new();
-        for indices in indices.chunks(BLOCK) {
-            match &entries {
-                Some(entries) => self.gather_short(indices, entries, usize::MAX)?,
-                None => {
-                    block.clear();
-                    look_up(indices, spans, &mut block)?;
-                    self.append_spans(source, &block, Place::Anywhere, usize::MAX)?;
-                }
-            }
-        }
-        Ok(())
+        self.append_entries(entries, indices, usize::MAX)
     }
 
     /// Appends values, of which the lengths are given too.
@@ -723,7 +713,7 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
     }
 
     fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
-        self.short = kernels::ShortEntries::new(&dictionary.bytes, &dictionary.spans);
+        self.dictionary = Some(Entries::new(&dictionary.bytes, &dictionary.spans));
         Ok(())
     }
 
@@ -731,55 +721,36 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         &mut self,
         indices: &mut Indices,
         n: usize,
-        dictionary: &Dictionary,
+        _dictionary: &Dictionary,
         room: usize,
     ) -> Result<()> {
-        if let Some(entries) = self.short.take() {
-            let mut block = std::mem::take(&mut self.indices);
-            let mut gather = || {
-                for start in (0..n).step_by(BLOCK) {
-                    block.clear();
-                    indices.read((n - start).min(BLOCK), &mut block)?;
-                    self.gather_short(&block, &entries, room)?;
-                }
-                Ok(())
-            };
-            let gathered = gather();
-            (self.short, self.indices) = (Some(entries), block);
-            return gathered;
-        }
-        let mut block = std::mem::take(&mut self.block);
+        self.begin();
+        let entries = self.dictionary.take().ok_or_else(no_dictionary)?;
+        let mut block = std::mem::take(&mut self.indices);
         let mut left = n;
-        while left > 0 {
-            let n = left.min(BLOCK);
+        let mut gathered = Ok(());
+        while left > 0 && gathered.is_ok() {
             block.clear();
-            indices.gather(n, &dictionary.spans, &mut block)?;
-            self.append_spans(&dictionary.bytes, &block, Place::Anywhere, room)?;
+            let n = left.min(BLOCK);
+            gathered = indices
+                .read(n, &mut block)
+                .and_then(|()| self.append_entries(&entries, &block, room));
             left -= n;
         }
-        self.block = block;
-        Ok(())
+        (self.dictionary, self.indices) = (Some(entries), block);
+        gathered
     }
 
     fn gather_indices(
         &mut self,
         indices: &[u32],
-        dictionary: &Dictionary,
+        _dictionary: &Dictionary,
         room: usize,
     ) -> Result<()> {
-        if let Some(entries) = self.short.take() {
-            let gathered = self.gather_short(indices, &entries, room);
-            self.short = Some(entries);
-            return gathered;
-        }
-        let mut block = std::mem::take(&mut self.block);
-        let mut append = |indices: &[u32]| {
-            block.clear();
-            look_up(indices, &dictionary.spans, &mut block)?;
-            self.append_spans(&dictionary.bytes, &block, Place::Anywhere, room)
-        };
-        let appended = indices.chunks(BLOCK).try_for_each(&mut append);
-        self.block = block;
+        self.begin();
+        let entries = self.dictionary.take().ok_or_else(no_dictionary)?;
+        let appended = self.append_entries(&entries, indices, room);
+        self.dictionary = Some(entries);
         appended
     }
 
@@ -812,6 +783,35 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         )?;
         self.values.extend_from_slice(values.stretch());
         Ok(())
+    }
+
+    fn append_plain(
+        &mut self,
+        page: &mut plain::ByteArrays,
+        n: usize,
+        text: bool,
+        room: usize,
+    ) -> usize {
+        self.begin();
+        let (mark, before, first) = (page.mark(), self.values.len(), self.offsets.len());
+        let expected = page.mean().saturating_mul(n);
+        let expected = expected.saturating_add(expected / 4).min(room.saturating_sub(before));
+        let seen = first - 1 + n;
+        if make_room(&mut self.values, expected as u64, seen, self.slots, &self.spare).is_err() {
+            return 0;
+        }
+        let done = page.read_strings(n, room, &mut self.values, &mut self.offsets);
+        let added = self.values.get(before..).unwrap_or_default();
+        let ends = self.offsets.get(first..).unwrap_or_default();
+        let begin_characters =
+            || ends.iter().all(|end| begins_a_character(added, end.as_usize() - before));
+        if text && !is_text_in_one(added, begin_characters) {
+            self.values.truncate(before);
+            self.offsets.truncate(first);
+            page.rewind(mark);
+            return 0;
+        }
+        done
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
@@ -1048,13 +1048,19 @@ impl Layout for Views {
         Ok(())
     }
 
-    fn append_plain(&mut self, page: &mut plain::ByteArrays, n: usize, text: bool) -> bool {
+    fn append_plain(
+        &mut self,
+        page: &mut plain::ByteArrays,
+        n: usize,
+        text: bool,
+        _room: usize,
+    ) -> usize {
         let before = self.views.len();
         let Ok(index) = self.page_index(page.buffer()) else {
-            return false;
+            return 0;
         };
         let Some(block) = page.read_views(n, index, &mut self.views) else {
-            return false;
+            return 0;
         };
         let stretch = page.stretch(&block);
         let walk = block.walk;
@@ -1062,13 +1068,13 @@ impl Layout for Views {
         if !is_text || (walk.outside > 0 && !worth_adopting(walk.outside, stretch.len() as u64)) {
             self.views.truncate(before);
             page.unread(&block);
-            return false;
+            return 0;
         }
         if walk.outside > 0 {
             let page = page.buffer().clone();
             self.adopt(&page, index);
         }
-        true
+        n
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

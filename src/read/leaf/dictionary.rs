@@ -5,15 +5,14 @@
 
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, BooleanArray, DictionaryArray, PrimitiveArray,
-    StringViewArray, UInt32Array, new_empty_array, types,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray, UInt32Array,
+    new_empty_array, types,
 };
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 use foldhash::fast::FixedState;
@@ -26,6 +25,8 @@ use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
+use crate::spare::Spare;
+use crate::trusted;
 
 /// The column of a leaf whose dictionary is kept. `values` decodes the values.
 pub(super) fn dictionary_column(
@@ -37,6 +38,7 @@ pub(super) fn dictionary_column(
         Box::new(DictionaryColumn::<K> {
             indices: Vec::new(),
             coded: Coded::new(value, values),
+            spare: Spare::new(0),
             keys: PhantomData,
         })
     }
@@ -329,10 +331,16 @@ struct DictionaryColumn<K: ArrowDictionaryKeyType> {
     /// Indices of the slots so far; they become keys at the end of the batch.
     indices: Vec<u32>,
     coded: Coded,
+    spare: Spare,
     keys: PhantomData<fn() -> K>,
 }
 
 impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
+    fn use_spare(&mut self, spare: &Spare) {
+        self.spare = spare.clone();
+        self.coded.values.use_spare(spare);
+    }
+
     fn reserve(&mut self, slots: usize) {
         self.indices.reserve_exact(slots);
     }
@@ -367,15 +375,18 @@ impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
-        let mut indices = std::mem::take(&mut self.indices);
-        let values = self.coded.finish(&mut indices)?;
-        let highest = indices.iter().copied().max().unwrap_or(0) as usize;
-        if K::Native::from_usize(highest).is_none() {
-            return Err(too_many(highest + 1));
+        let values = self.coded.finish(&mut self.indices)?;
+        if K::Native::from_usize(values.len()).is_none() {
+            let highest = self.indices.iter().copied().max().unwrap_or(0) as usize;
+            if K::Native::from_usize(highest).is_none() {
+                return Err(too_many(highest + 1));
+            }
         }
-        let keys: Vec<K::Native> =
-            indices.iter().map(|&index| K::Native::usize_as(index as usize)).collect();
-        let keys = PrimitiveArray::<K>::try_new(ScalarBuffer::from(keys), nulls)?;
-        Ok(Arc::new(DictionaryArray::<K>::try_new(keys, values)?))
+        let mut keys = self.spare.take(self.indices.len());
+        keys.extend(self.indices.iter().map(|&index| K::Native::usize_as(index as usize)));
+        // The next batch writes its indices where those of this one were.
+        self.indices.clear();
+        let keys = PrimitiveArray::<K>::try_new(self.spare.lend(keys).into(), nulls)?;
+        Ok(trusted::dictionary_array(keys, values))
     }
 }

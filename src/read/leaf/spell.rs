@@ -5,15 +5,17 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryViewType, ByteViewType, Int32Type, StringViewType};
 use arrow_array::{AnyDictionaryArray, Array, ArrayRef};
-use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_schema::DataType;
 use arrow_select::take::take;
+use bytes::Bytes;
 
 use super::bytes::Offsets;
 use crate::encoding::Span;
 use crate::error::{Error, Result};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
+use crate::simd::strings::Entries;
 use crate::trusted;
 
 /// The same values, as this type.
@@ -31,11 +33,11 @@ pub(in crate::read) fn spelled_out(array: ArrayRef, to: &DataType) -> Result<Arr
             match to {
                 DataType::Utf8 => {
                     let values = values.as_string::<i32>();
-                    looked_up(dictionary, values.value_offsets(), values.value_data(), to)
+                    looked_up(dictionary, values.value_offsets(), values.values(), to)
                 }
                 DataType::Binary => {
                     let values = values.as_binary::<i32>();
-                    looked_up(dictionary, values.value_offsets(), values.value_data(), to)
+                    looked_up(dictionary, values.value_offsets(), values.values(), to)
                 }
                 _ => Ok(take(values, dictionary.keys(), None)?),
             }
@@ -52,7 +54,7 @@ pub(in crate::read) fn spelled_out(array: ArrayRef, to: &DataType) -> Result<Arr
 fn looked_up(
     dictionary: &dyn AnyDictionaryArray,
     offsets: &[i32],
-    data: &[u8],
+    data: &Buffer,
     to: &DataType,
 ) -> Result<ArrayRef> {
     let slots = dictionary.len();
@@ -76,7 +78,8 @@ fn looked_up(
         compact(&mut keys, 0, &valid, 0);
     }
     let mut out = Offsets::<i32>::new();
-    out.look_up(&keys, data, &spans)?;
+    let data = Bytes::from_owner(ScalarBuffer::<u8>::from(data.clone()));
+    out.look_up(&keys, &Entries::new(&data, &spans))?;
     if nulls.is_some() {
         out.spread_nulls(&valid, slots, keys.len());
     }

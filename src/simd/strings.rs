@@ -1,0 +1,470 @@
+//! Strings to payload and ends in one pass: a value is copied while its length is at hand, a whole step at a time.
+//!
+//! A step is one of four numbers of bytes, chosen so that most values take no more: no branch depends on their lengths then, which nobody could
+//! foretell. What a step writes behind its value, the next one overwrites.
+
+use bytes::Bytes;
+
+use super::prefetch;
+use crate::encoding::Span;
+
+/// The end of a value in the payload.
+pub trait End: Copy {
+    /// The furthest.
+    const MOST: usize;
+
+    /// From a number that is no more.
+    fn at(end: usize) -> Self;
+}
+
+impl End for i32 {
+    const MOST: usize = Self::MAX as usize;
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "no more")]
+    fn at(end: usize) -> Self {
+        end as Self
+    }
+}
+
+impl End for i64 {
+    /// No vector is longer, and it fits.
+    const MOST: usize = usize::MAX >> 1;
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_wrap, reason = "no more")]
+    fn at(end: usize) -> Self {
+        end as Self
+    }
+}
+
+/// Bytes that must be free behind the payload for the widest step.
+pub const SLACK: usize = 128;
+
+/// Where the next values go: behind the payload, as far as it has memory, and no further than allowed.
+struct Target<'a, O> {
+    payload: &'a mut Vec<u8>,
+    ends: &'a mut Vec<O>,
+    /// Where the next value begins; all before it is written.
+    to: usize,
+    /// Where the last value may end, so that a step still fits behind it.
+    most: usize,
+    /// Values that may be appended; none if there is no room for a step.
+    n: usize,
+    done: usize,
+}
+
+impl<'a, O: End> Target<'a, O> {
+    /// Takes up to `n` values, and steps of `step` bytes.
+    fn new(
+        payload: &'a mut Vec<u8>,
+        ends: &'a mut Vec<O>,
+        n: usize,
+        most: usize,
+        step: usize,
+    ) -> Self {
+        ends.reserve(n);
+        // Even a value of no bytes takes a step: where there is no room for one, nothing fits.
+        let room = payload.capacity().checked_sub(step);
+        let n = if room.is_some() { n } else { 0 };
+        let most = most.min(O::MOST).min(room.unwrap_or(0));
+        Self { to: payload.len(), payload, ends, most, n, done: 0 }
+    }
+
+    /// Whether a value of so many bytes has room.
+    #[inline(always)]
+    fn fits(&self, len: usize) -> bool {
+        // No sum of two lengths in memory overflows.
+        self.to + len <= self.most
+    }
+
+    /// Appends a value of `len` bytes, at most `N`, of which `step` begins with it.
+    ///
+    /// # Safety
+    /// It must fit, with steps of `N` bytes or more, and fewer values must be done than were announced.
+    #[inline(always)]
+    unsafe fn push<const N: usize>(&mut self, step: &[u8; N], len: usize) {
+        // SAFETY: `to <= most`, behind which `N` bytes of the capacity are left; `payload` is borrowed mutably, so that the two do not overlap.
+        unsafe {
+            let to = self.payload.as_mut_ptr().add(self.to);
+            std::ptr::copy_nonoverlapping(step.as_ptr(), to, N);
+        }
+        // SAFETY: as the caller's.
+        unsafe { self.end(len) };
+    }
+
+    /// Appends a value of any length. Never inlined: the compiler would make one call of this copy and that of a step.
+    ///
+    /// # Safety
+    /// As [`Target::push`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn push_long(&mut self, value: &[u8]) {
+        // SAFETY: it fits into the capacity; `payload` is borrowed mutably.
+        unsafe {
+            let to = self.payload.as_mut_ptr().add(self.to);
+            std::ptr::copy_nonoverlapping(value.as_ptr(), to, value.len());
+        }
+        // SAFETY: as the caller's.
+        unsafe { self.end(value.len()) };
+    }
+
+    /// Notes the end of a value that was written.
+    ///
+    /// # Safety
+    /// As [`Target::push`].
+    #[inline(always)]
+    unsafe fn end(&mut self, len: usize) {
+        self.to += len;
+        // SAFETY: there is room for as many ends as were announced, and not all are done.
+        unsafe {
+            let end = self.ends.spare_capacity_mut().as_mut_ptr().add(self.done);
+            (*end).write(O::at(self.to));
+        }
+        self.done += 1;
+    }
+
+    /// Makes the values part of the vectors; says how many they are.
+    fn close(self) -> usize {
+        let ends = self.ends.len() + self.done;
+        // SAFETY: all of the payload up to `to` is written.
+        unsafe { self.payload.set_len(self.to) };
+        // SAFETY: `done` ends behind the old length are written.
+        unsafe { self.ends.set_len(ends) };
+        self.done
+    }
+}
+
+/// Calls `$kernel::<N>` for the step that most values of `$mean` bytes take no more than.
+macro_rules! with_step {
+    ($mean:expr, $kernel:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
+        match $mean + $mean / 2 {
+            0..=16 => $kernel::<16, $($t)?>($($argument),*),
+            17..=32 => $kernel::<32, $($t)?>($($argument),*),
+            33..=64 => $kernel::<64, $($t)?>($($argument),*),
+            _ => $kernel::<128, $($t)?>($($argument),*),
+        }
+    };
+}
+
+/// How far a walk over PLAIN byte strings came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walked {
+    /// Values that were appended.
+    pub n: usize,
+    /// Where the next value begins: its length.
+    pub next: usize,
+}
+
+/// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; of fewer, if one reaches beyond
+/// the page, or would not fit into the capacity of `payload` less [`SLACK`] bytes, or end behind `most`. `mean` is how many bytes they have, more or
+/// less.
+pub fn append_plain<O: End>(
+    page: &[u8],
+    start: usize,
+    n: usize,
+    mean: usize,
+    most: usize,
+    payload: &mut Vec<u8>,
+    ends: &mut Vec<O>,
+) -> Walked {
+    with_step!(mean, plain::<O>(page, start, n, most, payload, ends))
+}
+
+fn plain<const N: usize, O: End>(
+    page: &[u8],
+    start: usize,
+    n: usize,
+    most: usize,
+    payload: &mut Vec<u8>,
+    ends: &mut Vec<O>,
+) -> Walked {
+    const LEN: usize = size_of::<u32>();
+    // How far before it is needed a line of the cache is asked for.
+    let ahead = 512 + 8 * N;
+    let mut target = Target::new(payload, ends, n, most, N);
+    let mut rest = page.get(start..).unwrap_or_default();
+    for _ in 0..target.n {
+        let Some((len, after)) = rest.split_first_chunk::<LEN>() else { break };
+        let len = u32::from_le_bytes(*len) as usize;
+        if !target.fits(len) {
+            break;
+        }
+        match after.first_chunk::<N>() {
+            Some(step) if len <= N => {
+                prefetch(after, ahead);
+                // SAFETY: it fits, and the loop runs as often as values were announced.
+                unsafe { target.push(step, len) };
+                // SAFETY: `len <= N`, and a step is there.
+                rest = unsafe { after.get_unchecked(len..) };
+            }
+            _ => {
+                let Some((value, after)) = after.split_at_checked(len) else { break };
+                // SAFETY: as above.
+                unsafe { target.push_long(value) };
+                rest = after;
+            }
+        }
+    }
+    let next = page.len() - rest.len();
+    Walked { n: target.close(), next }
+}
+
+/// The entries of a dictionary of strings.
+#[derive(Debug)]
+pub struct Entries {
+    lengths: Lengths,
+    /// Bytes that an entry has, more or less.
+    mean: usize,
+}
+
+#[derive(Debug)]
+enum Lengths {
+    /// None is longer than the shortest step, and all together stay in the cache: each in a stretch of its own.
+    Short(Vec<([u8; SHORT], u32)>),
+    /// All lie in the bytes.
+    Long(Bytes, Vec<Span>),
+}
+
+/// The shortest step.
+const SHORT: usize = 16;
+
+/// Short entries are copied to stretches of their own if they are no more than these.
+const MOST_SHORT: usize = 1 << 16;
+
+/// Entries of a dictionary of more bytes are asked for before they are needed.
+const CACHED: usize = 128 << 10;
+
+/// How many values before.
+const AHEAD: usize = 12;
+
+impl Entries {
+    /// The values of `spans`.
+    ///
+    /// # Panics
+    /// If a span reaches beyond `source`.
+    pub fn new(source: &Bytes, spans: &[Span]) -> Self {
+        let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
+        assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
+        let longest = spans.iter().map(|span| span.len as usize).max().unwrap_or(0);
+        let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
+        let mean = usize::try_from(total / (spans.len() as u64).max(1)).unwrap_or(usize::MAX / 2);
+        let lengths = if longest <= SHORT && spans.len() <= MOST_SHORT {
+            let short = |span: &Span| {
+                let mut bytes = [0; SHORT];
+                bytes[..span.len as usize].copy_from_slice(span.slice(source));
+                (bytes, span.len)
+            };
+            Lengths::Short(spans.iter().map(short).collect())
+        } else {
+            Lengths::Long(source.clone(), spans.to_vec())
+        };
+        Self { lengths, mean: mean.min(longest) }
+    }
+
+    /// Number of entries.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        match &self.lengths {
+            Lengths::Short(entries) => entries.len(),
+            Lengths::Long(_, spans) => spans.len(),
+        }
+    }
+
+    /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
+    pub fn total(&self, indices: &[u32]) -> u64 {
+        let len = |index: &u32| {
+            let index = *index as usize;
+            u64::from(match &self.lengths {
+                Lengths::Short(entries) => entries.get(index).map_or(0, |entry| entry.1),
+                Lengths::Long(_, spans) => spans.get(index).map_or(0, |span| span.len),
+            })
+        };
+        indices.iter().map(len).sum()
+    }
+
+    /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up to the first that would not fit into the capacity of
+    /// `payload` less [`SLACK`] bytes, or end behind `most`, or is beyond the entries.
+    pub fn append<O: End>(
+        &self,
+        indices: &[u32],
+        most: usize,
+        payload: &mut Vec<u8>,
+        ends: &mut Vec<O>,
+    ) -> usize {
+        match &self.lengths {
+            Lengths::Short(entries) => short(entries, indices, most, payload, ends),
+            Lengths::Long(source, spans) => {
+                with_step!(self.mean, long::<O>(source, spans, indices, most, payload, ends))
+            }
+        }
+    }
+}
+
+fn short<O: End>(
+    entries: &[([u8; SHORT], u32)],
+    indices: &[u32],
+    most: usize,
+    payload: &mut Vec<u8>,
+    ends: &mut Vec<O>,
+) -> usize {
+    let mut target = Target::new(payload, ends, indices.len(), most, SHORT);
+    for index in indices.iter().take(target.n) {
+        let Some((step, len)) = entries.get(*index as usize) else { break };
+        let len = *len as usize;
+        if !target.fits(len) {
+            break;
+        }
+        // SAFETY: it fits, and as many values as indices were announced.
+        unsafe { target.push(step, len) };
+    }
+    target.close()
+}
+
+fn long<const N: usize, O: End>(
+    source: &[u8],
+    spans: &[Span],
+    indices: &[u32],
+    most: usize,
+    payload: &mut Vec<u8>,
+    ends: &mut Vec<O>,
+) -> usize {
+    let is_far = source.len() > CACHED;
+    let mut target = Target::new(payload, ends, indices.len(), most, N);
+    for (i, index) in indices.iter().enumerate().take(target.n) {
+        if is_far && let Some(next) = indices.get(i + AHEAD) {
+            let start = spans.get(*next as usize).map_or(0, |span| span.start as usize);
+            prefetch(source, start);
+            prefetch(source, start + 64);
+        }
+        let Some(span) = spans.get(*index as usize) else { break };
+        let len = span.len as usize;
+        if !target.fits(len) {
+            break;
+        }
+        let rest = source.get(span.start as usize..).unwrap_or_default();
+        match rest.first_chunk::<N>() {
+            // SAFETY: it fits, and as many values as indices were announced.
+            Some(step) if len <= N => unsafe { target.push(step, len) },
+            // SAFETY: as above.
+            _ => unsafe { target.push_long(rest.get(..len).unwrap_or_default()) },
+        }
+    }
+    target.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of around `mean` bytes, some of them far longer.
+    fn values(rng: &mut fastrand::Rng, n: usize, mean: usize) -> Vec<Vec<u8>> {
+        let mut len = || match rng.usize(0..20) {
+            0 => rng.usize(0..300),
+            _ => rng.usize(0..=2 * mean),
+        };
+        let lens: Vec<usize> = (0..n).map(|_| len()).collect();
+        lens.iter().map(|len| (0..*len).map(|_| rng.u8(..)).collect()).collect()
+    }
+
+    #[test]
+    fn plain_values_as_the_naive_twin_until_the_room_or_the_page_ends() {
+        let seed = 17;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..500 {
+            let (n, mean) = (rng.usize(0..50), *rng.choice(&[3, 12, 30, 60, 100]).unwrap());
+            let values = values(&mut rng, n, mean);
+            let mut page = vec![9; 5];
+            for value in &values {
+                page.extend((value.len() as u32).to_le_bytes());
+                page.extend(value);
+            }
+            let total: usize = values.iter().map(Vec::len).sum();
+            let cut = if rng.bool() { page.len() } else { rng.usize(5..=page.len()) };
+            let most = if rng.bool() { usize::MAX } else { rng.usize(3..4 + total) };
+            let mut payload = b"pre".to_vec();
+            payload.reserve(if rng.bool() { total + SLACK } else { rng.usize(0..=total) });
+            let room = most.min(payload.capacity().saturating_sub(SLACK));
+            let held = payload.capacity();
+            let (mut ends, mut wide) = (vec![3i32], vec![3i64]);
+            let mut twin = payload.clone();
+            twin.reserve(payload.capacity() - payload.len());
+            let walked = append_plain(&page[..cut], 5, n, mean, most, &mut payload, &mut ends);
+            let again = append_plain(&page[..cut], 5, n, mean, most, &mut twin, &mut wide);
+            assert_eq!((walked, &payload), (again, &twin), "seed {seed}");
+            assert!(wide.iter().map(|end| *end as i32).eq(ends.iter().copied()));
+            let (mut next, mut expected) = (5, vec![3]);
+            for value in &values[..walked.n] {
+                next += 4 + value.len();
+                expected.push(expected[expected.len() - 1] + value.len() as i32);
+            }
+            assert_eq!((walked.next, ends), (next, expected), "seed {seed}");
+            assert_eq!(payload[3..], values[..walked.n].concat(), "seed {seed}");
+            // The next one is not there, or has no room.
+            if let Some(value) = values.get(walked.n) {
+                let is_cut = next + 4 + value.len() > cut;
+                assert!(is_cut || payload.len() + value.len() > room, "seed {seed}");
+            }
+            assert!(walked.next <= cut && payload.len() <= most.max(3));
+            assert_eq!(payload.capacity(), held, "no memory is asked for");
+        }
+    }
+
+    #[test]
+    fn values_of_no_bytes_take_a_step_too() {
+        let (mut payload, mut ends) = (Vec::new(), vec![0i64]);
+        let entries = Entries::new(&Bytes::new(), &[Span::default()]);
+        let walked = append_plain(&[0; 8], 0, 2, 0, usize::MAX, &mut payload, &mut ends);
+        assert_eq!((walked.n, walked.next), (0, 0));
+        assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 0);
+        payload.reserve_exact(SHORT);
+        let walked = append_plain(&[0; 8], 0, 2, 0, usize::MAX, &mut payload, &mut ends);
+        assert_eq!((walked, &ends), (Walked { n: 2, next: 8 }, &vec![0, 0, 0]));
+        assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 2);
+        // Behind what is full there is no room for a step.
+        let mut full = vec![7; 100];
+        full.shrink_to_fit();
+        assert_eq!(entries.append(&[0], usize::MAX, &mut full, &mut ends), 0);
+        let walked = append_plain(&[0; 8], 0, 2, 100, usize::MAX, &mut full, &mut ends);
+        assert_eq!((walked.n, full.capacity()), (0, 100));
+    }
+
+    #[test]
+    fn entries_are_what_the_spans_stand_for() {
+        let seed = 5;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for round in 0..300 {
+            let n = rng.usize(1..40);
+            let mut entries = values(&mut rng, n, *[3, 12, 30, 60, 100].get(round % 5).unwrap());
+            if rng.bool() {
+                entries.iter_mut().for_each(|entry| entry.truncate(SHORT));
+            }
+            let (mut source, mut spans) = (Vec::new(), Vec::new());
+            for entry in &entries {
+                spans.push(Span { start: source.len() as u32, len: entry.len() as u32 });
+                source.extend(entry);
+            }
+            let table = Entries::new(&Bytes::from(source), &spans);
+            assert_eq!(table.len(), n);
+            let mut indices: Vec<u32> =
+                (0..rng.usize(0..300)).map(|_| rng.u32(0..n as u32)).collect();
+            let wanted: Vec<&[u8]> = indices.iter().map(|i| &entries[*i as usize][..]).collect();
+            let total: usize = wanted.iter().map(|value| value.len()).sum();
+            assert_eq!(table.total(&indices), total as u64);
+            let (mut payload, mut ends) = (b"before".to_vec(), vec![6i32]);
+            payload.reserve(if rng.bool() { total + SLACK } else { rng.usize(0..=total) });
+            let most = if rng.bool() { usize::MAX } else { rng.usize(6..7 + total) };
+            let room = most.min(payload.capacity().saturating_sub(SLACK));
+            if rng.bool() {
+                indices.push(n as u32);
+            }
+            let done = table.append(&indices, most, &mut payload, &mut ends);
+            assert_eq!(payload[6..], wanted[..done].concat(), "seed {seed}");
+            assert_eq!(ends.len(), done + 1);
+            assert_eq!(ends.last().map(|end| *end as usize), Some(payload.len()));
+            if let Some(value) = wanted.get(done) {
+                assert!(payload.len() + value.len() > room, "seed {seed}");
+            }
+        }
+    }
+}
