@@ -172,7 +172,7 @@ fn reading_one_column_of_many_fetches_its_index_alone_and_a_loaded_one_never() {
     assert_eq!(read, offset_indexes, "and nothing else of the page indexes");
 
     // All of them: one read, as they lie side by side; after that none.
-    let mut loaded = reader.clone();
+    let mut loaded = reader;
     loaded.load_page_indexes().expect("indexes");
     assert_eq!(source.take().len(), 1);
     for chunk in loaded.metadata().column_chunks(1).expect("chunks") {
@@ -212,7 +212,7 @@ fn damaged_cache_entries_are_errors() {
     let read = |bytes: Vec<u8>| Metadata::from_bytes(&bytes.into(), &Limits::default());
     assert_eq!(read(sound.clone()).expect("metadata").to_bytes(), sound);
     for len in 0..sound.len() {
-        let error = read(sound[..len].to_vec()).err().expect("an error");
+        let error = read(sound[..len].to_vec()).expect_err("an error");
         assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{len} bytes: {error}");
     }
     let mut rng = Rng::with_seed(5);

@@ -259,7 +259,7 @@ pub fn lie(rng: &mut Rng, pages: &mut Vec<PageLocation>) {
         2 | 3 => page.first_row_index = page.first_row_index.wrapping_add(by),
         4 => drop(pages.remove(i)),
         5 => {
-            let again = page.clone();
+            let again = *page;
             pages.insert(i, again);
         }
         6 => {
