@@ -64,7 +64,7 @@ pub enum Sieved {
     /// More bytes are wanted.
     Again(Box<Sieve>),
     /// The rows that are left; `None` if there are none.
-    Done(Option<RowRange>, Found),
+    Done(Option<RowRange>, Box<Found>),
 }
 
 /// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks that tell.
@@ -209,18 +209,20 @@ impl Sieve {
     fn finish(self) -> Result<Sieved> {
         let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
         let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
-            return Ok(Sieved::Done(Some(range), found));
+            return Ok(Sieved::Done(Some(range), found.into()));
         };
         match filter.answer(rows, &facts) {
             Answer::Cannot => {
                 found.by_bloom = true;
-                return Ok(Sieved::Done(None, found));
+                return Ok(Sieved::Done(None, found.into()));
             }
             Answer::Always => {
                 let range = range.with_sure(RowSelection::all(rows));
-                return Ok(Sieved::Done(Some(range), found));
+                return Ok(Sieved::Done(Some(range), found.into()));
             }
-            Answer::Might if pages.is_empty() => return Ok(Sieved::Done(Some(range), found)),
+            Answer::Might if pages.is_empty() => {
+                return Ok(Sieved::Done(Some(range), found.into()));
+            }
             Answer::Might => {}
         }
         let parts = filter.bound.prune_pages(
@@ -246,7 +248,7 @@ impl Sieve {
         }
         found.by_pages = kept.is_none();
         let left = range.with_selection(kept);
-        Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found))
+        Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found.into()))
     }
 }
 
