@@ -111,7 +111,7 @@ impl Explanation {
         metadata: Metadata,
         plan: &Plan,
     ) -> Result<Self> {
-        let held = super::async_source::Held::new(source, plan.options().latency);
+        let held = super::stream::Held::new(source, plan.options().latency);
         let held = held.knowing(metadata);
         let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
             let (held, ranges) = (held.clone(), ranges.to_vec());
