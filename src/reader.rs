@@ -21,7 +21,7 @@ use crate::predicate::Predicate;
 use crate::read::Gather;
 use crate::read::pick;
 use crate::read::{
-    Latency, Metadata, PageIndex, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn,
+    Latency, Metadata, PageIndex, PageMaps, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn,
     column_index_range, decode, offset_index_range,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
@@ -57,6 +57,8 @@ pub struct Reader<S = Arc<dyn Source>> {
     options: ReadOptions,
     threads: Threads,
     progress: Progress,
+    /// What was read of the page index.
+    page_maps: PageMaps,
     /// The end of the file, if it was kept.
     #[cfg(feature = "async")]
     end: Option<crate::io::FileEnd>,
@@ -166,6 +168,7 @@ impl<S> Reader<S> {
             options: ReadOptions::default(),
             threads: Threads::Auto,
             progress: Progress::default(),
+            page_maps: PageMaps::default(),
             #[cfg(feature = "async")]
             end: None,
         }
@@ -431,6 +434,7 @@ impl<S> Reader<S> {
     pub fn plan(&self) -> Result<Plan> {
         self.metadata
             .plan(&self.options, self.file_len(), self.file_name.clone())
+            .map(|plan| plan.with_page_maps(&self.page_maps))
             .map_err(|e| self.name(e))
     }
 
@@ -529,7 +533,8 @@ impl Reader {
 
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
     ///
-    /// Each page is read once, and only those that hold a row, where the file has a page index. Selection, filter, row groups, offset and limit of this
+    /// Each page is read once, and only those that hold a row, where the file has a page index; of that, what is read once is kept for the reads of this
+    /// reader and its clones that follow. Selection, filter, row groups, offset and limit of this
     /// reader do not count here.
     ///
     /// ```
@@ -611,7 +616,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        Explanation::new(self.indexed_source(), &self.plan()?).map_err(|e| self.name(e))
+        // What this reader has read before is left out of account.
+        let plan = self.plan()?.with_page_maps(&PageMaps::default());
+        Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }
 
     /// Reads: gives the batches in order.

@@ -17,7 +17,7 @@ use super::{Source, coalesce};
 use crate::error::{Error, Result};
 #[cfg(feature = "async")]
 use crate::read::Metadata;
-use crate::read::{Latency, Plan, RowRange, Sieved};
+use crate::read::{Found, Latency, Plan, RowRange, Sieved};
 
 /// What a read will do. [`Display`](fmt::Display) gives it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub enum Outcome {
     ByStatistics,
     /// Pruned by a bloom filter.
     ByBloomFilter,
+    /// Pruned by a dictionary: it has all values, and none passes.
+    ByDictionary,
     /// Pruned by the page index.
     ByPageIndex,
 }
@@ -205,8 +207,11 @@ impl ExplainedRowGroup {
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);
         self.ignored.extend(found.ignored.iter().map(ToString::to_string));
         let Some(left) = left else {
-            self.outcome =
-                if found.by_pages { Outcome::ByPageIndex } else { Outcome::ByBloomFilter };
+            self.outcome = match *found {
+                Found { by_pages: true, .. } => Outcome::ByPageIndex,
+                Found { by_dictionary: true, .. } => Outcome::ByDictionary,
+                _ => Outcome::ByBloomFilter,
+            };
             return Ok(());
         };
         self.outcome = match plan.options().filter {
@@ -238,6 +243,7 @@ impl fmt::Display for Outcome {
             Self::NotSelected => "not selected",
             Self::ByStatistics => "pruned by statistics",
             Self::ByBloomFilter => "pruned by a bloom filter",
+            Self::ByDictionary => "pruned by a dictionary",
             Self::ByPageIndex => "pruned by the page index",
         })
     }

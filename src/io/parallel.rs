@@ -102,6 +102,8 @@ struct Shared {
 /// How far the read is.
 #[derive(Default)]
 struct State {
+    /// Waves so far.
+    waves: u32,
     next_range: usize,
     /// A row group of which windows are left.
     open: Option<RowGroup>,
@@ -119,6 +121,9 @@ const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
 
 /// Windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
+
+/// A filtered read that ends with its limit may need one window, or all: each wave is so many times as long as the one before it.
+const GROWTH: u64 = 4;
 
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
@@ -230,7 +235,13 @@ impl Part {
 
 /// Decodes as many windows as a wave may hold; `None` if none are left.
 fn wave(shared: &Shared, state: &mut State) -> Batches {
-    let mut parts = gather(shared.wave_bytes, || shared.next(state))?;
+    let options = shared.opener.plan.options();
+    let windows = match (&options.filter, options.limit) {
+        (Some(_), Some(_)) => GROWTH.saturating_pow(state.waves),
+        _ => u64::MAX,
+    };
+    state.waves = state.waves.saturating_add(1);
+    let mut parts = gather(shared.wave_bytes, windows, || shared.next(state))?;
     if parts.is_empty() {
         return Ok(None);
     }
@@ -311,7 +322,7 @@ impl Shared {
 pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &AtomicBool) -> Waved {
     let mut waved = Waved { queue, ..Waved::default() };
     let mut distrusts = None;
-    let gathered = gather(wave_bytes, || {
+    let gathered = gather(wave_bytes, u64::MAX, || {
         // Not in one wave with others: what is wrong with them can be read again.
         let goes_along = waved
             .queue
@@ -347,20 +358,24 @@ pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &Atom
     waved
 }
 
-/// Takes row groups, each perhaps begun, until the wave is full.
+/// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are wanted.
 fn gather(
     wave_bytes: u64,
+    mut windows_left: u64,
     mut next: impl FnMut() -> Result<Option<(RowGroup, bool)>>,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
     while bytes < wave_bytes
+        && windows_left > 0
         && let Some((mut row_group, is_new)) = next()?
     {
         let left = wave_bytes - bytes;
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
+        let batches = batches.min(windows_left);
         let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
+        windows_left -= windows.len() as u64;
         let done = row_group.is_done();
         parts.push(Part { row_group, windows, is_new });
         if !done {

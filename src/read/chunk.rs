@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
-use crate::format::{PageHeader, PageType};
+use crate::format::{Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
 use crate::page::{Opener, Page, PageContext};
 use crate::thrift::{self, Read};
@@ -248,6 +248,8 @@ pub struct Pages {
     /// Data pages given or skipped so far.
     page: usize,
     dictionary_seen: bool,
+    /// The dictionary page, until a page that is read refers to it: few pages of many may not.
+    dictionary: Option<Pending>,
     next: Option<Pending>,
     placed: Option<Placed>,
     pulled: Option<Pulled>,
@@ -286,6 +288,17 @@ struct Pending {
     offset: u64,
 }
 
+impl Pending {
+    /// Whether it is a data page of indices.
+    fn refers_to_dictionary(&self) -> bool {
+        let header = &self.header;
+        let v1 = header.data_page_header.as_ref().map(|header| header.encoding);
+        let v2 = header.data_page_header_v2.as_ref().map(|header| header.encoding);
+        let encoding = if header.r#type == PageType::DataPageV2 { v2 } else { v1 };
+        matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
+    }
+}
+
 impl Pages {
     /// A walk over the pages of `list`.
     ///
@@ -316,6 +329,7 @@ impl Pages {
             slots_left,
             page: 0,
             dictionary_seen: false,
+            dictionary: None,
             next: None,
             placed,
             pulled,
@@ -328,9 +342,22 @@ impl Pages {
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
         loop {
-            let Some(Pending { header, body, offset }) = self.pending()? else {
+            let Some(pending) = self.pending()? else {
                 return Ok(None);
             };
+            let waits = self.placed.is_some() && !self.dictionary_seen && self.dictionary.is_none();
+            if waits && pending.header.r#type == PageType::DictionaryPage {
+                self.dictionary = Some(pending);
+                continue;
+            }
+            let pending = match self.dictionary.take_if(|_| pending.refers_to_dictionary()) {
+                None => pending,
+                Some(dictionary) => {
+                    self.next = Some(pending);
+                    dictionary
+                }
+            };
+            let Pending { header, body, offset } = pending;
             let page = self.opener.open(&header, body);
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
@@ -504,7 +531,8 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        if self.dictionary_seen || self.page > 0 {
+        // Of placed pages, the head has been looked through, and may be opened later.
+        if self.dictionary_seen || (self.page > 0 && self.placed.is_none()) {
             return Err(Error::malformed(
                 Spec::Pages,
                 "a dictionary page must be the first of its column chunk, and the only one",

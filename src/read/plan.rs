@@ -10,8 +10,11 @@ use super::chunk::{PageList, PlacedPage, Pull};
 use super::filter::Filter;
 use super::footer::Footer;
 use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
-use super::row_group::{Chunk, GAP, RowGroup, Unit};
+use super::page_maps::PageMaps;
+use super::row_group::RowGroup;
 use super::sieve::{Sieve, first_of_bloom};
+use super::unit::{Chunk, Unit};
+use super::window::GAP;
 use crate::error::{Error, Result, Spec};
 use crate::format::{
     ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, CompressionCodec, OffsetIndex,
@@ -28,6 +31,7 @@ use crate::thrift::{self, Read};
 #[derive(Debug, Clone)]
 pub struct Plan {
     shared: Arc<Shared>,
+    page_maps: PageMaps,
 }
 
 #[derive(Debug)]
@@ -40,6 +44,10 @@ struct Shared {
     /// How many of the leaves the output is made of; the others are for the filter alone.
     output_leaves: usize,
     filter: Option<Filter>,
+    /// For each column of the output, whether unwanted rows are left out while its leaves are decoded.
+    column_picks: Vec<bool>,
+    /// The same for each leaf.
+    picks: Vec<bool>,
     ranges: Vec<RowRange>,
     /// Row groups of which the footer proves that the filter is true of no row.
     pruned: Vec<usize>,
@@ -126,7 +134,7 @@ struct ChunkPlan {
 /// The pages that are wanted of a chunk.
 #[derive(Debug)]
 struct WantedPages {
-    map: PageMap,
+    map: Arc<PageMap>,
     /// Indices of them, in stretches that follow each other without a gap.
     stretches: Vec<Range<usize>>,
 }
@@ -161,6 +169,7 @@ impl Footer {
             Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
             None => None,
         };
+        let (column_picks, picks) = picks(&mapping.shapes, filter.as_ref());
         let mut ranges = row_ranges(self, options)?;
         let mut pruned = Vec::new();
         if let Some(filter) = &filter {
@@ -176,17 +185,26 @@ impl Footer {
                 leaves,
                 output_leaves,
                 filter,
+                column_picks,
+                picks,
                 ranges,
                 pruned,
                 budget,
                 file_len,
                 file_name,
             }),
+            page_maps: PageMaps::default(),
         })
     }
 }
 
 impl Plan {
+    /// With the offset indexes that other reads of the same file have read, and will read.
+    #[must_use]
+    pub fn with_page_maps(self, page_maps: &PageMaps) -> Self {
+        Self { page_maps: page_maps.clone(), ..self }
+    }
+
     /// The Arrow schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.shared.schema
@@ -215,6 +233,23 @@ impl Plan {
     /// How many of the leaves the output is made of.
     pub(super) fn output_leaves(&self) -> usize {
         self.shared.output_leaves
+    }
+
+    /// Whether unwanted rows are left out of a leaf while it is decoded.
+    pub(super) fn picks(&self, leaf: usize) -> bool {
+        self.shared.picks.get(leaf).copied().unwrap_or_default()
+    }
+
+    /// Whether they are left out of all leaves of a column.
+    pub(super) fn column_picks(&self, column: usize) -> bool {
+        self.shared.column_picks.get(column).copied().unwrap_or_default()
+    }
+
+    /// Whether there are columns that are decoded after the filter, of which rows are not left out.
+    pub(super) fn has_late_lists(&self) -> bool {
+        let early = self.filter().map(Filter::early_columns).unwrap_or_default();
+        let picks = self.shared.column_picks.iter().enumerate();
+        picks.into_iter().any(|(i, picks)| !picks && early.get(i) != Some(&true))
     }
 
     pub(super) fn filter(&self) -> Option<&Filter> {
@@ -268,7 +303,7 @@ impl Plan {
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
         let budget = self.budget().clone();
         let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
-        Ok(Some(plan))
+        Ok(Some(plan.with_page_maps(&self.page_maps)))
     }
 
     /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be fetched together with those of others.
@@ -298,6 +333,7 @@ impl Plan {
 
     /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for one whose indexes were found to be wrong.
     pub fn unsieved(&self, rest: &RowRange) -> RowRange {
+        self.page_maps.forget(rest.row_group);
         let mut ranges = self.ranges().iter();
         match ranges.find(|range| range.row_group == rest.row_group) {
             Some(range) if self.filter().is_some() => {
@@ -353,6 +389,17 @@ impl Plan {
         Ok(parts)
     }
 
+    /// Compressed bytes of the column chunks that a row group would be read from.
+    pub(super) fn bytes_of(&self, row_group: usize) -> Result<u64> {
+        let mut bytes = 0u64;
+        for leaf in self.leaves() {
+            let meta = self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
+            let size = meta.map_or(0, |meta| meta.total_compressed_size);
+            bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
+        }
+        Ok(bytes)
+    }
+
     /// Whether the page indexes of the filter's leaves may save more than they cost.
     pub(super) fn index_may_help(&self, row_group: usize) -> Result<bool> {
         if self.footer().writer().carries_prefix {
@@ -361,19 +408,7 @@ impl Plan {
         Ok(match self.options().page_index {
             PageIndexUse::Never => false,
             PageIndexUse::Always => true,
-            PageIndexUse::Auto => {
-                let mut bytes = 0u64;
-                for leaf in self.leaves() {
-                    let meta =
-                        self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
-                    let size = meta.map_or(0, |meta| meta.total_compressed_size);
-                    bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
-                    if WORTH_AN_INDEX < bytes {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
+            PageIndexUse::Auto => WORTH_AN_INDEX < self.bytes_of(row_group)?,
         })
     }
 
@@ -382,6 +417,13 @@ impl Plan {
         let start = u64::try_from(meta.bloom_filter_offset?).ok()?;
         let len = meta.bloom_filter_length.and_then(|len| u64::try_from(len).ok());
         first_of_bloom(start, len, self.shared.file_len)
+    }
+
+    /// Where the dictionary page of a chunk lies, if the footer says so.
+    pub(super) fn dictionary_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
+        let start = u64::try_from(meta.dictionary_page_offset?).ok().filter(|start| *start > 0)?;
+        let end = u64::try_from(meta.data_page_offset).ok()?;
+        (start < end && end <= self.shared.file_len).then_some(start..end)
     }
 
     /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
@@ -427,9 +469,33 @@ impl Plan {
         if !helps || footer.writer().carries_prefix {
             indexes.clear();
         }
+        let wanted = range.wanted(rows_in_group)?;
+        indexes.retain(|(i, _)| {
+            let leaf = self.leaves().get(*i).map_or(usize::MAX, |leaf| leaf.leaf.index);
+            let known = self.page_maps.find(range.row_group, leaf);
+            match (known, chunks.get_mut(*i)) {
+                (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
+                _ => return true,
+            }
+            false
+        });
         let (leaves, needs) = indexes.into_iter().unzip();
         let (plan, range) = (self.clone(), range.clone());
         Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, bytes_per_row })
+    }
+
+    /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
+    pub(super) fn keep_pages(&self, row_group: usize, leaf: usize, index: &OffsetIndex) {
+        let map = || -> Result<Option<PageMap>> {
+            let chunk = self.footer().column_chunk_ref(row_group, leaf)?;
+            let Some(meta) = chunk.meta_data else { return Ok(None) };
+            let slots = not_negative(meta.num_values, "num_values")?;
+            let rows = self.footer().row_group_rows(row_group)?;
+            PageMap::new(index, self.byte_range(&meta, slots)?, rows).map(Some)
+        };
+        if let Ok(Some(map)) = map() {
+            self.page_maps.keep(row_group, leaf, &Arc::new(map));
+        }
     }
 
     /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and where its offset index is.
@@ -471,7 +537,7 @@ impl Plan {
     }
 
     /// What opening the pages of a leaf needs to know.
-    fn page_context(&self, leaf: &LeafPlan, codec: CompressionCodec) -> PageContext {
+    pub(super) fn page_context(&self, leaf: &LeafPlan, codec: CompressionCodec) -> PageContext {
         let writer = self.footer().writer();
         let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
         context.verify_checksums = self.options().verify_checksums;
@@ -561,6 +627,11 @@ impl RowRange {
         Self { sure: Some(sure).filter(|sure| !sure.is_none()), ..self }
     }
 
+    /// The rows whose pages are wanted: short gaps are decoded too.
+    fn wanted(&self, rows_in_group: u64) -> Result<RowSelection> {
+        Ok(self.to_selection(rows_in_group)?.without_gaps(GAP))
+    }
+
     /// The rows that are wanted, of all `rows_in_group`.
     pub(super) fn to_selection(&self, rows_in_group: u64) -> Result<RowSelection> {
         match &self.selection {
@@ -606,6 +677,7 @@ impl PageIndexPlan {
     /// As [`PageIndexPlan::supply`].
     pub fn without_index(mut self) -> Result<RowGroupPlan> {
         self.needs.clear();
+        self.chunks.iter_mut().for_each(|chunk| chunk.pages = None);
         self.supply(&[])
     }
 
@@ -617,15 +689,20 @@ impl PageIndexPlan {
         same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
         let mut ignored = Vec::new();
         if !bytes.is_empty() {
-            // Short gaps are decoded too.
-            let selection = self.range.to_selection(self.rows_in_group)?.without_gaps(GAP);
+            let wanted = self.range.wanted(self.rows_in_group)?;
             for (&leaf, bytes) in self.leaves.iter().zip(bytes) {
                 let Some(chunk) = self.chunks.get_mut(leaf) else { continue };
                 let map = OffsetIndex::read(&mut thrift::Reader::new(bytes)).and_then(|index| {
-                    PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group)
+                    PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group).map(Arc::new)
                 });
                 match map {
-                    Ok(map) => chunk.pages = Some(WantedPages::new(map, &selection)),
+                    Ok(map) => {
+                        if let Some(leaf) = self.plan.leaves().get(leaf) {
+                            let row_group = self.range.row_group;
+                            self.plan.page_maps.keep(row_group, leaf.leaf.index, &map);
+                        }
+                        chunk.pages = Some(WantedPages::new(map, &wanted));
+                    }
                     Err(e) => ignored.push(self.plan.place(e, leaf, &self.range)),
                 }
             }
@@ -637,7 +714,7 @@ impl PageIndexPlan {
 }
 
 impl WantedPages {
-    fn new(map: PageMap, selection: &RowSelection) -> Self {
+    fn new(map: Arc<PageMap>, selection: &RowSelection) -> Self {
         let mut stretches: Vec<Range<usize>> = Vec::new();
         for page in map.needed(selection) {
             match stretches.last_mut() {
@@ -784,6 +861,7 @@ impl RowGroupPlan {
             }
         }
         if self.ignored.len() > ignored_before {
+            self.plan.page_maps.forget(self.range.row_group);
             self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
             return Ok(Supplied::Again(Box::new(self)));
         }
@@ -872,6 +950,29 @@ pub(super) fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPl
         walk(footer, shape, false, &mut leaves)?;
     }
     Ok(leaves)
+}
+
+/// For each column and for each leaf of it whether unwanted rows are left out while it is decoded: where a row is a slot, and the filter does not need
+/// all of them.
+fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
+    let early = filter.map(Filter::early_columns).unwrap_or_default();
+    let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());
+    for (i, shape) in shapes.iter().enumerate() {
+        let first = leaves.len();
+        shape.for_each_leaf(&mut |_, _| leaves.push(false));
+        let picks = early.get(i) != Some(&true) && !has_list(shape);
+        leaves.iter_mut().skip(first).for_each(|leaf| *leaf = picks);
+        columns.push(picks);
+    }
+    (columns, leaves)
+}
+
+fn has_list(shape: &Shape) -> bool {
+    match &shape.kind {
+        Kind::List { .. } | Kind::Map { .. } => true,
+        Kind::Struct(children) => children.iter().any(has_list),
+        Kind::Leaf { .. } | Kind::Missing => false,
+    }
 }
 
 /// The ranges without the row groups that cannot hold a match; those become `pruned`.
