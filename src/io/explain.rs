@@ -113,7 +113,7 @@ impl Explanation {
         metadata: Metadata,
         plan: &Plan,
     ) -> Result<Self> {
-        let held = super::async_source::Held::new(source, plan.options().latency);
+        let held = super::stream::Held::new(source, plan.options().latency);
         let held = held.knowing(metadata);
         let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
             let (held, ranges) = (held.clone(), ranges.to_vec());
@@ -207,7 +207,7 @@ impl ExplainedRowGroup {
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);
         self.ignored.extend(found.ignored.iter().map(ToString::to_string));
         let Some(left) = left else {
-            self.outcome = match found {
+            self.outcome = match *found {
                 Found { by_pages: true, .. } => Outcome::ByPageIndex,
                 Found { by_dictionary: true, .. } => Outcome::ByDictionary,
                 _ => Outcome::ByBloomFilter,

@@ -2,10 +2,6 @@
 //!
 //! The only part of the crate that knows where bytes come from, and where they go.
 
-#[cfg(feature = "async")]
-mod async_sink;
-#[cfg(feature = "async")]
-mod async_source;
 mod blocking;
 mod encode;
 mod explain;
@@ -15,8 +11,6 @@ mod pull;
 mod ranges;
 mod sink;
 mod source;
-#[cfg(feature = "object_store")]
-mod store;
 #[cfg(feature = "async")]
 mod stream;
 
@@ -28,10 +22,6 @@ mod parallel;
 #[path = "parallel_disabled.rs"]
 mod parallel;
 
-#[cfg(feature = "async")]
-pub use async_sink::AsyncSink;
-#[cfg(feature = "async")]
-pub use async_source::{AsyncSource, FileEnd};
 pub use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
@@ -41,7 +31,5 @@ pub use ranges::{Fetch, Requests, coalesce};
 pub use sink::{PathSink, Sink, WriteSink};
 pub(crate) use source::Indexed;
 pub use source::Source;
-#[cfg(feature = "object_store")]
-pub use store::{StoreSink, StoreSource};
 #[cfg(feature = "async")]
-pub use stream::{Streamed, load_indexes_async, open_footer_async};
+pub use stream::*;

@@ -303,7 +303,7 @@ impl Plan {
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
         let budget = self.budget().clone();
         let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
-        Ok(Some(plan))
+        Ok(Some(plan.with_page_maps(&self.page_maps)))
     }
 
     /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be fetched together with those of others.

@@ -72,7 +72,7 @@ pub enum Sieved {
     /// More bytes are wanted.
     Again(Box<Sieve>),
     /// The rows that are left; `None` if there are none.
-    Done(Option<RowRange>, Found),
+    Done(Option<RowRange>, Box<Found>),
 }
 
 /// A dictionary is fetched to be asked if it is at most one part of so many of what is read otherwise,
@@ -261,7 +261,7 @@ impl Sieve {
     fn finish(self) -> Result<Sieved> {
         let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
         let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
-            return Ok(Sieved::Done(Some(range), found));
+            return Ok(Sieved::Done(Some(range), found.into()));
         };
         match filter.answer(rows, &facts) {
             Answer::Cannot => {
@@ -269,13 +269,15 @@ impl Sieve {
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
                 found.by_bloom = filter.answer(rows, &facts) == Answer::Cannot;
                 found.by_dictionary = !found.by_bloom;
-                return Ok(Sieved::Done(None, found));
+                return Ok(Sieved::Done(None, found.into()));
             }
             Answer::Always => {
                 let range = range.with_sure(RowSelection::all(rows));
-                return Ok(Sieved::Done(Some(range), found));
+                return Ok(Sieved::Done(Some(range), found.into()));
             }
-            Answer::Might if pages.is_empty() => return Ok(Sieved::Done(Some(range), found)),
+            Answer::Might if pages.is_empty() => {
+                return Ok(Sieved::Done(Some(range), found.into()));
+            }
             Answer::Might => {}
         }
         let parts = filter.bound.prune_pages(
@@ -301,7 +303,7 @@ impl Sieve {
         }
         found.by_pages = kept.is_none();
         let left = range.with_selection(kept);
-        Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found))
+        Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found.into()))
     }
 }
 

@@ -66,7 +66,7 @@ impl Tail {
         let Some(start) = file_len.checked_sub(len) else {
             return Err(Error::usage(format_args!("{len} bytes of a file of {file_len}")));
         };
-        Ok(Self { need: [start..file_len].into(), ..whole })
+        Ok(Self { need: std::iter::once(start..file_len).collect(), ..whole })
     }
 
     /// The bytes wanted: the magic number at the head, and the end of the file, in one range if they lie close.

@@ -13,7 +13,7 @@ use super::{Gathered, PARALLEL_FROM, Reader, Threads};
 use crate::error::{Error, Result};
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
-use crate::read::{Metadata, Plan, pick};
+use crate::read::{Metadata, PageMaps, Plan, pick};
 
 /// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
 ///
@@ -149,7 +149,9 @@ impl AsyncReader {
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub async fn explain(&self) -> Result<Explanation> {
         let (source, metadata) = (self.source.clone(), self.metadata.clone());
-        let explained = Explanation::new_async(source, metadata, &self.plan()?).await;
+        // What this reader has read before is left out of account.
+        let plan = self.plan()?.with_page_maps(&PageMaps::default());
+        let explained = Explanation::new_async(source, metadata, &plan).await;
         explained.map_err(|e| self.name(e))
     }
 

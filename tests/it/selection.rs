@@ -50,7 +50,7 @@ fn with_index(rng: &mut Rng, reader: Reader) -> Reader {
 }
 
 /// The rows of these numbers.
-fn only(all: &[Vec<Cell>], rows: &[usize]) -> Vec<Vec<Cell>> {
+pub fn only(all: &[Vec<Cell>], rows: &[usize]) -> Vec<Vec<Cell>> {
     all.iter().map(|column| rows.iter().map(|&i| column[i].clone()).collect()).collect()
 }
 
@@ -161,7 +161,7 @@ fn large(rng: &mut Rng) -> bytes::Bytes {
     write(&batch, options)
 }
 
-fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {
+pub fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
     writer.write(batch).expect("rows");
     let (_, file) = writer.into_inner().expect("a file");
@@ -232,7 +232,7 @@ fn pages_without_a_selected_row_are_not_fetched() {
 }
 
 /// The file with another offset index for its only column.
-fn with_offset_index(file: &bytes::Bytes, pages: Vec<PageLocation>) -> bytes::Bytes {
+pub fn with_offset_index(file: &bytes::Bytes, pages: Vec<PageLocation>) -> bytes::Bytes {
     let reader = Reader::new(file.clone()).expect("a file");
     let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
     let footer_len =
@@ -318,7 +318,7 @@ fn every_case_once(n: u64, mut check: impl FnMut(u64)) -> u64 {
 }
 
 /// Some hundred rows of one column: numbers, texts, or lists.
-fn one_column(rng: &mut Rng) -> RecordBatch {
+pub fn one_column(rng: &mut Rng) -> RecordBatch {
     let n = rng.i64(2..400);
     let column: ArrayRef = match rng.u8(0..3) {
         0 => Arc::new(Int64Array::from_iter((0..n).map(|i| rng.bool().then_some(i)))),

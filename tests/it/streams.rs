@@ -22,6 +22,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use crate::cells::columns;
 use crate::filter::{Target, comparable, random, table};
 use crate::generate::{case, every_case};
+use crate::selection::{flags, lie, one_column, with_offset_index, write};
 use crate::support::{read_with, testdata};
 
 /// A file that is far away.
@@ -297,6 +298,35 @@ fn requests_are_few() {
             assert!(asked <= 3, "{asked}: indexes, and two row groups");
         }
     });
+}
+
+#[test]
+fn an_index_that_lies_is_put_aside() {
+    let mut ignored = 0;
+    for seed in 0..300 {
+        let rng = &mut Rng::with_seed(seed);
+        let options = WriteOptions::new().with_page_rows(rng.usize(1..60));
+        let file = write(&one_column(rng), options);
+        let sound = Reader::new(file.clone()).unwrap();
+        let mut pages = sound.page_index(0, 0).unwrap().offset_index.unwrap().page_locations;
+        lie(rng, &mut pages);
+        let flags = flags(rng, sound.file_rows().unwrap() as usize);
+        let selection = RowSelection::from_bits(flags.into());
+        let expected = read_with(sound.clone().select(selection.clone()).unwrap()).unwrap();
+        let schema = sound.schema().unwrap();
+        run(async {
+            let reader = open(with_offset_index(&file, pages)).await.select(selection).unwrap();
+            let mut options = reader.read_options().clone();
+            options.page_index = PageIndexUse::Always;
+            let reader = reader.options(options).batch_rows(rng.usize(1..100));
+            let reader = reader.threads(rng.usize(1..=2));
+            let found = rows(&reader).await.unwrap_or_else(|e| panic!("{e}: seed {seed}"));
+            let (found, expected) = (columns(&schema, &found), columns(&schema, &expected));
+            assert!(found == expected, "seed {seed}");
+            ignored += reader.progress().indexes_ignored();
+        });
+    }
+    assert!(ignored > 150, "{ignored} indexes put aside");
 }
 
 #[test]

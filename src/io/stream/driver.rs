@@ -23,11 +23,11 @@ use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 
-use super::async_source::{Fetched, Held, Stretches};
-use super::blocking::contradicts;
-use super::opening::{Opened, Opening};
-use super::{AsyncSource, FileEnd, Pool, Progress, parallel};
+use super::source::{AsyncSource, Fetched, FileEnd, Held, Stretches};
 use crate::error::{Error, Result};
+use crate::io::blocking::contradicts;
+use crate::io::opening::{Opened, Opening};
+use crate::io::{Pool, Progress, parallel};
 use crate::limits::Limits;
 use crate::read::{Footer, Metadata, PageIndexPlan, Plan, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
@@ -119,24 +119,24 @@ struct Scout {
 }
 
 /// A row group that is to be decoded.
-pub(super) struct Queued {
-    pub(super) row_group: RowGroup,
+pub(in crate::io) struct Queued {
+    pub(in crate::io) row_group: RowGroup,
     /// Whether nothing of it was decoded yet.
-    pub(super) is_new: bool,
+    pub(in crate::io) is_new: bool,
     /// Whether it is read without its page index, because that was found to be wrong.
-    pub(super) distrusts: bool,
+    pub(in crate::io) distrusts: bool,
 }
 
 /// What a wave has come to.
 #[derive(Default)]
-pub(super) struct Waved {
-    pub(super) batches: Vec<RecordBatch>,
+pub(in crate::io) struct Waved {
+    pub(in crate::io) batches: Vec<RecordBatch>,
     /// What is left.
-    pub(super) queue: VecDeque<Queued>,
+    pub(in crate::io) queue: VecDeque<Queued>,
     /// Rows that are to be read again without their index: those behind the batches.
-    pub(super) again: Vec<RowRange>,
+    pub(in crate::io) again: Vec<RowRange>,
     /// What went wrong behind the batches.
-    pub(super) failed: Option<Error>,
+    pub(in crate::io) failed: Option<Error>,
 }
 
 type Finished = Result<Waved, Box<dyn Any + Send>>;
@@ -535,7 +535,7 @@ fn dropped(gone: oneshot::Canceled) -> Error {
 }
 
 /// Decodes batches of the queue on this thread, until they take `wave_bytes`, and one at least.
-pub(super) fn serial_wave(
+pub(in crate::io) fn serial_wave(
     queue: VecDeque<Queued>,
     wave_bytes: u64,
     cancelled: &AtomicBool,

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use futures_util::future::try_join_all;
 
-use super::{Requests, Source};
 use crate::error::Result;
+use crate::io::{Requests, Source};
 use crate::read::{Latency, Metadata};
 
 /// Something that gives any range of the bytes of a file, after a while.
@@ -103,18 +103,18 @@ impl<S: AsyncSource + ?Sized> AsyncSource for Arc<S> {
 
 /// What was read for ranges.
 #[derive(Default)]
-pub(super) struct Fetched {
+pub(in crate::io) struct Fetched {
     /// Their bytes.
-    pub(super) bytes: Vec<Bytes>,
+    pub(in crate::io) bytes: Vec<Bytes>,
     /// How many of them were not at hand.
-    pub(super) wanted: u64,
+    pub(in crate::io) wanted: u64,
     /// Bytes read for those.
-    pub(super) read: u64,
+    pub(in crate::io) read: u64,
 }
 
 /// A file in a source, and stretches of it that are at hand: what was read for the footer, or ahead.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(in crate::io) struct Held {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
     held: Arc<Mutex<Stretches>>,
@@ -125,38 +125,38 @@ pub(super) struct Held {
 }
 
 /// Bytes by their place in the file.
-pub(super) type Stretches = BTreeMap<u64, Bytes>;
+pub(in crate::io) type Stretches = BTreeMap<u64, Bytes>;
 
 impl Held {
-    pub(super) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
+    pub(in crate::io) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
         Self { source, latency, held: Arc::default(), own: Stretches::new(), metadata: None }
     }
 
     /// The same, with the page indexes that the metadata hold.
-    pub(super) fn knowing(self, metadata: Metadata) -> Self {
+    pub(in crate::io) fn knowing(self, metadata: Metadata) -> Self {
         Self { metadata: Some(metadata), ..self }
     }
 
     /// Another one, that holds some more.
-    pub(super) fn with(&self, own: Stretches) -> Self {
+    pub(in crate::io) fn with(&self, own: Stretches) -> Self {
         Self { own, ..self.clone() }
     }
 
     /// Holds the end of the file.
-    pub(super) fn hold_end(&self, end: Option<FileEnd>) {
+    pub(in crate::io) fn hold_end(&self, end: Option<FileEnd>) {
         if let Some(FileEnd { bytes, file_len }) = end {
             self.hold(file_len - (bytes.len() as u64).min(file_len), bytes);
         }
     }
 
     /// Holds bytes that begin at `start` of the file.
-    pub(super) fn hold(&self, start: u64, bytes: Bytes) {
+    pub(in crate::io) fn hold(&self, start: u64, bytes: Bytes) {
         self.lock().insert(start, bytes);
     }
 
     /// Whether the bytes of `range` are at hand.
-    pub(super) fn holds(&self, range: &Range<u64>) -> bool {
+    pub(in crate::io) fn holds(&self, range: &Range<u64>) -> bool {
         self.find(range).is_some()
     }
 
@@ -173,12 +173,12 @@ impl Held {
     }
 
     /// What requests cost.
-    pub(super) fn latency(&self) -> Latency {
+    pub(in crate::io) fn latency(&self) -> Latency {
         self.latency
     }
 
     /// Bytes that come in the time that a request takes.
-    pub(super) fn gap(&self) -> u64 {
+    pub(in crate::io) fn gap(&self) -> u64 {
         self.latency.gap()
     }
 
@@ -186,7 +186,7 @@ impl Held {
     ///
     /// # Errors
     /// `Io` if they cannot be read.
-    pub(super) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Fetched> {
+    pub(in crate::io) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Fetched> {
         let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
         let mut out: Vec<_> = ranges.iter().map(|range| self.find(range)).collect();
         let missing = ranges.iter().zip(&out).filter(|(_, found)| found.is_none());

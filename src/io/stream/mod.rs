@@ -1,0 +1,18 @@
+//! Where bytes come and go asynchronously (feature `async`): sources, sinks, the objects of object stores (feature `object_store`), and the driver that reads.
+
+mod driver;
+mod sink;
+mod source;
+#[cfg(feature = "object_store")]
+mod store;
+
+#[cfg(not(feature = "parallel"))]
+pub(super) use driver::serial_wave;
+#[cfg(feature = "parallel")]
+pub(super) use driver::{Queued, Waved};
+pub use driver::{Streamed, load_indexes_async, open_footer_async};
+pub use sink::AsyncSink;
+pub(super) use source::Held;
+pub use source::{AsyncSource, FileEnd};
+#[cfg(feature = "object_store")]
+pub use store::{StoreSink, StoreSource};
