@@ -697,7 +697,7 @@ fn compression(rng: &mut Rng) -> Compression {
         2 => Compression::Gzip(rng.i32(1..7)),
         3 => Compression::Brotli(rng.i32(0..4)),
         4 => Compression::Lz4Raw,
-        5 => Compression::Lzo,
+        5 if cfg!(feature = "lzo") => Compression::Lzo,
         _ => Compression::Zstd(rng.i32(1..4)),
     }
 }
