@@ -33,7 +33,11 @@
 //! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |
 //! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`]; [`WriteOptions::with_memory`] |
 //! | read from something of your own, write into it | [`io::Source`], [`io::Sink`] |
+//! | read from an object store, or asynchronously from anything | `Reader::open_store`, `AsyncReader`; `examples/async_s3.rs` (features `object_store`, `async`) |
+//! | write into one | `AsyncWriter` |
+//! | say what a request costs | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
+//! | keep the metadata of many files, load page indexes | [`Metadata`], [`Reader::open_with`], [`Reader::load_page_indexes`] |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
 //! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
 //! | say how it is written, for all columns or some | [`WriteOptions`], [`WriteOptions::with_column`], [`Profile`] |
@@ -67,7 +71,7 @@
 //! 4. [`read::Pages`] walks a column chunk, [`page`] opens a page: checksum, decompression ([`compress`]), the cut into levels and values.
 //! 5. [`read::LeafReader`] decodes levels ([`levels`]) and values ([`encoding`]) straight into what becomes the Arrow buffers ([`simd`]).
 //! 6. [`read::assemble`] builds lists, maps and structs around the leaves, and a batch is done.
-//! 7. [`io`] drives it: [`io::Serial`] on the calling thread, [`io::Parallel`] on a pool.
+//! 7. [`io`] drives it: [`io::Serial`] on the calling thread, [`io::Parallel`] on a pool, `io::Streamed` (feature `async`) where bytes come asynchronously.
 //!
 //! Writing, in `write`:
 //!
@@ -141,12 +145,17 @@ pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
 pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
-pub use reader::{Batches, PageIndex, Reader, Threads};
+pub use read::{Metadata, PageIndex, PageIndexRef};
+#[cfg(feature = "async")]
+pub use reader::{AsyncReader, BatchStream};
+pub use reader::{Batches, Reader, Threads};
 pub use selection::RowSelection;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
     WriteReport,
 };
+#[cfg(feature = "async")]
+pub use writer::AsyncWriter;
 pub use writer::{RowGroupEncoder, Writer};
 
 /// The snippets of the README, as tests.

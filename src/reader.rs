@@ -1,6 +1,10 @@
 //! [`Reader`]: a file, and what is wanted of it.
 
+#[cfg(feature = "async")]
+mod stream;
+
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,17 +12,23 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
 use bytes::Bytes;
 
-use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnIndex, OffsetIndex};
-use crate::io::{Explanation, Parallel, Pool, Progress, Serial, Source, open_footer};
+use crate::error::{Error, Result};
+use crate::io::{
+    Explanation, Indexed, Parallel, Pool, Progress, Serial, Source, load_indexes, open_footer,
+};
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::read::Gather;
 use crate::read::pick;
-use crate::read::{Footer, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+use crate::read::{
+    Latency, Metadata, PageIndex, PageMaps, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn,
+    column_index_range, decode, offset_index_range,
+};
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
-use crate::thrift::{self, Read};
+
+#[cfg(feature = "async")]
+pub use stream::{AsyncReader, BatchStream};
 
 /// A Parquet file that is open, and what is wanted of it.
 ///
@@ -36,15 +46,22 @@ use crate::thrift::{self, Read};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With the feature `async`, an [`AsyncReader`] has the same
+/// options, and gives a stream.
 #[derive(Clone)]
-pub struct Reader {
-    source: Arc<dyn Source>,
-    footer: Footer,
-    file_len: u64,
+pub struct Reader<S = Arc<dyn Source>> {
+    source: S,
+    metadata: Metadata,
     file_name: Option<Arc<str>>,
     options: ReadOptions,
     threads: Threads,
     progress: Progress,
+    /// What was read of the page index.
+    page_maps: PageMaps,
+    /// The end of the file, if it was kept.
+    #[cfg(feature = "async")]
+    end: Option<crate::io::FileEnd>,
 }
 
 /// Who decodes.
@@ -90,15 +107,71 @@ impl Reader {
     pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
         let source: Arc<dyn Source> = Arc::new(source);
         let (footer, file_len) = open_footer(&*source, &limits)?;
+        let metadata = Metadata::new(footer, file_len);
         Ok(Self {
-            source,
-            footer,
-            file_len,
-            file_name: None,
             options: ReadOptions { limits, ..ReadOptions::default() },
+            ..Self::of(source, metadata)
+        })
+    }
+
+    /// Opens a file by its path, with metadata that are known from before: its footer is not read again.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    ///
+    /// let metadata = Reader::open("testdata/trips.parquet")?.metadata().clone();
+    /// println!("{} bytes in the cache", metadata.heap_bytes());
+    /// let reader = Reader::open_with("testdata/trips.parquet", metadata)?;
+    /// assert_eq!(reader.rows()?, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened; as [`Reader::with_metadata`].
+    pub fn open_with(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_metadata(file, metadata)
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// As [`Reader::new`], with metadata that are known from before: nothing is read.
+    ///
+    /// Whether they are those of this very version of the file is for the caller to know ([`Metadata::version`]); stale metadata make errors, or
+    /// rows that the file does not have.
+    ///
+    /// # Errors
+    /// `Usage` if the file is of another length, `Io` if that cannot be found out.
+    pub fn with_metadata(source: impl Source + 'static, metadata: Metadata) -> Result<Self> {
+        let found = source.len()?;
+        if found != metadata.file_len() {
+            return Err(Error::usage(format_args!(
+                "these are the metadata of a file of {} bytes, and this one has {found}",
+                metadata.file_len()
+            )));
+        }
+        Ok(Self::of(Arc::new(source), metadata))
+    }
+}
+
+impl<S> Reader<S> {
+    fn of(source: S, metadata: Metadata) -> Self {
+        Self {
+            source,
+            metadata,
+            file_name: None,
+            options: ReadOptions::default(),
             threads: Threads::Auto,
             progress: Progress::default(),
-        })
+            page_maps: PageMaps::default(),
+            #[cfg(feature = "async")]
+            end: None,
+        }
     }
 
     /// Reads these columns only, in this order: names, and dotted paths of nested fields.
@@ -112,7 +185,7 @@ impl Reader {
         if self.options.arrow.target.is_none() {
             // The rest of the plan is made when it is needed, and once.
             for name in &names {
-                self.footer.schema().node_named(name).map_err(|e| self.name(e))?;
+                self.metadata.schema().node_named(name).map_err(|e| self.name(e))?;
             }
         }
         self.options.projection = Projection::Names(names);
@@ -126,7 +199,7 @@ impl Reader {
     pub fn row_groups(mut self, row_groups: impl IntoIterator<Item = usize>) -> Result<Self> {
         let row_groups: Vec<usize> = row_groups.into_iter().collect();
         for &row_group in &row_groups {
-            self.footer.row_group_rows(row_group)?;
+            self.metadata.row_group_rows(row_group)?;
         }
         self.options.row_groups = Some(row_groups);
         Ok(self)
@@ -219,6 +292,13 @@ impl Reader {
         self
     }
 
+    /// Says what a request for bytes costs, in place of what the source says: ranges that lie close are then read in one request.
+    #[must_use]
+    pub fn latency(mut self, latency: Latency) -> Self {
+        self.options.latency = Some(latency);
+        self
+    }
+
     /// Gives strings and bytes as views.
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
@@ -298,18 +378,18 @@ impl Reader {
         &self.options
     }
 
-    /// The metadata of the file.
-    pub fn metadata(&self) -> &Footer {
-        &self.footer
+    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of them opens the file again.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     /// Length of the file, in bytes.
     pub fn file_len(&self) -> u64 {
-        self.file_len
+        self.metadata.file_len()
     }
 
     /// Where the bytes come from.
-    pub fn source(&self) -> &Arc<dyn Source> {
+    pub fn source(&self) -> &S {
         &self.source
     }
 
@@ -334,6 +414,107 @@ impl Reader {
         Ok(rows.min(self.options.limit.unwrap_or(u64::MAX)))
     }
 
+    /// Rows of the file, whatever is wanted of it.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata contradict themselves.
+    pub fn file_rows(&self) -> Result<u64> {
+        self.metadata.rows().map_err(|e| self.name(e))
+    }
+
+    /// Counters of the batches that are being read, for whoever wants to watch.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// What the read will do.
+    ///
+    /// # Errors
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
+    pub fn plan(&self) -> Result<Plan> {
+        self.metadata
+            .plan(&self.options, self.file_len(), self.file_name.clone())
+            .map(|plan| plan.with_page_maps(&self.page_maps))
+            .map_err(|e| self.name(e))
+    }
+
+    /// The threads for a plan: none but the caller's where there is little to do.
+    ///
+    /// One batch of one column is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
+    /// costs page faults.
+    fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
+        let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
+        let alone = plan.leaves().len() * plan.ranges().len() < 2;
+        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len() < SPLIT_FROM)) {
+            return Ok(None);
+        }
+        match &self.threads {
+            Threads::Exactly(1) => Ok(None),
+            Threads::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+            Threads::Auto => {
+                let small = self.file_len() < PARALLEL_FROM || plan.leaves().is_empty();
+                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
+            }
+        }
+    }
+
+    /// A reader of the rows of which there is one in `rows`, each once, and where each of `rows` is among them.
+    fn taking(&self, rows: &[u64]) -> Result<(Self, Vec<u64>)>
+    where
+        S: Clone,
+    {
+        let mut sorted = rows.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let selection = RowSelection::from_rows(self.file_rows()?, sorted.iter().copied())
+            .map_err(|e| self.name(e))?;
+        let mut reader = self.clone();
+        let options = &mut reader.options;
+        (options.row_groups, options.offset, options.limit) = (None, 0, None);
+        options.filter = None;
+        options.selection = Some(selection);
+        let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
+        let places = rows.iter().map(place).collect();
+        Ok((reader, places))
+    }
+
+    /// The row groups and leaves that are wanted.
+    fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
+        let chosen = self.options.row_groups.clone();
+        let row_groups = chosen.unwrap_or_else(|| (0..self.metadata.row_groups()).collect());
+        let options = &self.options;
+        let everything = matches!(options.projection, Projection::All)
+            && options.arrow.target.is_none()
+            && options.filter.is_none();
+        let leaves = match everything {
+            true => (0..self.metadata.schema().leaves_len()).collect(),
+            false => self.plan()?.leaves().iter().map(|leaf| leaf.leaf.index).collect::<Vec<_>>(),
+        };
+        Ok((row_groups, leaves))
+    }
+
+    /// A reader of the same rows that gives no columns.
+    fn counting(&self) -> Self
+    where
+        S: Clone,
+    {
+        let mut reader = self.clone();
+        reader.options.projection = Projection::names::<String>([]);
+        reader.options.virtual_columns.clear();
+        reader
+    }
+
+    fn name(&self, error: Error) -> Error {
+        match &self.file_name {
+            Some(name) => error.at_file(name.clone()),
+            None => error,
+        }
+    }
+}
+
+impl Reader {
     /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where the metadata say enough.
     ///
     /// # Errors
@@ -342,10 +523,7 @@ impl Reader {
         if self.options.filter.is_none() {
             return self.rows();
         }
-        let mut reader = self.clone();
-        reader.options.projection = Projection::names::<String>([]);
-        reader.options.virtual_columns.clear();
-        let mut batches = reader.batches()?;
+        let mut batches = self.counting().batches()?;
         let mut rows = 0u64;
         while let Some(batch) = batches.next_batch()? {
             rows += batch.num_rows() as u64;
@@ -353,17 +531,10 @@ impl Reader {
         Ok(rows)
     }
 
-    /// Rows of the file, whatever is wanted of it.
-    ///
-    /// # Errors
-    /// `Malformed` if the metadata contradict themselves.
-    pub fn file_rows(&self) -> Result<u64> {
-        self.footer.rows().map_err(|e| self.name(e))
-    }
-
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
     ///
-    /// Each page is read once, and only those that hold a row, where the file has a page index. Selection, filter, row groups, offset and limit of this
+    /// Each page is read once, and only those that hold a row, where the file has a page index; of that, what is read once is kept for the reads of this
+    /// reader and its clones that follow. Selection, filter, row groups, offset and limit of this
     /// reader do not count here.
     ///
     /// ```
@@ -378,77 +549,66 @@ impl Reader {
     /// # Errors
     /// `Usage` if the file has no such row; else as [`Reader::batches`] and its batches.
     pub fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
-        let mut sorted = rows.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let selection = RowSelection::from_rows(self.file_rows()?, sorted.iter().copied())
-            .map_err(|e| self.name(e))?;
-        let mut reader = self.clone();
-        let options = &mut reader.options;
-        (options.row_groups, options.offset, options.limit) = (None, 0, None);
-        options.filter = None;
-        options.selection = Some(selection);
-        let schema = reader.schema()?;
+        let (reader, places) = self.taking(rows)?;
         let mut batches = reader.batches()?;
         let mut found = Vec::new();
         while let Some(batch) = batches.next_batch()? {
             found.push(batch);
         }
-        let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
-        let places: Vec<u64> = rows.iter().map(place).collect();
-        pick::take(&schema, &found, &places).map_err(|e| self.name(e))
-    }
-
-    /// Counters of the batches that are being read, for whoever wants to watch.
-    pub fn progress(&self) -> &Progress {
-        &self.progress
+        pick::take(&batches.schema, &found, &places).map_err(|e| self.name(e))
     }
 
     /// The page index of a column chunk, as it is written: each half is `None` if the file does not have it.
     ///
+    /// Fetches it, unless it was loaded ([`Reader::load_page_indexes`]); for many chunks, load them first.
+    ///
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or is not what the format says, `Io`.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndex> {
-        let chunk = self.footer.column_chunk(row_group, leaf)?;
-        let place = |e: Error| self.name(e.at_row_group(row_group));
-        let fetch = |offset: Option<i64>, len: Option<i32>| -> Result<Option<Bytes>> {
-            let (Some(offset), Some(len)) = (offset, len) else { return Ok(None) };
-            let range = u64::try_from(offset).ok().zip(u64::try_from(len).ok());
-            let range = range.and_then(|(at, len)| Some(at..at.checked_add(len)?));
-            match range.filter(|range| range.end <= self.file_len) {
-                Some(range) if range.is_empty() => Ok(None),
-                Some(range) => self.source.read(range).map(Some),
-                None => Err(Error::mismatch(
-                    Spec::PageIndex,
-                    "range of the index",
-                    format_args!("within the {} bytes of the file", self.file_len),
-                    format_args!("{len} bytes at {offset}"),
-                )),
-            }
-        };
         let read = || -> Result<PageIndex> {
-            let offsets = fetch(chunk.offset_index_offset, chunk.offset_index_length)?;
-            let columns = fetch(chunk.column_index_offset, chunk.column_index_length)?;
+            let places = self.metadata.index().index_places(row_group, [leaf])?;
+            let places = places.first().copied().unwrap_or_default();
+            let fetch = |range: Option<Range<u64>>| -> Result<Option<Bytes>> {
+                let Some(range) = range else { return Ok(None) };
+                match self.metadata.loaded(&range) {
+                    Some(bytes) => Ok(Some(bytes)),
+                    None => self.source.read(range).map(Some),
+                }
+            };
+            let file_len = self.metadata.file_len();
+            let offsets = fetch(offset_index_range(&places, file_len)?)?;
+            let columns = fetch(column_index_range(&places, file_len)?)?;
             Ok(PageIndex {
-                offset_index: offsets
-                    .map(|b| OffsetIndex::read(&mut thrift::Reader::new(&b)))
-                    .transpose()?,
-                column_index: columns
-                    .map(|b| ColumnIndex::read(&mut thrift::Reader::new(&b)))
-                    .transpose()?,
+                offset_index: decode(offsets.as_deref())?,
+                column_index: decode(columns.as_deref())?,
             })
         };
-        read().map_err(place)
+        read().map_err(|e| self.name(e.at_row_group(row_group)))
     }
 
-    /// What the read will do.
+    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted: with few reads, and no others. They stay in the
+    /// [`Metadata`], so that reading, and whoever is given the metadata, does not fetch them again.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let mut reader = marquetry::Reader::open("testdata/trips.parquet")?.project(["id"])?;
+    /// reader.load_page_indexes()?;
+    /// let index = reader.metadata().page_index(0, 0)?;
+    /// println!("{} pages", index.offset_index.map_or(0, |index| index.page_locations.len()));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
-    pub fn plan(&self) -> Result<Plan> {
-        self.footer
-            .plan(&self.options, self.file_len, self.file_name.clone())
-            .map_err(|e| self.name(e))
+    /// As [`Reader::plan`]; `Malformed` if a column chunk is broken, `Limit` if the indexes are too long, `Io`.
+    pub fn load_page_indexes(&mut self) -> Result<()> {
+        let (row_groups, leaves) = self.index_wants()?;
+        let (options, leaves) = (&self.options, leaves.iter().copied());
+        load_indexes(&*self.source, &mut self.metadata, row_groups, leaves, &options.limits)
+            .map_err(|e| match &self.file_name {
+                Some(name) => e.at_file(name.clone()),
+                None => e,
+            })
     }
 
     /// What the read will do: which row groups and pages are left, and what pruned the others, bytes and requests. Fetches indexes, as the read will.
@@ -456,7 +616,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        Explanation::new(self.source.clone(), self.plan()?).map_err(|e| self.name(e))
+        // What this reader has read before is left out of account.
+        let plan = self.plan()?.with_page_maps(&PageMaps::default());
+        Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }
 
     /// Reads: gives the batches in order.
@@ -468,60 +630,29 @@ impl Reader {
         let schema = plan.schema().clone();
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(
-                self.source.clone(),
+                self.indexed_source(),
                 plan,
                 self.progress.clone(),
             ))),
             Some(pool) => Driver::Parallel(Box::new(Parallel::new(
-                self.source.clone(),
+                self.indexed_source(),
                 plan,
                 pool,
                 self.progress.clone(),
             ))),
         };
-        let gather = self.options.filter.is_some();
-        let gather = gather.then(|| Gather::new(schema.clone(), &self.options));
+        let gathered = Gathered::new(&schema, &self.options);
         let file_name = self.file_name.clone();
-        Ok(Batches { schema, driver, gather, failed: None, file_name })
+        Ok(Batches { schema, driver, gathered, file_name })
     }
 
-    /// The threads for a plan: none but the caller's where there is little to do.
-    ///
-    /// One batch of one column is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
-    /// costs page faults.
-    fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
-        let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
-        let alone = plan.leaves().len() * plan.ranges().len() < 2;
-        if plan.leaves().is_empty() || (alone && (batches < 2 || self.file_len < SPLIT_FROM)) {
-            return Ok(None);
+    /// The source, which gives the page indexes that are loaded from memory.
+    fn indexed_source(&self) -> Arc<dyn Source> {
+        if self.metadata.index_bytes() == 0 || self.source.in_memory() {
+            return self.source.clone();
         }
-        match &self.threads {
-            Threads::Exactly(1) => Ok(None),
-            Threads::Exactly(n) => Pool::new(*n).map(Some),
-            #[cfg(feature = "parallel")]
-            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
-            Threads::Auto => {
-                let small = self.file_len < PARALLEL_FROM || plan.leaves().is_empty();
-                Ok((!small && Pool::Global.threads() > 1).then_some(Pool::Global))
-            }
-        }
+        Arc::new(Indexed::new(self.source.clone(), self.metadata.clone()))
     }
-
-    fn name(&self, error: Error) -> Error {
-        match &self.file_name {
-            Some(name) => error.at_file(name.clone()),
-            None => error,
-        }
-    }
-}
-
-/// The page index of a column chunk.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PageIndex {
-    /// Where the data pages are.
-    pub offset_index: Option<OffsetIndex>,
-    /// What bounds they have.
-    pub column_index: Option<ColumnIndex>,
 }
 
 /// Below this many bytes a file is decoded sooner than threads are woken.
@@ -536,10 +667,7 @@ const SPLIT_FROM: u64 = 48 << 20;
 pub struct Batches {
     schema: SchemaRef,
     driver: Driver,
-    /// Where the rows that pass a filter wait.
-    gather: Option<Gather>,
-    /// What went wrong behind the rows that waited.
-    failed: Option<Error>,
+    gathered: Gathered,
     file_name: Option<Arc<str>>,
 }
 
@@ -560,43 +688,76 @@ impl Batches {
     /// # Errors
     /// Whatever is wrong with the data, and where.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let next = self.next_gathered();
-        if !matches!(next, Ok(Some(_))) {
+        let next = loop {
+            if let Some(next) = self.gathered.end() {
+                break next;
+            }
+            let next = self.driver.next_batch();
+            if let Some(given) = self.gathered.take(next) {
+                break given;
+            }
+        };
+        if self.gathered.is_done() {
             self.driver = Driver::Done;
-            self.gather = None;
         }
         next.map_err(|e| match &self.file_name {
             Some(name) => e.at_file(name.clone()),
             None => e,
         })
     }
+}
 
-    fn next_gathered(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(gather) = &mut self.gather else { return self.driver.next_batch() };
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+/// The batches of a driver on their way out: with a filter, those that passed it are joined, and offset and limit count them.
+struct Gathered {
+    /// Where the rows that pass a filter wait.
+    gather: Option<Gather>,
+    /// What is given after the last batch, once there is nothing more to take.
+    end: Option<Result<()>>,
+}
+
+impl Gathered {
+    fn new(schema: &SchemaRef, options: &ReadOptions) -> Self {
+        let gather = options.filter.is_some();
+        let gather = gather.then(|| Gather::new(schema.clone(), options));
+        Self { gather, end: None }
+    }
+
+    /// Whether the driver is not needed any more.
+    fn is_done(&self) -> bool {
+        self.end.is_some() || self.gather.as_ref().is_some_and(Gather::is_full)
+    }
+
+    /// What is given without the driver: `None` as long as it is needed.
+    fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
+        if self.end.is_none() && self.gather.as_ref().is_some_and(Gather::is_full) {
+            return self.take(Ok(None));
         }
-        while !gather.is_full() {
-            match self.driver.next_batch() {
-                Ok(Some(batch)) => {
-                    if let Some(batch) = gather.push(batch)? {
-                        return Ok(Some(batch));
-                    }
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    self.driver = Driver::Done;
-                    let waiting = gather.take()?;
-                    if waiting.is_none() {
-                        return Err(e);
-                    }
-                    self.failed = Some(e);
-                    return Ok(waiting);
-                }
+        let end = self.end.as_mut()?;
+        Some(std::mem::replace(end, Ok(())).map(|()| None))
+    }
+
+    /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if nothing yet.
+    fn take(&mut self, next: Result<Option<RecordBatch>>) -> Option<Result<Option<RecordBatch>>> {
+        let end = match (next, &mut self.gather) {
+            (Ok(Some(batch)), None) => return Some(Ok(Some(batch))),
+            (Ok(Some(batch)), Some(gather)) => match gather.push(batch) {
+                Ok(None) => return None,
+                Ok(given) => return Some(Ok(given)),
+                Err(e) => Err(e),
+            },
+            (Ok(None), _) => Ok(()),
+            (Err(e), _) => Err(e),
+        };
+        self.end = Some(end);
+        // Rows before the fault are given first.
+        match self.gather.take().map(|mut gather| gather.take()) {
+            Some(Ok(Some(waiting))) => Some(Ok(Some(waiting))),
+            Some(Err(e)) => {
+                self.end = Some(Ok(()));
+                Some(Err(e))
             }
+            Some(Ok(None)) | None => self.end(),
         }
-        self.driver = Driver::Done;
-        gather.take()
     }
 }
 

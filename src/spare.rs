@@ -1,14 +1,15 @@
 //! Memory that is used again: what a read, the arrays that it gave, or a writer no longer need.
 //!
 //! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators give large stretches back to the system as soon
-//! as they are free. Arrays and encoded chunks lend theirs: it comes back when the last holder lets go, from whichever thread, as long as the work
-//! goes on.
+//! as they are free. Arrays and encoded chunks lend theirs: it comes back when the last holder lets go, from whichever thread, as long as the work goes on.
 
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
+
+use crate::trusted;
 
 /// The spare memory of a read, or of a writer. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
@@ -32,6 +33,9 @@ struct Stretch {
 /// Memory is taken in multiples of this, as pages and batches differ a little in size; what is smaller is not worth keeping.
 const STEP: usize = 32 << 10;
 
+/// Bytes of fresh memory from which on it pays to ask for its pages beforehand.
+const POPULATE_FROM: usize = 128 << 10;
+
 /// Memory is used again for what needs at least this part of it.
 const PART: usize = 4;
 
@@ -43,18 +47,26 @@ impl Spare {
 
     /// An empty vector with room for `n` values; with less if there is no memory.
     pub(crate) fn take<T: Send + 'static>(&self, n: usize) -> Vec<T> {
+        let mut values = self.take_used(n);
+        values.clear();
+        values
+    }
+
+    /// As [`Spare::take`], with whatever the vector held when it came back: room that need not be filled before it can be written over.
+    pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         let bytes = n.saturating_mul(size_of::<T>());
         let mut out = Vec::new();
         if bytes < STEP {
             let _ = out.try_reserve_exact(n);
             return out;
         }
-        if let Some(mut found) = self.0.find(bytes) {
-            found.clear();
-            return found;
-        }
-        let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
-        out
+        self.0.find(bytes).unwrap_or_else(|| {
+            let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
+            if bytes >= POPULATE_FROM {
+                trusted::populate(&mut out);
+            }
+            out
+        })
     }
 
     /// Gives a vector back, to be taken again.
@@ -179,6 +191,8 @@ mod tests {
         assert_ne!(address(&spare.take::<i64>(50_000)), place, "too small");
         let again: Vec<i64> = spare.take(9_000);
         assert_eq!((address(&again), again.len()), (place, 0));
+        drop(spare.lend([again, vec![7; 9_000]].concat()));
+        assert_eq!(spare.take_used::<i64>(9_000), [7; 9_000]);
     }
 
     #[expect(clippy::ptr_arg, reason = "a vector, whose memory it is")]

@@ -1,5 +1,8 @@
 //! [`Writer`]: record batches in, a Parquet file out.
 
+#[cfg(feature = "async")]
+mod upload;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +19,9 @@ use crate::write::{
     EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, Tools, WriteOptions,
     WriteReport, batch_bytes, footer, indexes, level_bytes,
 };
+
+#[cfg(feature = "async")]
+pub use upload::AsyncWriter;
 
 /// Writes one Parquet file.
 ///

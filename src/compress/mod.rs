@@ -260,10 +260,9 @@ impl Compressor {
     }
 }
 
-/// Room to give at first for `len` bytes from an input of `input_len`, where the codec can expand without bound: what usual data need; the rest
-/// as they arrive.
-#[cfg(any(feature = "gzip", feature = "brotli", feature = "zstd"))]
-fn first_room(input_len: usize, len: usize) -> usize {
+/// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The size may be a lie, so the codec gives the rest:
+/// where it can expand without bound, as the bytes arrive.
+pub(crate) fn first_room(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
 }
 

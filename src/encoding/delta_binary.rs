@@ -22,8 +22,7 @@ use crate::simd::deltas::{BLOCK, Differences, MINIBLOCK, MINIBLOCKS};
 use crate::simd::deltas::{differences_i32_with, differences_i64_with};
 use crate::simd::native::Native;
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
-use crate::simd::prefix_sum::{prefix_sum_i32, prefix_sum_i64};
-use crate::simd::unpack::{unpack_u32, unpack_u64};
+use crate::simd::prefix_sum::{Packed, sum_packed_i32, sum_packed_i64};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
@@ -61,7 +60,7 @@ pub trait Int: Native + TryFrom<i64> + Into<i64> {
 }
 
 macro_rules! int {
-    ($int:ty, $delta:ty, $unpack:ident, $sum:ident, $differences:ident, $pack:ident) => {
+    ($int:ty, $delta:ty, $sum:ident, $differences:ident, $pack:ident) => {
         impl Int for $int {
             type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
@@ -82,9 +81,7 @@ macro_rules! int {
                 scratch: &mut Vec<Self::Delta>,
                 out: &mut Vec<Self>,
             ) -> Self {
-                scratch.clear();
-                $unpack(packed.bytes, packed.width, packed.n, scratch);
-                $sum(scratch, step, last, out)
+                $sum(packed, step, last, scratch, out)
             }
 
             fn progression(n: usize, step: Self, last: Self, out: &mut Vec<Self>) -> Self {
@@ -114,16 +111,8 @@ macro_rules! int {
         }
     };
 }
-int!(i32, u32, unpack_u32, prefix_sum_i32, differences_i32_with, pack_u32_with);
-int!(i64, u64, unpack_u64, prefix_sum_i64, differences_i64_with, pack_u64_with);
-
-/// Packed differences, the first at bit 0.
-#[derive(Debug, Clone, Copy)]
-pub struct Packed<'a> {
-    bytes: &'a [u8],
-    width: u32,
-    n: usize,
-}
+int!(i32, u32, sum_packed_i32, differences_i32_with, pack_u32_with);
+int!(i64, u64, sum_packed_i64, differences_i64_with, pack_u64_with);
 
 /// The number of values that a stream says it has.
 ///

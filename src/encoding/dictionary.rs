@@ -12,6 +12,8 @@ use bytes::{Buf, Bytes};
 
 use super::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
+use crate::simd::bitmap::Bitmap;
+use crate::simd::compact::compact;
 use crate::simd::gather::gather;
 
 const SPEC: Spec = Spec::Encodings("RLE_DICTIONARY");
@@ -80,6 +82,57 @@ impl Indices {
         result
     }
 
+    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `picks` are set; what the others stand for is not looked up.
+    ///
+    /// # Errors
+    /// As [`Indices::gather`].
+    pub fn gather_picked<T: Copy>(
+        &mut self,
+        n: usize,
+        picks: &Bitmap,
+        dictionary: &[T],
+        out: &mut Vec<T>,
+    ) -> Result<()> {
+        let before = out.len();
+        let mut picked = std::mem::take(&mut self.scratch);
+        picked.clear();
+        let result = self.read_picked(n, picks, &mut picked).and_then(|()| {
+            if gather(&picked, dictionary, out) {
+                return Ok(());
+            }
+            let highest = picked.iter().copied().max().unwrap_or(0);
+            Err(out_of_range(highest, dictionary.len()))
+        });
+        self.scratch = picked;
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
+    /// Appends those of the next `n` indices whose bits of `picks` are set, whatever they are.
+    ///
+    /// # Errors
+    /// `Malformed` if there are fewer than `n`.
+    pub fn read_picked(&mut self, n: usize, picks: &Bitmap, out: &mut Vec<u32>) -> Result<()> {
+        let mut at = 0;
+        while at < n {
+            match self.hybrid.next_run((n - at).min(BLOCK))? {
+                Run::Rle { value, n } => {
+                    out.resize(out.len() + picks.count_ones(at..at + n), value);
+                    at += n;
+                }
+                Run::Packed(packed) => {
+                    let start = out.len();
+                    packed.unpack(out);
+                    compact(out, start, picks, at);
+                    at += packed.len();
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn gather_runs<T: Copy>(&mut self, n: usize, dictionary: &[T], out: &mut Vec<T>) -> Result<()> {
         let mut left = n;
         while left > 0 {
@@ -92,10 +145,10 @@ impl Indices {
                     left -= n;
                 }
                 Run::Packed(packed) => {
-                    self.scratch.clear();
-                    packed.unpack(&mut self.scratch);
                     left -= packed.len();
-                    if !gather(&self.scratch, dictionary, out) {
+                    if !packed.gather(dictionary, &mut self.scratch, out) {
+                        self.scratch.clear();
+                        packed.unpack(&mut self.scratch);
                         let highest = self.scratch.iter().copied().max().unwrap_or(0);
                         return Err(out_of_range(highest, dictionary.len()));
                     }
@@ -149,6 +202,29 @@ mod tests {
             decoder.gather(indices.len() - skip, &dictionary, &mut out).unwrap();
             let expected: Vec<u64> =
                 indices[skip..].iter().map(|&i| dictionary[i as usize]).collect();
+            assert_eq!(out, expected, "width {width} seed {seed}");
+        }
+    }
+
+    #[test]
+    fn picks_what_a_filter_picks() {
+        let seed = 14;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for width in 0..=12u8 {
+            let dictionary: Vec<u64> = (0..1u64 << width).map(|i| i * 1_000_003).collect();
+            let mut indices = Vec::new();
+            let mut picks = Bitmap::default();
+            for _ in 0..40 {
+                let (index, n) = (rng.u32(0..1 << width), rng.usize(1..200));
+                let (same, often) = (rng.bool(), rng.u8(0..=4));
+                indices.extend((0..n).map(|_| if same { index } else { rng.u32(0..1 << width) }));
+                (0..n).for_each(|_| picks.append_run(rng.u8(0..4) < often, 1));
+            }
+            let mut decoder = Indices::new(page(&indices, width), indices.len()).unwrap();
+            let mut out = Vec::new();
+            decoder.gather_picked(indices.len(), &picks, &dictionary, &mut out).unwrap();
+            let picked = (0..indices.len()).filter(|i| picks.get(*i));
+            let expected: Vec<u64> = picked.map(|i| dictionary[indices[i] as usize]).collect();
             assert_eq!(out, expected, "width {width} seed {seed}");
         }
     }

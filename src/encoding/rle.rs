@@ -16,6 +16,7 @@ use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
 use crate::simd::bitmap::{self, Bitmap};
+use crate::simd::gather::{gather, gather_packed};
 use crate::simd::pack::pack_u32;
 use crate::simd::planes::{self, Kernel, Planes, Work};
 use crate::simd::unpack::unpack_u32;
@@ -127,6 +128,21 @@ impl Packed<'_> {
         let head = out.len() - before;
         let rest = self.bytes.get(bits as usize..).unwrap_or_default();
         unpack_u32(rest, bits, self.n - head, out);
+    }
+
+    /// Appends the entries of `table` that the values stand for; false if one is beyond them. `scratch` is overwritten.
+    pub fn gather<T: Copy>(&self, table: &[T], scratch: &mut Vec<u32>, out: &mut Vec<T>) -> bool {
+        let bits = self.width.bits();
+        if self.skip == 0 {
+            return gather_packed(self.bytes, bits, self.n, table, scratch, out);
+        }
+        // The rest of the first group, then whole groups from a byte on.
+        let head = (8 - self.skip).min(self.n);
+        scratch.clear();
+        unpack_u32(self.bytes, bits, self.skip + head, scratch);
+        let rest = self.bytes.get(bits as usize..).unwrap_or_default();
+        gather(scratch.get(self.skip..).unwrap_or_default(), table, out)
+            && gather_packed(rest, bits, self.n - head, table, scratch, out)
     }
 
     /// Appends the values as bits; for a width of 1.

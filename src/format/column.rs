@@ -76,8 +76,8 @@ thrift! {
 
 thrift! {
     /// How many pages of one type use one encoding.
-    #[derive(Eq, Hash)]
-    pub struct PageEncodingStats {
+    #[derive(Copy, Eq, Hash)]
+    pub closed struct PageEncodingStats {
         /// Type of the pages.
         1 required page_type: PageType,
         /// Encoding of their values.

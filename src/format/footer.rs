@@ -7,6 +7,7 @@
 
 use bytes::Bytes;
 
+use super::borrowed::ColumnChunkRef;
 use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;
 use super::file::{ColumnOrder, FileMetaData, KeyValue, SortingColumn};
@@ -48,6 +49,22 @@ impl FooterIndex {
         std::mem::take(&mut self.head.schema)
     }
 
+    /// Bytes of memory that it holds, about.
+    pub fn heap_bytes(&self) -> usize {
+        let head = &self.head;
+        let groups = head
+            .row_groups
+            .iter()
+            .map(|group| size_of::<RowGroupHead>() + size_of_val(&*group.columns.starts));
+        let pairs = head.key_value_metadata.iter().flatten().map(|pair| {
+            size_of::<KeyValue>() + pair.key.len() + pair.value.as_ref().map_or(0, String::len)
+        });
+        let orders = head.column_orders.as_ref().map_or(0, Vec::capacity);
+        let writer = head.created_by.as_ref().map_or(0, String::len);
+        let rest = orders * size_of::<ColumnOrder>() + writer;
+        self.bytes.len() + groups.sum::<usize>() + pairs.sum::<usize>() + rest
+    }
+
     /// The bytes that were given to [`FooterIndex::parse`].
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -63,15 +80,57 @@ impl FooterIndex {
     /// # Errors
     /// `Malformed(Metadata)` if it breaks a rule; `Usage` if there is no such row group or column.
     pub fn column_chunk(&self, row_group: usize, column: usize) -> Result<ColumnChunk> {
+        ColumnChunk::read(&mut Reader::new(self.chunk(row_group, column)?))
+    }
+
+    /// Decodes one column chunk without copying: nothing is allocated.
+    ///
+    /// # Errors
+    /// As [`FooterIndex::column_chunk`].
+    pub fn column_chunk_ref(&self, row_group: usize, column: usize) -> Result<ColumnChunkRef<'_>> {
+        ColumnChunkRef::read(&mut Reader::new(self.chunk(row_group, column)?))
+    }
+
+    /// Decodes the column chunks of a row group one after the other, without copying, in one walk.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place, and the last one.
+    pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
+        let Some(group) = self.head.row_groups.get(row_group) else {
+            return Err(no_chunk(row_group, 0));
+        };
+        let left = group.columns.len();
+        let bytes = if left == 0 { &[][..] } else { self.chunk(row_group, 0)? };
+        Ok(ColumnChunks { reader: Reader::new(bytes), left })
+    }
+
+    /// Where the indexes of the pages of these columns are: all else is passed over.
+    ///
+    /// # Errors
+    /// As [`FooterIndex::column_chunk`].
+    pub fn index_places(
+        &self,
+        row_group: usize,
+        columns: impl IntoIterator<Item = usize>,
+    ) -> Result<Vec<IndexPlaces>> {
+        let mut alike = Alike::default();
+        let columns = columns.into_iter();
+        columns
+            .map(|column| {
+                let mut reader = Reader::new(self.chunk(row_group, column)?);
+                IndexPlaces::read(&mut reader, &mut alike)
+            })
+            .collect()
+    }
+
+    /// The bytes from a column chunk on.
+    fn chunk(&self, row_group: usize, column: usize) -> Result<&[u8]> {
         let chunk = self.head.row_groups.get(row_group).and_then(|group| {
             // The pass has been there, so the bytes are.
             let start = usize::try_from(*group.columns.starts.get(column)?).ok()?;
             self.bytes.get(start..)
         });
-        let Some(chunk) = chunk else {
-            return Err(no_chunk(row_group, column));
-        };
-        ColumnChunk::read(&mut Reader::new(chunk))
+        chunk.ok_or_else(|| no_chunk(row_group, column))
     }
 
     /// Decodes the whole footer.
@@ -80,6 +139,76 @@ impl FooterIndex {
     /// `Malformed(Metadata)` if a column chunk breaks a rule.
     pub fn to_file_meta_data(&self) -> Result<FileMetaData> {
         FileMetaData::read(&mut Reader::new(&self.bytes))
+    }
+}
+
+/// The column chunks of a row group, decoded one after the other: none is held, as decoding costs no more than fetching it from memory would.
+#[derive(Debug)]
+pub struct ColumnChunks<'a> {
+    reader: Reader<'a>,
+    left: usize,
+}
+
+impl<'a> Iterator for ColumnChunks<'a> {
+    type Item = Result<ColumnChunkRef<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let chunk = ColumnChunkRef::read(&mut self.reader);
+        if chunk.is_err() {
+            // Where the next one begins is not known.
+            self.left = 0;
+        }
+        Some(chunk)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        // An error may end it.
+        (0, Some(self.left))
+    }
+}
+
+/// Where the page index of a column chunk is: the fields of the same names in [`ColumnChunk`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexPlaces {
+    /// Where the offset index begins.
+    pub offset_index_offset: Option<i64>,
+    /// Bytes of the offset index.
+    pub offset_index_length: Option<i32>,
+    /// Where the column index begins.
+    pub column_index_offset: Option<i64>,
+    /// Bytes of the column index.
+    pub column_index_length: Option<i32>,
+}
+
+impl From<&ColumnChunkRef<'_>> for IndexPlaces {
+    fn from(chunk: &ColumnChunkRef<'_>) -> Self {
+        Self {
+            offset_index_offset: chunk.offset_index_offset,
+            offset_index_length: chunk.offset_index_length,
+            column_index_offset: chunk.column_index_offset,
+            column_index_length: chunk.column_index_length,
+        }
+    }
+}
+
+impl IndexPlaces {
+    /// Reads them from a column chunk whose metadata may be like those that were passed over before.
+    fn read<'a>(reader: &mut Reader<'a>, alike: &mut Alike<'a>) -> Result<Self> {
+        let (mut places, mut id) = (Self::default(), 0);
+        while let Some(field) = reader.field(id)? {
+            id = field.id;
+            match (field.id, field.ty) {
+                (3, wire::STRUCT) => reader.skip_alike(alike)?,
+                (4, wire::I64) => places.offset_index_offset = Some(reader.i64()?),
+                (5, wire::I32) => places.offset_index_length = Some(reader.i32()?),
+                (6, wire::I64) => places.column_index_offset = Some(reader.i64()?),
+                (7, wire::I32) => places.column_index_length = Some(reader.i32()?),
+                (_, ty) => reader.skip(ty)?,
+            }
+        }
+        Ok(places)
     }
 }
 
@@ -150,7 +279,7 @@ impl ChunkStarts {
     }
 }
 
-impl Read for ChunkStarts {
+impl Read<'_> for ChunkStarts {
     const TYPE: u8 = wire::LIST;
 
     #[inline]

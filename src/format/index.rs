@@ -9,8 +9,8 @@ use crate::thrift::derive::thrift;
 
 thrift! {
     /// Where a data page is, and which row it begins with.
-    #[derive(Eq, Hash)]
-    pub struct PageLocation {
+    #[derive(Copy, Eq, Hash)]
+    pub closed struct PageLocation {
         /// Where the header of the page begins in the file.
         1 required offset: i64,
         /// Bytes of the page as stored, its header included.

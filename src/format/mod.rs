@@ -4,6 +4,9 @@
 //! that lies above. Optional fields are `Option`; enums keep numbers, unions members, and structs fields that they do not know.
 //! Trap: nothing here is checked beyond the wire. Whoever uses an offset, a count or a size checks it first.
 //!
+//! The structs of which a wide file has very many have a twin that borrows and allocates nothing: [`ColumnChunkRef`] and what is in it,
+//! [`OffsetIndexRef`], [`ColumnIndexRef`].
+//!
 //! # Coverage
 //!
 //! *used*: something is decided by it. *kept*: read, shown, written back; decides nothing. *skipped*: passed over.
@@ -44,6 +47,7 @@
 //! | every struct, the extension field 32767 and all other ids | | kept as bytes: [`Unknown`](crate::thrift::Unknown) | |
 
 mod bloom;
+mod borrowed;
 mod column;
 mod crypto;
 mod enums;
@@ -58,6 +62,10 @@ pub mod tail;
 mod tests;
 
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
+pub use borrowed::{
+    ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef,
+    StatisticsRef,
+};
 pub use column::{ColumnChunk, ColumnMetaData, PageEncodingStats};
 pub use crypto::{
     AesGcmCtrV1, AesGcmV1, ColumnCryptoMetaData, EncryptionAlgorithm, EncryptionWithColumnKey,
@@ -68,7 +76,7 @@ pub use enums::{
     FieldRepetitionType, PageType, Type,
 };
 pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
-pub use footer::{ChunkStarts, FileHead, FooterIndex, RowGroupHead};
+pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, IndexPlaces, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,

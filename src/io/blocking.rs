@@ -6,14 +6,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use super::coalesce::fetch;
+use super::opening::{Opened, Opening};
 use super::pull::LocalPull;
+use super::ranges::fetch;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{
-    Footer, Found, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Sieved, Supplied, Tail,
-};
+use crate::read::{Footer, Metadata, Plan, Pull, RowGroup, RowRange, Tail};
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -22,10 +21,27 @@ use crate::read::{
 pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)> {
     let file_len = source.len()?;
     let tail = Tail::new(file_len)?;
-    let bytes = fetch(source, tail.needs())?;
+    let bytes = fetch(source, tail.needs(), None)?;
     let footer = tail.supply(&bytes, limits)?;
     let missing = footer.needs().map(|range| source.read(range)).transpose()?;
     Ok((footer.supply(missing, limits)?, file_len))
+}
+
+/// Loads the page indexes of these leaves: a few large reads, whatever their number. What is loaded already is not read again.
+///
+/// # Errors
+/// `Io`; or as [`Metadata::index_needs`].
+pub fn load_indexes(
+    source: &dyn Source,
+    metadata: &mut Metadata,
+    row_groups: impl IntoIterator<Item = usize>,
+    leaves: impl IntoIterator<Item = usize> + Clone,
+    limits: &Limits,
+) -> Result<()> {
+    let gap = if source.in_memory() { 0 } else { source.latency().gap() };
+    let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
+    let bytes = needs.iter().map(|need| source.read(need.clone())).collect::<Result<_>>()?;
+    metadata.supply_indexes(&needs, bytes)
 }
 
 /// The batches of a plan, decoded by the thread that asks.
@@ -61,7 +77,7 @@ impl Serial {
                     Err(e) if contradicts(&e) && !self.distrusts => {
                         self.row_group = None;
                         self.distrusts = true;
-                        self.row_group = Some(self.opener.reopen(&rest)?);
+                        self.row_group = self.opener.reopen(&rest)?;
                         continue;
                     }
                     Err(e) => return Err(e),
@@ -102,60 +118,31 @@ impl Opener {
     /// # Errors
     /// `Io`, or whatever is wrong with its metadata and indexes.
     pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
-        let (range, found) = self.sift(range)?;
-        self.progress.ignored_indexes(found.ignored.len());
-        let Some(range) = range else { return Ok(None) };
-        let indexes = self.plan.row_group(&range)?;
-        let bytes = self.fetch(indexes.needs(), &range)?;
-        self.supply(indexes.supply(&bytes)?).map(Some)
+        self.drive(Opening::new(&self.plan, range, &self.progress)?)
     }
 
-    /// The rows of a row group that are left, by what its indexes say.
+    /// Opens a row group whose index was found to be wrong while it was decoded.
     ///
     /// # Errors
     /// As [`Opener::open`].
-    pub(super) fn sift(&self, range: &RowRange) -> Result<(Option<RowRange>, Found)> {
-        let mut sieve = self.plan.sieve(range)?;
+    pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
+        self.drive(Opening::again(&self.plan, rest, &self.progress)?)
+    }
+
+    fn drive(&self, opening: Opening) -> Result<Option<RowGroup>> {
+        let mut opening = opening.with_pull(&self.pull);
         loop {
-            let bytes = self.fetch(sieve.needs(), range)?;
-            match sieve.supply(&bytes)? {
-                // At most twice: a header, then the blocks that it tells the place of.
-                Sieved::Again(again) => sieve = *again,
-                Sieved::Done(range, found) => return Ok((range, found)),
+            let bytes = self.fetch(opening.needs(), opening.row_group())?;
+            match opening.supply(bytes)? {
+                Opened::More(more) => opening = more,
+                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
             }
         }
     }
 
-    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column chunks, and all rows from those of `rest` on
-    /// among which the filter chooses.
-    ///
-    /// # Errors
-    /// As [`Opener::open`].
-    pub(super) fn reopen(&self, rest: &RowRange) -> Result<RowGroup> {
-        self.progress.ignored_index();
-        self.supply(self.plan.row_group(&self.plan.unsieved(rest))?.without_index()?)
-    }
-
-    fn supply(&self, mut wanted: RowGroupPlan) -> Result<RowGroup> {
-        if let Some(pull) = &self.pull {
-            wanted = wanted.with_pull(pull);
-        }
-        loop {
-            let bytes = self.fetch(wanted.needs(), wanted.range())?;
-            let ignored = wanted.ignored_indexes().len();
-            match wanted.supply(bytes)? {
-                Supplied::Ready(row_group) => {
-                    self.progress.opened(ignored);
-                    return Ok(*row_group);
-                }
-                // Each time an index less: at most as often as there are leaves.
-                Supplied::Again(again) => wanted = *again,
-            }
-        }
-    }
-
-    pub(super) fn fetch(&self, needs: &[Range<u64>], range: &RowRange) -> Result<Vec<Bytes>> {
-        let bytes = fetch(&*self.source, needs).map_err(|e| e.at_row_group(range.row_group))?;
+    pub(super) fn fetch(&self, needs: &[Range<u64>], row_group: usize) -> Result<Vec<Bytes>> {
+        let latency = self.plan.options().latency;
+        let bytes = fetch(&*self.source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
         self.progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
         Ok(bytes)
     }

@@ -48,6 +48,16 @@ impl Encode {
         .filter(|pool| pool.has_threads())
     }
 
+    /// Whose threads may wait for a row group: `None` if it is to be the calling one.
+    #[cfg(feature = "async")]
+    pub(crate) fn pool_of_jobs(&self) -> Option<Pool> {
+        match self {
+            Self::Serial => None,
+            Self::Auto => Some(Pool::Global),
+            Self::Pool(pool) => Some(pool.clone()),
+        }
+    }
+
     /// Row groups that may be on their way while the next one is filled.
     pub(crate) fn most_in_flight(&self) -> usize {
         self.workers().map_or(0, |pool| pool.threads().clamp(1, MOST_IN_FLIGHT))

@@ -3,14 +3,21 @@
 //! Made by `Reader::explain`. Bloom filters and page indexes are fetched, as the read itself would; how many rows then pass the filter is not known.
 
 use std::fmt;
+use std::future::Future;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::blocking::Opener;
-use super::{Progress, Source, coalesce};
-use crate::error::Result;
-use crate::read::{Plan, RowRange};
+use bytes::Bytes;
+
+use super::ranges::fetch;
+use super::{Source, coalesce};
+use crate::error::{Error, Result};
+#[cfg(feature = "async")]
+use crate::read::Metadata;
+use crate::read::{Found, Latency, Plan, RowRange, Sieved};
 
 /// What a read will do. [`Display`](fmt::Display) gives it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,18 +75,54 @@ pub enum Outcome {
     ByStatistics,
     /// Pruned by a bloom filter.
     ByBloomFilter,
+    /// Pruned by a dictionary: it has all values, and none passes.
+    ByDictionary,
     /// Pruned by the page index.
     ByPageIndex,
 }
+
+/// Gives the bytes of ranges, at once or after a while.
+type Fetcher<'a> = dyn Fn(&[Range<u64>]) -> Fetching<'a> + Send + Sync + 'a;
+type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>>> + Send + 'a>>;
 
 impl Explanation {
     /// Asks what a plan will do.
     ///
     /// # Errors
     /// `Io`, or whatever is wrong with the metadata.
-    pub fn new(source: Arc<dyn Source>, plan: Plan) -> Result<Self> {
-        let opener = Opener::new(source, plan, Progress::default());
-        let plan = &opener.plan;
+    pub fn new(source: Arc<dyn Source>, plan: &Plan) -> Result<Self> {
+        let latency = plan.options().latency.unwrap_or_else(|| source.latency());
+        let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
+            Box::pin(std::future::ready(fetch(&*source, ranges, Some(latency))))
+        };
+        let explained = std::pin::pin!(Self::ask(plan, latency, &fetch));
+        // What it waits for is there.
+        match explained.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(explained) => explained,
+            Poll::Pending => Err(Error::usage("a source that blocks gives all it is asked for")),
+        }
+    }
+
+    /// As [`Explanation::new`], asynchronously.
+    ///
+    /// # Errors
+    /// As [`Explanation::new`].
+    #[cfg(feature = "async")]
+    pub async fn new_async(
+        source: Arc<dyn super::AsyncSource>,
+        metadata: Metadata,
+        plan: &Plan,
+    ) -> Result<Self> {
+        let held = super::async_source::Held::new(source, plan.options().latency);
+        let held = held.knowing(metadata);
+        let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
+            let (held, ranges) = (held.clone(), ranges.to_vec());
+            Box::pin(async move { Ok(held.fetch(&ranges).await?.bytes) })
+        };
+        Self::ask(plan, held.latency(), &fetch).await
+    }
+
+    async fn ask(plan: &Plan, latency: Latency, fetch: &Fetcher<'_>) -> Result<Self> {
         let footer = plan.footer();
         let options = plan.options();
         let chosen = options.row_groups.clone();
@@ -106,7 +149,7 @@ impl Explanation {
                 ignored: Vec::new(),
             };
             if let Some(range) = ranges.next_if(|range| range.row_group == row_group) {
-                group.ask(&opener, range)?;
+                group.ask(plan, latency, fetch, range).await?;
             }
             row_groups.push(group);
         }
@@ -140,34 +183,52 @@ impl Explanation {
 }
 
 impl ExplainedRowGroup {
-    fn ask(&mut self, opener: &Opener, range: &RowRange) -> Result<()> {
+    async fn ask(
+        &mut self,
+        plan: &Plan,
+        latency: Latency,
+        fetch: &Fetcher<'_>,
+        range: &RowRange,
+    ) -> Result<()> {
         let bytes_of =
             |needs: &[Range<u64>]| -> u64 { needs.iter().map(|need| need.end - need.start).sum() };
-        let needs = opener.plan.sieve(range)?;
-        self.index_bytes += bytes_of(needs.needs());
-        self.requests += coalesce(needs.needs()).len() as u64;
-        let (left, found) = opener.sift(range)?;
+        let mut sieve = plan.sieve(range)?;
+        let (left, found) = loop {
+            let needs = sieve.needs();
+            self.index_bytes += bytes_of(needs);
+            self.requests += coalesce(needs, latency).len() as u64;
+            let bytes = fetch(needs).await.map_err(|e| e.at_row_group(range.row_group))?;
+            match sieve.supply(&bytes)? {
+                // At most twice: a header, then the blocks that it tells the place of.
+                Sieved::Again(again) => sieve = *again,
+                Sieved::Done(left, found) => break (left, found),
+            }
+        };
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);
         self.ignored.extend(found.ignored.iter().map(ToString::to_string));
         let Some(left) = left else {
-            self.outcome =
-                if found.by_pages { Outcome::ByPageIndex } else { Outcome::ByBloomFilter };
+            self.outcome = match found {
+                Found { by_pages: true, .. } => Outcome::ByPageIndex,
+                Found { by_dictionary: true, .. } => Outcome::ByDictionary,
+                _ => Outcome::ByBloomFilter,
+            };
             return Ok(());
         };
-        self.outcome = match opener.plan.options().filter {
+        self.outcome = match plan.options().filter {
             None => Outcome::Read,
             Some(_) if left.is_sure() => Outcome::Sure,
             Some(_) => Outcome::Evaluated,
         };
         self.rows_left = left.count();
-        let indexes = opener.plan.row_group(&left)?;
+        let indexes = plan.row_group(&left)?;
         self.chunk_bytes = indexes.chunk_bytes();
         self.index_bytes += bytes_of(indexes.needs());
-        self.requests += coalesce(indexes.needs()).len() as u64;
-        let bytes = opener.fetch(indexes.needs(), &left)?;
+        self.requests += coalesce(indexes.needs(), latency).len() as u64;
+        let bytes = fetch(indexes.needs()).await;
+        let bytes = bytes.map_err(|e| e.at_row_group(left.row_group))?;
         let wanted = indexes.supply(&bytes)?;
         self.fetch_bytes = wanted.fetch_bytes();
-        self.requests += coalesce(wanted.needs()).len() as u64;
+        self.requests += coalesce(wanted.needs(), latency).len() as u64;
         self.ignored.extend(wanted.ignored_indexes().iter().map(ToString::to_string));
         Ok(())
     }
@@ -182,6 +243,7 @@ impl fmt::Display for Outcome {
             Self::NotSelected => "not selected",
             Self::ByStatistics => "pruned by statistics",
             Self::ByBloomFilter => "pruned by a bloom filter",
+            Self::ByDictionary => "pruned by a dictionary",
             Self::ByPageIndex => "pruned by the page index",
         })
     }

@@ -15,6 +15,8 @@ use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::blocking::{Opener, contradicts};
+#[cfg(feature = "async")]
+use super::stream::{Queued, Waved};
 use super::{Progress, Source};
 use crate::error::{Error, Result};
 use crate::read::{LeafBatch, Plan, RowGroup, Window};
@@ -95,6 +97,8 @@ struct Shared {
 /// How far the read is.
 #[derive(Default)]
 struct State {
+    /// Waves so far.
+    waves: u32,
     next_range: usize,
     /// A row group of which windows are left.
     open: Option<RowGroup>,
@@ -112,6 +116,9 @@ const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
 
 /// Windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
+
+/// A filtered read that ends with its limit may need one window, or all: each wave is so many times as long as the one before it.
+const GROWTH: u64 = 4;
 
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
@@ -211,7 +218,8 @@ impl Part {
     fn reopen(&mut self, shared: &Shared) -> Result<()> {
         let Some(first) = self.windows.first() else { return Ok(()) };
         let rest = self.row_group.rest_with(first);
-        self.row_group = shared.opener.reopen(&rest)?;
+        let Some(row_group) = shared.opener.reopen(&rest)? else { return Ok(()) };
+        self.row_group = row_group;
         // What indexes left out is back: all of it, as only the last row group of a wave may have windows left.
         let filtered = shared.opener.plan.options().filter.is_some();
         let windows = if filtered { usize::MAX } else { self.windows.len() };
@@ -222,14 +230,20 @@ impl Part {
 
 /// Decodes as many windows as a wave may hold; `None` if none are left.
 fn wave(shared: &Shared, state: &mut State) -> Batches {
-    let mut parts = gather(shared, state)?;
+    let options = shared.opener.plan.options();
+    let windows = match (&options.filter, options.limit) {
+        (Some(_), Some(_)) => GROWTH.saturating_pow(state.waves),
+        _ => u64::MAX,
+    };
+    state.waves = state.waves.saturating_add(1);
+    let mut parts = gather(shared.wave_bytes, windows, || shared.next(state))?;
     if parts.is_empty() {
         return Ok(None);
     }
     split(&mut parts)?;
     let done = parts.last().is_some_and(|part| part.row_group.is_done());
     let (found, ahead) = rayon::join(
-        || batches(shared, &mut parts),
+        || batches(&shared.cancelled, &mut parts),
         || if done { fetch_ahead(shared, state.next_range) } else { None },
     );
     state.ahead = ahead;
@@ -237,7 +251,7 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
         Err(e) if contradicts(&e) => {
             // Without page indexes and without splits, the pages are read as they come.
             parts.iter_mut().try_for_each(|part| part.reopen(shared))?;
-            batches(shared, &mut parts)?
+            batches(&shared.cancelled, &mut parts)?
         }
         found => found?,
     };
@@ -247,10 +261,10 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
 }
 
 /// The batches of the windows of all parts: those that have rows.
-fn batches(shared: &Shared, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
+fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let windows: Vec<_> = parts.iter().map(|part| part.windows.clone()).collect();
-    let early = decode(shared, parts, true, &windows)?;
+    let early = decode(cancelled, parts, true, &windows)?;
     let mut all = Vec::new();
     for (part, (windows, leaves)) in windows.into_iter().zip(early).enumerate() {
         all.extend(windows.into_iter().zip(leaves).map(|(window, leaves)| (part, window, leaves)));
@@ -267,7 +281,7 @@ fn batches(shared: &Shared, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
     for (part, sifted) in &sifted {
         rests[*part].push(sifted.rest().clone());
     }
-    let late = decode(shared, parts, false, &rests)?.into_iter().flatten();
+    let late = decode(cancelled, parts, false, &rests)?.into_iter().flatten();
     let of_windows: Vec<_> = sifted.into_iter().zip(late).collect();
     of_windows
         .into_par_iter()
@@ -276,32 +290,87 @@ fn batches(shared: &Shared, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
         .collect()
 }
 
-/// Opens row groups until the wave is full.
-fn gather(shared: &Shared, state: &mut State) -> Result<Vec<Part>> {
+impl Shared {
+    /// The row group that a wave goes on with, and whether nothing of it was decoded yet; `None` after the last.
+    fn next(&self, state: &mut State) -> Result<Option<(RowGroup, bool)>> {
+        if let Some(row_group) = state.open.take() {
+            return Ok(Some((row_group, false)));
+        }
+        while !self.cancelled.load(Ordering::Relaxed)
+            && let Some(range) = self.opener.plan.ranges().get(state.next_range)
+        {
+            state.next_range += 1;
+            let opened = match state.ahead.take() {
+                Some(row_group) => row_group?,
+                None => self.opener.open(range)?,
+            };
+            if let Some(row_group) = opened {
+                return Ok(Some((row_group, true)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Decodes as much of the queue as a wave may hold.
+#[cfg(feature = "async")]
+pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &AtomicBool) -> Waved {
+    let mut waved = Waved { queue, ..Waved::default() };
+    let mut distrusts = None;
+    let gathered = gather(wave_bytes, u64::MAX, || {
+        // Not in one wave with others: what is wrong with them can be read again.
+        let goes_along = waved
+            .queue
+            .front()
+            .is_some_and(|next| *distrusts.get_or_insert(next.distrusts) == next.distrusts);
+        let next = goes_along.then(|| waved.queue.pop_front()).flatten();
+        Ok(next.map(|next| (next.row_group, next.is_new && !next.distrusts)))
+    });
+    let found = gathered.and_then(|mut parts| {
+        split(&mut parts)?;
+        let found = batches(cancelled, &mut parts);
+        Ok((parts, found))
+    });
+    let (mut parts, found) = match found {
+        Ok(found) => found,
+        Err(e) => return Waved { failed: Some(e), ..waved },
+    };
+    match found {
+        Ok(batches) => {
+            waved.batches = batches;
+            // Only the last row group can have windows left.
+            let last = parts.pop().map(|part| part.row_group).filter(|it| !it.is_done());
+            if let (Some(row_group), Some(distrusts)) = (last, distrusts) {
+                waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
+            }
+        }
+        Err(e) if contradicts(&e) && distrusts != Some(true) => {
+            let first = |part: &Part| Some(part.row_group.rest_with(part.windows.first()?));
+            waved.again = parts.iter().filter_map(first).collect();
+        }
+        Err(e) => waved.failed = Some(e),
+    }
+    waved
+}
+
+/// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are wanted.
+fn gather(
+    wave_bytes: u64,
+    mut windows_left: u64,
+    mut next: impl FnMut() -> Result<Option<(RowGroup, bool)>>,
+) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
-    while bytes < shared.wave_bytes && !shared.cancelled.load(Ordering::Relaxed) {
-        let begun = state.open.take();
-        let is_new = begun.is_none();
-        let mut row_group = match begun {
-            Some(row_group) => row_group,
-            None => {
-                let Some(range) = shared.opener.plan.ranges().get(state.next_range) else {
-                    break;
-                };
-                state.next_range += 1;
-                let opened = match state.ahead.take() {
-                    Some(row_group) => row_group?,
-                    None => shared.opener.open(range)?,
-                };
-                let Some(row_group) = opened else { continue };
-                row_group
-            }
-        };
-        let left = shared.wave_bytes - bytes;
+    while bytes < wave_bytes
+        && windows_left > 0
+        && let Some((mut row_group, is_new)) = next()?
+    {
+        let left = wave_bytes - bytes;
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
+        let batches = batches.min(windows_left);
         let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
+        windows_left -= windows.len() as u64;
         let done = row_group.is_done();
         parts.push(Part { row_group, windows, is_new });
         if !done {
@@ -350,7 +419,7 @@ type Decoded = Vec<Vec<Vec<LeafBatch>>>;
 
 /// Decodes the units of the parts that come before the filter, or those that come after it, the heaviest first. Windows without rows are left out.
 fn decode(
-    shared: &Shared,
+    cancelled: &AtomicBool,
     parts: &mut [Part],
     early: bool,
     windows: &[Vec<Window>],
@@ -391,7 +460,7 @@ fn decode(
         .with_max_len(1)
         .map(|job| {
             let batches = job.windows.iter().map(|&(i, window, ends)| {
-                if shared.cancelled.load(Ordering::Relaxed) {
+                if cancelled.load(Ordering::Relaxed) {
                     return Err(Error::usage("the read was cancelled"));
                 }
                 Ok((i, job.decoder.decode(window, ends)?))

@@ -63,3 +63,6 @@ impl Parallel {
         self.0.next_batch()
     }
 }
+
+#[cfg(feature = "async")]
+pub(super) use super::stream::serial_wave as wave_of;

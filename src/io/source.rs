@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
+use crate::read::{Latency, Metadata};
 use crate::trusted;
 
 /// Something that has the bytes of a file and gives any range of them.
@@ -34,6 +35,17 @@ pub trait Source: Send + Sync {
     /// Whether many small reads cost about as much as a large one, as from a local file: large column chunks are then read while they are decoded.
     fn is_local(&self) -> bool {
         false
+    }
+
+    /// What a request costs, so that ranges which lie close are read in one.
+    fn latency(&self) -> Latency {
+        Latency::LOCAL
+    }
+
+    /// The bytes of `range`, if they are in memory already: there is no use in reading them then, nor in joining the range with its neighbours.
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        let _ = range;
+        None
     }
 
     /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if it is enough.
@@ -112,8 +124,59 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         (**self).is_local()
     }
 
+    fn latency(&self) -> Latency {
+        (**self).latency()
+    }
+
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        (**self).at_hand(range)
+    }
+
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         (**self).read_into(range, out)
+    }
+}
+
+/// A source of which the page indexes are loaded.
+pub(crate) struct Indexed {
+    source: Arc<dyn Source>,
+    metadata: Metadata,
+}
+
+impl Indexed {
+    /// `source`, whose metadata are `metadata`.
+    pub(crate) fn new(source: Arc<dyn Source>, metadata: Metadata) -> Self {
+        Self { source, metadata }
+    }
+}
+
+impl Source for Indexed {
+    fn len(&self) -> Result<u64> {
+        Ok(self.metadata.file_len())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.source.read(range)
+    }
+
+    fn in_memory(&self) -> bool {
+        self.source.in_memory()
+    }
+
+    fn is_local(&self) -> bool {
+        self.source.is_local()
+    }
+
+    fn latency(&self) -> Latency {
+        self.source.latency()
+    }
+
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.metadata.loaded(range).or_else(|| self.source.at_hand(range))
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.source.read_into(range, out)
     }
 }
 

@@ -73,6 +73,18 @@ impl Validity {
         self.len += n;
     }
 
+    /// Appends those of the slots of `other` whose bits of `picks` are set.
+    pub fn push_picked(&mut self, other: &Self, picks: &Bitmap) {
+        let slots = picks.count_ones(0..other.len);
+        match &other.bitmap {
+            None => self.push_run(true, slots),
+            Some(bits) => {
+                self.spelled_out().append_kept(bits, 0, picks, 0, other.len);
+                self.len += slots;
+            }
+        }
+    }
+
     /// The Arrow form; `None` if every slot holds a value.
     pub fn into_nulls(self) -> Option<NullBuffer> {
         let (words, len) = self.bitmap?.into_words();

@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use crate::bytes::Cursor;
-use crate::compress::Decompressor;
+use crate::compress::{Decompressor, first_room};
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
@@ -18,6 +18,7 @@ use crate::format::{
 use crate::levels::LevelDecoder;
 use crate::limits::Limits;
 use crate::schema::Leaf;
+use crate::spare::Spare;
 
 /// A page that is opened.
 #[derive(Debug)]
@@ -93,12 +94,14 @@ pub struct Opener {
     context: PageContext,
     /// Made at the first compressed page.
     decompressor: Option<Decompressor>,
+    /// What pages are decompressed into.
+    spare: Spare,
 }
 
 impl Opener {
-    /// An opener for the pages of a chunk.
-    pub fn new(context: PageContext) -> Self {
-        Self { context, decompressor: None }
+    /// An opener for the pages of a chunk; what it decompresses goes into memory of `spare`.
+    pub(crate) fn new(context: PageContext, spare: Spare) -> Self {
+        Self { context, decompressor: None, spare }
     }
 
     /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
@@ -269,9 +272,9 @@ impl Opener {
             Some(decompressor) => decompressor,
             empty => empty.insert(Decompressor::new(self.context.codec)?),
         };
-        let mut out = Vec::new();
+        let mut out = self.spare.take_used(first_room(body.len(), uncompressed_len));
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
-        Ok(Bytes::from(out))
+        Ok(self.spare.lend_bytes(out))
     }
 }
 

@@ -12,8 +12,8 @@ use arrow_array::types::{
     RunEndIndexType,
 };
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, Scalar,
-    StringArray, new_null_array,
+    AnyDictionaryArray, Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch,
+    RecordBatchOptions, Scalar, StringArray, new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
@@ -24,6 +24,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashSet;
 
 use super::bind::{Bound, BoundColumn, BoundTest, Node, Step};
+use super::learn::Learnt;
 use super::literal::array_of;
 use super::value::{Value, compare_floats};
 use super::{Elements, Function, Op};
@@ -39,20 +40,25 @@ impl Bound {
     /// `Usage` if a column is missing or of another type, or a function of the user gives another number of rows; and whatever such a function
     /// fails with.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let verdicts = self.verdicts(&self.root, batch)?;
+        let verdicts = self.verdicts(&self.root, batch, &Learnt::default())?;
         Ok(BooleanArray::new(verdicts.trues, None))
     }
 
-    fn verdicts(&self, node: &Node, batch: &RecordBatch) -> Result<Verdicts> {
+    pub(super) fn verdicts(
+        &self,
+        node: &Node,
+        batch: &RecordBatch,
+        learnt: &Learnt,
+    ) -> Result<Verdicts> {
         let rows = batch.num_rows();
         match node {
             Node::Constant(value) => Ok(Verdicts::constant(*value, rows)),
-            Node::Test(column, test) => self.test(self.column(*column)?, test, batch),
-            Node::Not(inner) => Ok(self.verdicts(inner, batch)?.not()),
+            Node::Test(column, test) => self.test(self.column(*column)?, test, batch, learnt),
+            Node::Not(inner) => Ok(self.verdicts(inner, batch, learnt)?.not()),
             Node::And(parts) => {
                 let mut all = Verdicts::constant(Some(true), rows);
                 for part in parts {
-                    all = all.and(&self.verdicts(part, batch)?);
+                    all = all.and(&self.verdicts(part, batch, learnt)?);
                     if all.falses.count_set_bits() == rows {
                         break;
                     }
@@ -62,7 +68,7 @@ impl Bound {
             Node::Or(parts) => {
                 let mut any = Verdicts::constant(Some(false), rows);
                 for part in parts {
-                    any = any.or(&self.verdicts(part, batch)?);
+                    any = any.or(&self.verdicts(part, batch, learnt)?);
                     if any.trues.count_set_bits() == rows {
                         break;
                     }
@@ -82,12 +88,13 @@ impl Bound {
         column: &BoundColumn,
         test: &BoundTest,
         batch: &RecordBatch,
+        learnt: &Learnt,
     ) -> Result<Verdicts> {
         let Some((Step::Field(name), rest)) = column.way.split_first() else {
             return Err(missing(column));
         };
         let array = batch.column_by_name(name).ok_or_else(|| missing(column))?;
-        descend(column, test, array, None, rest)
+        Tester { column, test, learnt }.descend(array, None, rest)
     }
 
     fn call(
@@ -121,8 +128,8 @@ impl Bound {
 
 /// What is true and what is false; neither is null.
 #[derive(Debug, Clone)]
-struct Verdicts {
-    trues: BooleanBuffer,
+pub(super) struct Verdicts {
+    pub(super) trues: BooleanBuffer,
     falses: BooleanBuffer,
 }
 
@@ -165,42 +172,42 @@ impl Verdicts {
         Self { trues: &self.trues | &other.trues, falses: &self.falses & &other.falses }
     }
 
+    /// The verdicts on the entries of a dictionary become those on its slots.
+    fn looked_up(&self, dictionary: &dyn AnyDictionaryArray) -> Self {
+        let len = dictionary.len();
+        if self.trues.is_empty() {
+            return Self::constant(None, len);
+        }
+        let nulls = dictionary.keys().nulls();
+        let entries = self.trues.len();
+        let answered = self.trues.count_set_bits() + self.falses.count_set_bits() == entries;
+        if answered && self.falses.count_set_bits() == entries {
+            return Self::constant(Some(false), len).masked(nulls);
+        }
+        match dictionary.keys().as_primitive_opt::<Int32Type>() {
+            Some(keys) if answered => {
+                let of_entries: Vec<bool> = self.trues.iter().collect();
+                let is = |key: &i32| {
+                    let entry = usize::try_from(*key).ok();
+                    entry.and_then(|entry| of_entries.get(entry)).copied().unwrap_or_default()
+                };
+                let keys = keys.values();
+                let trues = BooleanBuffer::collect_bool(len, |i| keys.get(i).is_some_and(is));
+                Self::total(trues).masked(nulls)
+            }
+            _ => {
+                let keys = dictionary.normalized_keys();
+                self.gathered(len, |i| keys.get(i).copied()).masked(nulls)
+            }
+        }
+    }
+
     /// The verdict of `of(i)` for each i; none where that is none.
     fn gathered(&self, len: usize, of: impl Fn(usize) -> Option<usize>) -> Self {
         let gather = |from: &BooleanBuffer| {
             BooleanBuffer::collect_bool(len, |i| of(i).is_some_and(|at| from.value(at)))
         };
         Self { trues: gather(&self.trues), falses: gather(&self.falses) }
-    }
-}
-
-/// Tests what lies behind `way` in `array`. `outer` says where something around it is null.
-fn descend(
-    column: &BoundColumn,
-    test: &BoundTest,
-    array: &ArrayRef,
-    outer: Option<&NullBuffer>,
-    way: &[Step],
-) -> Result<Verdicts> {
-    let Some((step, rest)) = way.split_first() else {
-        return test_here(column, test, array, outer);
-    };
-    let nulls = NullBuffer::union(outer, array.nulls());
-    match step {
-        Step::Field(name) => {
-            let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
-            let child = group.column_by_name(name).ok_or_else(|| missing(column))?;
-            descend(column, test, child, nulls.as_ref(), rest)
-        }
-        Step::Elements => {
-            let lists = Lists::of(array).ok_or_else(|| missing(column))?;
-            let verdicts = descend(column, test, &lists.values, None, rest)?;
-            Ok(match column.elements {
-                Some(Elements::All) => lists.any(&verdicts.not()).not(),
-                _ => lists.any(&verdicts),
-            }
-            .masked(nulls.as_ref()))
-        }
     }
 }
 
@@ -272,76 +279,111 @@ impl Lists {
     }
 }
 
-/// Tests the values of an array, which may be in a dictionary or in runs.
-fn test_here(
-    column: &BoundColumn,
-    test: &BoundTest,
-    array: &ArrayRef,
-    outer: Option<&NullBuffer>,
-) -> Result<Verdicts> {
-    let len = array.len();
-    match test {
-        BoundTest::Null => return Ok(Verdicts::constant(None, len)),
-        BoundTest::Both(both) => {
-            let [first, second] = &**both;
-            let first = test_here(column, first, array, outer)?;
-            return Ok(first.and(&test_here(column, second, array, outer)?));
-        }
-        BoundTest::IsNull => {
-            let nulls = NullBuffer::union(outer, array.logical_nulls().as_ref());
-            return Ok(match nulls {
-                None => Verdicts::constant(Some(false), len),
-                Some(nulls) => Verdicts::total(nulls.into_inner()).not(),
-            });
-        }
-        BoundTest::IsEmpty => {
-            let lists = Lists::of(array).ok_or_else(|| missing(column))?;
-            let nulls = NullBuffer::union(outer, array.nulls());
-            let empty = BooleanBuffer::collect_bool(len, |i| {
-                lists.ends.get(i).is_some_and(|(from, to)| from == to)
-            });
-            return Ok(Verdicts::total(empty).masked(nulls.as_ref()));
-        }
-        _ => {}
-    }
-    let verdicts = match array.data_type() {
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            // Each entry once, unless most of them are for other rows.
-            if dictionary.values().len() / 2 > len {
-                let values = take(dictionary.values(), dictionary.keys(), None)?;
-                return test_here(column, test, &values, outer);
-            }
-            let of_entries = test_plain(column, test, dictionary.values())?;
-            if dictionary.values().is_empty() {
-                Verdicts::constant(None, len)
-            } else {
-                let keys = dictionary.normalized_keys();
-                of_entries.gathered(len, |i| keys.get(i).copied()).masked(dictionary.keys().nulls())
-            }
-        }
-        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-            DataType::Int16 => test_runs::<Int16Type>(column, test, array)?,
-            DataType::Int32 => test_runs::<Int32Type>(column, test, array)?,
-            _ => test_runs::<Int64Type>(column, test, array)?,
-        },
-        _ => test_plain(column, test, array)?,
-    };
-    Ok(verdicts.masked(outer))
+/// A test of a column, and what was learnt of it.
+#[derive(Clone, Copy)]
+struct Tester<'a> {
+    column: &'a BoundColumn,
+    test: &'a BoundTest,
+    learnt: &'a Learnt,
 }
 
-fn test_runs<R: RunEndIndexType>(
-    column: &BoundColumn,
-    test: &BoundTest,
-    array: &ArrayRef,
-) -> Result<Verdicts> {
-    let runs = array.as_run_opt::<R>().ok_or_else(|| missing(column))?;
-    let of_runs = test_here(column, test, &runs.values_slice(), None)?;
-    let mut indexes = Vec::with_capacity(array.len());
-    for (run, end) in runs.run_ends().sliced_values().enumerate() {
-        indexes.resize(arrow_buffer::ArrowNativeType::as_usize(end), run);
+impl Tester<'_> {
+    /// Tests what lies behind `way` in `array`. `outer` says where something around it is null.
+    fn descend(
+        self,
+        array: &ArrayRef,
+        outer: Option<&NullBuffer>,
+        way: &[Step],
+    ) -> Result<Verdicts> {
+        let column = self.column;
+        let Some((step, rest)) = way.split_first() else {
+            return self.test_here(array, outer);
+        };
+        let nulls = NullBuffer::union(outer, array.nulls());
+        match step {
+            Step::Field(name) => {
+                let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
+                let child = group.column_by_name(name).ok_or_else(|| missing(column))?;
+                self.descend(child, nulls.as_ref(), rest)
+            }
+            Step::Elements => {
+                let lists = Lists::of(array).ok_or_else(|| missing(column))?;
+                let verdicts = self.descend(&lists.values, None, rest)?;
+                Ok(match column.elements {
+                    Some(Elements::All) => lists.any(&verdicts.not()).not(),
+                    _ => lists.any(&verdicts),
+                }
+                .masked(nulls.as_ref()))
+            }
+        }
     }
-    Ok(of_runs.gathered(array.len(), |i| indexes.get(i).copied()))
+
+    /// Tests the values of an array, which may be in a dictionary or in runs.
+    fn test_here(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<Verdicts> {
+        let Self { column, test, .. } = self;
+        let len = array.len();
+        match test {
+            BoundTest::Null => return Ok(Verdicts::constant(None, len)),
+            BoundTest::Both(both) => {
+                let [first, second] = &**both;
+                let first = Tester { test: first, ..self }.test_here(array, outer)?;
+                return Ok(first.and(&Tester { test: second, ..self }.test_here(array, outer)?));
+            }
+            BoundTest::IsNull => {
+                let nulls = NullBuffer::union(outer, array.logical_nulls().as_ref());
+                return Ok(match nulls {
+                    None => Verdicts::constant(Some(false), len),
+                    Some(nulls) => Verdicts::total(nulls.into_inner()).not(),
+                });
+            }
+            BoundTest::IsEmpty => {
+                let lists = Lists::of(array).ok_or_else(|| missing(column))?;
+                let nulls = NullBuffer::union(outer, array.nulls());
+                let empty = BooleanBuffer::collect_bool(len, |i| {
+                    lists.ends.get(i).is_some_and(|(from, to)| from == to)
+                });
+                return Ok(Verdicts::total(empty).masked(nulls.as_ref()));
+            }
+            _ => {}
+        }
+        let verdicts = match array.data_type() {
+            DataType::Dictionary(..) => {
+                let dictionary = array.as_any_dictionary();
+                let known = self.learnt.entries(test, dictionary.values());
+                // Each entry once, unless most of them are for other rows.
+                if known.is_none() && dictionary.values().len() / 2 > len {
+                    let values = take(dictionary.values(), dictionary.keys(), None)?;
+                    return self.test_here(&values, outer);
+                }
+                let of_entries = match known {
+                    Some(known) => known,
+                    None => {
+                        let verdicts = test_plain(column, test, dictionary.values())?;
+                        self.learnt.keep(test, dictionary.values(), &verdicts);
+                        verdicts
+                    }
+                };
+                of_entries.looked_up(dictionary)
+            }
+            DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+                DataType::Int16 => self.test_runs::<Int16Type>(array)?,
+                DataType::Int32 => self.test_runs::<Int32Type>(array)?,
+                _ => self.test_runs::<Int64Type>(array)?,
+            },
+            _ => test_plain(column, test, array)?,
+        };
+        Ok(verdicts.masked(outer))
+    }
+
+    fn test_runs<R: RunEndIndexType>(self, array: &ArrayRef) -> Result<Verdicts> {
+        let runs = array.as_run_opt::<R>().ok_or_else(|| missing(self.column))?;
+        let of_runs = self.test_here(&runs.values_slice(), None)?;
+        let mut indexes = Vec::with_capacity(array.len());
+        for (run, end) in runs.run_ends().sliced_values().enumerate() {
+            indexes.resize(arrow_buffer::ArrowNativeType::as_usize(end), run);
+        }
+        Ok(of_runs.gathered(array.len(), |i| indexes.get(i).copied()))
+    }
 }
 
 /// Tests values that lie as they are.
@@ -349,7 +391,7 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
     if array.data_type() == &DataType::Null {
         return Ok(Verdicts::constant(None, array.len()));
     }
-    if array.data_type() != &column.data_type {
+    if array.data_type() != &column.data_type && !is_view_of(array.data_type(), &column.data_type) {
         return Err(Error::usage(format_args!(
             "column {}: the predicate was bound to {}, and is evaluated on {}",
             column.path,
@@ -358,6 +400,17 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
         )));
     }
     let verdicts = match test {
+        BoundTest::Compare {
+            op: op @ (Op::Eq | Op::NotEq), value: Value::Bytes(value), ..
+        } => {
+            let is = |found: bool| found == (*op == Op::Eq);
+            let found = each_value(array, |bytes| is(bytes == value.as_slice()));
+            Verdicts::total(found.ok_or_else(|| missing(column))?)
+        }
+        BoundTest::Compare { op, value: Value::Bytes(value), .. } => {
+            let found = each_value(array, |bytes| op.holds(bytes.cmp(value.as_slice())));
+            Verdicts::total(found.ok_or_else(|| missing(column))?)
+        }
         BoundTest::Compare { op, value: Value::Float(value), .. } => {
             Verdicts::total(compare_to_float(array, *op, *value))
         }
@@ -377,7 +430,10 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
             if *negated { same.not() } else { same }
         }
         BoundTest::In { set, has_null, .. } => {
-            let found = set.find(array)?;
+            let found = match is_view_of(array.data_type(), &column.data_type) {
+                true => set.find_views(array)?,
+                false => set.find(array)?,
+            };
             let falses = if *has_null { BooleanBuffer::new_unset(array.len()) } else { !&found };
             Verdicts { trues: found, falses }
         }
@@ -394,6 +450,15 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
         }
     };
     Ok(verdicts.masked(array.nulls()))
+}
+
+/// Whether values are views of what the other type has copies of.
+fn is_view_of(data_type: &DataType, of: &DataType) -> bool {
+    matches!(
+        (data_type, of),
+        (DataType::Utf8View, DataType::Utf8 | DataType::LargeUtf8)
+            | (DataType::BinaryView, DataType::Binary | DataType::LargeBinary)
+    )
 }
 
 fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {
@@ -485,6 +550,24 @@ impl Set {
             each_value(array, |bytes| set.insert(bytes.into()));
         }
         Ok(Self::Bytes(Arc::new(set)))
+    }
+
+    /// Which values of an array of views are in the set, which is one of strings that are no views.
+    fn find_views(&self, array: &ArrayRef) -> Result<BooleanBuffer> {
+        let found = match self {
+            Self::Few(values) => {
+                let mut few = Vec::with_capacity(values.len());
+                for value in values {
+                    each_value(value, |bytes| {
+                        few.push(bytes.to_vec());
+                        true
+                    });
+                }
+                each_value(array, |bytes| few.iter().any(|value| value == bytes))
+            }
+            _ => return self.find(array),
+        };
+        found.ok_or_else(|| Error::usage("values that cannot be looked up"))
     }
 
     /// Which values of an array are in the set.

@@ -4,6 +4,8 @@
 //! [`prune`](super::prune). Here is decided which bounds count: whose order is defined, and known to us.
 //! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed either, and neither is the other.
 
+use std::cmp::Ordering;
+
 use arrow_array::ArrayRef;
 
 use crate::error::{Error, Result, Spec};
@@ -251,7 +253,7 @@ impl PageFacts {
                 }
                 if believed {
                     let order = compared.compare(leaf.physical, min, max);
-                    if order.is_some_and(std::cmp::Ordering::is_gt) {
+                    if order.is_some_and(Ordering::is_gt) {
                         return wrong("a lower bound lies above the upper one");
                     }
                     // What is no value of the type is no bound of it: numbers are checked where they become some.
@@ -262,6 +264,53 @@ impl PageFacts {
             all.push(facts);
         }
         Ok(Self { pages: all })
+    }
+}
+
+impl PageFacts {
+    /// Holds the pages against what the footer says of the whole chunk: as many nulls, and for integers, whose bounds nobody cuts, the same bounds.
+    ///
+    /// # Errors
+    /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out then.
+    pub fn check_against(&self, leaf: &Leaf, chunk: &Facts) -> Result<()> {
+        let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
+            let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
+            Err(Error::mismatch(Spec::PageIndex, what, expected, found))
+        };
+        let nulls = self.pages.iter().try_fold(0u64, |sum, page| sum.checked_add(page.nulls?));
+        // Within lists, whether empty ones are counted is not said.
+        let nulls = nulls.filter(|_| leaf.max_rep == 0);
+        if let (Some(of_chunk), Some(of_pages)) = (chunk.nulls, nulls)
+            && of_chunk != of_pages
+        {
+            return wrong("nulls of all pages", &of_chunk, &of_pages);
+        }
+        let order = Order::of(leaf, false);
+        let is_integer = matches!(leaf.physical, Physical::Int32 | Physical::Int64);
+        if !is_integer || order == Order::Undefined {
+            return Ok(());
+        }
+        let outermost = |bound: &dyn Fn(&Facts) -> Option<StoredBound>, wanted: Ordering| {
+            let bounds = self.pages.iter().filter_map(bound).map(|bound| bound.bytes);
+            bounds.reduce(|a, b| match order.compare(leaf.physical, &a, &b) {
+                Some(found) if found == wanted => a,
+                _ => b,
+            })
+        };
+        let least = outermost(&|page| page.min.clone(), Ordering::Less);
+        let greatest = outermost(&|page| page.max.clone(), Ordering::Greater);
+        for (of_chunk, of_pages, what) in [
+            (&chunk.min, least, "least lower bound"),
+            (&chunk.max, greatest, "greatest upper bound"),
+        ] {
+            if let (Some(of_chunk), Some(of_pages)) = (of_chunk, of_pages)
+                && of_chunk.exact
+                && of_chunk.bytes != of_pages
+            {
+                return wrong(what, &of_chunk.bytes, &of_pages);
+            }
+        }
+        Ok(())
     }
 }
 

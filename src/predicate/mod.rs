@@ -49,6 +49,7 @@ mod bind;
 mod calendar;
 mod eval;
 mod facts;
+mod learn;
 mod like;
 mod literal;
 mod prune;
@@ -62,6 +63,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 
 pub use bind::{BloomProbe, Bound};
 pub use facts::{Facts, PageFacts, dictionary_is_complete};
+pub(crate) use learn::Learnt;
 pub use literal::{Literal, lit};
 pub use prune::Answer;
 

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
 
 use super::bind::{Bound, BoundColumn, BoundTest, FileColumn, Node, Origin};
 use super::facts::{Facts, PageFacts};
@@ -179,6 +180,23 @@ impl Bound {
             probe.hashes.dedup();
         }
         probes
+    }
+
+    /// The leaves of which the values are tested, and the Arrow types that they are tested as: what the dictionaries of the file can be asked for.
+    pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
+        let mut leaves: Vec<(usize, DataType)> = Vec::new();
+        self.root.for_each_test(&mut |column, test| {
+            if matches!(test, BoundTest::Null | BoundTest::IsNull | BoundTest::IsEmpty) {
+                return;
+            }
+            let Some(column) = self.columns.get(column) else { return };
+            if let Origin::File(file) = &column.origin
+                && leaves.iter().all(|(leaf, _)| *leaf != file.leaf.index)
+            {
+                leaves.push((file.leaf.index, column.data_type.clone()));
+            }
+        });
+        leaves
     }
 
     fn segments<'f>(&self, node: &Node, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
@@ -534,7 +552,7 @@ impl Bound {
 
 impl Op {
     /// Whether a value that compares so with another passes.
-    fn holds(self, order: Ordering) -> bool {
+    pub(super) fn holds(self, order: Ordering) -> bool {
         match self {
             Self::Eq => order.is_eq(),
             Self::NotEq => order.is_ne(),

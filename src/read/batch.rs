@@ -6,15 +6,16 @@ use std::sync::Arc;
 use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
+use arrow_buffer::BooleanBuffer;
 
 use super::assemble::{Leaves, assemble};
 use super::filter::Filter;
-use super::leaf::LeafBatch;
+use super::leaf::{LeafBatch, spelled_out};
 use super::options::VirtualColumn;
 use super::pick::Keep;
 use super::plan::Plan;
+use super::window::{Handling, Window};
 use crate::error::Result;
-use crate::schema::Shape;
 
 /// Where the rows of a batch come from.
 pub(super) struct Origin<'a> {
@@ -25,61 +26,64 @@ pub(super) struct Origin<'a> {
 }
 
 /// Decoded leaves, in the order of the plan, and the rows that they are of.
-pub(super) struct Decoded<'a> {
+pub(super) struct Decoded {
     pub(super) leaves: Vec<LeafBatch>,
     /// How many rows.
     pub(super) rows: usize,
     /// Which of them go into the batch; `None` if all do.
-    pub(super) keep: Option<&'a BooleanArray>,
+    pub(super) keep: Option<BooleanBuffer>,
 }
 
-/// Makes the batch of `rows` rows from leaves that were decoded before the filter was evaluated, and leaves decoded after it, for the rows of
-/// `spans`.
+/// Makes the batch of the rows of `window` from leaves that were decoded before the filter was evaluated, and leaves decoded after it.
 pub(super) fn record_batch(
     plan: &Plan,
-    rows: usize,
-    early: Decoded<'_>,
-    late: Decoded<'_>,
-    spans: &[Range<u64>],
+    window: &Window,
+    early: Decoded,
+    late: Vec<LeafBatch>,
     origin: &Origin<'_>,
 ) -> Result<RecordBatch> {
     let virtual_columns = &plan.options().virtual_columns;
     let width = plan.shapes().len() + virtual_columns.len();
-    let mut early = Columns::new(early, width);
-    let mut late = Columns::new(late, width);
+    let early_keep = Kept::new(early.rows, early.keep, width);
+    let stretches = window.stretches(Handling::Apart);
+    let late_keep = Kept::new(stretches.rows, stretches.keep.clone(), width);
+    let picked = Kept::new(window.rows(), None, width);
+    let mut early = Leaves::new(early.leaves);
+    let mut late = Leaves::new(late);
     let mut columns = Vec::with_capacity(width);
     let is_early = plan.filter().map(Filter::early_columns).unwrap_or_default();
     for (i, shape) in plan.shapes().iter().enumerate() {
-        let side = if is_early.get(i) == Some(&true) { &mut early } else { &mut late };
-        let column = side.next(shape).map_err(|e| e.at_column(shape.field.name().as_str()))?;
-        columns.push(column);
+        let (leaves, kept) = match is_early.get(i) {
+            Some(true) => (&mut early, &early_keep),
+            _ if plan.column_picks(i) => (&mut late, &picked),
+            _ => (&mut late, &late_keep),
+        };
+        let column = assemble(shape, leaves, kept.rows)
+            .and_then(|column| kept.of(column))
+            .and_then(|column| spelled_out(column, shape.field.data_type()));
+        columns.push(column.map_err(|e| e.at_column(shape.field.name().as_str()))?);
     }
     for column in virtual_columns {
-        columns.push(late.kept(virtual_column(column, late.rows, spans, origin))?);
+        let column = virtual_column(column, stretches.rows, &stretches.spans, origin);
+        columns.push(late_keep.of(column)?);
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));
     Ok(RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?)
 }
 
-/// Assembles columns, and keeps some rows of them.
-struct Columns<'a> {
-    leaves: Leaves,
+/// Keeps some rows of columns.
+struct Kept {
     rows: usize,
-    keep: Option<Keep<'a>>,
+    keep: Option<Keep>,
 }
 
-impl<'a> Columns<'a> {
-    fn new(decoded: Decoded<'a>, width: usize) -> Self {
-        let Decoded { leaves, rows, keep } = decoded;
-        Self { leaves: Leaves::new(leaves), rows, keep: keep.map(|keep| Keep::new(keep, width)) }
+impl Kept {
+    fn new(rows: usize, keep: Option<BooleanBuffer>, width: usize) -> Self {
+        let keep = keep.map(|keep| Keep::new(&BooleanArray::new(keep, None), width));
+        Self { rows, keep }
     }
 
-    fn next(&mut self, shape: &Shape) -> Result<ArrayRef> {
-        let column = assemble(shape, &mut self.leaves, self.rows)?;
-        self.kept(column)
-    }
-
-    fn kept(&self, column: ArrayRef) -> Result<ArrayRef> {
+    fn of(&self, column: ArrayRef) -> Result<ArrayRef> {
         match &self.keep {
             Some(keep) => keep.of(&column),
             None => Ok(column),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
-use crate::format::{PageHeader, PageType};
+use crate::format::{Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
 use crate::page::{Opener, Page, PageContext};
 use crate::thrift::{self, Read};
@@ -27,15 +27,6 @@ pub trait Pull: std::fmt::Debug + Send + Sync {
     fn pull(&self, range: Range<u64>) -> Result<Bytes>;
 }
 
-/// Where pulled bytes come from.
-#[derive(Debug, Clone)]
-pub struct Well {
-    /// The file.
-    pub pull: Arc<dyn Pull>,
-    /// What the pieces at hand are taken from.
-    pub budget: Budget,
-}
-
 /// What was fetched of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PageList(Arc<List>);
@@ -45,9 +36,15 @@ enum List {
     /// All of the chunk.
     Whole { bytes: Bytes, offset: u64, slots: u64 },
     /// All of the chunk, to be pulled.
-    Pulled { well: Well, range: Range<u64>, slots: u64 },
-    /// Pages of which it is known which rows they hold; to be pulled if there is a well.
-    Placed { head: Bytes, offset: u64, pages: Vec<PlacedPage>, trust: Trust, well: Option<Well> },
+    Pulled { pull: Arc<dyn Pull>, range: Range<u64>, slots: u64 },
+    /// Pages of which it is known which rows they hold; to be pulled where `pull` says from where.
+    Placed {
+        head: Bytes,
+        offset: u64,
+        pages: Vec<PlacedPage>,
+        trust: Trust,
+        pull: Option<Arc<dyn Pull>>,
+    },
 }
 
 /// Who says which rows a page holds.
@@ -79,8 +76,8 @@ impl PageList {
     }
 
     /// As [`PageList::whole`], to be pulled.
-    pub fn pulled(well: Well, range: Range<u64>, slots: u64) -> Self {
-        Self(Arc::new(List::Pulled { well, range, slots }))
+    pub fn pulled(pull: Arc<dyn Pull>, range: Range<u64>, slots: u64) -> Self {
+        Self(Arc::new(List::Pulled { pull, range, slots }))
     }
 
     /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before the first data page, at `offset`.
@@ -123,16 +120,16 @@ impl PageList {
             }
         }
         let trust = Trust::Index;
-        Ok(Self(Arc::new(List::Placed { head, offset, pages, trust, well: None })))
+        Ok(Self(Arc::new(List::Placed { head, offset, pages, trust, pull: None })))
     }
 
     /// The same pages, with the rows of each if the headers tell them and all is well; the chunk holds `rows` rows.
     pub fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
-        let (range, slots, well) = match &*self.0 {
+        let (range, slots, pull) = match &*self.0 {
             List::Whole { bytes, offset, slots } => {
                 (*offset..offset.checked_add(bytes.len() as u64)?, *slots, None)
             }
-            List::Pulled { well, range, slots } => (range.clone(), *slots, Some(well)),
+            List::Pulled { pull, range, slots } => (range.clone(), *slots, Some(pull)),
             List::Placed { .. } => return Some(self.clone()),
         };
         let mut rest = match &*self.0 {
@@ -143,8 +140,8 @@ impl PageList {
         let (mut slots_left, mut row) = (slots, 0u64);
         let mut pages: Vec<PlacedPage> = Vec::new();
         while slots_left > 0 {
-            let header = match well {
-                Some(well) => Header::pull(well, at..range.end, context)?,
+            let header = match pull {
+                Some(pull) => Header::pull(&**pull, at..range.end, context)?,
                 None => Header::read(&rest, context)?,
             };
             let page = at..at.checked_add(header.len as u64)?;
@@ -172,13 +169,13 @@ impl PageList {
         if row != rows {
             return None;
         }
-        let (offset, trust, well) = (range.start, Trust::Headers, well.cloned());
+        let (offset, trust, pull) = (range.start, Trust::Headers, pull.cloned());
         let head = match &*self.0 {
             List::Whole { bytes, .. } => bytes.slice(..usize::try_from(head_end - offset).ok()?),
             // The dictionary is pulled once, for all walks.
-            _ => well.as_ref()?.pull.pull(offset..head_end).ok()?,
+            _ => pull.as_ref()?.pull(offset..head_end).ok()?,
         };
-        Some(Self(Arc::new(List::Placed { head, offset, pages, trust, well })))
+        Some(Self(Arc::new(List::Placed { head, offset, pages, trust, pull })))
     }
 
     /// The data pages, where it is known which rows they hold.
@@ -207,11 +204,11 @@ impl Header {
     }
 
     /// The header at the start of `range`, if there is one and its body is within.
-    fn pull(well: &Well, range: Range<u64>, context: &PageContext) -> Option<Self> {
+    fn pull(pull: &dyn Pull, range: Range<u64>, context: &PageContext) -> Option<Self> {
         // Most headers are small; bounds of long strings can make them large.
         for most in [SLACK as u64, PIECE as u64] {
             let end = range.end.min(range.start.saturating_add(most));
-            let found = Self::parse(&well.pull.pull(range.start..end).ok()?, context);
+            let found = Self::parse(&pull.pull(range.start..end).ok()?, context);
             if found.is_some() {
                 return found.filter(|found| found.len as u64 <= range.end - range.start);
             }
@@ -251,6 +248,8 @@ pub struct Pages {
     /// Data pages given or skipped so far.
     page: usize,
     dictionary_seen: bool,
+    /// The dictionary page, until a page that is read refers to it: few pages of many may not.
+    dictionary: Option<Pending>,
     next: Option<Pending>,
     placed: Option<Placed>,
     pulled: Option<Pulled>,
@@ -258,7 +257,7 @@ pub struct Pages {
 
 /// What is pulled of a chunk.
 struct Pulled {
-    well: Well,
+    pull: Arc<dyn Pull>,
     /// Where the chunk ends in the file.
     end: u64,
     held: Reservation,
@@ -289,36 +288,48 @@ struct Pending {
     offset: u64,
 }
 
+impl Pending {
+    /// Whether it is a data page of indices.
+    fn refers_to_dictionary(&self) -> bool {
+        let header = &self.header;
+        let v1 = header.data_page_header.as_ref().map(|header| header.encoding);
+        let v2 = header.data_page_header_v2.as_ref().map(|header| header.encoding);
+        let encoding = if header.r#type == PageType::DataPageV2 { v2 } else { v1 };
+        matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
+    }
+}
+
 impl Pages {
     /// A walk over the pages of `list`.
     ///
     /// # Errors
     /// None for a list of bytes that are there; `Limit(Memory)` if the budget is used up.
-    pub fn new(list: &PageList, context: PageContext) -> Result<Self> {
-        let pulled = |well: &Well, end: u64| -> Result<Pulled> {
-            let held = well.budget.take(0)?;
-            Ok(Pulled { well: well.clone(), end, held })
+    pub fn new(list: &PageList, context: PageContext, budget: &Budget) -> Result<Self> {
+        let pulled = |pull: &Arc<dyn Pull>, end: u64| -> Result<Pulled> {
+            let held = budget.take(0)?;
+            Ok(Pulled { pull: pull.clone(), end, held })
         };
         let (rest, offset, slots_left, placed, pulled) = match &*list.0 {
             List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None, None),
-            List::Pulled { well, range, slots } => {
-                (Bytes::new(), range.start, *slots, None, Some(pulled(well, range.end)?))
+            List::Pulled { pull, range, slots } => {
+                (Bytes::new(), range.start, *slots, None, Some(pulled(pull, range.end)?))
             }
-            List::Placed { head, offset, trust, well, .. } => {
+            List::Placed { head, offset, trust, pull, .. } => {
                 let placed =
                     Placed { list: list.clone(), trust: *trust, next: 0, rows: 0..0, expected: 0 };
                 // Until the first page is asked for, there is nothing to pull.
-                let pulled = well.as_ref().map(|well| pulled(well, *offset)).transpose()?;
+                let pulled = pull.as_ref().map(|pull| pulled(pull, *offset)).transpose()?;
                 (head.clone(), *offset, 0, Some(placed), pulled)
             }
         };
         Ok(Self {
             rest,
             offset,
-            opener: Opener::new(context),
+            opener: Opener::new(context, budget.spare().clone()),
             slots_left,
             page: 0,
             dictionary_seen: false,
+            dictionary: None,
             next: None,
             placed,
             pulled,
@@ -331,9 +342,22 @@ impl Pages {
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
         loop {
-            let Some(Pending { header, body, offset }) = self.pending()? else {
+            let Some(pending) = self.pending()? else {
                 return Ok(None);
             };
+            let waits = self.placed.is_some() && !self.dictionary_seen && self.dictionary.is_none();
+            if waits && pending.header.r#type == PageType::DictionaryPage {
+                self.dictionary = Some(pending);
+                continue;
+            }
+            let pending = match self.dictionary.take_if(|_| pending.refers_to_dictionary()) {
+                None => pending,
+                Some(dictionary) => {
+                    self.next = Some(pending);
+                    dictionary
+                }
+            };
+            let Pending { header, body, offset } = pending;
             let page = self.opener.open(&header, body);
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
@@ -452,7 +476,7 @@ impl Pages {
 
     /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones come those behind them.
     fn pull(&mut self, len: usize) -> Result<()> {
-        let Some(Pulled { well, end, held }) = &mut self.pulled else {
+        let Some(Pulled { pull, end, held }) = &mut self.pulled else {
             return Ok(());
         };
         // Many pages at a time, or one: a page that is cut off at the end is pulled twice.
@@ -461,7 +485,7 @@ impl Pages {
         // Before the next piece, so that its memory can be used again.
         self.rest = Bytes::new();
         held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
-        self.rest = well.pull.pull(self.offset..end)?;
+        self.rest = pull.pull(self.offset..end)?;
         Ok(())
     }
 
@@ -507,7 +531,8 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        if self.dictionary_seen || self.page > 0 {
+        // Of placed pages, the head has been looked through, and may be opened later.
+        if self.dictionary_seen || (self.page > 0 && self.placed.is_none()) {
             return Err(Error::malformed(
                 Spec::Pages,
                 "a dictionary page must be the first of its column chunk, and the only one",

@@ -14,13 +14,15 @@ use super::options::ReadOptions;
 use super::plan::{LeafPlan, leaf_plans};
 use crate::error::{Error, Result};
 use crate::format::{ColumnMetaData, ColumnOrder};
-use crate::predicate::{Answer, Bound, Facts, Predicate, dictionary_is_complete};
-use crate::schema::{Dictionaries, Kind, Mapping, Shape, to_arrow};
+use crate::predicate::{Answer, Bound, Facts, Learnt, Predicate, dictionary_is_complete};
+use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 
 /// A predicate that was bound to a file, and where its columns are among those that are decoded.
 #[derive(Debug)]
 pub(super) struct Filter {
     pub(super) bound: Bound,
+    /// What its batches have taught.
+    learnt: Learnt,
     /// What it is evaluated on.
     schema: SchemaRef,
     shapes: Vec<Shape>,
@@ -47,18 +49,22 @@ impl Filter {
         let bound = predicate.bind(footer.schema(), footer.key_values(), &options.arrow)?;
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
-        let mapping = in_dictionaries(mapping, &bound, footer, options, leaves)?;
+        let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;
         let mut indices = Vec::new();
         let mut early_leaves = vec![false; leaves.len()];
         for wanted in leaf_plans(footer, &mapping.shapes)? {
+            let read_as = before.iter().find(|(index, _)| *index == wanted.leaf.index);
+            let data_type = read_as.map_or(&wanted.data_type, |(_, data_type)| data_type);
             let same = |leaf: &LeafPlan| {
                 leaf.leaf.index == wanted.leaf.index
-                    && leaf.data_type == wanted.data_type
+                    && leaf.data_type == *data_type
                     && leaf.slot == wanted.slot
             };
             let found = leaves.iter_mut().enumerate().find(|(_, leaf)| same(leaf));
             if let Some((index, leaf)) = found {
                 leaf.keep_levels |= wanted.keep_levels;
+                // The output becomes what it should be when its rows are known.
+                (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
                 early_leaves[index] = true;
                 indices.push(index);
             } else {
@@ -81,7 +87,8 @@ impl Filter {
         let place = |index: usize| early_leaves.iter().take(index).filter(|early| **early).count();
         let places = indices.into_iter().map(place).collect();
         let (schema, shapes) = (mapping.schema, mapping.shapes);
-        Ok(Self { bound, schema, shapes, places, early_leaves, early_columns })
+        let learnt = Learnt::default();
+        Ok(Self { bound, learnt, schema, shapes, places, early_leaves, early_columns })
     }
 
     /// Whether a leaf of the plan is decoded before the predicate is evaluated.
@@ -106,7 +113,7 @@ impl Filter {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
-        self.bound.evaluate(&batch)
+        self.bound.evaluate_learning(&batch, &self.learnt)
     }
 
     /// What the footer says of the leaves of the predicate in a row group. What cannot be read says nothing.
@@ -126,44 +133,63 @@ impl Filter {
     }
 }
 
-/// Strings that the output does not have are read with their dictionaries, if all of their pages use one: an entry is tested once then, and no
-/// value is copied.
-fn in_dictionaries(
+/// Strings are read with their dictionaries, if all of their pages use one, so that an entry is tested once; else as views, so that no value is copied
+/// that does not pass. Gives those leaves too, with the types that they had.
+fn cheap_strings(
     mut mapping: Mapping,
     bound: &Bound,
     footer: &Footer,
     options: &ReadOptions,
-    output: &[LeafPlan],
-) -> Result<Mapping> {
+    output: &[Shape],
+) -> Result<(Mapping, Vec<(usize, DataType)>)> {
+    let mut before = Vec::new();
     let asked = options.arrow.target.is_some() || options.arrow.dictionaries != Dictionaries::None;
     // A function of the user is to see the types that it expects.
     if asked || bound.has_function() {
-        return Ok(mapping);
+        return Ok((mapping, before));
     }
-    let arrow = options.arrow.clone().with_dictionaries(Dictionaries::Strings);
-    let kept = to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &arrow)?;
-    for (shape, kept) in mapping.shapes.iter_mut().zip(kept.shapes) {
-        let (Kind::Leaf { leaf }, DataType::Dictionary(_, values)) =
-            (&shape.kind, kept.field.data_type())
-        else {
+    let read_as = |arrow: &ArrowOptions| {
+        to_arrow(footer.schema(), footer.key_values(), &bound.projection(), arrow)
+    };
+    let dictionaries = options.arrow.clone().with_dictionaries(Dictionaries::Strings);
+    let dictionaries = read_as(&dictionaries)?.shapes;
+    let views = read_as(&ArrowOptions { views: true, ..options.arrow.clone() })?.shapes;
+    for (shape, (dictionary, view)) in
+        mapping.shapes.iter_mut().zip(dictionaries.iter().zip(&views))
+    {
+        let Kind::Leaf { leaf } = shape.kind else { continue };
+        let data_type = shape.field.data_type().clone();
+        // What the output has of the leaf must be the column, too.
+        let fits = |column: &Shape| {
+            let mut has_leaf = false;
+            column.for_each_leaf(&mut |index, _| has_leaf |= index == leaf);
+            let is_leaf = matches!(column.kind, Kind::Leaf { .. });
+            !has_leaf || (is_leaf && *column.field.data_type() == data_type)
+        };
+        if !output.iter().all(fits) {
             continue;
-        };
-        let complete = |row_group| {
-            let chunk = footer.column_chunk(row_group, *leaf).ok();
-            let meta = chunk.and_then(|chunk| chunk.meta_data);
-            meta.is_some_and(|meta| dictionary_is_complete(&meta))
-        };
-        if **values == *shape.field.data_type()
-            && output.iter().all(|output| output.leaf.index != *leaf)
-            && (0..footer.row_groups()).all(complete)
-        {
-            *shape = kept;
         }
+        let complete = |row_group| {
+            let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
+            Some(dictionary_is_complete(&meta))
+        };
+        let complete = (0..footer.row_groups()).all(|i| complete(i) == Some(true));
+        *shape = match (dictionary.field.data_type(), &data_type) {
+            (DataType::Dictionary(_, values), _) if complete && **values == data_type => {
+                dictionary.clone()
+            }
+            (
+                _,
+                DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary,
+            ) => view.clone(),
+            _ => continue,
+        };
+        before.push((leaf, data_type));
     }
     let fields: Vec<_> = mapping.shapes.iter().map(|shape| shape.field.clone()).collect();
     let metadata = mapping.schema.metadata().clone();
     mapping.schema = ArrowSchema::new_with_metadata(fields, metadata).into();
-    Ok(mapping)
+    Ok((mapping, before))
 }
 
 #[cold]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, FooterIndex, KeyValue};
+use crate::format::{ColumnChunk, ColumnChunkRef, ColumnChunks, FooterIndex, KeyValue};
 use crate::limits::Limits;
 use crate::schema::Schema;
 
@@ -93,6 +93,46 @@ impl Footer {
     /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken.
     pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<ColumnChunk> {
         self.shared.index.column_chunk(row_group, leaf).map_err(|e| e.at_row_group(row_group))
+    }
+
+    /// As [`Footer::column_chunk`], without copying: nothing is allocated.
+    ///
+    /// # Errors
+    /// As [`Footer::column_chunk`].
+    pub fn column_chunk_ref(&self, row_group: usize, leaf: usize) -> Result<ColumnChunkRef<'_>> {
+        self.shared.index.column_chunk_ref(row_group, leaf).map_err(|e| e.at_row_group(row_group))
+    }
+
+    /// Decodes the metadata of all column chunks of a row group, one after the other and without copying: the fast way to look at all of a wide file.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
+    /// for row_group in 0..reader.metadata().row_groups() {
+    ///     for chunk in reader.metadata().column_chunks(row_group)? {
+    ///         let Some(meta) = chunk?.meta_data else { continue };
+    ///         println!("{:?}: {} bytes", meta.path_in_schema, meta.total_compressed_size);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`FooterIndex::column_chunks`].
+    pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
+        self.shared.index.column_chunks(row_group).map_err(|e| e.at_row_group(row_group))
+    }
+
+    /// Bytes of memory that it holds, about; clones share them.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Shared>() + self.shared.index.heap_bytes() + self.shared.schema.heap_bytes()
+    }
+
+    /// The FileMetaData as it is in the file.
+    pub(super) fn thrift_bytes(&self) -> &[u8] {
+        let index = &self.shared.index;
+        index.bytes().get(..index.byte_len()).unwrap_or_default()
     }
 
     pub(super) fn writer(&self) -> Writer {

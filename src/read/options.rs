@@ -1,6 +1,7 @@
 //! What a read is asked to do: [`ReadOptions`], one struct with plain defaults.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::limits::Limits;
 use crate::predicate::Predicate;
@@ -41,6 +42,8 @@ pub struct ReadOptions {
     pub utf8: Utf8,
     /// Columns to add that are not in the file.
     pub virtual_columns: Vec<VirtualColumn>,
+    /// What a request for bytes costs. Default: what the source says.
+    pub latency: Option<Latency>,
     /// Caps on what the file may ask for.
     pub limits: Limits,
 }
@@ -61,8 +64,34 @@ impl Default for ReadOptions {
             verify_checksums: true,
             utf8: Utf8::Strict,
             virtual_columns: Vec::new(),
+            latency: None,
             limits: Limits::default(),
         }
+    }
+}
+
+/// What a request for bytes costs: by it, ranges that lie close are read in one request or in several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latency {
+    /// Time until the first byte comes.
+    pub per_request: Duration,
+    /// Bytes that then come in a second.
+    pub bytes_per_second: u64,
+}
+
+impl Latency {
+    /// A local file.
+    pub const LOCAL: Self =
+        Self { per_request: Duration::from_micros(32), bytes_per_second: 2 << 30 };
+
+    /// An object store in the same region.
+    pub const STORE: Self =
+        Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
+
+    /// Bytes that come in the time that a request takes: those are sooner read than skipped. Between 4 KiB and 32 MiB.
+    pub fn gap(&self) -> u64 {
+        let bytes = self.per_request.as_nanos() * u128::from(self.bytes_per_second) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX).clamp(4 << 10, 32 << 20)
     }
 }
 

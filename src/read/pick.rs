@@ -14,17 +14,17 @@ use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use crate::error::Result;
 
 /// Which rows of arrays are kept.
-pub(super) struct Keep<'a> {
-    rows: &'a BooleanArray,
+pub(super) struct Keep {
+    rows: BooleanArray,
     filter: FilterPredicate,
 }
 
-impl<'a> Keep<'a> {
+impl Keep {
     /// The rows whose bits are set, of one or of more columns.
-    pub(super) fn new(rows: &'a BooleanArray, columns: usize) -> Self {
+    pub(super) fn new(rows: &BooleanArray, columns: usize) -> Self {
         let filter = FilterBuilder::new(rows);
         let filter = if columns > 1 { filter.optimize() } else { filter };
-        Self { rows, filter: filter.build() }
+        Self { rows: rows.clone(), filter: filter.build() }
     }
 
     /// Those rows of an array.

@@ -6,19 +6,24 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
-use super::chunk::{PageList, PlacedPage, Pull, Well};
+use super::chunk::{PageList, PlacedPage, Pull};
 use super::filter::Filter;
 use super::footer::Footer;
 use super::options::{PageIndexUse, ReadOptions, VirtualColumn};
-use super::row_group::{Chunk, GAP, RowGroup, Unit};
+use super::page_maps::PageMaps;
+use super::row_group::RowGroup;
 use super::sieve::{Sieve, first_of_bloom};
+use super::unit::{Chunk, Unit};
+use super::window::GAP;
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, ColumnMetaData, CompressionCodec, OffsetIndex};
+use crate::format::{
+    ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, CompressionCodec, OffsetIndex,
+};
 use crate::limits::Budget;
 use crate::page::PageContext;
 use crate::predicate::Answer;
 use crate::schema::convert::{Conversion, conversion};
-use crate::schema::{Kind, Leaf, Shape, to_arrow};
+use crate::schema::{Kind, Leaf, Projection, Shape, to_arrow};
 use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
 
@@ -26,6 +31,7 @@ use crate::thrift::{self, Read};
 #[derive(Debug, Clone)]
 pub struct Plan {
     shared: Arc<Shared>,
+    page_maps: PageMaps,
 }
 
 #[derive(Debug)]
@@ -38,6 +44,10 @@ struct Shared {
     /// How many of the leaves the output is made of; the others are for the filter alone.
     output_leaves: usize,
     filter: Option<Filter>,
+    /// For each column of the output, whether unwanted rows are left out while its leaves are decoded.
+    column_picks: Vec<bool>,
+    /// The same for each leaf.
+    picks: Vec<bool>,
     ranges: Vec<RowRange>,
     /// Row groups of which the footer proves that the filter is true of no row.
     pruned: Vec<usize>,
@@ -74,6 +84,8 @@ pub struct RowRange {
     pub sure: Option<RowSelection>,
     /// Number of its first row in the file.
     pub first_row: u64,
+    /// The rows of the row group that it was chosen from: all, unless it is read in [parts](Plan::parts).
+    pub part: Range<u64>,
 }
 
 /// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
@@ -116,13 +128,13 @@ struct ChunkPlan {
     bytes: Range<u64>,
     pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
-    well: Option<Well>,
+    pull: Option<Arc<dyn Pull>>,
 }
 
 /// The pages that are wanted of a chunk.
 #[derive(Debug)]
 struct WantedPages {
-    map: PageMap,
+    map: Arc<PageMap>,
     /// Indices of them, in stretches that follow each other without a gap.
     stretches: Vec<Range<usize>>,
 }
@@ -138,6 +150,17 @@ impl Footer {
         file_len: u64,
         file_name: Option<Arc<str>>,
     ) -> Result<Plan> {
+        let budget = Budget::new(options.limits.memory_bytes);
+        self.plan_within(options, file_len, file_name, budget)
+    }
+
+    fn plan_within(
+        &self,
+        options: &ReadOptions,
+        file_len: u64,
+        file_name: Option<Arc<str>>,
+        budget: Budget,
+    ) -> Result<Plan> {
         let mapping =
             to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
         let mut leaves = leaf_plans(self, &mapping.shapes)?;
@@ -146,6 +169,7 @@ impl Footer {
             Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
             None => None,
         };
+        let (column_picks, picks) = picks(&mapping.shapes, filter.as_ref());
         let mut ranges = row_ranges(self, options)?;
         let mut pruned = Vec::new();
         if let Some(filter) = &filter {
@@ -161,17 +185,26 @@ impl Footer {
                 leaves,
                 output_leaves,
                 filter,
+                column_picks,
+                picks,
                 ranges,
                 pruned,
-                budget: Budget::new(options.limits.memory_bytes),
+                budget,
                 file_len,
                 file_name,
             }),
+            page_maps: PageMaps::default(),
         })
     }
 }
 
 impl Plan {
+    /// With the offset indexes that other reads of the same file have read, and will read.
+    #[must_use]
+    pub fn with_page_maps(self, page_maps: &PageMaps) -> Self {
+        Self { page_maps: page_maps.clone(), ..self }
+    }
+
     /// The Arrow schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.shared.schema
@@ -200,6 +233,23 @@ impl Plan {
     /// How many of the leaves the output is made of.
     pub(super) fn output_leaves(&self) -> usize {
         self.shared.output_leaves
+    }
+
+    /// Whether unwanted rows are left out of a leaf while it is decoded.
+    pub(super) fn picks(&self, leaf: usize) -> bool {
+        self.shared.picks.get(leaf).copied().unwrap_or_default()
+    }
+
+    /// Whether they are left out of all leaves of a column.
+    pub(super) fn column_picks(&self, column: usize) -> bool {
+        self.shared.column_picks.get(column).copied().unwrap_or_default()
+    }
+
+    /// Whether there are columns that are decoded after the filter, of which rows are not left out.
+    pub(super) fn has_late_lists(&self) -> bool {
+        let early = self.filter().map(Filter::early_columns).unwrap_or_default();
+        let picks = self.shared.column_picks.iter().enumerate();
+        picks.into_iter().any(|(i, picks)| !picks && early.get(i) != Some(&true))
     }
 
     pub(super) fn filter(&self) -> Option<&Filter> {
@@ -238,6 +288,41 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
+    /// A plan that reads of the same file, within the same memory, only what the filter needs, and gives the numbers of the rows that pass, in the file;
+    /// `None` if there is no filter, or nothing else to read.
+    ///
+    /// # Errors
+    /// As [`Footer::plan`].
+    pub fn scout(&self) -> Result<Option<Self>> {
+        let Some(filter) = self.filter() else { return Ok(None) };
+        if (0..self.leaves().len()).all(|leaf| filter.is_early(leaf)) {
+            return Ok(None);
+        }
+        let mut options = self.options().clone();
+        options.projection = Projection::names::<String>([]);
+        options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
+        let budget = self.budget().clone();
+        let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
+        Ok(Some(plan))
+    }
+
+    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be fetched together with those of others.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
+        let mut ranges = self.sieve(range)?.needs().to_vec();
+        if self.filter().is_none() || range.is_sure() {
+            ranges.extend_from_slice(self.row_group(range)?.needs());
+        } else if self.index_may_help(range.row_group)? {
+            for leaf in self.leaves() {
+                let chunk = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
+                ranges.extend(self.offset_index(&chunk));
+            }
+        }
+        Ok(ranges)
+    }
+
     /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one there is nothing to ask.
     ///
     /// # Errors
@@ -248,14 +333,71 @@ impl Plan {
 
     /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for one whose indexes were found to be wrong.
     pub fn unsieved(&self, rest: &RowRange) -> RowRange {
+        self.page_maps.forget(rest.row_group);
         let mut ranges = self.ranges().iter();
         match ranges.find(|range| range.row_group == rest.row_group) {
             Some(range) if self.filter().is_some() => {
-                let start = rest.rows.start.min(range.rows.end);
-                RowRange { rows: start..range.rows.end, ..range.clone() }
+                let end = range.rows.end.min(rest.part.end);
+                let start = rest.rows.start.min(end);
+                let (rows, part) = (start..end, rest.part.clone());
+                let of_part = |all: &RowSelection| {
+                    all.and(&RowSelection::from_ranges(all.len(), [rows.clone()])?)
+                };
+                match range.selection.as_ref().map(of_part).transpose() {
+                    Ok(selection) => RowRange { rows, selection, part, ..range.clone() },
+                    Err(_) => rest.clone(),
+                }
             }
             _ => rest.clone(),
         }
+    }
+
+    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each, where page indexes tell the pages of each; whole where they
+    /// do not, or where it is hardly larger.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
+        let row_group = self.row_group(range)?;
+        let rows = row_group.rows_in_group;
+        let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
+        let n = wanted / bytes.max(1);
+        let never = self.options().page_index == PageIndexUse::Never;
+        if n < 2 || never || self.footer().writer().carries_prefix {
+            return Ok(vec![range.clone()]);
+        }
+        for (leaf, chunk) in self.leaves().iter().zip(&row_group.chunks) {
+            let meta = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
+            if chunk.slots > 0 && self.offset_index(&meta).is_none() {
+                return Ok(vec![range.clone()]);
+            }
+        }
+        let wanted = range.to_selection(rows)?;
+        // Whole batches, where they are not large themselves.
+        let len = (range.rows.end - range.rows.start).div_ceil(n);
+        let batch = self.options().batch_rows as u64;
+        let len = if batch < len { len - len % batch } else { len };
+        let mut parts = Vec::new();
+        let mut start = range.rows.start;
+        while start < range.rows.end {
+            let part = start..range.rows.end.min(start.saturating_add(len));
+            start = part.end;
+            let of_part = wanted.and(&RowSelection::from_ranges(rows, [part.clone()])?)?;
+            let of_part = range.with_selection(of_part);
+            parts.extend(of_part.map(|range| RowRange { part, ..range }));
+        }
+        Ok(parts)
+    }
+
+    /// Compressed bytes of the column chunks that a row group would be read from.
+    pub(super) fn bytes_of(&self, row_group: usize) -> Result<u64> {
+        let mut bytes = 0u64;
+        for leaf in self.leaves() {
+            let meta = self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
+            let size = meta.map_or(0, |meta| meta.total_compressed_size);
+            bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
+        }
+        Ok(bytes)
     }
 
     /// Whether the page indexes of the filter's leaves may save more than they cost.
@@ -266,18 +408,7 @@ impl Plan {
         Ok(match self.options().page_index {
             PageIndexUse::Never => false,
             PageIndexUse::Always => true,
-            PageIndexUse::Auto => {
-                let mut bytes = 0u64;
-                for leaf in self.leaves() {
-                    let meta = self.footer().column_chunk(row_group, leaf.leaf.index)?.meta_data;
-                    let size = meta.map_or(0, |meta| meta.total_compressed_size);
-                    bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
-                    if WORTH_AN_INDEX < bytes {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
+            PageIndexUse::Auto => WORTH_AN_INDEX < self.bytes_of(row_group)?,
         })
     }
 
@@ -288,8 +419,15 @@ impl Plan {
         first_of_bloom(start, len, self.shared.file_len)
     }
 
+    /// Where the dictionary page of a chunk lies, if the footer says so.
+    pub(super) fn dictionary_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
+        let start = u64::try_from(meta.dictionary_page_offset?).ok().filter(|start| *start > 0)?;
+        let end = u64::try_from(meta.data_page_offset).ok()?;
+        (start < end && end <= self.shared.file_len).then_some(start..end)
+    }
+
     /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
-    pub(super) fn column_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+    pub(super) fn column_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
         self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
     }
 
@@ -331,9 +469,33 @@ impl Plan {
         if !helps || footer.writer().carries_prefix {
             indexes.clear();
         }
+        let wanted = range.wanted(rows_in_group)?;
+        indexes.retain(|(i, _)| {
+            let leaf = self.leaves().get(*i).map_or(usize::MAX, |leaf| leaf.leaf.index);
+            let known = self.page_maps.find(range.row_group, leaf);
+            match (known, chunks.get_mut(*i)) {
+                (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
+                _ => return true,
+            }
+            false
+        });
         let (leaves, needs) = indexes.into_iter().unzip();
         let (plan, range) = (self.clone(), range.clone());
         Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, bytes_per_row })
+    }
+
+    /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
+    pub(super) fn keep_pages(&self, row_group: usize, leaf: usize, index: &OffsetIndex) {
+        let map = || -> Result<Option<PageMap>> {
+            let chunk = self.footer().column_chunk_ref(row_group, leaf)?;
+            let Some(meta) = chunk.meta_data else { return Ok(None) };
+            let slots = not_negative(meta.num_values, "num_values")?;
+            let rows = self.footer().row_group_rows(row_group)?;
+            PageMap::new(index, self.byte_range(&meta, slots)?, rows).map(Some)
+        };
+        if let Ok(Some(map)) = map() {
+            self.page_maps.keep(row_group, leaf, &Arc::new(map));
+        }
     }
 
     /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and where its offset index is.
@@ -342,8 +504,8 @@ impl Plan {
         row_group: usize,
         plan: &LeafPlan,
     ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
-        let chunk = self.footer().column_chunk(row_group, plan.leaf.index)?;
-        if let Some(path) = chunk.file_path.as_ref().filter(|path| !path.is_empty()) {
+        let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
+        if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
             return Err(Error::unsupported(
                 "column chunks in other files",
                 format_args!(
@@ -366,16 +528,16 @@ impl Plan {
         let bytes = self.byte_range(&meta, slots)?;
         let width = memory_of(&meta, slots, &plan.data_type);
         let index = index.filter(|_| slots > 0);
-        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, well: None }, width, index))
+        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
     }
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
-    pub(super) fn offset_index(&self, chunk: &ColumnChunk) -> Option<Range<u64>> {
+    pub(super) fn offset_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
         self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 
     /// What opening the pages of a leaf needs to know.
-    fn page_context(&self, leaf: &LeafPlan, codec: CompressionCodec) -> PageContext {
+    pub(super) fn page_context(&self, leaf: &LeafPlan, codec: CompressionCodec) -> PageContext {
         let writer = self.footer().writer();
         let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
         context.verify_checksums = self.options().verify_checksums;
@@ -394,7 +556,7 @@ impl Plan {
     }
 
     /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
-    fn byte_range(&self, meta: &ColumnMetaData, slots: u64) -> Result<Range<u64>> {
+    fn byte_range(&self, meta: &ColumnMetaDataRef<'_>, slots: u64) -> Result<Range<u64>> {
         // Without values there is nothing to read, and the offsets may be meaningless.
         if slots == 0 {
             return Ok(0..0);
@@ -436,14 +598,18 @@ impl RowRange {
         let rows = selection.hull();
         let is_run = selection.count() == rows.end - rows.start;
         let selection = if is_run { None } else { Some(selection) };
-        let Self { row_group, first_row, .. } = *self;
-        let sure = self.sure.clone();
-        (!rows.is_empty()).then_some(Self { row_group, rows, selection, sure, first_row })
+        (!rows.is_empty()).then(|| Self { rows, selection, ..self.clone() })
     }
 
     /// Whether the filter is known to be true of all rows that are wanted.
     pub fn is_sure(&self) -> bool {
         self.sure.as_ref().is_some_and(RowSelection::is_all)
+    }
+
+    /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None` if that is none.
+    pub fn passed(&self, passed: RowSelection) -> Option<Self> {
+        let sure = Some(RowSelection::all(passed.len()));
+        self.with_selection(passed).map(|range| Self { sure, ..range })
     }
 
     /// The filter is known to be true of the rows of `sure`.
@@ -461,6 +627,11 @@ impl RowRange {
         Self { sure: Some(sure).filter(|sure| !sure.is_none()), ..self }
     }
 
+    /// The rows whose pages are wanted: short gaps are decoded too.
+    fn wanted(&self, rows_in_group: u64) -> Result<RowSelection> {
+        Ok(self.to_selection(rows_in_group)?.without_gaps(GAP))
+    }
+
     /// The rows that are wanted, of all `rows_in_group`.
     pub(super) fn to_selection(&self, rows_in_group: u64) -> Result<RowSelection> {
         match &self.selection {
@@ -470,6 +641,12 @@ impl RowRange {
     }
 }
 
+/// What `rows` of `all` rows take of so many bytes, if they are all alike.
+fn share(bytes: u64, rows: u64, all: u64) -> u64 {
+    let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
 /// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.
 const WORTH_AN_INDEX: u64 = 64 << 10;
 
@@ -477,6 +654,16 @@ impl PageIndexPlan {
     /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.needs
+    }
+
+    /// The rows wanted.
+    pub fn range(&self) -> &RowRange {
+        &self.range
+    }
+
+    /// About how many bytes of the column chunks are wanted.
+    pub fn wanted_bytes(&self) -> u64 {
+        share(self.chunk_bytes(), self.range.count(), self.rows_in_group)
     }
 
     /// Bytes of the column chunks, all pages counted.
@@ -490,6 +677,7 @@ impl PageIndexPlan {
     /// As [`PageIndexPlan::supply`].
     pub fn without_index(mut self) -> Result<RowGroupPlan> {
         self.needs.clear();
+        self.chunks.iter_mut().for_each(|chunk| chunk.pages = None);
         self.supply(&[])
     }
 
@@ -501,15 +689,20 @@ impl PageIndexPlan {
         same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
         let mut ignored = Vec::new();
         if !bytes.is_empty() {
-            // Short gaps are decoded too.
-            let selection = self.range.to_selection(self.rows_in_group)?.without_gaps(GAP);
+            let wanted = self.range.wanted(self.rows_in_group)?;
             for (&leaf, bytes) in self.leaves.iter().zip(bytes) {
                 let Some(chunk) = self.chunks.get_mut(leaf) else { continue };
                 let map = OffsetIndex::read(&mut thrift::Reader::new(bytes)).and_then(|index| {
-                    PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group)
+                    PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group).map(Arc::new)
                 });
                 match map {
-                    Ok(map) => chunk.pages = Some(WantedPages::new(map, &selection)),
+                    Ok(map) => {
+                        if let Some(leaf) = self.plan.leaves().get(leaf) {
+                            let row_group = self.range.row_group;
+                            self.plan.page_maps.keep(row_group, leaf.leaf.index, &map);
+                        }
+                        chunk.pages = Some(WantedPages::new(map, &wanted));
+                    }
                     Err(e) => ignored.push(self.plan.place(e, leaf, &self.range)),
                 }
             }
@@ -521,7 +714,7 @@ impl PageIndexPlan {
 }
 
 impl WantedPages {
-    fn new(map: PageMap, selection: &RowSelection) -> Self {
+    fn new(map: Arc<PageMap>, selection: &RowSelection) -> Self {
         let mut stretches: Vec<Range<usize>> = Vec::new();
         for page in map.needed(selection) {
             match stretches.last_mut() {
@@ -538,13 +731,13 @@ const LARGE: u64 = 512 << 10;
 
 impl ChunkPlan {
     fn is_pulled(&self) -> bool {
-        self.well.is_some() && self.pages.is_none()
+        self.pull.is_some() && self.pages.is_none()
     }
 
     /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
     fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return if self.well.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
+            return if self.pull.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
         };
         let bytes_of = |stretch: &Range<usize>| {
             let pages = map.pages().get(stretch.clone()).unwrap_or_default();
@@ -559,8 +752,8 @@ impl ChunkPlan {
         let mut bytes = bytes.iter().cloned();
         let head = bytes.next().unwrap_or_default();
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return Ok(match &self.well {
-                Some(well) => PageList::pulled(well.clone(), self.bytes.clone(), self.slots),
+            return Ok(match &self.pull {
+                Some(pull) => PageList::pulled(pull.clone(), self.bytes.clone(), self.slots),
                 None => PageList::whole(head, self.bytes.start, self.slots),
             });
         };
@@ -616,8 +809,7 @@ impl RowGroupPlan {
     pub fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
         for chunk in &mut self.chunks {
             if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
-                let (pull, budget) = (pull.clone(), self.plan.budget().clone());
-                chunk.well = Some(Well { pull, budget });
+                chunk.pull = Some(pull.clone());
             }
         }
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
@@ -669,6 +861,7 @@ impl RowGroupPlan {
             }
         }
         if self.ignored.len() > ignored_before {
+            self.plan.page_maps.forget(self.range.row_group);
             self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
             return Ok(Supplied::Again(Box::new(self)));
         }
@@ -695,9 +888,10 @@ pub(super) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()
 }
 
 /// About how many bytes a chunk takes as an Arrow array.
-fn memory_of(meta: &ColumnMetaData, slots: u64, data_type: &DataType) -> u64 {
+fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> u64 {
     let fixed = match data_type {
         DataType::Dictionary(key, _) => key.primitive_width(),
+        DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
         other => other.primitive_width(),
     };
     if let Some(width) = fixed {
@@ -758,6 +952,29 @@ pub(super) fn leaf_plans(footer: &Footer, shapes: &[Shape]) -> Result<Vec<LeafPl
     Ok(leaves)
 }
 
+/// For each column and for each leaf of it whether unwanted rows are left out while it is decoded: where a row is a slot, and the filter does not need
+/// all of them.
+fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
+    let early = filter.map(Filter::early_columns).unwrap_or_default();
+    let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());
+    for (i, shape) in shapes.iter().enumerate() {
+        let first = leaves.len();
+        shape.for_each_leaf(&mut |_, _| leaves.push(false));
+        let picks = early.get(i) != Some(&true) && !has_list(shape);
+        leaves.iter_mut().skip(first).for_each(|leaf| *leaf = picks);
+        columns.push(picks);
+    }
+    (columns, leaves)
+}
+
+fn has_list(shape: &Shape) -> bool {
+    match &shape.kind {
+        Kind::List { .. } | Kind::Map { .. } => true,
+        Kind::Struct(children) => children.iter().any(has_list),
+        Kind::Leaf { .. } | Kind::Missing => false,
+    }
+}
+
 /// The ranges without the row groups that cannot hold a match; those become `pruned`.
 fn prune(
     footer: &Footer,
@@ -804,7 +1021,9 @@ fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
     for row_group in chosen {
         let rows = footer.row_group_rows(row_group)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-        let whole = RowRange { row_group, rows: 0..rows, selection: None, sure: None, first_row };
+        let (all, selection, sure) = (0..rows, None, None);
+        let whole =
+            RowRange { row_group, rows: all.clone(), selection, sure, first_row, part: all };
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),

@@ -1,17 +1,21 @@
-//! [`Sieve`]: what more is asked of a row group before it is read for a predicate: bloom filters, and the page indexes of the predicate's leaves.
+//! [`Sieve`]: what more is asked of a row group before it is read for a predicate: bloom filters, dictionaries and page indexes of its leaves.
 //!
 //! Spec: PageIndex.md, BloomFilter.md. Between `Plan` and `PageIndexPlan`; what comes out is the row range without the pages that cannot hold a
 //! match. Trap: all of it may be wrong or missing. What is not sound is put aside, and the rows stay.
 
 use std::ops::Range;
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 
+use super::chunk::{PageList, Pages};
 use super::filter::{LeafFacts, column_order, find};
-use super::plan::{Plan, RowRange};
+use super::leaf::LeafReader;
+use super::plan::{LeafPlan, Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
-use crate::predicate::{Answer, PageFacts};
+use crate::predicate::{Answer, PageFacts, dictionary_is_complete};
+use crate::schema::convert::conversion;
 use crate::selection::RowSelection;
 use crate::stats::bloom::Layout;
 use crate::thrift::{self, Read};
@@ -38,6 +42,8 @@ enum Asked {
     Blocks { leaf: usize, layout: Layout, ranges: Vec<Range<u64>> },
     /// The next of the blocks.
     More,
+    /// A dictionary page, and the type of its values.
+    Dictionary { leaf: usize, data_type: DataType },
     /// A column index; the offset index of the same leaf follows.
     Pages { leaf: usize },
     /// That offset index.
@@ -53,6 +59,8 @@ pub struct Found {
     pub pages_pruned: u64,
     /// Whether a bloom filter proved that no row can match.
     pub by_bloom: bool,
+    /// Whether a dictionary proved that no row can match.
+    pub by_dictionary: bool,
     /// Whether the page index proved that no row can match.
     pub by_pages: bool,
     /// What was wrong with what was put aside.
@@ -66,6 +74,12 @@ pub enum Sieved {
     /// The rows that are left; `None` if there are none.
     Done(Option<RowRange>, Found),
 }
+
+/// A dictionary is fetched to be asked if it is at most one part of so many of what is read otherwise,
+const SHARE_OF_A_DICTIONARY: u64 = 16;
+
+/// and not longer than this.
+const LONGEST_DICTIONARY: u64 = 1 << 20;
 
 /// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks that tell.
 const SMALL_FILTER: u64 = 64 << 10;
@@ -94,9 +108,21 @@ impl Sieve {
             sieve.asked.push(Asked::Bloom { leaf: probe.leaf, hashes: probe.hashes });
             sieve.needs.push(range);
         }
+        let most = plan.bytes_of(range.row_group)? / SHARE_OF_A_DICTIONARY;
+        for (leaf, data_type) in filter.bound.tested_leaves() {
+            let found =
+                find(&sieve.facts, leaf).filter(|found| dictionary_is_complete(&found.meta));
+            let Some(range) = found.and_then(|found| plan.dictionary_range(&found.meta)) else {
+                continue;
+            };
+            if range.end - range.start <= most.min(LONGEST_DICTIONARY) {
+                sieve.asked.push(Asked::Dictionary { leaf, data_type });
+                sieve.needs.push(range);
+            }
+        }
         if plan.index_may_help(range.row_group)? {
             for found in &sieve.facts {
-                let chunk = footer.column_chunk(range.row_group, found.leaf)?;
+                let chunk = footer.column_chunk_ref(range.row_group, found.leaf)?;
                 let (columns, offsets) = (plan.column_index(&chunk), plan.offset_index(&chunk));
                 if let (Some(columns), Some(offsets)) = (columns, offsets) {
                     sieve.asked.extend([Asked::Pages { leaf: found.leaf }, Asked::Offsets]);
@@ -128,9 +154,10 @@ impl Sieve {
         for (i, asked) in asked.into_iter().enumerate() {
             let at = |i: usize| bytes.get(i).map(|bytes| &bytes[..]).unwrap_or_default();
             let leaf = match asked {
-                Asked::Bloom { leaf, .. } | Asked::Blocks { leaf, .. } | Asked::Pages { leaf } => {
-                    leaf
-                }
+                Asked::Bloom { leaf, .. }
+                | Asked::Blocks { leaf, .. }
+                | Asked::Dictionary { leaf, .. }
+                | Asked::Pages { leaf } => leaf,
                 Asked::More | Asked::Offsets => continue,
             };
             let read = match asked {
@@ -142,6 +169,10 @@ impl Sieve {
                     let parts = (i..).take(ranges.len()).map(at);
                     self.set_bloom(leaf, layout.blocks(&ranges, parts));
                     Ok(())
+                }
+                Asked::Dictionary { leaf, data_type } => {
+                    let bytes = bytes.get(i).cloned().unwrap_or_default();
+                    self.dictionary(leaf, data_type, bytes)
                 }
                 _ => self.page_facts(leaf, at(i), at(i + 1)),
             };
@@ -192,6 +223,23 @@ impl Sieve {
         }
     }
 
+    /// Decodes a dictionary page.
+    fn dictionary(&mut self, leaf: usize, data_type: DataType, bytes: Bytes) -> Result<()> {
+        let plan = &self.plan;
+        let described = plan.footer().schema().leaf(leaf)?;
+        let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(data_type));
+        let conversion = conversion(&described, &data_type);
+        let found = self.facts.iter_mut().find(|found| found.leaf == leaf);
+        let (Some(conversion), Some(found)) = (conversion, found) else { return Ok(()) };
+        let leaf = LeafPlan { leaf: described, data_type, conversion, keep_levels: false, slot: 0 };
+        let context = plan.page_context(&leaf, found.meta.codec);
+        let slots = u64::try_from(found.meta.num_values).unwrap_or_default();
+        let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;
+        let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
+        found.facts.dictionary = reader.dictionary()?;
+        Ok(())
+    }
+
     /// Reads the two indexes of a leaf.
     fn page_facts(&mut self, leaf: usize, columns: &[u8], offsets: &[u8]) -> Result<()> {
         let columns = ColumnIndex::read(&mut thrift::Reader::new(columns))?;
@@ -201,6 +249,10 @@ impl Sieve {
         let order = column_order(footer, leaf);
         let pages =
             PageFacts::of_indexes(&described, order, &offsets, &columns, self.rows_in_group)?;
+        if let Some(found) = find(&self.facts, leaf) {
+            pages.check_against(&described, &found.facts)?;
+            self.plan.keep_pages(self.range.row_group, leaf, &offsets);
+        }
         self.pages.push((leaf, pages));
         Ok(())
     }
@@ -213,7 +265,10 @@ impl Sieve {
         };
         match filter.answer(rows, &facts) {
             Answer::Cannot => {
-                found.by_bloom = true;
+                let mut facts = facts;
+                facts.iter_mut().for_each(|found| found.facts.dictionary = None);
+                found.by_bloom = filter.answer(rows, &facts) == Answer::Cannot;
+                found.by_dictionary = !found.by_bloom;
                 return Ok(Sieved::Done(None, found));
             }
             Answer::Always => {

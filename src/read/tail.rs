@@ -32,6 +32,9 @@ pub struct FooterTail {
 /// Bytes read first: footers of files with some dozens of columns and row groups fit.
 const GUESS: u64 = 64 << 10;
 
+/// A footer of which the guess has brought little.
+const LONG: u64 = 8 * GUESS;
+
 /// Footer length and magic number.
 const TAIL_LEN: usize = 8;
 
@@ -52,6 +55,18 @@ impl Tail {
         let end = file_len.saturating_sub(GUESS)..file_len;
         let head = (end.start > 0).then_some(0..4);
         Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
+    }
+
+    /// For a file of which the last `len` bytes are at hand already. The magic number at the head is then looked at only if they include it.
+    ///
+    /// # Errors
+    /// As [`Tail::new`].
+    pub fn at_end(file_len: u64, len: u64) -> Result<Self> {
+        let whole = Self::new(file_len)?;
+        let Some(start) = file_len.checked_sub(len) else {
+            return Err(Error::usage(format_args!("{len} bytes of a file of {file_len}")));
+        };
+        Ok(Self { need: [start..file_len].into(), ..whole })
     }
 
     /// The bytes wanted: the magic number at the head, and the end of the file, in one range if they lie close.
@@ -75,7 +90,8 @@ impl Tail {
             ));
         };
         let tail = format_tail::parse(&end, self.file_len)?;
-        if !head.starts_with(&end[4..]) {
+        let has_head = self.need.first().is_some_and(|need| need.start == 0);
+        if has_head && !head.starts_with(&end[4..]) {
             return Err(Error::mismatch(
                 Spec::Container,
                 "magic number at the head",
@@ -103,7 +119,12 @@ impl Tail {
         let footer_end = self.file_len - TAIL_LEN as u64;
         let footer_start = footer_end - footer_len as u64;
         let have_start = footer_end - have.len() as u64;
-        let need = (footer_start < have_start).then_some(footer_start..have_start);
+        let mut need = (footer_start < have_start).then_some(footer_start..have_start);
+        if footer_len as u64 > LONG {
+            // Reading the end again costs less than putting two pieces together.
+            need = Some(footer_start..footer_end);
+            have = Bytes::new();
+        }
         Ok(FooterTail { need, have, footer_len })
     }
 }
@@ -120,7 +141,13 @@ impl FooterTail {
     /// `Malformed` if the footer is not what the format says.
     pub fn supply(self, missing: Option<Bytes>, limits: &Limits) -> Result<Footer> {
         let footer = match missing {
-            None => self.have.slice(self.have.len().saturating_sub(self.footer_len)..),
+            None => {
+                let footer = self.have.slice(self.have.len().saturating_sub(self.footer_len)..);
+                // The metadata may be held for long: without the pages that the guess has brought too.
+                let most_is_other = self.have.len() / 2 > footer.len();
+                if most_is_other { Bytes::copy_from_slice(&footer) } else { footer }
+            }
+            Some(whole) if self.have.is_empty() => whole,
             Some(front) => [&front[..], &self.have[..]].concat().into(),
         };
         if footer.len() != self.footer_len {

@@ -232,6 +232,17 @@ impl Schema {
         }
     }
 
+    /// Bytes of memory that it holds, about.
+    pub fn heap_bytes(&self) -> usize {
+        let names = self.elements.iter().map(|element| element.name.capacity()).sum::<usize>();
+        let table = self.names.get().map_or(0, |names| names.table.allocation_size());
+        self.elements.capacity() * size_of::<SchemaElement>()
+            + self.links.capacity() * size_of::<Link>()
+            + (self.fields.capacity() + self.leaves.capacity()) * size_of::<u32>()
+            + names
+            + table
+    }
+
     fn node(&self, index: u32) -> Node<'_> {
         Node { schema: self, index }
     }

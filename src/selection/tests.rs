@@ -137,7 +137,7 @@ fn what_does_not_fit_is_refused() {
 /// An index of pages: offset, bytes, first row.
 fn index(pages: &[(i64, i32, i64)]) -> OffsetIndex {
     let location = |&(offset, compressed_page_size, first_row_index): &(i64, i32, i64)| {
-        PageLocation { offset, compressed_page_size, first_row_index, ..Default::default() }
+        PageLocation { offset, compressed_page_size, first_row_index }
     };
     OffsetIndex { page_locations: pages.iter().map(location).collect(), ..Default::default() }
 }

@@ -146,6 +146,49 @@ impl Bitmap {
         }
     }
 
+    /// Appends those bits of `other`, from `from` on, whose bits of `keep`, from `first` on, are set, of `n`.
+    pub fn append_kept(&mut self, other: &Self, from: usize, keep: &Self, first: usize, n: usize) {
+        let isa = Isa::best();
+        for at in (0..n).step_by(64) {
+            let mask = keep.word_at(first + at) & (u64::MAX >> (64 - (n - at).min(64)));
+            let word = extract(isa, other.word_at(from + at), mask);
+            self.append_word(word, mask.count_ones() as usize);
+        }
+    }
+
+    /// Of the bits from `start` on, keeps those whose bits of `keep` are set.
+    pub fn compact(&mut self, start: usize, keep: &Self) {
+        let n = self.len - start;
+        let mut kept = Self::default();
+        kept.append_kept(self, start, keep, 0, n);
+        self.truncate(start);
+        self.append_range(&kept, 0..kept.len);
+    }
+
+    /// The stretches of set bits, ascending.
+    pub fn runs(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = self.next(true, at)?;
+            at = self.next(false, start).unwrap_or(self.len);
+            Some(start..at)
+        })
+    }
+
+    /// The first bit from `at` on that is `bit`.
+    fn next(&self, bit: bool, at: usize) -> Option<usize> {
+        let mut at = at;
+        while at < self.len {
+            let word = self.word_at(at);
+            let word = if bit { word } else { !word };
+            if word != 0 {
+                return Some(at + word.trailing_zeros() as usize).filter(|at| *at < self.len);
+            }
+            at += 64;
+        }
+        None
+    }
+
     /// Cuts to `len` bits.
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
@@ -236,6 +279,27 @@ fn deposit(isa: Isa, bits: u64, mask: u64) -> u64 {
     out
 }
 
+/// Puts the bits of `bits` at the set bits of `mask` together, in order: the opposite of [`deposit`].
+fn extract(isa: Isa, bits: u64, mask: u64) -> u64 {
+    if mask == u64::MAX {
+        return bits;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if isa != Isa::Scalar {
+        // SAFETY: all but `Isa::Scalar` exist only where BMI2 was found.
+        return unsafe { std::arch::x86_64::_pext_u64(bits, mask) };
+    }
+    let _ = isa;
+    let (mut mask, mut out, mut at) = (mask, 0, 0);
+    while mask != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        out |= u64::from(bits & lowest != 0) << at;
+        at += 1;
+        mask ^= lowest;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,7 +354,31 @@ mod tests {
             let (bits, mask) = (rng.u64(..), rng.u64(..) & rng.u64(..));
             for isa in Isa::available() {
                 assert_eq!(deposit(isa, bits, mask), deposit(Isa::Scalar, bits, mask));
+                assert_eq!(extract(isa, bits, mask), extract(Isa::Scalar, bits, mask));
+                assert_eq!(deposit(isa, extract(isa, bits, mask), mask), bits & mask);
             }
+        }
+    }
+
+    #[test]
+    fn keeps_the_bits_that_a_filter_keeps() {
+        let seed = 8;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let (before, n) = (rng.usize(0..70), rng.usize(0..300));
+            let (mut bitmap, mut keep) = (Bitmap::default(), Bitmap::default());
+            (0..before + n).for_each(|_| bitmap.append_run(rng.bool(), 1));
+            while keep.len() < n {
+                let len = [1, 3, 80][rng.usize(0..3)].min(n - keep.len());
+                keep.append_run(rng.bool(), len);
+            }
+            let runs: Vec<usize> = keep.runs().flatten().collect();
+            let ones: Vec<usize> = (0..n).filter(|i| keep.get(*i)).collect();
+            assert_eq!(runs, ones, "seed {seed}");
+            let mut expected: Vec<bool> = (0..before).map(|i| bitmap.get(i)).collect();
+            expected.extend(ones.iter().map(|i| bitmap.get(before + i)));
+            bitmap.compact(before, &keep);
+            assert_eq!(bits(&bitmap), expected, "seed {seed}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! vectorises the scalar definition well, the twin is that same code compiled for the wider instruction set.
 
 pub mod bitmap;
+pub mod compact;
 pub mod decimals;
 pub mod deltas;
 pub mod expand;

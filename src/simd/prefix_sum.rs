@@ -1,9 +1,87 @@
 //! Running sums: the second half of DELTA decoding.
 //!
 //! The scalar definition adds the step outside the chain from value to value, which is one addition for each. With AVX-512 a vector is summed in
-//! itself first, by shifting lanes, so that the chain is one addition a vector.
+//! itself first, by shifting lanes, so that the chain is one addition a vector; packed differences are summed as they are cut out of their bytes.
 
 use super::Isa;
+use super::unpack::{unpack_u32_with, unpack_u64_with};
+
+/// Packed differences, the first at bit 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'a> {
+    /// Bytes that are not there read as 0.
+    pub bytes: &'a [u8],
+    /// Bits of each.
+    pub width: u32,
+    /// How many.
+    pub n: usize,
+}
+
+/// As [`prefix_sum_i64`], of packed differences. `scratch` is overwritten.
+///
+/// # Panics
+/// If the width is over 64.
+pub fn sum_packed_i64(
+    packed: Packed<'_>,
+    step: i64,
+    last: i64,
+    scratch: &mut Vec<u64>,
+    out: &mut Vec<i64>,
+) -> i64 {
+    sum_packed_i64_with(Isa::best(), packed, step, last, scratch, out)
+}
+
+/// As [`prefix_sum_i32`], of packed differences. `scratch` is overwritten.
+///
+/// # Panics
+/// If the width is over 32.
+pub fn sum_packed_i32(
+    packed: Packed<'_>,
+    step: i32,
+    last: i32,
+    scratch: &mut Vec<u32>,
+    out: &mut Vec<i32>,
+) -> i32 {
+    sum_packed_i32_with(Isa::best(), packed, step, last, scratch, out)
+}
+
+fn sum_packed_i64_with(
+    isa: Isa,
+    packed: Packed<'_>,
+    step: i64,
+    last: i64,
+    scratch: &mut Vec<u64>,
+    out: &mut Vec<i64>,
+) -> i64 {
+    let Packed { bytes, width, n } = packed;
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && (1..=super::unpack::avx512::WIDEST_64).contains(&width) {
+        // SAFETY: `Isa::Avx512` exists only where the features were found.
+        return unsafe { x86::sum_packed_i64(packed, step, last, out) };
+    }
+    scratch.clear();
+    unpack_u64_with(isa, bytes, width, n, scratch);
+    prefix_sum_i64_with(isa, scratch, step, last, out)
+}
+
+fn sum_packed_i32_with(
+    isa: Isa,
+    packed: Packed<'_>,
+    step: i32,
+    last: i32,
+    scratch: &mut Vec<u32>,
+    out: &mut Vec<i32>,
+) -> i32 {
+    let Packed { bytes, width, n } = packed;
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && (1..=super::unpack::avx512::WIDEST_32).contains(&width) {
+        // SAFETY: `Isa::Avx512` exists only where the features were found.
+        return unsafe { x86::sum_packed_i32(packed, step, last, out) };
+    }
+    scratch.clear();
+    unpack_u32_with(isa, bytes, width, n, scratch);
+    prefix_sum_i32_with(isa, scratch, step, last, out)
+}
 
 /// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the last sum. All of it wraps.
 pub fn prefix_sum_i64(deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
@@ -27,7 +105,7 @@ fn prefix_sum_i64_with(
     if isa == Isa::Avx512 {
         let (vectors, tail) = deltas.as_chunks::<8>();
         // SAFETY: `Isa::Avx512` exists only where the features were found.
-        last = unsafe { x86::sums_i64(vectors, step, last, out) };
+        last = unsafe { x86::sum_i64(vectors, step, last, out) };
         rest = tail;
     }
     let _ = isa;
@@ -50,7 +128,7 @@ fn prefix_sum_i32_with(
     if isa == Isa::Avx512 {
         let (vectors, tail) = deltas.as_chunks::<16>();
         // SAFETY: `Isa::Avx512` exists only where the features were found.
-        last = unsafe { x86::sums_i32(vectors, step, last, out) };
+        last = unsafe { x86::sum_i32(vectors, step, last, out) };
         rest = tail;
     }
     let _ = isa;
@@ -64,17 +142,32 @@ fn prefix_sum_i32_with(
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi32, _mm512_alignr_epi64,
+        __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi32, _mm512_alignr_epi64,
         _mm512_loadu_si512, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi32,
         _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
     };
+
+    use super::Packed;
+    use crate::simd::unpack::avx512::Cut;
+
+    /// The running sums of a vector.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn sums_i64(deltas: __m512i, step: __m512i) -> __m512i {
+        let zero = _mm512_setzero_si512();
+        let mut sums = _mm512_add_epi64(deltas, step);
+        sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<7>(sums, zero));
+        sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<6>(sums, zero));
+        sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<4>(sums, zero));
+        sums
+    }
 
     /// Sums whole vectors; gives the last sum.
     ///
     /// # Safety
     /// The machine must have AVX-512 F.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn sums_i64(
+    pub(super) unsafe fn sum_i64(
         deltas: &[[u64; 8]],
         step: i64,
         last: i64,
@@ -83,20 +176,15 @@ mod x86 {
         out.reserve(deltas.len() * 8);
         let start = out.len();
         let mut target = out.spare_capacity_mut().as_mut_ptr();
-        let (zero, step, end) =
-            (_mm512_setzero_si512(), _mm512_set1_epi64(step), _mm512_set1_epi64(7));
+        let (step, end) = (_mm512_set1_epi64(step), _mm512_set1_epi64(7));
         let mut carry = _mm512_set1_epi64(last);
         for vector in deltas {
             // SAFETY: a vector of 8 words is 64 bytes.
-            let mut sums =
-                _mm512_add_epi64(unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) }, step);
-            sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<7>(sums, zero));
-            sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<6>(sums, zero));
-            sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<4>(sums, zero));
-            sums = _mm512_add_epi64(sums, carry);
-            carry = _mm512_permutexvar_epi64(end, sums);
+            let deltas = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            let sums = sums_i64(deltas, step);
             // SAFETY: `reserve` made room for 8 words of each vector.
-            unsafe { _mm512_storeu_si512(target.cast(), sums) };
+            unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi64(sums, carry)) };
+            carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
             // SAFETY: as above; at most one behind the end.
             target = unsafe { target.add(8) };
         }
@@ -105,12 +193,62 @@ mod x86 {
         if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
     }
 
+    /// Sums packed differences; gives the last sum.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F, BW and VBMI, and BMI2.
+    ///
+    /// # Panics
+    /// If the width is not one that a lane holds.
+    #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
+    pub(super) unsafe fn sum_packed_i64(
+        packed: Packed<'_>,
+        step: i64,
+        last: i64,
+        out: &mut Vec<i64>,
+    ) -> i64 {
+        let Packed { bytes, width, n } = packed;
+        if n == 0 {
+            return last;
+        }
+        out.reserve(n.next_multiple_of(8));
+        let start = out.len();
+        let target = out.spare_capacity_mut().as_mut_ptr();
+        let cut = Cut::into_64(width);
+        let (step, end) = (_mm512_set1_epi64(step), _mm512_set1_epi64(7));
+        let mut carry = _mm512_set1_epi64(last);
+        let mut rest = bytes;
+        for at in (0..n).step_by(8) {
+            let sums = sums_i64(cut.eight(rest), step);
+            rest = rest.get(cut.step..).unwrap_or_default();
+            // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
+            unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi64(sums, carry)) };
+            carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
+        }
+        // SAFETY: the loop has written `n` words and more behind the old length.
+        unsafe { out.set_len(start + n) };
+        out.last().copied().unwrap_or(last)
+    }
+
+    /// The running sums of a vector.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn sums_i32(deltas: __m512i, step: __m512i) -> __m512i {
+        let zero = _mm512_setzero_si512();
+        let mut sums = _mm512_add_epi32(deltas, step);
+        sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<15>(sums, zero));
+        sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<14>(sums, zero));
+        sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<12>(sums, zero));
+        sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<8>(sums, zero));
+        sums
+    }
+
     /// Sums whole vectors; gives the last sum.
     ///
     /// # Safety
     /// The machine must have AVX-512 F.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn sums_i32(
+    pub(super) unsafe fn sum_i32(
         deltas: &[[u32; 16]],
         step: i32,
         last: i32,
@@ -119,27 +257,58 @@ mod x86 {
         out.reserve(deltas.len() * 16);
         let start = out.len();
         let mut target = out.spare_capacity_mut().as_mut_ptr();
-        let (zero, step, end) =
-            (_mm512_setzero_si512(), _mm512_set1_epi32(step), _mm512_set1_epi32(15));
+        let (step, end) = (_mm512_set1_epi32(step), _mm512_set1_epi32(15));
         let mut carry = _mm512_set1_epi32(last);
         for vector in deltas {
             // SAFETY: a vector of 16 words is 64 bytes.
-            let mut sums =
-                _mm512_add_epi32(unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) }, step);
-            sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<15>(sums, zero));
-            sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<14>(sums, zero));
-            sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<12>(sums, zero));
-            sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<8>(sums, zero));
-            sums = _mm512_add_epi32(sums, carry);
-            carry = _mm512_permutexvar_epi32(end, sums);
+            let deltas = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            let sums = sums_i32(deltas, step);
             // SAFETY: `reserve` made room for 16 words of each vector.
-            unsafe { _mm512_storeu_si512(target.cast(), sums) };
+            unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi32(sums, carry)) };
+            carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
             // SAFETY: as above; at most one behind the end.
             target = unsafe { target.add(16) };
         }
         // SAFETY: the loop has written 16 words of each vector behind the old length.
         unsafe { out.set_len(start + deltas.len() * 16) };
         if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
+    }
+
+    /// Sums packed differences; gives the last sum.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F, BW and VBMI, and BMI2.
+    ///
+    /// # Panics
+    /// If the width is not one that a lane holds.
+    #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
+    pub(super) unsafe fn sum_packed_i32(
+        packed: Packed<'_>,
+        step: i32,
+        last: i32,
+        out: &mut Vec<i32>,
+    ) -> i32 {
+        let Packed { bytes, width, n } = packed;
+        if n == 0 {
+            return last;
+        }
+        out.reserve(n.next_multiple_of(16));
+        let start = out.len();
+        let target = out.spare_capacity_mut().as_mut_ptr();
+        let cut = Cut::into_32(width);
+        let (step, end) = (_mm512_set1_epi32(step), _mm512_set1_epi32(15));
+        let mut carry = _mm512_set1_epi32(last);
+        let mut rest = bytes;
+        for at in (0..n).step_by(16) {
+            let sums = sums_i32(cut.sixteen(rest), step);
+            rest = rest.get(cut.step..).unwrap_or_default();
+            // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
+            unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi32(sums, carry)) };
+            carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
+        }
+        // SAFETY: the loop has written `n` words and more behind the old length.
+        unsafe { out.set_len(start + n) };
+        out.last().copied().unwrap_or(last)
     }
 }
 
@@ -180,6 +349,40 @@ mod tests {
                 })
                 .collect();
             assert_eq!((out[1..].to_vec(), last), (expected, sum), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn packed_differences_are_summed_as_by_the_twin() {
+        let seed = 16;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let bytes: Vec<u8> = (0..800).map(|_| rng.u8(..)).collect();
+        for isa in Isa::available() {
+            for width in 0..=64 {
+                for n in [0, 1, 7, 8, 9, 16, 31, 32, 33, 95, 128] {
+                    let bytes = &bytes[rng.usize(0..4)..rng.usize(700..800)];
+                    let packed = Packed { bytes, width, n };
+                    let (step, last) = (rng.i64(..), rng.i64(..));
+                    let (mut deltas, mut scratch) = (Vec::new(), Vec::new());
+                    unpack_u64_with(Isa::Scalar, bytes, width, n, &mut deltas);
+                    let (mut out, mut expected) = (vec![7], vec![7]);
+                    let end = prefix_sum_i64_with(Isa::Scalar, &deltas, step, last, &mut expected);
+                    let found =
+                        sum_packed_i64_with(isa, packed, step, last, &mut scratch, &mut out);
+                    assert_eq!((found, &out), (end, &expected), "{isa:?} width {width} n {n}");
+                    if width > 32 {
+                        continue;
+                    }
+                    let (step, last) = (rng.i32(..), rng.i32(..));
+                    let (mut deltas, mut scratch) = (Vec::new(), Vec::new());
+                    unpack_u32_with(Isa::Scalar, bytes, width, n, &mut deltas);
+                    let (mut out, mut expected) = (vec![7], vec![7]);
+                    let end = prefix_sum_i32_with(Isa::Scalar, &deltas, step, last, &mut expected);
+                    let found =
+                        sum_packed_i32_with(isa, packed, step, last, &mut scratch, &mut out);
+                    assert_eq!((found, &out), (end, &expected), "{isa:?} width {width} n {n}");
+                }
+            }
         }
     }
 }

@@ -225,7 +225,6 @@ mod tests {
             offset,
             compressed_page_size: size,
             first_row_index: row,
-            ..PageLocation::default()
         };
         let of = |pages: &[PageLocation]| OffsetIndex {
             page_locations: pages.to_vec(),

@@ -13,6 +13,7 @@
 //! * `closed struct` has no room for unknown fields and can be built from its known fields alone; what it loses is kept by
 //!   the struct around it, see [`Unknown`](super::Unknown).
 //! * `view struct Name of "Thrift"` is read-only: a second type for a thrift struct, with some of its fields.
+//! * `view struct Name<'a> of "Thrift"` borrows from the bytes that it is read from.
 //! * `union`: a member without a payload is an empty struct on the wire.
 //! * `enum`: numbers that are not known are kept.
 
@@ -33,7 +34,7 @@ macro_rules! thrift {
         }
 
         $crate::thrift::derive::thrift! {
-            @read $Name stringify!($Name), open {$($id $need $field: $Type $(as $how)?,)*}
+            @read [$Name] ['de] [] ['de] stringify!($Name), open {$($id $need $field: $Type $(as $how)?,)*}
         }
 
         impl $crate::thrift::Write for $Name {
@@ -73,7 +74,7 @@ macro_rules! thrift {
         }
 
         $crate::thrift::derive::thrift! {
-            @read $Name stringify!($Name), closed {$($id $need $field: $Type $(as $how)?,)*}
+            @read [$Name] ['de] [] ['de] stringify!($Name), closed {$($id $need $field: $Type $(as $how)?,)*}
         }
 
         impl $crate::thrift::Write for $Name {
@@ -99,7 +100,25 @@ macro_rules! thrift {
         }
 
         $crate::thrift::derive::thrift! {
-            @read $Name $thrift, view {$($id $need $field: $Type $(as $how)?,)*}
+            @read [$Name] ['de] [] ['de] $thrift, view {$($id $need $field: $Type $(as $how)?,)*}
+        }
+    };
+
+    (
+        $(#[$meta:meta])*
+        $vis:vis view struct $Name:ident<$a:lifetime> of $thrift:literal {$(
+            $(#[$field_meta:meta])*
+            $id:literal $need:ident $field:ident: $Type:ty $(as $how:ident)?,
+        )*}
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        $vis struct $Name<$a> {
+            $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
+        }
+
+        $crate::thrift::derive::thrift! {
+            @read [$Name<$a>] [$a] [$a] [] $thrift, view {$($id $need $field: $Type $(as $how)?,)*}
         }
     };
 
@@ -154,7 +173,7 @@ macro_rules! thrift {
             }
         }
 
-        impl $crate::thrift::Read for $Name {
+        impl $crate::thrift::Read<'_> for $Name {
             const TYPE: u8 = $crate::thrift::wire::STRUCT;
 
             #[inline]
@@ -261,7 +280,7 @@ macro_rules! thrift {
             }
         }
 
-        impl $crate::thrift::Read for $Name {
+        impl $crate::thrift::Read<'_> for $Name {
             const TYPE: u8 = $crate::thrift::wire::I32;
 
             #[inline]
@@ -279,55 +298,80 @@ macro_rules! thrift {
 
     // How a struct is read, whatever its kind.
     (
-        @read $Name:ident $thrift:expr, $kind:ident {$(
+        @read [$($Name:tt)*] [$bytes:lifetime] [$($of_struct:lifetime)?] [$($of_fn:lifetime)?] $thrift:expr, $kind:ident {$(
             $id:literal $need:ident $field:ident: $Type:ty $(as $how:ident)?,
         )*}
     ) => {
-        impl $Name {
+        impl$(<$of_struct>)? $($Name)* {
             /// Reads the fields up to the stop; `id` is that of the one at hand.
-            fn read_fields(
-                reader: &mut $crate::thrift::Reader<'_>,
+            fn read_fields$(<$of_fn>)?(
+                &mut self,
+                reader: &mut $crate::thrift::Reader<$bytes>,
                 id: &mut i16,
-            ) -> $crate::Result<Self> {
+            ) -> $crate::Result<()> {
                 const REQUIRED: u32 = 0 $(| $crate::thrift::derive::thrift!(@bit $need $id))*;
-                #[allow(unused_mut, reason = "a struct may have no fields")]
-                let mut value = Self::default();
+                #[allow(unused_variables, reason = "a struct may have no fields")]
+                let value = &mut *self;
                 #[allow(unused_mut, reason = "a struct may have no fields")]
                 let mut seen = 0u32;
-                while let Some(header) = reader.field(*id)? {
-                    *id = header.id;
-                    match header.id {
-                        $($id if <$Type as $crate::thrift::Read>::fits(header.ty, reader.rest()) => {
+                let mut next = reader.field(0)?;
+                #[allow(unused_labels, reason = "a struct may have no fields")]
+                'fields: while let Some(header) = next {
+                    #[allow(unused_mut, reason = "a struct may have no fields")]
+                    let mut header = header;
+                    // Fields nearly always ascend. Each has its own branch, which is predicted where a jump through a table is not.
+                    $(if header.id == $id {
+                        *id = $id;
+                        if <$Type as $crate::thrift::Read<'_>>::fits(header.ty, reader.rest()) {
                             let before = reader.rest();
-                            value.$field = {
-                                let read = $crate::thrift::derive::thrift!(
-                                    @value reader header $Type $(as $how)?
-                                );
-                                $crate::thrift::derive::thrift!(@some $need read)
-                            };
+                            $crate::thrift::derive::thrift!(
+                                @into $need value.$field, reader header $Type $(as $how)?
+                            );
                             seen |= 1 << $id;
                             $crate::thrift::derive::thrift!(@lossy $kind reader header before value);
-                        })*
-                        $($id => $crate::thrift::derive::thrift!(@misfit $need reader header),)*
-                        _ => $crate::thrift::derive::thrift!(@unknown $kind reader header value),
+                        } else {
+                            $crate::thrift::derive::thrift!(@misfit $need reader header);
+                        }
+                        match reader.field($id)? {
+                            Some(field) => header = field,
+                            None => break 'fields,
+                        }
+                    })*
+                    *id = header.id;
+                    if false $(|| header.id == $id)* {
+                        // One that stands behind a later one: from the start.
+                        next = Some(header);
+                        continue;
                     }
+                    $crate::thrift::derive::thrift!(@unknown $kind reader header value);
+                    next = reader.field(header.id)?;
                 }
                 let missing = REQUIRED & !seen;
                 if missing == 0 {
-                    return Ok(value);
+                    return Ok(());
                 }
                 *id = missing.trailing_zeros().try_into().unwrap_or_default();
                 Err($crate::Error::malformed($crate::Spec::Thrift, "a required field is absent"))
             }
         }
 
-        impl $crate::thrift::Read for $Name {
+        impl<$bytes> $crate::thrift::Read<$bytes> for $($Name)* {
             const TYPE: u8 = $crate::thrift::wire::STRUCT;
 
             #[inline]
-            fn read(reader: &mut $crate::thrift::Reader<'_>) -> $crate::Result<Self> {
+            fn read(reader: &mut $crate::thrift::Reader<$bytes>) -> $crate::Result<Self> {
+                let mut value = Self::default();
+                value.read_over(reader)?;
+                Ok(value)
+            }
+
+            #[inline]
+            fn read_over(
+                &mut self,
+                reader: &mut $crate::thrift::Reader<$bytes>,
+            ) -> $crate::Result<()> {
                 let mut id = 0;
-                Self::read_fields(reader, &mut id).map_err(|error| {
+                self.read_fields(reader, &mut id).map_err(|error| {
                     let field = match id {
                         $($id => stringify!($field).trim_start_matches("r#"),)*
                         _ => "",
@@ -353,8 +397,30 @@ macro_rules! thrift {
         let _: $crate::thrift::Field = $header;
         $reader.$how()?
     }};
-    (@value $reader:ident $header:ident $Type:ty) => {
-        <$Type as $crate::thrift::Read>::read_field($reader, $header.ty)?
+    (@value $reader:ident $header:ident $Type:ty) => {{
+        let mut value = <$Type>::default();
+        $crate::thrift::Read::read_field(&mut value, $reader, $header.ty)?;
+        value
+    }};
+
+    // Reads a field where it stays. It may occur twice: the last one counts, so each begins with the default.
+    (@into optional $value:ident.$field:ident, $reader:ident $header:ident $Type:ty) => {
+        let slot = $value.$field.insert(<$Type>::default());
+        $crate::thrift::Read::read_field(slot, $reader, $header.ty)?;
+        if $crate::thrift::Read::is_absent(slot) {
+            $value.$field = None;
+        }
+    };
+    (@into $need:ident $value:ident.$field:ident, $reader:ident $header:ident $Type:ty) => {
+        $value.$field = <$Type>::default();
+        $crate::thrift::Read::read_field(&mut $value.$field, $reader, $header.ty)?;
+    };
+    (
+        @into $need:ident $value:ident.$field:ident,
+        $reader:ident $header:ident $Type:ty as $how:ident
+    ) => {
+        let read = $crate::thrift::derive::thrift!(@value $reader $header $Type as $how);
+        $value.$field = $crate::thrift::derive::thrift!(@some $need read);
     };
 
     (@misfit required $reader:ident $header:ident) => {
@@ -399,7 +465,7 @@ macro_rules! thrift {
     };
 
     (@member $reader:ident $Member:ident ($Type:ty)) => {
-        Self::$Member(<$Type as $crate::thrift::Read>::read($reader)?)
+        Self::$Member(<$Type as $crate::thrift::Read<'_>>::read($reader)?)
     };
     (@member $reader:ident $Member:ident) => {{
         $reader.empty_struct()?;

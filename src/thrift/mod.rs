@@ -47,6 +47,7 @@
 //! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit). Known ones are not recursive.
 
 pub(crate) mod derive;
+mod list;
 #[cfg(test)]
 pub(crate) mod oracle;
 mod read;
@@ -56,6 +57,7 @@ mod tests;
 mod unknown;
 mod write;
 
+pub use list::{Held, List, ListIter};
 pub(crate) use read::in_field;
 pub use read::{Field, Read, Reader};
 pub(crate) use skip::Alike;

@@ -1,13 +1,14 @@
 //! Reading: [`Reader`] takes values from bytes, [`Read`] is what can be taken.
 
+use super::list::{Held, List};
 use super::skip::{self, Alike, Fault};
 use super::unknown::Unknown;
 use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
 
-/// A value of the compact protocol that can be read. The macro implements it for structs, unions and enums.
-pub trait Read: Sized {
+/// A value of the compact protocol that can be read, and may borrow from the bytes. The macro implements it for structs, unions and enums.
+pub trait Read<'a>: Sized + Default {
     /// The type of the wire, as the writer emits it.
     const TYPE: u8;
 
@@ -22,16 +23,26 @@ pub trait Read: Sized {
     ///
     /// # Errors
     /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in [`thrift`](crate::thrift).
-    fn read(reader: &mut Reader<'_>) -> Result<Self>;
+    fn read(reader: &mut Reader<'a>) -> Result<Self>;
 
-    /// Reads a value that is a field of the type `ty`, which fits.
+    /// As [`Read::read`], into `self`, which is the default: a large struct is filled where it stays, not moved there.
     ///
     /// # Errors
-    /// As [`Read::read`].
+    /// As [`Read::read`]; `self` is then half filled.
     #[inline]
-    fn read_field(reader: &mut Reader<'_>, ty: u8) -> Result<Self> {
+    fn read_over(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        *self = Self::read(reader)?;
+        Ok(())
+    }
+
+    /// Reads a value that is a field of the type `ty`, which fits, into `self`, which is the default.
+    ///
+    /// # Errors
+    /// As [`Read::read_over`].
+    #[inline]
+    fn read_field(&mut self, reader: &mut Reader<'a>, ty: u8) -> Result<()> {
         let _ = ty;
-        Self::read(reader)
+        self.read_over(reader)
     }
 
     /// Whether an optional field with this value is to be taken as absent: a union without a member.
@@ -90,14 +101,17 @@ impl<'a> Reader<'a> {
         {
             return Ok(Some(Field { id, ty }));
         }
+        if header == wire::STOP {
+            return Ok(None);
+        }
         self.field_rare(header)
     }
 
-    /// The stop, the long form, or a header that cannot be.
+    /// The long form, or a header that cannot be.
+    #[cold]
     #[inline(never)]
     fn field_rare(&mut self, header: u8) -> Result<Option<Field>> {
         match header {
-            wire::STOP => Ok(None),
             1..0x10 => Ok(Some(Field { id: self.i16()?, ty: header })),
             _ => Err(Error::malformed(
                 Spec::Thrift,
@@ -278,39 +292,51 @@ impl<'a> Reader<'a> {
     }
 
     /// An unsigned number of at most `BITS` bits.
-    #[inline]
+    #[inline(always)]
     fn varint<const BITS: u32>(&mut self) -> Result<u64> {
-        match self.rest().first() {
+        let rest = self.rest();
+        match rest.first() {
             Some(&first) if first < 0x80 => {
                 self.cursor.skip(1)?;
-                Ok(u64::from(first))
+                return Ok(u64::from(first));
             }
-            _ => self.varint_long(BITS),
+            _ => {}
         }
+        // Of the numbers of a footer most take two to eight bytes, and the same field of the next chunk as many.
+        if let Some(word) = rest.first_chunk()
+            && let Some((value, len)) = short_varint(u64::from_le_bytes(*word))
+            && (BITS == 64 || (value >> BITS == 0 && len <= BITS.div_ceil(7) as usize))
+        {
+            self.cursor.skip(len)?;
+            return Ok(value);
+        }
+        self.varint_slow(BITS)
     }
 
-    fn varint_long(&mut self, bits: u32) -> Result<u64> {
-        let (value, len) = match self.rest().first_chunk() {
-            Some(word) => match short_varint(u64::from_le_bytes(*word)) {
-                Some(found) => found,
-                None => self.varint_bytewise()?,
-            },
-            None => self.varint_bytewise()?,
-        };
-        let overflows = bits < u64::BITS && value >> bits != 0;
-        if overflows || len > bits.div_ceil(7) as usize {
-            return Err(self.too_many_bits(bits));
-        }
-        self.cursor.skip(len)?;
-        Ok(value)
-    }
-
-    /// The number at the front, and how many bytes it takes; nothing is read yet.
+    /// Byte by byte: of the last seven bytes, and what no number may be.
     #[inline(never)]
-    fn varint_bytewise(&self) -> Result<(u64, usize)> {
-        let mut ahead = self.cursor.clone();
-        let value = ahead.uleb128()?;
-        Ok((value, ahead.position() - self.position()))
+    fn varint_slow(&mut self, bits: u32) -> Result<u64> {
+        let (mut value, most) = (0u64, bits.div_ceil(7) as usize);
+        for (i, &byte) in self.rest().iter().enumerate().take(most) {
+            let group = u64::from(byte & 0x7F);
+            let shifted = group << (7 * i);
+            if shifted >> (7 * i) != group {
+                break;
+            }
+            value |= shifted;
+            if byte < 0x80 {
+                if bits < u64::BITS && value >> bits != 0 {
+                    break;
+                }
+                self.cursor.skip(i + 1)?;
+                return Ok(value);
+            }
+        }
+        match self.rest().iter().take(most).all(|byte| *byte >= 0x80) && self.rest().len() < most {
+            // Says that the data end early.
+            true => self.cursor.skip(self.rest().len() + 1).map(|()| 0),
+            false => Err(self.too_many_bits(bits)),
+        }
     }
 
     #[cold]
@@ -395,7 +421,7 @@ pub(crate) fn in_field(error: Error, name: &'static str, id: i16, field: &str) -
     }
 }
 
-impl Read for bool {
+impl Read<'_> for bool {
     const TYPE: u8 = wire::TRUE;
 
     #[inline]
@@ -413,12 +439,13 @@ impl Read for bool {
     }
 
     #[inline]
-    fn read_field(_: &mut Reader<'_>, ty: u8) -> Result<Self> {
-        Ok(ty == wire::TRUE)
+    fn read_field(&mut self, _: &mut Reader<'_>, ty: u8) -> Result<()> {
+        *self = ty == wire::TRUE;
+        Ok(())
     }
 }
 
-impl Read for i8 {
+impl Read<'_> for i8 {
     const TYPE: u8 = wire::I8;
 
     #[inline]
@@ -427,7 +454,7 @@ impl Read for i8 {
     }
 }
 
-impl Read for i16 {
+impl Read<'_> for i16 {
     const TYPE: u8 = wire::I16;
 
     #[inline]
@@ -436,7 +463,7 @@ impl Read for i16 {
     }
 }
 
-impl Read for i32 {
+impl Read<'_> for i32 {
     const TYPE: u8 = wire::I32;
 
     #[inline]
@@ -445,7 +472,7 @@ impl Read for i32 {
     }
 }
 
-impl Read for i64 {
+impl Read<'_> for i64 {
     const TYPE: u8 = wire::I64;
 
     #[inline]
@@ -454,7 +481,7 @@ impl Read for i64 {
     }
 }
 
-impl Read for f64 {
+impl Read<'_> for f64 {
     const TYPE: u8 = wire::DOUBLE;
 
     #[inline]
@@ -463,7 +490,7 @@ impl Read for f64 {
     }
 }
 
-impl Read for String {
+impl Read<'_> for String {
     const TYPE: u8 = wire::BINARY;
 
     #[inline]
@@ -472,7 +499,7 @@ impl Read for String {
     }
 }
 
-impl Read for Vec<u8> {
+impl Read<'_> for Vec<u8> {
     const TYPE: u8 = wire::BINARY;
 
     #[inline]
@@ -481,28 +508,93 @@ impl Read for Vec<u8> {
     }
 }
 
-impl<T: Read> Read for Vec<T> {
+impl<'a> Read<'a> for &'a [u8] {
+    const TYPE: u8 = wire::BINARY;
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        reader.binary()
+    }
+}
+
+impl<'a> Read<'a> for &'a str {
+    const TYPE: u8 = wire::BINARY;
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        reader.name()
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for Vec<T> {
     const TYPE: u8 = wire::LIST;
 
     #[inline]
     fn fits(ty: u8, payload: &[u8]) -> bool {
-        ty == Self::TYPE
-            && match payload {
-                [header, ..] if header >> 4 == 0 => true,
-                // The long form of an empty list.
-                [header, 0, ..] if header >> 4 == 15 => true,
-                [header, ..] => T::fits(header & 0x0F, &[]),
-                [] => true,
-            }
+        ty == wire::LIST && elements_fit::<T>(payload)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
         let (_, n) = reader.list()?;
         // An element takes a byte or more, but may be much larger here than there.
         let mut list = Self::with_capacity(n.min(1024));
         for _ in 0..n {
-            list.push(T::read(reader)?);
+            list.push(T::default());
+            if let Some(element) = list.last_mut() {
+                element.read_over(reader)?;
+            }
         }
         Ok(list)
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for List<'a, T> {
+    const TYPE: u8 = wire::LIST;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        ty == wire::LIST && elements_fit::<T>(payload)
+    }
+
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let before = reader.rest();
+        let (_, n) = reader.list()?;
+        for _ in 0..n {
+            T::read(reader)?;
+        }
+        Ok(Self::sound(reader.since(before)))
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for Held<'a, T> {
+    const TYPE: u8 = T::TYPE;
+
+    #[inline]
+    fn fits(ty: u8, payload: &[u8]) -> bool {
+        T::fits(ty, payload)
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let before = reader.rest();
+        let value = T::read(reader)?;
+        Ok(if value.is_absent() { Self::default() } else { Self::sound(reader.since(before)) })
+    }
+
+    #[inline]
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// Whether the list at the front of `payload` is one of such elements.
+#[inline]
+fn elements_fit<'a, T: Read<'a>>(payload: &[u8]) -> bool {
+    match payload {
+        [header, ..] if header >> 4 == 0 => true,
+        // The long form of an empty list.
+        [header, 0, ..] if header >> 4 == 15 => true,
+        [header, ..] => T::fits(header & 0x0F, &[]),
+        [] => true,
     }
 }

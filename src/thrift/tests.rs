@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::derive::thrift;
 use super::oracle::{self, Tree};
 use super::skip::{Alike, Fault};
-use super::{Read, Reader, Unknown, Write, skip, wire};
+use super::{List, Read, Reader, Unknown, Write, skip, wire};
 use crate::error::{Error, ErrorKind, LimitKind, Spec};
 use crate::format::{
     ColumnIndex, ColumnMetaData, ColumnOrder, CompressionCodec, ConvertedType, Encoding,
@@ -43,14 +43,14 @@ thrift! {
     }
 }
 
-fn read<T: Read>(bytes: &[u8]) -> T {
+fn read<T: for<'a> Read<'a>>(bytes: &[u8]) -> T {
     let mut reader = Reader::new(bytes);
     let value = T::read(&mut reader).unwrap();
     assert_eq!(reader.rest(), b"", "all is read");
     value
 }
 
-fn error<T: Read + std::fmt::Debug>(bytes: &[u8]) -> Error {
+fn error<T: for<'a> Read<'a> + std::fmt::Debug>(bytes: &[u8]) -> Error {
     T::read(&mut Reader::new(bytes)).unwrap_err()
 }
 
@@ -60,7 +60,7 @@ fn written(value: &impl Write) -> Vec<u8> {
     out
 }
 
-fn malformed<T: Read + std::fmt::Debug>(name: &'static str, field: &str, bytes: &[u8]) {
+fn malformed<T: for<'a> Read<'a> + std::fmt::Debug>(name: &'static str, field: &str, bytes: &[u8]) {
     let error = error::<T>(bytes);
     assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata(name)), "{error}");
     assert!(error.message().contains(field), "{error}");
@@ -211,7 +211,7 @@ const EXTENSIONS: [&[u8]; 2] = [
     &[0x08, 0xFE, 0xFF, 0x03, 3, b'e', b'x', b't'],
 ];
 
-fn keeps_the_extension<T: Read + Write>(plain: &T, unknown: impl Fn(&T) -> &Unknown) {
+fn keeps_the_extension<T: Write>(plain: &T, unknown: impl Fn(&T) -> &Unknown) {
     let bytes = written(plain);
     for (extension, id) in EXTENSIONS.into_iter().zip([-16384, 32767]) {
         // Before the stop, and before all fields: the long form does not care, but what follows it does.
@@ -480,5 +480,28 @@ fn numbers_of_every_length_are_read_and_skipped() {
         let bytes = written(&numbers);
         assert_eq!(read::<Vec<i64>>(&bytes), numbers);
         assert_eq!(skip::value(&bytes, wire::LIST), Ok(&[][..]));
+    }
+}
+
+#[test]
+fn lists_on_the_wire_give_what_vectors_hold() {
+    for (bytes, expected) in [
+        (&[0x38, 1, b'a', 0, 2, b'b', b'c'][..], &["a", "", "bc"][..]),
+        (&[0x08], &[]),
+        (&[0xF8, 0x01, 1, b'z'], &["z"]),
+    ] {
+        let mut reader = Reader::new(bytes);
+        let list = List::<&str>::read(&mut reader).unwrap();
+        assert_eq!(reader.rest(), &[0u8; 0]);
+        assert_eq!((list.len(), list.is_empty()), (expected.len(), expected.is_empty()));
+        assert!(list.iter().eq(expected.iter().copied()));
+        let copy = list;
+        assert_eq!(list, copy);
+        assert_eq!(read::<Vec<String>>(bytes), expected);
+    }
+    assert!(List::<i64>::default().is_empty());
+    for bytes in [&[0x28, 1, b'a'][..], &[0x18, 1, 0xFF], &[0x18, 9, b'a'], &[]] {
+        let error = List::<&str>::read(&mut Reader::new(bytes)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Thrift));
     }
 }

@@ -20,7 +20,7 @@ use crate::generate::{case, every_case};
 use crate::support::read_with;
 
 /// A predicate that is not ours.
-enum Twin {
+pub enum Twin {
     Compare(usize, fn(Ordering) -> bool, Cell),
     IsNull(usize),
     Not(Box<Self>),
@@ -56,9 +56,14 @@ impl Twin {
 }
 
 /// A column that the twin can compare: its place and its name.
-type Target = (usize, String);
+pub type Target = (usize, String);
 
-fn random(rng: &mut Rng, targets: &[Target], all: &[Vec<Cell>], depth: u8) -> (Predicate, Twin) {
+pub fn random(
+    rng: &mut Rng,
+    targets: &[Target],
+    all: &[Vec<Cell>],
+    depth: u8,
+) -> (Predicate, Twin) {
     if depth > 0 && rng.bool() {
         let (a, of_a) = random(rng, targets, all, depth - 1);
         if rng.u8(0..3) == 0 {
@@ -92,7 +97,7 @@ fn random(rng: &mut Rng, targets: &[Target], all: &[Vec<Cell>], depth: u8) -> (P
     (predicate, Twin::Compare(*column, holds, value))
 }
 
-fn comparable(data_type: &DataType) -> bool {
+pub fn comparable(data_type: &DataType) -> bool {
     plain_type(data_type).is_integer()
         || matches!(
             plain_type(data_type),
@@ -162,7 +167,7 @@ fn filtered_rows_are_those_of_a_full_read() {
 }
 
 /// 40,000 sorted keys in pages of 500 rows, four row groups; a word that is looked up by a bloom filter; a wide column.
-fn table() -> bytes::Bytes {
+pub fn table() -> bytes::Bytes {
     let n = 40_000;
     let keys = Int64Array::from_iter_values(0..n);
     let words = StringArray::from_iter_values((0..n).map(|i| format!("word {}", i * 7919 % n)));

@@ -19,11 +19,17 @@ mod export;
 mod faults;
 mod filter;
 mod generate;
+mod metadata;
 mod pages;
+mod pruning;
 mod round_trip;
 mod selection;
+#[cfg(feature = "object_store")]
+mod streams;
 mod support;
 mod truth;
 mod truth_of_writing;
 mod types;
+#[cfg(feature = "object_store")]
+mod uploads;
 mod writing;

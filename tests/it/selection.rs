@@ -20,7 +20,7 @@ use crate::generate::{case, every_case};
 use crate::support::{close, read_with};
 
 /// Flags in stretches of all lengths.
-fn flags(rng: &mut Rng, len: usize) -> Vec<bool> {
+pub fn flags(rng: &mut Rng, len: usize) -> Vec<bool> {
     let most = [1, 2, 20, 200][rng.usize(0..4)];
     let often = rng.u8(1..10);
     let mut flags = Vec::new();
@@ -38,7 +38,7 @@ fn pool() -> Arc<rayon::ThreadPool> {
     POOL.get_or_init(|| Arc::new(build())).clone()
 }
 
-fn with_threads(rng: &mut Rng, reader: Reader) -> Reader {
+pub fn with_threads(rng: &mut Rng, reader: Reader) -> Reader {
     if rng.bool() { reader.threads(1) } else { reader.pool(pool()) }
 }
 
@@ -169,9 +169,20 @@ fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {
 }
 
 /// A source that counts.
-struct Counted {
+pub struct Counted {
     bytes: bytes::Bytes,
     read: std::sync::Mutex<Vec<std::ops::Range<u64>>>,
+}
+
+impl Counted {
+    pub fn new(bytes: bytes::Bytes) -> Arc<Self> {
+        Arc::new(Self { bytes, read: Default::default() })
+    }
+
+    /// The ranges that were read since this was asked last.
+    pub fn taken(&self) -> Vec<std::ops::Range<u64>> {
+        std::mem::take(&mut self.read.lock().expect("a lock"))
+    }
 }
 
 impl Source for Counted {
@@ -201,14 +212,14 @@ fn pages_without_a_selected_row_are_not_fetched() {
     let pages_of_numbers = Reader::new(bytes.clone()).expect("a file");
     let index = pages_of_numbers.page_index(0, 0).expect("an index").offset_index.expect("one");
     let len = bytes.len() as u64;
-    let source = Arc::new(Counted { bytes, read: Default::default() });
+    let source = Counted::new(bytes);
     let reader = Reader::new(source.clone()).expect("a file").threads(1);
-    source.read.lock().expect("a lock").clear();
+    source.taken();
     let rows: Vec<u64> = vec![n as u64 - 1, 5, 500_000, 7];
     let found = reader.project(["numbers"]).expect("a column").take(&rows).expect("rows");
     let expected: Vec<i64> = rows.iter().map(|&row| numbers.value(row as usize)).collect();
     assert_eq!(found.column(0).as_primitive::<Int64Type>().values(), &expected[..]);
-    let read = source.read.lock().expect("a lock").clone();
+    let read = source.taken();
     let bytes: u64 = read.iter().map(|range| range.end - range.start).sum();
     let of_pages: u64 = [0usize, 50, 99]
         .iter()
@@ -238,7 +249,7 @@ fn with_offset_index(file: &bytes::Bytes, pages: Vec<PageLocation>) -> bytes::By
 }
 
 /// Changes a number of one page, or the pages themselves.
-fn lie(rng: &mut Rng, pages: &mut Vec<PageLocation>) {
+pub fn lie(rng: &mut Rng, pages: &mut Vec<PageLocation>) {
     let i = rng.usize(0..pages.len());
     let by = [1, -1, 7, -7, 100, i64::MAX, i64::MIN, -1_000_000][rng.usize(0..8)];
     let page = &mut pages[i];

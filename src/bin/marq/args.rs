@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// The number of rows, from the metadata; with --where, of those that meet it.
     Count(Files),
     /// What a read will do: row groups and pages that are left, and why, bytes and requests.
-    Explain(FilesOfRows),
+    Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
     /// Statistics: nulls, bounds, sizes.
@@ -196,6 +196,18 @@ pub(crate) struct FilesOfRows {
     /// Only rows A to B, the last not included; counted from 0.
     #[arg(long, value_name = "A:B", value_parser = range)]
     pub(crate) rows: Option<(u64, u64)>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) rows: FilesOfRows,
+    /// Milliseconds that a request takes before its first byte, for the estimate of the time.
+    #[arg(long, value_name = "MS", default_value_t = 30)]
+    pub(crate) latency: u32,
+    /// Megabytes that come in a second, for the estimate of the time.
+    #[arg(long, value_name = "MB", default_value_t = 100)]
+    pub(crate) bandwidth: u32,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,18 +1,22 @@
 //! `explain`: what a read will do, before it is done.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::args::{FilesOfRows, Global};
+use crate::args::{Explain, Global};
 use crate::failure::Result;
 use crate::input;
 use crate::output::{Report, Section, bytes, count};
 
 /// Explains the read of each file.
-pub(crate) fn run(command: &FilesOfRows, global: &Global) -> Result<()> {
+pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
+    let latency = Duration::from_millis(command.latency.into());
+    let per_second = f64::from(command.bandwidth) * 1e6;
     let mut files = Vec::new();
     let mut sections = Vec::new();
-    for path in input::paths(&command.files)? {
-        let plan = input::open_rows(&path, command, global)?.explain()?;
+    for path in input::paths(&command.rows.files)? {
+        let plan = input::open_rows(&path, &command.rows, global)?.explain()?;
         let rows = plan.row_groups.iter().map(|group| {
             vec![
                 group.row_group.to_string(),
@@ -33,7 +37,16 @@ pub(crate) fn run(command: &FilesOfRows, global: &Global) -> Result<()> {
             ">bytes",
             ">requests",
         ];
+        let time = plan.time(latency, per_second);
         sections.push(Section::new(path.as_str(), &header).with(rows.collect()));
+        let all = vec![
+            count(plan.rows_left(), global),
+            bytes(plan.bytes(), global),
+            count(plan.requests(), global),
+            format!("{time:.2?}"),
+        ];
+        let header = [">rows left", ">bytes", ">requests", ">estimated time"];
+        sections.push(Section::new("in all", &header).with(vec![all]));
         let groups: Vec<_> = plan
             .row_groups
             .iter()
@@ -60,6 +73,7 @@ pub(crate) fn run(command: &FilesOfRows, global: &Global) -> Result<()> {
             "rows_left": plan.rows_left(),
             "bytes": plan.bytes(),
             "requests": plan.requests(),
+            "estimated_seconds": time.as_secs_f64(),
             "row_groups": groups,
         }));
     }

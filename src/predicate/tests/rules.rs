@@ -411,7 +411,6 @@ fn bloom_filters_and_dictionaries_know_what_is_not_there() {
                     page_type: *page_type,
                     encoding: *encoding,
                     count: 1,
-                    ..PageEncodingStats::default()
                 })
                 .collect(),
         ),
@@ -435,7 +434,6 @@ fn indexes() -> (OffsetIndex, ColumnIndex) {
         offset: 100 * (i + 1),
         compressed_page_size: 50,
         first_row_index: row,
-        ..PageLocation::default()
     };
     let word = |v: i32| v.to_le_bytes().to_vec();
     let offsets = OffsetIndex {

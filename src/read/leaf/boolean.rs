@@ -78,6 +78,13 @@ impl Column for BooleanColumn {
         }
     }
 
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        let start = self.out.len();
+        self.read(n, room)?;
+        self.out.compact(start, picks);
+        Ok(())
+    }
+
     fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.source {
             Source::Plain(bits) => bits.skip(n),

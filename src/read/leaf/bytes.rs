@@ -18,6 +18,8 @@ use crate::read::options::Utf8;
 use crate::schema::Physical;
 use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
+use crate::simd::compact::compact;
+use crate::simd::gather::gather;
 use crate::simd::{expand, spans as kernels};
 use crate::spare::Spare;
 use crate::trusted;
@@ -186,6 +188,8 @@ enum Place {
     BehindLengths,
     /// One begins where the other ends.
     EndToEnd,
+    /// In order, with others between them.
+    Apart,
     /// In any order, and more than once.
     Anywhere,
 }
@@ -219,6 +223,14 @@ trait Layout: Send {
         &mut self,
         indices: &mut Indices,
         n: usize,
+        dictionary: &Dictionary,
+        room: usize,
+    ) -> Result<()>;
+
+    /// Appends the values of the dictionary that these indices stand for.
+    fn gather_indices(
+        &mut self,
+        indices: &[u32],
         dictionary: &Dictionary,
         room: usize,
     ) -> Result<()>;
@@ -261,6 +273,8 @@ pub(super) struct BytesColumn<L> {
     dictionary: Option<Dictionary>,
     layout: L,
     spans: Vec<Span>,
+    /// Indices that were picked.
+    picked: Vec<u32>,
     data_type: DataType,
 }
 
@@ -289,6 +303,7 @@ impl BytesColumn<Views> {
                 dictionary: None,
                 layout,
                 spans: Vec::new(),
+                picked: Vec::new(),
                 data_type,
             })
         }
@@ -369,23 +384,32 @@ impl<L: Layout> Column for BytesColumn<L> {
                 }
                 _ => self.values.read_spans(block, room, &mut self.spans)?,
             }
-            let payload = self.values.payload()?;
-            let lossy = match self.utf8 {
-                None => None,
-                Some(utf8) => {
-                    checked_text(utf8, self.values.buffer()?, &self.spans, self.values.place())?
-                }
-            };
-            match lossy {
-                None => self.layout.append(payload, &self.spans, self.values.place(), room)?,
-                Some(lossy) => self.layout.append(
-                    Payload::Borrowed(&lossy.bytes),
-                    &lossy.spans,
-                    Place::EndToEnd,
-                    room,
-                )?,
-            }
+            let place = self.values.place();
+            append_spans(self, place, room)?;
             left -= block;
+        }
+        Ok(())
+    }
+
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        if let Some(indices) = self.values.indices() {
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            self.picked.clear();
+            indices.read_picked(n, picks, &mut self.picked)?;
+            return self.layout.gather_indices(&self.picked, dictionary, room);
+        }
+        let mut at = 0;
+        while at < n {
+            self.spans.clear();
+            self.values.read_spans((n - at).min(BLOCK), room, &mut self.spans)?;
+            let found = self.spans.len();
+            compact(&mut self.spans, 0, picks, at);
+            let place = match self.spans.len() {
+                kept if kept == found => self.values.place(),
+                _ => Place::Apart,
+            };
+            append_spans(self, place, room)?;
+            at += found;
         }
         Ok(())
     }
@@ -404,6 +428,22 @@ impl<L: Layout> Column for BytesColumn<L> {
 
     fn finish(&mut self, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef> {
         self.layout.finish(&self.data_type, nulls, slots)
+    }
+}
+
+/// Appends the values of the spans that a column has found.
+fn append_spans<L: Layout>(column: &mut BytesColumn<L>, place: Place, room: usize) -> Result<()> {
+    let BytesColumn { values, utf8, layout, spans, .. } = column;
+    let lossy = match *utf8 {
+        None => None,
+        Some(utf8) => checked_text(utf8, values.buffer()?, spans, place)?,
+    };
+    match lossy {
+        None => layout.append(values.payload()?, spans, place, room),
+        Some(lossy) => {
+            let payload = Payload::Borrowed(&lossy.bytes);
+            layout.append(payload, &lossy.spans, Place::EndToEnd, room)
+        }
     }
 }
 
@@ -463,6 +503,8 @@ fn is_text(source: &[u8], spans: &[Span], place: Place) -> bool {
             spans.iter().all(|span| begins_a_character(source, span.start as usize))
         }),
         Place::BehindLengths if longest < ASCII && is_text_in_one(stretch, || true) => true,
+        // What lies between was not looked at.
+        Place::Apart if stretch.is_ascii() => true,
         _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
     }
 }
@@ -484,6 +526,15 @@ fn is_text_in_one(stretch: &[u8], begin_characters: impl FnOnce() -> bool) -> bo
 /// Whether the byte at `at`, if there is one, does not continue a UTF-8 sequence.
 fn begins_a_character(source: &[u8], at: usize) -> bool {
     source.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
+}
+
+/// Appends the entry of each index.
+fn look_up<T: Copy>(indices: &[u32], entries: &[T], out: &mut Vec<T>) -> Result<()> {
+    if gather(indices, entries, out) {
+        return Ok(());
+    }
+    let highest = indices.iter().copied().max().unwrap_or(0);
+    Err(out_of_range(highest, entries.len()))
 }
 
 #[cold]
@@ -530,7 +581,7 @@ fn no_memory(error: std::collections::TryReserveError) -> Error {
 }
 
 /// Offsets into one buffer.
-struct Offsets<O> {
+pub(super) struct Offsets<O> {
     spare: Spare,
     /// The end of every value, behind the 0 that the first begins at.
     offsets: Vec<O>,
@@ -545,7 +596,7 @@ struct Offsets<O> {
 }
 
 impl<O: trusted::Offset> Offsets<O> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             spare: Spare::new(0),
             offsets: Vec::new(),
@@ -564,35 +615,26 @@ impl<O: trusted::Offset> Offsets<O> {
         }
     }
 
-    /// Appends the entries that the next `n` indices stand for, all of them short.
+    /// Appends the entries that these indices stand for, all of them short.
     fn gather_short(
         &mut self,
-        indices: &mut Indices,
-        n: usize,
+        indices: &[u32],
         entries: &kernels::ShortEntries,
         room: usize,
     ) -> Result<()> {
         self.begin();
-        let mut left = n;
-        while left > 0 {
-            let n = left.min(BLOCK);
-            self.indices.clear();
-            self.lengths.clear();
-            indices.read(n, &mut self.indices)?;
-            let Some(total) = entries.append_lengths(&self.indices, &mut self.lengths) else {
-                let highest = self.indices.iter().copied().max().unwrap_or(0);
-                return Err(out_of_range(highest, entries.len()));
-            };
-            let room = room.saturating_sub(self.values.len());
-            if total > room as u64 {
-                return Err(no_room(total, room));
-            }
-            O::append_ends(&self.lengths, &mut self.offsets).ok_or_else(too_long)?;
-            make_room(&mut self.values, total, self.offsets.len() - 1, self.slots, &self.spare)?;
-            entries.append(&self.indices, total, &mut self.values).map_err(no_memory)?;
-            left -= n;
+        self.lengths.clear();
+        let Some(total) = entries.append_lengths(indices, &mut self.lengths) else {
+            let highest = indices.iter().copied().max().unwrap_or(0);
+            return Err(out_of_range(highest, entries.len()));
+        };
+        let room = room.saturating_sub(self.values.len());
+        if total > room as u64 {
+            return Err(no_room(total, room));
         }
-        Ok(())
+        O::append_ends(&self.lengths, &mut self.offsets).ok_or_else(too_long)?;
+        make_room(&mut self.values, total, self.offsets.len() - 1, self.slots, &self.spare)?;
+        entries.append(indices, total, &mut self.values).map_err(no_memory)
     }
 
     fn append_spans(
@@ -614,6 +656,58 @@ impl<O: trusted::Offset> Offsets<O> {
             }
             _ => kernels::append_payload(source, spans, &mut self.values).map_err(no_memory),
         }
+    }
+}
+
+/// Values that are at hand, as an array.
+impl<O: trusted::Offset> Offsets<O> {
+    /// Appends the entries, which lie at `spans` of `source`, that indices stand for.
+    pub(super) fn look_up(&mut self, indices: &[u32], source: &[u8], spans: &[Span]) -> Result<()> {
+        self.slots = indices.len();
+        self.begin();
+        let entries = kernels::ShortEntries::new(source, spans);
+        let mut block = Vec::new();
+        for indices in indices.chunks(BLOCK) {
+            match &entries {
+                Some(entries) => self.gather_short(indices, entries, usize::MAX)?,
+                None => {
+                    block.clear();
+                    look_up(indices, spans, &mut block)?;
+                    self.append_spans(source, &block, Place::Anywhere, usize::MAX)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends values, of which the lengths are given too.
+    pub(super) fn append_all<'a>(
+        &mut self,
+        lengths: Vec<u32>,
+        values: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<()> {
+        self.begin();
+        let lengths: Vec<i32> = lengths.into_iter().map(u32::cast_signed).collect();
+        O::append_ends(&lengths, &mut self.offsets).ok_or_else(too_long)?;
+        let total = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum::<u64>();
+        let total = usize::try_from(total).map_err(|_| too_long())?;
+        self.values.try_reserve_exact(total).map_err(no_memory)?;
+        values.for_each(|value| self.values.extend_from_slice(value));
+        Ok(())
+    }
+
+    /// Moves the last `values` values to the slots that are valid.
+    pub(super) fn spread_nulls(&mut self, validity: &Bitmap, slots: usize, values: usize) {
+        Layout::spread(self, validity, 0, slots, values);
+    }
+
+    /// The array of the values.
+    pub(super) fn into_array(
+        mut self,
+        data_type: &DataType,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        Layout::finish(&mut self, data_type, nulls, 0)
     }
 }
 
@@ -641,8 +735,17 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         room: usize,
     ) -> Result<()> {
         if let Some(entries) = self.short.take() {
-            let gathered = self.gather_short(indices, n, &entries, room);
-            self.short = Some(entries);
+            let mut block = std::mem::take(&mut self.indices);
+            let mut gather = || {
+                for start in (0..n).step_by(BLOCK) {
+                    block.clear();
+                    indices.read((n - start).min(BLOCK), &mut block)?;
+                    self.gather_short(&block, &entries, room)?;
+                }
+                Ok(())
+            };
+            let gathered = gather();
+            (self.short, self.indices) = (Some(entries), block);
             return gathered;
         }
         let mut block = std::mem::take(&mut self.block);
@@ -656,6 +759,28 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         }
         self.block = block;
         Ok(())
+    }
+
+    fn gather_indices(
+        &mut self,
+        indices: &[u32],
+        dictionary: &Dictionary,
+        room: usize,
+    ) -> Result<()> {
+        if let Some(entries) = self.short.take() {
+            let gathered = self.gather_short(indices, &entries, room);
+            self.short = Some(entries);
+            return gathered;
+        }
+        let mut block = std::mem::take(&mut self.block);
+        let mut append = |indices: &[u32]| {
+            block.clear();
+            look_up(indices, &dictionary.spans, &mut block)?;
+            self.append_spans(&dictionary.bytes, &block, Place::Anywhere, room)
+        };
+        let appended = indices.chunks(BLOCK).try_for_each(&mut append);
+        self.block = block;
+        appended
     }
 
     fn append(
@@ -846,6 +971,17 @@ impl Layout for Views {
         self.begin();
         let (views, _) = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
         indices.gather(n, views, &mut self.views)
+    }
+
+    fn gather_indices(
+        &mut self,
+        indices: &[u32],
+        _dictionary: &Dictionary,
+        _room: usize,
+    ) -> Result<()> {
+        self.begin();
+        let (views, _) = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        look_up(indices, views, &mut self.views)
     }
 
     fn append(

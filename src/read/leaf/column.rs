@@ -42,6 +42,18 @@ pub(super) trait Column: Send {
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
+    /// Decodes those of the next `n` values of the page whose bits of `picks` are set, as [`Column::read`]. The others are not looked at, where that is
+    /// less work.
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        let mut at = 0;
+        for run in picks.runs() {
+            self.skip(run.start - at)?;
+            self.read(run.len(), room)?;
+            at = run.end;
+        }
+        self.skip(n - at)
+    }
+
     /// Moves the last `values` values to their slots: the set bits of `validity[first..first + slots]`.
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 
@@ -198,6 +210,10 @@ impl Column for NullColumn {
     }
 
     fn skip(&mut self, _n: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn read_picked(&mut self, _n: usize, _picks: &Bitmap, _room: usize) -> Result<()> {
         Ok(())
     }
 

@@ -20,8 +20,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use super::column::{Column, Count, no_dictionary};
-use crate::encoding::dictionary::Indices;
-use crate::error::{Error, LimitKind, Result, Spec};
+use crate::encoding::dictionary::{Indices, out_of_range};
+use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
@@ -116,27 +116,53 @@ impl Coded {
     pub(super) fn read(&mut self, n: usize, room: usize, out: &mut Vec<u32>) -> Result<()> {
         match &mut self.indices {
             Some(indices) => {
-                let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
                 let start = out.len();
                 indices.read(n, out)?;
-                let highest = out.iter().skip(start).copied().max().unwrap_or(0);
-                if highest as usize >= entries && n > 0 {
-                    return Err(Error::mismatch(
-                        Spec::Encodings("RLE_DICTIONARY"),
-                        "index",
-                        format_args!("less than {entries}"),
-                        highest,
-                    ));
-                }
+                self.check(out.get(start..).unwrap_or_default())
             }
             None => {
                 self.values.read(n, room)?;
-                let first = self.entries() + self.appended;
-                let end = u32::try_from(first + n).map_err(|_| too_many(first + n))?;
-                out.extend(end - u32::try_from(n).unwrap_or_default()..end);
-                self.appended += n;
+                self.append(n, out)
             }
         }
+    }
+
+    /// As [`Coded::read`], of those of the next `n` values whose bits of `picks` are set.
+    pub(super) fn read_picked(
+        &mut self,
+        n: usize,
+        picks: &Bitmap,
+        room: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let start = out.len();
+        match &mut self.indices {
+            Some(indices) => {
+                indices.read_picked(n, picks, out)?;
+                self.check(out.get(start..).unwrap_or_default())
+            }
+            None => {
+                self.values.read_picked(n, picks, room)?;
+                self.append(picks.count_ones(0..n), out)
+            }
+        }
+    }
+
+    /// Indices must stand for entries.
+    fn check(&self, indices: &[u32]) -> Result<()> {
+        let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
+        match indices.iter().copied().max() {
+            Some(highest) if highest as usize >= entries => Err(out_of_range(highest, entries)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives indices to `n` values that were appended to the dictionary.
+    fn append(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+        let first = self.entries() + self.appended;
+        let end = u32::try_from(first + n).map_err(|_| too_many(first + n))?;
+        out.extend(end - u32::try_from(n).unwrap_or_default()..end);
+        self.appended += n;
         Ok(())
     }
 
@@ -321,6 +347,10 @@ impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
 
     fn read(&mut self, n: usize, room: usize) -> Result<()> {
         self.coded.read(n, room, &mut self.indices)
+    }
+
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        self.coded.read_picked(n, picks, room, &mut self.indices)
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {

@@ -16,6 +16,7 @@ use crate::page::DictionaryPage;
 use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Storage};
 use crate::simd::bitmap::Bitmap;
+use crate::simd::compact::compact;
 use crate::simd::{Isa, expand};
 use crate::spare::Spare;
 
@@ -541,6 +542,13 @@ impl<C: FromBytes> Column for ConvertedColumn<C> {
         Ok(())
     }
 
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        let start = self.out.len();
+        self.read(n, room)?;
+        compact(&mut self.out, start, picks, 0);
+        Ok(())
+    }
+
     fn skip(&mut self, n: usize) -> Result<()> {
         self.values.skip(n)
     }
@@ -610,6 +618,13 @@ impl<C: FromBytes> Column for SpanColumn<C> {
             }
             left -= self.spans.len();
         }
+        Ok(())
+    }
+
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        let start = self.out.len();
+        self.read(n, room)?;
+        compact(&mut self.out, start, picks, 0);
         Ok(())
     }
 

@@ -11,12 +11,16 @@ mod bytes;
 mod column;
 mod dictionary;
 mod fixed;
+mod picked;
 mod runs;
+mod spell;
 mod words;
 
 use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
 
 use self::column::{Column, Count};
+pub(super) use self::spell::spelled_out;
 use super::options::Utf8;
 use super::plan::LeafPlan;
 use crate::error::{Error, Result, Spec};
@@ -126,6 +130,19 @@ impl LeafReader {
         self.take()
     }
 
+    /// The entries of the dictionary, if the chunk begins with one; for a leaf that is read as a dictionary, before the first row.
+    ///
+    /// # Errors
+    /// `Malformed` if the page breaks a rule.
+    pub fn dictionary(&mut self) -> Result<Option<ArrayRef>> {
+        let Some(Page::Dictionary(page)) = self.pages.next_page()? else {
+            return Ok(None);
+        };
+        self.column.set_dictionary(page)?;
+        let array = self.take()?.array;
+        Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
+    }
+
     /// Makes room for `rows` rows, before the first of a batch.
     pub fn reserve(&mut self, rows: usize) {
         if self.max_rep == 0 {
@@ -170,7 +187,11 @@ impl LeafReader {
             self.nested(rows, sink)?;
         }
         self.next_row += rows as u64;
-        // Of a page that ends with a row, nothing may be left when that row is read.
+        self.ends_with_page()
+    }
+
+    /// Of a page that ends with the last row that was read, nothing may be left.
+    fn ends_with_page(&self) -> Result<()> {
         match self.pages.rows() {
             Some((placed, _)) if placed.end == self.next_row && self.page_left() > 0 => {
                 Err(misplaced(&placed, "has more"))
@@ -243,6 +264,11 @@ impl LeafReader {
             ));
         }
         Ok(())
+    }
+
+    /// The next row, counted from the first of the row group.
+    pub fn next_row(&self) -> u64 {
+        self.next_row
     }
 
     /// Index of the page that is being read.
@@ -430,8 +456,7 @@ impl LeafReader {
         {
             self.column.spread(bitmap, first, slots, values);
         }
-        let levels = kept.def.bytes_held() + kept.rep.bytes_held();
-        self.held.resize(self.column.bytes_held() + levels)
+        self.held.resize(self.column.bytes_held() + kept.bytes_held())
     }
 }
 
@@ -454,6 +479,11 @@ impl Kept {
     fn new(max_def: u16, max_rep: u16) -> Self {
         let (def, rep) = (LevelDecoder::planes(max_def), LevelDecoder::planes(max_rep));
         Self { validity: Validity::default(), def, rep }
+    }
+
+    /// Bytes of the levels.
+    fn bytes_held(&self) -> usize {
+        self.def.bytes_held() + self.rep.bytes_held()
     }
 }
 

@@ -65,6 +65,10 @@ impl Column for RunColumn {
         self.coded.read(n, room, &mut self.indices)
     }
 
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        self.coded.read_picked(n, picks, room, &mut self.indices)
+    }
+
     fn skip(&mut self, n: usize) -> Result<()> {
         self.coded.skip(n)
     }

@@ -16,6 +16,7 @@ use crate::page::DictionaryPage;
 use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Scale, Storage};
 use crate::simd::bitmap::Bitmap;
+use crate::simd::compact::compact;
 use crate::simd::expand;
 use crate::spare::Spare;
 
@@ -353,6 +354,11 @@ impl<P: Word> WordDecoder<P> {
         })
     }
 
+    /// Whether to skip values is no work.
+    fn skips_at_once(&self) -> bool {
+        matches!(self, Self::Plain(_) | Self::Split(_))
+    }
+
     fn read(&mut self, n: usize, out: &mut Vec<P>) -> Result<()> {
         match self {
             Self::Plain(decoder) => decoder.read(n, out),
@@ -370,6 +376,11 @@ impl<P: Word> WordDecoder<P> {
             Self::Alp(decoder) => P::alp_skip(decoder, n),
         }
     }
+}
+
+/// Whether so few of `n` values are picked that each is read by itself.
+fn few(picks: &Bitmap, n: usize) -> bool {
+    picks.count_ones(0..n) < n / 16
 }
 
 enum Source<P: Word> {
@@ -435,6 +446,31 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
             Source::Dictionary(indices) => {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 indices.gather(n, dictionary, &mut self.out)
+            }
+            Source::Nothing => Err(no_page()),
+        }
+    }
+
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, _room: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Dictionary(indices) => {
+                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                indices.gather_picked(n, picks, dictionary, &mut self.out)
+            }
+            Source::Words(words) if words.skips_at_once() && few(picks, n) => {
+                let mut at = 0;
+                for run in picks.runs() {
+                    words.skip(run.start - at)?;
+                    self.convert.read(words, run.len(), &mut self.out)?;
+                    at = run.end;
+                }
+                words.skip(n - at)
+            }
+            Source::Words(words) => {
+                let start = self.out.len();
+                self.convert.read(words, n, &mut self.out)?;
+                compact(&mut self.out, start, picks, 0);
+                Ok(())
             }
             Source::Nothing => Err(no_page()),
         }

@@ -1,7 +1,7 @@
 //! Spreads dense values to their slots, in place, from the back.
 //!
-//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word is expanded from a copy of its values: by a table look-up
-//! for each slot, or by the expand instruction of AVX-512. The scalar definition has no branch for a slot either.
+//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word is expanded from a copy of its values by a table look-up for
+//! each slot, which is no branch. With AVX-512 every word goes through the expand instruction, and nothing is copied aside.
 
 mod scalar;
 #[cfg(target_arch = "x86_64")]
@@ -61,15 +61,27 @@ pub fn spread_in<T: Copy + Default>(
     first: usize,
 ) {
     let slots = region.len();
+    let word_at = |at: usize, n: usize| validity.word_at(first + at) & (u64::MAX >> (WORD - n));
     let mut block: Block<T> = [T::default(); 2 * WORD];
     let mut from = dense;
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
-        let word = validity.word_at(first + at) & (u64::MAX >> (WORD - n));
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx512 && x86::fits::<T>() && n == WORD {
+            let word = |at, dense| {
+                // Every slot before is valid too: nothing moves any more.
+                let word = word_at(at, WORD);
+                (word != u64::MAX || dense != at + WORD).then_some(word)
+            };
+            // SAFETY: `Isa::Avx512` exists only where the features were found, and the width fits.
+            let left = unsafe { x86::spread(&mut region[..at + WORD], from, word) };
+            assert_eq!(left % WORD, 0, "as many values as bits are set");
+            return;
+        }
+        let word = word_at(at, n);
         let ones = word.count_ones() as usize;
         from -= ones;
         if from == at && ones == n {
-            // Every slot before is valid too: nothing moves any more.
             return;
         }
         let target = &mut region[at..at + n];
@@ -79,17 +91,10 @@ pub fn spread_in<T: Copy + Default>(
             region.copy_within(from..from + ones, at);
         } else {
             block[..ones].copy_from_slice(&region[from..from + ones]);
-            let target = &mut region[at..at + n];
-            match isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 if x86::fits::<T>() && n == WORD => {
-                    // SAFETY: `Isa::Avx512` exists only where the features were found; the target has 64 values, and the width fits.
-                    unsafe { x86::expand(&block, word, target) }
-                }
-                _ => scalar::expand(&block, word, target),
-            }
+            scalar::expand(&block, word, &mut region[at..at + n]);
         }
     }
+    let _ = isa;
     assert_eq!(from, 0, "as many values as bits are set");
 }
 
@@ -125,27 +130,28 @@ pub fn spread_ends_with<T: Copy + Default>(
     let mut block: Block<T> = [T::default(); 2 * WORD];
     // Index 0 is the end before the first slot.
     let region = &mut ends[start - 1..];
+    let word_at = |at: usize, n: usize| validity.word_at(first + at) & (u64::MAX >> (WORD - n));
     let mut from = dense;
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
-        let word = validity.word_at(first + at) & (u64::MAX >> (WORD - n));
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx512 && x86::fits_ends::<T>() && n == WORD {
+            let region = &mut region[..at + WORD + 1];
+            // SAFETY: `Isa::Avx512` exists only where the features were found, and the width fits.
+            unsafe { x86::spread_ends(region, from, |at| word_at(at, WORD)) };
+            return;
+        }
+        let word = word_at(at, n);
         let ones = word.count_ones() as usize;
         from -= ones;
         if ones == n {
             region.copy_within(from + 1..from + 1 + ones, at + 1);
         } else {
             block[..=ones].copy_from_slice(&region[from..=from + ones]);
-            let target = &mut region[at + 1..at + 1 + n];
-            match isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 if x86::fits_ends::<T>() && n == WORD => {
-                    // SAFETY: `Isa::Avx512` exists only where the features were found; the target has 64 ends, and the width fits.
-                    unsafe { x86::expand_ends(&block, word, target) }
-                }
-                _ => scalar::expand_ends(&block, word, target),
-            }
+            scalar::expand_ends(&block, word, &mut region[at + 1..at + 1 + n]);
         }
     }
+    let _ = isa;
     assert_eq!(from, 0, "as many ends as bits are set");
 }
 

@@ -1,7 +1,7 @@
 //! AVX-512 VBMI: a byte permutation brings the bytes of each value into its lane, a shift by lane and a mask cut the value out.
 
 use std::arch::x86_64::{
-    _mm256_storeu_si256, _mm512_and_si512, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
+    __m512i, _mm256_storeu_si256, _mm512_and_si512, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
     _mm512_maskz_loadu_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
     _mm512_srlv_epi32, _mm512_srlv_epi64, _mm512_storeu_si512,
 };
@@ -9,9 +9,9 @@ use std::arch::x86_64::{
 use super::{BLOCK, x86};
 
 /// Lanes of 4 bytes hold a value and the bits before it up to this width.
-const WIDEST_32: u32 = 25;
+pub(in crate::simd) const WIDEST_32: u32 = 25;
 /// The same for lanes of 8 bytes.
-const WIDEST_64: u32 = 57;
+pub(in crate::simd) const WIDEST_64: u32 = 57;
 
 /// Which bytes go into each lane, and how far each lane is shifted, for one width.
 struct Plan {
@@ -51,6 +51,69 @@ const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
 
 static PLANS_32: [Plan; WIDEST_32 as usize + 1] = plans(4);
 static PLANS_64: [Plan; WIDEST_64 as usize + 1] = plans(8);
+
+/// How values of one width are cut out of their bytes, a vector at a time.
+#[derive(Clone, Copy)]
+pub(in crate::simd) struct Cut {
+    index: __m512i,
+    shifts: __m512i,
+    keep: __m512i,
+    /// Bytes that a vector of values takes.
+    pub(in crate::simd) step: usize,
+}
+
+impl Cut {
+    /// 16 values a vector, of 1 to [`WIDEST_32`] bits.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    pub(in crate::simd) fn into_32(width: u32) -> Self {
+        let Plan { bytes, shifts_32, .. } = &PLANS_32[width as usize];
+        // SAFETY: the table is 64 bytes long.
+        let index = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+        // SAFETY: as above.
+        let shifts = unsafe { _mm512_loadu_si512(shifts_32.as_ptr().cast()) };
+        let keep = _mm512_set1_epi32((u32::MAX >> (32 - width)).cast_signed());
+        Self { index, shifts, keep, step: 2 * width as usize }
+    }
+
+    /// 8 values a vector, of 1 to [`WIDEST_64`] bits.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    pub(in crate::simd) fn into_64(width: u32) -> Self {
+        let Plan { bytes, shifts_64, .. } = &PLANS_64[width as usize];
+        // SAFETY: the table is 64 bytes long.
+        let index = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+        // SAFETY: as above.
+        let shifts = unsafe { _mm512_loadu_si512(shifts_64.as_ptr().cast()) };
+        let keep = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
+        Self { index, shifts, keep, step: width as usize }
+    }
+
+    /// The bytes of the next vector of values, of which those that are not there are 0.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
+    fn packed(&self, bytes: &[u8]) -> __m512i {
+        let there = bytes.len().min(self.step);
+        // SAFETY: the mask lets no byte be read that is not there; a vector takes at most 57.
+        unsafe { _mm512_maskz_loadu_epi8((1 << there) - 1, bytes.as_ptr().cast()) }
+    }
+
+    /// The next 16 values.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
+    pub(in crate::simd) fn sixteen(&self, bytes: &[u8]) -> __m512i {
+        let lanes = _mm512_permutexvar_epi8(self.index, self.packed(bytes));
+        _mm512_and_si512(_mm512_srlv_epi32(lanes, self.shifts), self.keep)
+    }
+
+    /// The next 8 values.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
+    pub(in crate::simd) fn eight(&self, bytes: &[u8]) -> __m512i {
+        let lanes = _mm512_permutexvar_epi8(self.index, self.packed(bytes));
+        _mm512_and_si512(_mm512_srlv_epi64(lanes, self.shifts), self.keep)
+    }
+}
 
 /// Unpacks whole blocks of 1 to 32 bits.
 ///

@@ -5,7 +5,7 @@
 //! VBMI one byte permutation puts the bytes of each value into its lane, and one variable shift does the rest, for all widths alike.
 
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+pub(super) mod avx512;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;

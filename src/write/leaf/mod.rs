@@ -433,7 +433,6 @@ impl<'a> Encoder<'a> {
                         compressed_page_size: i32::try_from(page.stored)
                             .map_err(|_| Error::usage("a page of more than 2 GiB"))?,
                         first_row_index: wide(*row),
-                        ..PageLocation::default()
                     })
                 })
                 .collect::<Result<_>>()?,
@@ -528,7 +527,7 @@ fn form_dictionary<'f, 'a>(form: &'f Form<'a>) -> Option<(&'f Interned<'a>, bool
 
 fn pages_of(page_type: PageType, encoding: Encoding, count: usize) -> PageEncodingStats {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
-    PageEncodingStats { page_type, encoding, count, ..PageEncodingStats::default() }
+    PageEncodingStats { page_type, encoding, count }
 }
 
 /// A size as the format has it.

@@ -1,0 +1,152 @@
+//! The structs of which a wide file has very many, borrowed from the bytes: reading one allocates nothing.
+//!
+//! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex) and by whoever looks at all column chunks, or all page indexes.
+//! The fields are those of the same names in the structs that own; byte strings are slices, lists and what is rare stay on the wire ([`List`], [`Held`]).
+//! Trap: fields that are not known are not kept, so that nothing here can be written back.
+
+use super::column::PageEncodingStats;
+use super::crypto::ColumnCryptoMetaData;
+use super::enums::{BoundaryOrder, CompressionCodec, Encoding, Type};
+use super::file::KeyValue;
+use super::index::PageLocation;
+use super::statistics::GeospatialStatistics;
+use crate::thrift::derive::thrift;
+use crate::thrift::{Held, List};
+
+thrift! {
+    /// A [`ColumnChunk`](super::ColumnChunk), borrowed.
+    #[derive(Copy)]
+    pub view struct ColumnChunkRef<'a> of "ColumnChunk" {
+        /// Another file that holds the chunk; never followed.
+        1 optional file_path: &'a str,
+        /// Deprecated: where a copy of the metadata stands in the file, or anything else.
+        2 required file_offset: i64,
+        /// What is in the chunk; absent if it is encrypted with a key of its own.
+        3 optional meta_data: ColumnMetaDataRef<'a>,
+        /// Where the offset index begins.
+        4 optional offset_index_offset: i64,
+        /// Bytes of the offset index.
+        5 optional offset_index_length: i32,
+        /// Where the column index begins.
+        6 optional column_index_offset: i64,
+        /// Bytes of the column index.
+        7 optional column_index_length: i32,
+        /// How the chunk is encrypted, if it is.
+        8 optional crypto_metadata: Held<'a, ColumnCryptoMetaData>,
+        /// `meta_data`, encrypted with the key of the column.
+        9 optional encrypted_column_metadata: &'a [u8],
+    }
+}
+
+thrift! {
+    /// A [`ColumnMetaData`](super::ColumnMetaData), borrowed.
+    #[derive(Copy)]
+    pub view struct ColumnMetaDataRef<'a> of "ColumnMetaData" {
+        /// Physical type; that of the leaf.
+        1 required r#type: Type,
+        /// All encodings in use, those of the levels included. Nobody may rely on it.
+        2 defaulted encodings: List<'a, Encoding>,
+        /// Names from below the root to the leaf.
+        3 required path_in_schema: List<'a, &'a str>,
+        /// How the pages are compressed.
+        4 required codec: CompressionCodec,
+        /// Level entries: values, nulls and empty lists.
+        5 required num_values: i64,
+        /// Bytes of all pages uncompressed, headers included.
+        6 required total_uncompressed_size: i64,
+        /// Bytes of all pages as stored, headers and encryption included.
+        7 required total_compressed_size: i64,
+        /// Anything that the writer wished to add.
+        8 optional key_value_metadata: List<'a, KeyValue>,
+        /// Where the first data page begins.
+        9 required data_page_offset: i64,
+        /// Not used by the format.
+        10 optional index_page_offset: i64,
+        /// Where the dictionary page begins; 0 is absent too.
+        11 optional dictionary_page_offset: i64,
+        /// Bounds and counts of the chunk.
+        12 optional statistics: StatisticsRef<'a>,
+        /// Which pages use which encoding: the only proof that all data pages use the dictionary.
+        13 optional encoding_stats: List<'a, PageEncodingStats>,
+        /// Where the bloom filter begins.
+        14 optional bloom_filter_offset: i64,
+        /// Bytes of the bloom filter, its header included.
+        15 optional bloom_filter_length: i32,
+        /// Sizes in memory.
+        16 optional size_statistics: SizeStatisticsRef<'a>,
+        /// Bounds and kinds of the shapes.
+        17 optional geospatial_statistics: Held<'a, GeospatialStatistics>,
+    }
+}
+
+thrift! {
+    /// [`Statistics`](super::Statistics), borrowed.
+    #[derive(Copy)]
+    pub view struct StatisticsRef<'a> of "Statistics" {
+        /// Deprecated: largest value in signed order.
+        1 optional max: &'a [u8],
+        /// Deprecated: smallest value in signed order.
+        2 optional min: &'a [u8],
+        /// Nulls; for leaves in lists also the entries of empty and null lists.
+        3 optional null_count: i64,
+        /// Distinct values.
+        4 optional distinct_count: i64,
+        /// Upper bound in the column order.
+        5 optional max_value: &'a [u8],
+        /// Lower bound in the column order.
+        6 optional min_value: &'a [u8],
+        /// Whether `max_value` occurs.
+        7 optional is_max_value_exact: bool,
+        /// Whether `min_value` occurs.
+        8 optional is_min_value_exact: bool,
+        /// NaNs; absent means that there may be some.
+        9 optional nan_count: i64,
+    }
+}
+
+thrift! {
+    /// [`SizeStatistics`](super::SizeStatistics), borrowed.
+    #[derive(Copy)]
+    pub view struct SizeStatisticsRef<'a> of "SizeStatistics" {
+        /// Bytes of all BYTE_ARRAY values, without lengths and with the dictionary expanded.
+        1 optional unencoded_byte_array_data_bytes: i64,
+        /// How often each repetition level occurs; empty is absent.
+        2 optional repetition_level_histogram: List<'a, i64>,
+        /// How often each definition level occurs; empty is absent.
+        3 optional definition_level_histogram: List<'a, i64>,
+    }
+}
+
+thrift! {
+    /// An [`OffsetIndex`](super::OffsetIndex), borrowed.
+    #[derive(Copy)]
+    pub view struct OffsetIndexRef<'a> of "OffsetIndex" {
+        /// One for each data page, in file order.
+        1 required page_locations: List<'a, PageLocation>,
+        /// Bytes of the BYTE_ARRAY values of each page.
+        2 optional unencoded_byte_array_data_bytes: List<'a, i64>,
+    }
+}
+
+thrift! {
+    /// A [`ColumnIndex`](super::ColumnIndex), borrowed.
+    #[derive(Copy)]
+    pub view struct ColumnIndexRef<'a> of "ColumnIndex" {
+        /// Whether the page has no values at all.
+        1 required null_pages: List<'a, bool>,
+        /// Lower bounds; empty for pages of nulls.
+        2 required min_values: List<'a, &'a [u8]>,
+        /// Upper bounds; empty for pages of nulls.
+        3 required max_values: List<'a, &'a [u8]>,
+        /// Whether the bounds are sorted.
+        4 required boundary_order: BoundaryOrder,
+        /// Nulls in each page.
+        5 optional null_counts: List<'a, i64>,
+        /// Repetition level histograms of all pages, one after the other.
+        6 optional repetition_level_histograms: List<'a, i64>,
+        /// Definition level histograms of all pages, one after the other.
+        7 optional definition_level_histograms: List<'a, i64>,
+        /// NaNs in each page.
+        8 optional nan_counts: List<'a, i64>,
+    }
+}

@@ -1,0 +1,59 @@
+//! [`AsyncSink`]: where the bytes of a file go, asynchronously.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::future::BoxFuture;
+
+use crate::error::Result;
+
+/// Something that takes the bytes of a file, one piece after the other, each after a while.
+///
+/// After an error nothing more is written, and [`AsyncSink::abort`] is called. A sink that is dropped unfinished must leave nothing that looks like a
+/// whole file.
+pub trait AsyncSink: Send {
+    /// Appends bytes, all of them. It may keep some for later; it waits while too many are on their way.
+    ///
+    /// # Errors
+    /// `Io` if they, or earlier ones, cannot be written.
+    fn write(&mut self, bytes: Vec<Bytes>) -> BoxFuture<'_, Result<()>>;
+
+    /// Goes on with what is on its way, while the caller waits for something else.
+    ///
+    /// # Errors
+    /// `Io` if earlier bytes cannot be written.
+    fn poll_progress(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let _ = cx;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Makes the file whole: everything is written, nothing more comes.
+    ///
+    /// # Errors
+    /// `Io` if what was written may be lost.
+    fn finish(&mut self) -> BoxFuture<'_, Result<()>>;
+
+    /// Gives up: nothing that was written is to be seen, now or later.
+    ///
+    /// # Errors
+    /// `Io` if something may be left.
+    fn abort(&mut self) -> BoxFuture<'_, Result<()>>;
+}
+
+impl<S: AsyncSink + ?Sized> AsyncSink for Box<S> {
+    fn write(&mut self, bytes: Vec<Bytes>) -> BoxFuture<'_, Result<()>> {
+        (**self).write(bytes)
+    }
+
+    fn poll_progress(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        (**self).poll_progress(cx)
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, Result<()>> {
+        (**self).finish()
+    }
+
+    fn abort(&mut self) -> BoxFuture<'_, Result<()>> {
+        (**self).abort()
+    }
+}

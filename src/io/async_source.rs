@@ -1,0 +1,213 @@
+//! [`AsyncSource`]: where the bytes of a file come from, asynchronously; and what is kept of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_core::future::BoxFuture;
+use futures_util::future::try_join_all;
+
+use super::{Requests, Source};
+use crate::error::Result;
+use crate::read::{Latency, Metadata};
+
+/// Something that gives any range of the bytes of a file, after a while.
+///
+/// Its futures need no particular runtime of us. Whether a request is tried again is its own affair.
+#[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
+pub trait AsyncSource: Send + Sync {
+    /// Length of the file, in bytes.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be found out.
+    fn len(&self) -> BoxFuture<'_, Result<u64>>;
+
+    /// Reads the bytes of `range`, all of them.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be read.
+    fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>>;
+
+    /// Reads the bytes of several ranges, in their order: side by side, unless the source knows better. They are neither close nor long:
+    /// what can be joined was joined.
+    ///
+    /// # Errors
+    /// As [`AsyncSource::read`].
+    fn read_many(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
+        Box::pin(try_join_all(ranges.into_iter().map(|range| self.read(range))))
+    }
+
+    /// Reads the last `most` bytes, or all if there are fewer: the first request to a file. In one request if the source can.
+    ///
+    /// # Errors
+    /// As [`AsyncSource::read`].
+    fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
+        Box::pin(async move {
+            let file_len = self.len().await?;
+            let bytes = self.read(file_len.saturating_sub(most)..file_len).await?;
+            Ok(FileEnd { bytes, file_len })
+        })
+    }
+
+    /// What a request costs, so that ranges which lie close are read in one.
+    fn latency(&self) -> Latency {
+        Latency::STORE
+    }
+}
+
+/// The end of a file.
+#[derive(Debug, Clone)]
+pub struct FileEnd {
+    /// Its last bytes.
+    pub bytes: Bytes,
+    /// Length of the file, in bytes.
+    pub file_len: u64,
+}
+
+impl AsyncSource for Bytes {
+    fn len(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async { Source::len(self) })
+    }
+
+    fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async { Source::read(self, range) })
+    }
+
+    fn latency(&self) -> Latency {
+        Latency::LOCAL
+    }
+}
+
+impl<S: AsyncSource + ?Sized> AsyncSource for Arc<S> {
+    fn len(&self) -> BoxFuture<'_, Result<u64>> {
+        (**self).len()
+    }
+
+    fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        (**self).read(range)
+    }
+
+    fn read_many(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
+        (**self).read_many(ranges)
+    }
+
+    fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
+        (**self).read_end(most)
+    }
+
+    fn latency(&self) -> Latency {
+        (**self).latency()
+    }
+}
+
+/// What was read for ranges.
+#[derive(Default)]
+pub(super) struct Fetched {
+    /// Their bytes.
+    pub(super) bytes: Vec<Bytes>,
+    /// How many of them were not at hand.
+    pub(super) wanted: u64,
+    /// Bytes read for those.
+    pub(super) read: u64,
+}
+
+/// A file in a source, and stretches of it that are at hand: what was read for the footer, or ahead.
+#[derive(Clone)]
+pub(super) struct Held {
+    source: Arc<dyn AsyncSource>,
+    latency: Latency,
+    held: Arc<Mutex<Stretches>>,
+    /// What only this one holds.
+    own: Stretches,
+    /// What knows page indexes.
+    metadata: Option<Metadata>,
+}
+
+/// Bytes by their place in the file.
+pub(super) type Stretches = BTreeMap<u64, Bytes>;
+
+impl Held {
+    pub(super) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
+        let latency = latency.unwrap_or_else(|| source.latency());
+        Self { source, latency, held: Arc::default(), own: Stretches::new(), metadata: None }
+    }
+
+    /// The same, with the page indexes that the metadata hold.
+    pub(super) fn knowing(self, metadata: Metadata) -> Self {
+        Self { metadata: Some(metadata), ..self }
+    }
+
+    /// Another one, that holds some more.
+    pub(super) fn with(&self, own: Stretches) -> Self {
+        Self { own, ..self.clone() }
+    }
+
+    /// Holds the end of the file.
+    pub(super) fn hold_end(&self, end: Option<FileEnd>) {
+        if let Some(FileEnd { bytes, file_len }) = end {
+            self.hold(file_len - (bytes.len() as u64).min(file_len), bytes);
+        }
+    }
+
+    /// Holds bytes that begin at `start` of the file.
+    pub(super) fn hold(&self, start: u64, bytes: Bytes) {
+        self.lock().insert(start, bytes);
+    }
+
+    /// Whether the bytes of `range` are at hand.
+    pub(super) fn holds(&self, range: &Range<u64>) -> bool {
+        self.find(range).is_some()
+    }
+
+    /// The bytes of `range`, if they are at hand.
+    fn find(&self, range: &Range<u64>) -> Option<Bytes> {
+        let find = |stretches: &Stretches| {
+            let (start, bytes) = stretches.range(..=range.start).next_back()?;
+            let from = usize::try_from(range.start - start).ok()?;
+            let to = usize::try_from(range.end.checked_sub(*start)?).ok()?;
+            (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
+        };
+        let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
+        find(&self.own).or_else(loaded).or_else(|| find(&self.lock()))
+    }
+
+    /// What requests cost.
+    pub(super) fn latency(&self) -> Latency {
+        self.latency
+    }
+
+    /// Bytes that come in the time that a request takes.
+    pub(super) fn gap(&self) -> u64 {
+        self.latency.gap()
+    }
+
+    /// Reads ranges, in their order, those that lie close in one request.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be read.
+    pub(super) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Fetched> {
+        let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
+        let mut out: Vec<_> = ranges.iter().map(|range| self.find(range)).collect();
+        let missing = ranges.iter().zip(&out).filter(|(_, found)| found.is_none());
+        let missing: Vec<Range<u64>> = missing.map(|(range, _)| range.clone()).collect();
+        let wanted = len(&missing);
+        let mut read = 0;
+        if wanted > 0 {
+            let requests = Requests::side_by_side(&missing, self.latency);
+            read = len(requests.needs());
+            let bytes = self.source.read_many(requests.needs().to_vec()).await?;
+            let found = requests.supply(bytes)?;
+            for (out, found) in out.iter_mut().filter(|out| out.is_none()).zip(found) {
+                *out = Some(found);
+            }
+        }
+        let bytes = out.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(Fetched { bytes, wanted, read })
+    }
+
+    /// Nothing panics while it holds the lock.
+    fn lock(&self) -> MutexGuard<'_, Stretches> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,145 @@
+//! [`Opening`]: from the rows that are wanted of a row group to the row group that gives them, whoever fetches the bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Progress;
+use crate::error::Result;
+use crate::read::{
+    PageIndexPlan, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Sieve, Sieved, Supplied,
+};
+
+/// A row group that is being opened: wants bytes, often several times.
+pub(super) struct Opening {
+    plan: Plan,
+    progress: Progress,
+    pull: Option<Arc<dyn Pull>>,
+    row_group: usize,
+    stage: Stage,
+}
+
+/// What the bytes wanted are for.
+enum Stage {
+    /// Which rows are left.
+    Sieve(Box<Sieve>),
+    /// Where their pages are.
+    Indexes(Box<PageIndexPlan>),
+    /// The pages.
+    Pages(Box<RowGroupPlan>),
+}
+
+/// What comes of the bytes.
+pub(super) enum Opened {
+    /// More are wanted.
+    More(Opening),
+    /// The row group; `None` if indexes prove that the filter is true of none of its rows.
+    Done(Option<Box<RowGroup>>),
+}
+
+impl Opening {
+    /// Opens a row group of a plan.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub(super) fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
+        let stage = Stage::Sieve(plan.sieve(range)?.into());
+        let (plan, progress) = (plan.clone(), progress.clone());
+        Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
+    }
+
+    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column chunks, and all rows from those of `rest` on
+    /// among which the filter chooses.
+    ///
+    /// # Errors
+    /// As [`Opening::new`].
+    pub(super) fn again(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
+        progress.ignored_index();
+        let pages = plan.row_group(&plan.unsieved(rest))?.without_index()?;
+        let (plan, progress) = (plan.clone(), progress.clone());
+        let stage = Stage::Pages(pages.into());
+        Ok(Self { plan, progress, pull: None, row_group: rest.row_group, stage })
+    }
+
+    /// Opens a row group of which it is known which rows are left.
+    ///
+    /// # Errors
+    /// As [`Opening::new`].
+    #[cfg(feature = "async")]
+    pub(super) fn sifted(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
+        let stage = Stage::Indexes(plan.row_group(range)?.into());
+        let (plan, progress) = (plan.clone(), progress.clone());
+        Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
+    }
+
+    /// What is left of the row group, once that is known, and before anything is asked of its chunks.
+    #[cfg(feature = "async")]
+    pub(super) fn left(&self) -> Option<&PageIndexPlan> {
+        match &self.stage {
+            Stage::Indexes(indexes) => Some(indexes),
+            _ => None,
+        }
+    }
+
+    /// Lets large chunks be pulled while they are decoded.
+    pub(super) fn with_pull(mut self, pull: &Option<Arc<dyn Pull>>) -> Self {
+        self.pull.clone_from(pull);
+        let stage = self.stage;
+        self.stage = match (stage, pull) {
+            (Stage::Pages(pages), Some(pull)) => Stage::Pages(pages.with_pull(pull).into()),
+            (stage, _) => stage,
+        };
+        self
+    }
+
+    /// The bytes wanted; none if there is nothing to ask at this stage.
+    pub(super) fn needs(&self) -> &[Range<u64>] {
+        match &self.stage {
+            Stage::Sieve(sieve) => sieve.needs(),
+            Stage::Indexes(indexes) => indexes.needs(),
+            Stage::Pages(pages) => pages.needs(),
+        }
+    }
+
+    /// Index of the row group.
+    pub(super) fn row_group(&self) -> usize {
+        self.row_group
+    }
+
+    /// Takes the bytes wanted, in the same order.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the metadata and indexes; `Limit(Memory)` if the budget has no room for the bytes.
+    pub(super) fn supply(mut self, bytes: Vec<Bytes>) -> Result<Opened> {
+        self.stage = match self.stage {
+            Stage::Sieve(sieve) => match sieve.supply(&bytes)? {
+                Sieved::Again(sieve) => Stage::Sieve(sieve),
+                Sieved::Done(range, found) => {
+                    self.progress.ignored_indexes(found.ignored.len());
+                    let Some(range) = range else { return Ok(Opened::Done(None)) };
+                    Stage::Indexes(self.plan.row_group(&range)?.into())
+                }
+            },
+            Stage::Indexes(indexes) => {
+                let pages = indexes.supply(&bytes)?;
+                Stage::Pages(match &self.pull {
+                    Some(pull) => pages.with_pull(pull).into(),
+                    None => pages.into(),
+                })
+            }
+            Stage::Pages(pages) => {
+                let ignored = pages.ignored_indexes().len();
+                match pages.supply(bytes)? {
+                    // Each time an index less: at most as often as there are leaves.
+                    Supplied::Again(pages) => Stage::Pages(pages),
+                    Supplied::Ready(row_group) => {
+                        self.progress.opened(ignored);
+                        return Ok(Opened::Done(Some(row_group)));
+                    }
+                }
+            }
+        };
+        Ok(Opened::More(self))
+    }
+}

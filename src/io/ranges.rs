@@ -1,0 +1,231 @@
+//! The requests that bring the ranges of a plan: those that lie close are joined, as a request costs more than some bytes; long ones are split,
+//! where requests run side by side.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::Source;
+use crate::error::{Error, Result};
+use crate::read::Latency;
+
+/// One read, and the wanted ranges that it brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// The bytes to read.
+    pub range: Range<u64>,
+    /// Indices of the wanted ranges in it.
+    pub parts: Vec<usize>,
+}
+
+/// The longest read that is made by joining, and the longest of those that a range is split into.
+const LONGEST: u64 = 8 << 20;
+
+/// Joins ranges whose gap is sooner read than skipped into reads of at most 8 MiB (a longer single range stays whole), in file order.
+pub fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
+    let gap = latency.gap();
+    let mut order: Vec<usize> = (0..ranges.len()).filter(|&i| !ranges[i].is_empty()).collect();
+    order.sort_by_key(|&i| ranges[i].start);
+    let mut fetches: Vec<Fetch> = Vec::new();
+    for i in order {
+        let range = &ranges[i];
+        match fetches.last_mut() {
+            Some(last)
+                if range.start <= last.range.end.saturating_add(gap)
+                    && range.end.max(last.range.end) - last.range.start <= LONGEST =>
+            {
+                last.range.end = last.range.end.max(range.end);
+                last.parts.push(i);
+            }
+            _ => fetches.push(Fetch { range: range.clone(), parts: vec![i] }),
+        }
+    }
+    fetches
+}
+
+/// The requests for ranges of a file: wants their bytes, and gives those of the ranges.
+#[derive(Debug)]
+pub struct Requests {
+    wanted: Vec<Range<u64>>,
+    fetches: Vec<Fetch>,
+    /// How many requests each of them is.
+    pieces: Vec<usize>,
+    needs: Vec<Range<u64>>,
+}
+
+impl Requests {
+    /// One request after the other: each range is read at once.
+    pub fn in_turn(wanted: &[Range<u64>], latency: Latency) -> Self {
+        Self::new(wanted, latency, u64::MAX)
+    }
+
+    /// Requests that run side by side: a long range is several.
+    pub fn side_by_side(wanted: &[Range<u64>], latency: Latency) -> Self {
+        Self::new(wanted, latency, LONGEST)
+    }
+
+    fn new(wanted: &[Range<u64>], latency: Latency, longest: u64) -> Self {
+        let fetches = coalesce(wanted, latency);
+        let (mut pieces, mut needs) = (Vec::with_capacity(fetches.len()), Vec::new());
+        for Fetch { range, .. } in &fetches {
+            let len = range.end - range.start;
+            let n = len.div_ceil(longest);
+            // Of equal length, so that they end at about the same time.
+            let piece = len.div_ceil(n);
+            let starts = (0..n).map(|i| range.start + i * piece);
+            needs.extend(starts.map(|start| start..range.end.min(start + piece)));
+            pieces.push(usize::try_from(n).unwrap_or(usize::MAX));
+        }
+        Self { wanted: wanted.to_vec(), fetches, pieces, needs }
+    }
+
+    /// The bytes to ask for.
+    pub fn needs(&self) -> &[Range<u64>] {
+        &self.needs
+    }
+
+    /// Takes them, in the same order, and gives the bytes of the wanted ranges, in theirs.
+    ///
+    /// # Errors
+    /// `Io` if there are fewer or more than were asked for.
+    pub fn supply(self, bytes: Vec<Bytes>) -> Result<Vec<Bytes>> {
+        let given = bytes.iter().map(|bytes| bytes.len() as u64);
+        if !given.eq(self.needs.iter().map(|need| need.end - need.start)) {
+            return Err(self.short(&bytes));
+        }
+        let mut out = vec![Bytes::new(); self.wanted.len()];
+        let mut rest = &bytes[..];
+        for (Fetch { range, parts }, pieces) in self.fetches.iter().zip(self.pieces) {
+            let (pieces, others) = rest.split_at(pieces.min(rest.len()));
+            rest = others;
+            let bytes = match pieces {
+                [whole] => whole.clone(),
+                pieces => pieces.concat().into(),
+            };
+            let wanted = |part: &usize| self.wanted.get(*part).cloned().unwrap_or_default();
+            let wanted_len: u64 = parts.iter().map(wanted).map(|part| part.end - part.start).sum();
+            // What lies between them is not held with them, if it is much.
+            let is_mostly_gap = range.end - range.start > wanted_len.saturating_mul(2);
+            for &part in parts {
+                let wanted = wanted(&part);
+                let at = |n: u64| usize::try_from(n - range.start).unwrap_or(usize::MAX);
+                let found = bytes.slice(at(wanted.start)..at(wanted.end));
+                if let Some(out) = out.get_mut(part) {
+                    *out = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    #[cold]
+    fn short(&self, bytes: &[Bytes]) -> Error {
+        let given: usize = bytes.iter().map(Bytes::len).sum();
+        let wanted: u64 = self.needs.iter().map(|need| need.end - need.start).sum();
+        let text = format!(
+            "{given} bytes were given for {} ranges of {wanted} bytes in all",
+            self.needs.len()
+        );
+        let error = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text);
+        Error::io("reading ranges", error)
+    }
+}
+
+/// Reads the wanted ranges, joined, and gives them in their order.
+pub(super) fn fetch(
+    source: &dyn Source,
+    ranges: &[Range<u64>],
+    latency: Option<Latency>,
+) -> Result<Vec<Bytes>> {
+    if source.in_memory() {
+        return ranges.iter().map(|range| source.read(range.clone())).collect();
+    }
+    let at_hand: Vec<_> = ranges.iter().map(|range| source.at_hand(range)).collect();
+    let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
+    let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
+    let requests = Requests::in_turn(&missing, latency.unwrap_or_else(|| source.latency()));
+    let bytes = requests.needs().iter().map(|need| source.read(need.clone()));
+    let bytes = bytes.collect::<Result<_>>()?;
+    let mut read = requests.supply(bytes)?.into_iter();
+    Ok(at_hand.into_iter().map(|found| found.or_else(|| read.next()).unwrap_or_default()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn close_ranges_are_joined_and_given_back_in_order() {
+        let ranges = [1_000_000..1_000_010, 0..10, 50_000..50_010, 5..5];
+        let fetches = coalesce(&ranges, Latency::LOCAL);
+        assert_eq!(
+            fetches,
+            [
+                Fetch { range: 0..50_010, parts: vec![1, 2] },
+                Fetch { range: 1_000_000..1_000_010, parts: vec![0] }
+            ]
+        );
+        let fetches = coalesce(&ranges, Latency::STORE);
+        assert_eq!(fetches, [Fetch { range: 0..1_000_010, parts: vec![1, 2, 0] }]);
+    }
+
+    #[test]
+    fn random_ranges_come_back_whole() {
+        let seed = 7;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let file: Bytes = (0..30_000_000u32).map(|i| (i % 251) as u8).collect();
+        for case in 0..200 {
+            let ranges: Vec<Range<u64>> = (0..rng.usize(0..20))
+                .map(|_| {
+                    let most = [10, 100_000, 20_000_000][rng.usize(0..3)];
+                    let start = rng.u64(0..file.len() as u64);
+                    start..file.len().min(start as usize + rng.usize(0..most)) as u64
+                })
+                .collect();
+            for latency in [Latency::LOCAL, Latency::STORE] {
+                let read =
+                    |range: &Range<u64>| file.slice(range.start as usize..range.end as usize);
+                let expected: Vec<_> = ranges.iter().map(read).collect();
+                for requests in
+                    [Requests::in_turn(&ranges, latency), Requests::side_by_side(&ranges, latency)]
+                {
+                    let bytes = requests.needs().iter().map(read).collect();
+                    assert_eq!(requests.supply(bytes).unwrap(), expected, "seed {seed}, {case}");
+                }
+                let requests = Requests::side_by_side(&ranges, latency);
+                assert!(requests.needs().iter().all(|need| need.end - need.start <= LONGEST));
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_read_is_an_error() {
+        let requests = Requests::side_by_side(&[0..10, 20..30], Latency::STORE);
+        assert_eq!(requests.needs(), std::slice::from_ref(&(0..30)));
+        let error = requests.supply(vec![Bytes::from_static(&[0; 29])]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn what_is_fetched_is_what_was_wanted() {
+        struct Counted(Bytes, std::sync::atomic::AtomicUsize);
+        impl Source for Counted {
+            fn len(&self) -> Result<u64> {
+                Source::len(&self.0)
+            }
+            fn read(&self, range: Range<u64>) -> Result<Bytes> {
+                self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.0.read(range)
+            }
+        }
+        let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+        let source = Counted(bytes.clone().into(), Default::default());
+        let ranges = [150_000..150_100, 7..9, 20_000..20_500, 3..3];
+        let got = fetch(&source, &ranges, None).unwrap();
+        for (got, range) in got.iter().zip(&ranges) {
+            assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
+        }
+        assert_eq!(source.1.into_inner(), 2, "one read for the two that lie close");
+    }
+}

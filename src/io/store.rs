@@ -1,0 +1,230 @@
+//! [`StoreSource`] and [`StoreSink`]: an object of an object store.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    GetOptions, GetRange, GetResult, MultipartUpload, ObjectStore, PutPayload, UploadPart,
+};
+
+use super::{AsyncSink, AsyncSource, FileEnd};
+use crate::error::{Error, Result};
+
+/// An object of an object store.
+///
+/// If the object is replaced while it is read, the read fails: parts of two files are never mixed, where the store gives entity tags.
+#[derive(Debug)]
+pub struct StoreSource {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    /// The entity tag of the first answer.
+    tag: OnceLock<Option<String>>,
+}
+
+impl StoreSource {
+    /// The object at `path`.
+    pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
+        Self { store, path, tag: OnceLock::new() }
+    }
+
+    async fn get(&self, range: Option<GetRange>) -> object_store::Result<GetResult> {
+        let if_match = self.tag.get().cloned().flatten();
+        let head = range.is_none();
+        let options = GetOptions { range, if_match, head, ..GetOptions::default() };
+        let found = self.store.get_opts(&self.path, options).await?;
+        self.tag.get_or_init(|| found.meta.e_tag.clone());
+        Ok(found)
+    }
+}
+
+impl AsyncSource for StoreSource {
+    fn len(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async {
+            let found = self.get(None).await.map_err(|e| failed("the length of the object", e))?;
+            Ok(found.meta.size)
+        })
+    }
+
+    fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let what = || format!("reading {} bytes at {}", range.end - range.start, range.start);
+            let wanted = Some(GetRange::Bounded(range.clone()));
+            let found = self.get(wanted).await.map_err(|e| failed(&what(), e))?;
+            found.bytes().await.map_err(|e| failed(&what(), e))
+        })
+    }
+
+    fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
+        Box::pin(async move {
+            let what = "reading the end of the object";
+            let found = match self.get(Some(GetRange::Suffix(most))).await {
+                // Azure has no suffix ranges.
+                Err(object_store::Error::NotSupported { .. }) => {
+                    let file_len = self.len().await?;
+                    let bytes = self.read(file_len.saturating_sub(most)..file_len).await?;
+                    return Ok(FileEnd { bytes, file_len });
+                }
+                found => found.map_err(|e| failed(what, e))?,
+            };
+            let file_len = found.meta.size;
+            let bytes = found.bytes().await.map_err(|e| failed(what, e))?;
+            Ok(FileEnd { bytes, file_len })
+        })
+    }
+}
+
+/// An object that is being written: in parts that are uploaded side by side, or, if it is small, at once.
+///
+/// It has its name when it is whole, and what had that name before stays until then. Dropped unfinished, parts may be left that no list of objects
+/// shows, and that most stores remove by a rule: [`AsyncSink::abort`] removes them.
+#[derive(Debug)]
+pub struct StoreSink {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    part_bytes: usize,
+    /// Less than a part.
+    kept: VecDeque<Bytes>,
+    kept_bytes: usize,
+    upload: Option<Box<dyn MultipartUpload>>,
+    parts: FuturesUnordered<UploadPart>,
+}
+
+/// Bytes of a part, if nobody says otherwise. Stores want 5 MiB at least, all parts but the last of one length, and not more than 10,000 of them.
+const PART_BYTES: usize = 8 << 20;
+
+/// Parts on their way at a time.
+const MOST_PARTS: usize = 8;
+
+impl StoreSink {
+    /// The object at `path`.
+    pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
+        Self {
+            store,
+            path,
+            part_bytes: PART_BYTES,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            upload: None,
+            parts: FuturesUnordered::new(),
+        }
+    }
+
+    /// Uploads parts of this many bytes; 8 MiB by default, enough for objects of 80 GB. At least 5 MiB.
+    #[must_use]
+    pub fn with_part_bytes(mut self, bytes: usize) -> Self {
+        self.part_bytes = bytes.max(5 << 20);
+        self
+    }
+
+    /// Cuts off the first `len` bytes of what is kept.
+    fn cut(&mut self, len: usize) -> PutPayload {
+        let mut part = Vec::new();
+        let mut left = len;
+        while left > 0
+            && let Some(mut bytes) = self.kept.pop_front()
+        {
+            let rest = bytes.split_off(left.min(bytes.len()));
+            if !rest.is_empty() {
+                self.kept.push_front(rest);
+            }
+            left -= bytes.len();
+            part.push(bytes);
+        }
+        self.kept_bytes -= len - left;
+        part.into_iter().collect()
+    }
+
+    async fn put_part(&mut self, len: usize) -> Result<()> {
+        while self.parts.len() >= MOST_PARTS {
+            self.part_done().await?;
+        }
+        let payload = self.cut(len);
+        let upload = match &mut self.upload {
+            Some(upload) => upload,
+            None => {
+                let begun = self.store.put_multipart_opts(&self.path, Default::default()).await;
+                self.upload.insert(begun.map_err(|e| failed("beginning an upload", e))?)
+            }
+        };
+        self.parts.push(upload.put_part(payload));
+        // It is under way only when it was polled.
+        self.part_done().now_or_never().unwrap_or(Ok(()))
+    }
+
+    /// Waits for a part, if one is on its way.
+    async fn part_done(&mut self) -> Result<()> {
+        match self.parts.next().await {
+            Some(done) => done.map_err(|e| failed("uploading a part", e)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl AsyncSink for StoreSink {
+    fn write(&mut self, bytes: Vec<Bytes>) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.kept_bytes += bytes.iter().map(Bytes::len).sum::<usize>();
+            self.kept.extend(bytes);
+            while self.kept_bytes >= self.part_bytes {
+                self.put_part(self.part_bytes).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn poll_progress(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        while let Some(done) = ready!(self.parts.poll_next_unpin(cx)) {
+            done.map_err(|e| failed("uploading a part", e))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async {
+            if self.upload.is_none() {
+                let payload = self.cut(self.kept_bytes);
+                let put = self.store.put_opts(&self.path, payload, Default::default()).await;
+                return put.map(drop).map_err(|e| failed("writing the object", e));
+            }
+            if self.kept_bytes > 0 {
+                self.put_part(self.kept_bytes).await?;
+            }
+            while !self.parts.is_empty() {
+                self.part_done().await?;
+            }
+            match &mut self.upload {
+                Some(upload) => {
+                    upload.complete().await.map_err(|e| failed("ending the upload", e))?;
+                    self.upload = None;
+                    Ok(())
+                }
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn abort(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async {
+            self.parts.clear();
+            self.kept.clear();
+            self.kept_bytes = 0;
+            match self.upload.take() {
+                Some(mut upload) => {
+                    upload.abort().await.map_err(|e| failed("ending the upload", e))
+                }
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+fn failed(what: &str, error: object_store::Error) -> Error {
+    Error::io(what, error.into())
+}

@@ -1,0 +1,572 @@
+//! The asynchronous driver: row groups are fetched ahead, side by side, and decoded by a pool, or where the stream is polled.
+//!
+//! Requests run while the stream is polled; a thread of the runtime never waits. As many row groups are on their way as fit a share of the memory.
+//! What is fetched is decoded in waves, as by the parallel driver: while one is decoded, requests go on.
+//!
+//! The indexes of many row groups are fetched together. With a filter, what it needs is fetched and decoded first, and then of the other columns only the
+//! pages of the rows that pass, as long as that spares more than it costs.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use futures_channel::oneshot;
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+
+use super::async_source::{Fetched, Held, Stretches};
+use super::blocking::contradicts;
+use super::opening::{Opened, Opening};
+use super::{AsyncSource, FileEnd, Pool, Progress, parallel};
+use crate::error::{Error, Result};
+use crate::limits::Limits;
+use crate::read::{Footer, Metadata, PageIndexPlan, Plan, RowGroup, RowRange, Tail};
+use crate::selection::RowSelection;
+
+/// Reads the footer of a file, with one request if the guess of its length is right; gives what was read of the end too.
+///
+/// # Errors
+/// `Io`, or whatever is wrong with the footer.
+pub async fn open_footer_async(
+    source: &Arc<dyn AsyncSource>,
+    limits: &Limits,
+) -> Result<(Footer, FileEnd)> {
+    let most = (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS);
+    let end = source.read_end(most).await?;
+    let tail = Tail::at_end(end.file_len, end.bytes.len() as u64)?;
+    let footer = tail.supply(std::slice::from_ref(&end.bytes), limits)?;
+    let missing = match footer.needs() {
+        Some(range) => Held::new(source.clone(), None).fetch(&[range]).await?.bytes.pop(),
+        None => None,
+    };
+    Ok((footer.supply(missing, limits)?, end))
+}
+
+/// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded already is not fetched again.
+///
+/// # Errors
+/// `Io`; or as [`Metadata::index_needs`].
+pub async fn load_indexes_async(
+    source: &Arc<dyn AsyncSource>,
+    end: Option<FileEnd>,
+    metadata: &mut Metadata,
+    row_groups: impl IntoIterator<Item = usize>,
+    leaves: impl IntoIterator<Item = usize> + Clone,
+    limits: &Limits,
+) -> Result<()> {
+    let gap = source.latency().gap();
+    let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
+    let held = Held::new(source.clone(), None);
+    held.hold_end(end);
+    let bytes = held.fetch(&needs).await?.bytes;
+    metadata.supply_indexes(&needs, bytes)
+}
+
+/// A guess that costs a quarter of a request: a wrong one costs a whole one.
+const GUESS_PART: u64 = 4;
+const SHORTEST_GUESS: u64 = 64 << 10;
+const LONGEST_GUESS: u64 = 512 << 10;
+
+/// The batches of a plan, fetched asynchronously, in order.
+pub struct Streamed {
+    shared: Arc<Shared>,
+    next_range: usize,
+    /// The indexes of the first row groups, which are fetched before anything else.
+    indexes: Option<BoxFuture<'static, ()>>,
+    /// Row groups on their way, and about how many bytes each will hold.
+    fetching: FuturesOrdered<Fetching>,
+    wanted: VecDeque<u64>,
+    /// Row groups that are read again without their index, in front of all others.
+    again: FuturesOrdered<Fetching>,
+    reopened: Vec<Result<Queued>>,
+    /// Row groups that can be decoded.
+    queue: VecDeque<Result<Queued>>,
+    running: Option<oneshot::Receiver<Finished>>,
+    ready: VecDeque<RecordBatch>,
+    depth: usize,
+    done: bool,
+}
+
+type Fetching = BoxFuture<'static, Result<Option<RowGroup>>>;
+
+struct Shared {
+    source: Held,
+    plan: Plan,
+    /// Row groups of the plan, and parts of those that are large.
+    ranges: Vec<RowRange>,
+    scout: Option<Scout>,
+    pool: Option<Pool>,
+    progress: Progress,
+    cancelled: Arc<AtomicBool>,
+    wave_bytes: u64,
+}
+
+/// Finds out which rows pass a filter before the other columns are fetched.
+struct Scout {
+    plan: Plan,
+    /// Bytes that would have been fetched without it, and that were fetched nevertheless.
+    doubtful: AtomicU64,
+    fetched: AtomicU64,
+}
+
+/// A row group that is to be decoded.
+pub(super) struct Queued {
+    pub(super) row_group: RowGroup,
+    /// Whether nothing of it was decoded yet.
+    pub(super) is_new: bool,
+    /// Whether it is read without its page index, because that was found to be wrong.
+    pub(super) distrusts: bool,
+}
+
+/// What a wave has come to.
+#[derive(Default)]
+pub(super) struct Waved {
+    pub(super) batches: Vec<RecordBatch>,
+    /// What is left.
+    pub(super) queue: VecDeque<Queued>,
+    /// Rows that are to be read again without their index: those behind the batches.
+    pub(super) again: Vec<RowRange>,
+    /// What went wrong behind the batches.
+    pub(super) failed: Option<Error>,
+}
+
+type Finished = Result<Waved, Box<dyn Any + Send>>;
+
+/// Memory of a wave for each thread, if the budget allows.
+const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
+
+/// Row groups on their way at most; so many at first where a limit may be reached soon.
+const MOST_FETCHING: usize = 32;
+const FETCHING_AT_FIRST: usize = 2;
+
+/// Bytes on their way and not decoded, if the budget allows: some seconds of a fast network.
+const MOST_FETCHED: u64 = 256 << 20;
+
+/// Bytes of a large row group that are fetched at a time, if the budget allows.
+const PART_BYTES: u64 = 64 << 20;
+
+impl Streamed {
+    /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread that polls; `end` is the end of the file, if it is at
+    /// hand, and `metadata` holds the page indexes that are.
+    pub fn new(
+        source: Arc<dyn AsyncSource>,
+        end: Option<FileEnd>,
+        metadata: Metadata,
+        plan: Plan,
+        pool: Option<Pool>,
+        progress: Progress,
+    ) -> Self {
+        progress.begin(plan.rows());
+        let source = Held::new(source, plan.options().latency).knowing(metadata);
+        source.hold_end(end);
+        // Without a pool, a poll decodes one batch.
+        let threads = pool.as_ref().map_or(0, Pool::threads) as u64;
+        let wave_bytes = (plan.budget().cap() / 4).min(WAVE_BYTES_PER_THREAD * threads);
+        let options = plan.options();
+        let may_end_soon = options.filter.is_some() && options.limit.is_some();
+        let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        // What cannot be planned without the other columns is read with them.
+        let scout = plan.scout().ok().flatten();
+        let scout = scout.map(|plan| Scout {
+            plan,
+            doubtful: AtomicU64::new(0),
+            fetched: AtomicU64::new(0),
+        });
+        let part_bytes = PART_BYTES.min(plan.budget().cap() / 8);
+        let mut ranges = Vec::new();
+        for range in plan.ranges() {
+            let parts = plan.parts(range, part_bytes);
+            ranges.extend(parts.unwrap_or_else(|_| vec![range.clone()]));
+        }
+        let wants_indexes = plan.options().filter.is_some()
+            || ranges.len() > plan.ranges().len()
+            || ranges.iter().any(|range| range.selection.is_some());
+        let shared = Shared { source, plan, ranges, scout, pool, progress, cancelled, wave_bytes };
+        let shared = Arc::new(shared);
+        let of_indexes = shared.clone();
+        let indexes = async move { of_indexes.fetch_indexes().await };
+        Self {
+            shared,
+            indexes: wants_indexes.then(|| -> BoxFuture<'static, ()> { Box::pin(indexes) }),
+            next_range: 0,
+            fetching: FuturesOrdered::new(),
+            wanted: VecDeque::new(),
+            again: FuturesOrdered::new(),
+            reopened: Vec::new(),
+            queue: VecDeque::new(),
+            running: None,
+            ready: VecDeque::new(),
+            depth,
+            done: false,
+        }
+    }
+
+    /// Begins to fetch as many row groups as there is room for, and one if there is none.
+    fn fetch_ahead(&mut self) {
+        let plan = &self.shared.plan;
+        let room = MOST_FETCHED.min(plan.budget().cap() / 2);
+        while self.fetching.len() + self.queue.len() < self.depth
+            && let Some(range) = self.shared.ranges.get(self.next_range)
+        {
+            // What is wrong with the metadata comes to light in its turn.
+            let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
+            let held = plan.budget().used() + self.wanted.iter().sum::<u64>();
+            let is_first = self.fetching.is_empty() && self.queue.is_empty();
+            if held.saturating_add(bytes) > room && !(is_first && self.running.is_none()) {
+                break;
+            }
+            let shared = self.shared.clone();
+            let range = range.clone();
+            self.fetching.push_back(Box::pin(async move { shared.open(&range).await }));
+            self.wanted.push_back(bytes);
+            self.next_range += 1;
+        }
+    }
+
+    /// Polls what is on its way, and queues what has come.
+    fn poll_fetching(&mut self, cx: &mut Context<'_>) {
+        if let Some(indexes) = &mut self.indexes {
+            if indexes.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.indexes = None;
+        }
+        let queued = |row_group, distrusts| Queued { row_group, is_new: true, distrusts };
+        while let Poll::Ready(Some(opened)) = Pin::new(&mut self.again).poll_next(cx) {
+            self.reopened.extend(opened.map(|found| found.map(|it| queued(it, true))).transpose());
+        }
+        if self.again.is_empty() {
+            for reopened in self.reopened.drain(..).rev() {
+                self.queue.push_front(reopened);
+            }
+        }
+        loop {
+            self.fetch_ahead();
+            let Poll::Ready(Some(opened)) = Pin::new(&mut self.fetching).poll_next(cx) else {
+                break;
+            };
+            self.wanted.pop_front();
+            self.queue.extend(opened.map(|found| found.map(|it| queued(it, false))).transpose());
+        }
+    }
+
+    /// Decodes what is queued, here or by the pool; says whether there was anything.
+    fn start(&mut self) -> bool {
+        let mut queue = VecDeque::new();
+        while self.queue.front().is_some_and(Result::is_ok) {
+            queue.extend(self.queue.pop_front().and_then(Result::ok));
+        }
+        if queue.is_empty() {
+            return false;
+        }
+        let Some(pool) = &self.shared.pool else {
+            let waved = serial_wave(queue, 0, &self.shared.cancelled);
+            self.take(waved);
+            return true;
+        };
+        let (send, receive) = oneshot::channel();
+        let shared = self.shared.clone();
+        pool.spawn(move || {
+            let wave = || parallel::wave_of(queue, shared.wave_bytes, &shared.cancelled);
+            // Nobody may be waiting any more.
+            let _ = send.send(catch_unwind(AssertUnwindSafe(wave)));
+        });
+        self.running = Some(receive);
+        true
+    }
+
+    /// Takes what a wave has come to.
+    fn take(&mut self, waved: Waved) {
+        let Waved { batches, queue, again, failed } = waved;
+        self.ready.extend(batches);
+        for queued in queue.into_iter().rev() {
+            self.queue.push_front(Ok(queued));
+        }
+        if let Some(error) = failed {
+            self.queue.push_front(Err(error));
+        }
+        for rest in again {
+            let shared = self.shared.clone();
+            self.again.push_back(Box::pin(async move {
+                let Shared { plan, progress, .. } = &*shared;
+                let opening = Opening::again(plan, &rest, progress)?;
+                shared.drive(opening, &shared.source, &mut Trip::default()).await
+            }));
+        }
+        self.depth = (self.depth * 2).min(MOST_FETCHING);
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+        loop {
+            self.poll_fetching(cx);
+            // Not sooner: at most two waves are held.
+            if self.ready.is_empty()
+                && let Some(running) = &mut self.running
+            {
+                let finished = ready!(Pin::new(running).poll(cx));
+                self.running = None;
+                match finished {
+                    Ok(Ok(waved)) => self.take(waved),
+                    Ok(Err(panic)) => resume_unwind(panic),
+                    Err(gone) => return Poll::Ready(Err(dropped(gone))),
+                }
+            }
+            // The pool works on the next wave while the caller works on this one.
+            if self.shared.pool.is_some() && self.running.is_none() && self.again.is_empty() {
+                self.start();
+            }
+            if let Some(batch) = self.ready.pop_front() {
+                self.shared.progress.gave(batch.num_rows());
+                return Poll::Ready(Ok(Some(batch)));
+            }
+            if self.running.is_some() || (self.again.is_empty() && self.start()) {
+                continue;
+            }
+            if !self.again.is_empty() {
+                return Poll::Pending;
+            }
+            return match self.queue.pop_front() {
+                Some(failed) => Poll::Ready(failed.map(|_| None)),
+                None if self.fetching.is_empty() && self.indexes.is_none() => Poll::Ready(Ok(None)),
+                None => Poll::Pending,
+            };
+        }
+    }
+}
+
+impl Stream for Streamed {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.done {
+            return Poll::Ready(None);
+        }
+        let polled = self.poll_batch(cx).map(Result::transpose);
+        // After an error there is nothing more.
+        self.done = matches!(polled, Poll::Ready(None | Some(Err(_))));
+        polled
+    }
+}
+
+impl Drop for Streamed {
+    fn drop(&mut self) {
+        // Requests end here. What is being decoded stops with the leaf at hand: nobody waits for it.
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What was fetched of a row group.
+#[derive(Default)]
+struct Trip {
+    /// What is kept of it, by its place in the file, if anything is.
+    kept: Option<Stretches>,
+    /// How many bytes.
+    read: u64,
+}
+
+impl Shared {
+    /// Opens a row group: with a filter, only what is left of it.
+    async fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
+        let Self { plan, progress, source, .. } = self;
+        let mut trip = Trip::default();
+        let mut opening = Opening::new(plan, range, progress)?;
+        while opening.left().is_none() {
+            match self.step(opening, source, &mut trip).await? {
+                Opened::More(more) => opening = more,
+                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+            }
+        }
+        let scout = self.scout.as_ref().zip(opening.left());
+        let doubtful = scout.and_then(|(scout, left)| scout.spares(left, source.gap()));
+        let Some((scout, (doubtful, left))) = self.scout.as_ref().zip(doubtful) else {
+            return self.drive(opening, source, &mut trip).await;
+        };
+        let mut early = Trip { kept: Some(Stretches::new()), read: 0 };
+        let passed = match self.passed(scout, &left, &mut early).await {
+            // Its page index is wrong.
+            Err(e) if contradicts(&e) => {
+                let opening = Opening::again(plan, &left, progress)?;
+                return self.drive(opening, source, &mut trip).await;
+            }
+            passed => passed?,
+        };
+        let mut late = Trip::default();
+        let row_group = match left.passed(passed) {
+            None => None,
+            Some(left) => {
+                let source = source.with(early.kept.unwrap_or_default());
+                let opening = Opening::sifted(plan, &left, progress)?;
+                self.drive(opening, &source, &mut late).await?
+            }
+        };
+        scout.doubtful.fetch_add(doubtful, Ordering::Relaxed);
+        scout.fetched.fetch_add(late.read, Ordering::Relaxed);
+        Ok(row_group)
+    }
+
+    /// Fetches what a row group needs until it is there.
+    async fn drive(
+        &self,
+        mut opening: Opening,
+        source: &Held,
+        trip: &mut Trip,
+    ) -> Result<Option<RowGroup>> {
+        loop {
+            match self.step(opening, source, trip).await? {
+                Opened::More(more) => opening = more,
+                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+            }
+        }
+    }
+
+    /// Fetches what is wanted next.
+    async fn step(&self, opening: Opening, source: &Held, trip: &mut Trip) -> Result<Opened> {
+        let needs = opening.needs();
+        let fetched = match needs {
+            [] => Fetched::default(),
+            needs => {
+                let fetched = source.fetch(needs).await;
+                fetched.map_err(|e| e.at_row_group(opening.row_group()))?
+            }
+        };
+        self.progress.fetched(fetched.wanted);
+        trip.read += fetched.read;
+        if let Some(kept) = &mut trip.kept {
+            let starts = needs.iter().map(|need| need.start);
+            kept.extend(starts.zip(fetched.bytes.iter().cloned()));
+        }
+        opening.supply(fetched.bytes)
+    }
+
+    /// The rows of a row group that pass the filter.
+    async fn passed(
+        &self,
+        scout: &Scout,
+        left: &RowRange,
+        trip: &mut Trip,
+    ) -> Result<RowSelection> {
+        let opening = Opening::sifted(&scout.plan, left, &Progress::default())?;
+        let row_group = self.drive(opening, &self.source, trip).await?;
+        let rows = scout.plan.footer().row_group_rows(left.row_group)?;
+        let Some(mut row_group) = row_group else { return Ok(RowSelection::none(rows)) };
+        let (first_row, cancelled) = (left.first_row, self.cancelled.clone());
+        let mut find = move || {
+            let mut passed = Vec::new();
+            while !cancelled.load(Ordering::Relaxed)
+                && let Some(batch) = row_group.next_batch()?
+            {
+                let numbers =
+                    batch.columns().last().and_then(|it| it.as_primitive_opt::<Int64Type>());
+                let numbers = numbers.map(|numbers| &numbers.values()[..]).unwrap_or_default();
+                let numbers = numbers.iter().filter_map(|number| u64::try_from(*number).ok());
+                passed.extend(numbers.map(|number| number.saturating_sub(first_row)));
+            }
+            RowSelection::from_rows(rows, passed)
+        };
+        let Some(pool) = &self.pool else { return find() };
+        let (send, receive) = oneshot::channel();
+        pool.spawn(move || {
+            let _ = send.send(catch_unwind(AssertUnwindSafe(find)));
+        });
+        match receive.await {
+            Ok(Ok(passed)) => passed,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(gone) => Err(dropped(gone)),
+        }
+    }
+
+    /// Fetches the indexes of the first row groups, as many as are not too much.
+    async fn fetch_indexes(&self) {
+        let (mut needs, mut bytes) = (Vec::new(), 0u64);
+        for range in &self.ranges {
+            // What is wrong with them comes to light in its turn.
+            let of_group = self.plan.index_ranges(range).unwrap_or_default();
+            bytes += of_group.iter().map(|need| need.end - need.start).sum::<u64>();
+            if bytes > MOST_INDEXES {
+                break;
+            }
+            needs.extend(of_group);
+        }
+        // Parts of a row group have the same. Those that are at hand are not held twice.
+        needs.sort_by_key(|need| (need.start, need.end));
+        needs.dedup();
+        needs.retain(|need| !self.source.holds(need));
+        if let Ok(fetched) = self.source.fetch(&needs).await {
+            self.progress.fetched(fetched.wanted);
+            for (need, bytes) in needs.iter().zip(fetched.bytes) {
+                self.source.hold(need.start, bytes);
+            }
+        }
+    }
+}
+
+impl Scout {
+    /// What is left of a row group, and the bytes that may be spared of it, if that is worth a trip.
+    fn spares(&self, left: &PageIndexPlan, gap: u64) -> Option<(u64, RowRange)> {
+        let range = left.range();
+        if range.is_sure() {
+            return None;
+        }
+        let own = self.plan.row_group(range).ok()?.wanted_bytes();
+        let doubtful = left.wanted_bytes().saturating_sub(own);
+        let (before, fetched) =
+            (self.doubtful.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
+        let pays = before <= gap.saturating_mul(4) || fetched <= before / 4 * 3;
+        (pays && doubtful > gap).then(|| (doubtful, range.clone()))
+    }
+}
+
+/// Bytes of indexes that are fetched together, and held.
+const MOST_INDEXES: u64 = 8 << 20;
+
+#[cold]
+fn dropped(gone: oneshot::Canceled) -> Error {
+    Error::io("the pool has dropped its work", std::io::Error::other(gone))
+}
+
+/// Decodes batches of the queue on this thread, until they take `wave_bytes`, and one at least.
+pub(super) fn serial_wave(
+    queue: VecDeque<Queued>,
+    wave_bytes: u64,
+    cancelled: &AtomicBool,
+) -> Waved {
+    let mut waved = Waved { queue, ..Waved::default() };
+    let mut bytes = 0u64;
+    while let Some(front) = waved.queue.front_mut() {
+        let rest = front.row_group.rest();
+        match front.row_group.next_batch() {
+            Ok(Some(batch)) => {
+                front.is_new = false;
+                bytes = bytes.saturating_add(front.row_group.batch_bytes());
+                waved.batches.push(batch);
+            }
+            Ok(None) => {
+                waved.queue.pop_front();
+                continue;
+            }
+            Err(e) if contradicts(&e) && !front.distrusts => {
+                waved.queue.pop_front();
+                waved.again.push(rest);
+                break;
+            }
+            Err(e) => {
+                waved.failed = Some(e);
+                break;
+            }
+        }
+        if bytes >= wave_bytes || cancelled.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    waved
+}

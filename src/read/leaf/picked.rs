@@ -1,0 +1,159 @@
+//! Some rows of many: a block is decoded, and what is wanted of it moves together while it is in the first-level cache.
+//!
+//! Used where a filter or a selection leaves rows that lie so close that to skip between them is more work than to decode them. Outside lists only,
+//! where a row is a slot. Rows in longer gaps are skipped, with whole pages if they are there.
+
+use std::ops::Range;
+
+use arrow_buffer::BooleanBuffer;
+
+use super::{Kept, LeafReader, fewer_rows};
+use crate::error::{Error, Result, Spec};
+use crate::levels::{LevelDecoder, Validity, leaf_validity};
+use crate::simd::bitmap::Bitmap;
+
+/// Rows decoded at a time.
+const BLOCK: usize = 2048;
+
+/// Rows without a wanted one that are skipped rather than decoded.
+const GAP: usize = 256;
+
+impl LeafReader {
+    /// Decodes, of the rows from `row` on, those whose bits of `keep` in `range` are set; the row behind the last of them is the next one then.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
+    pub fn append_picked(
+        &mut self,
+        row: u64,
+        keep: &BooleanBuffer,
+        range: Range<usize>,
+    ) -> Result<()> {
+        if self.max_rep > 0 {
+            return Err(Error::usage("rows of a list cannot be picked by their slots"));
+        }
+        let Range { start, end } = range;
+        let mut wanted = Bitmap::default();
+        wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
+        let mut kept = self.take_kept();
+        let mut picks = Bitmap::default();
+        for stretch in stretches(&wanted) {
+            self.seek(row + stretch.start as u64)?;
+            let mut at = stretch.start;
+            while at < stretch.end {
+                let Some(page) = self.open_page()? else {
+                    return Err(fewer_rows(at, stretch.end));
+                };
+                let n = (stretch.end - at).min(page.slots_left).min(BLOCK);
+                picks.clear();
+                picks.append_range(&wanted, at..at + n);
+                self.pick(n, &picks, &mut kept)?;
+                at += n;
+            }
+        }
+        self.kept = kept;
+        self.ends_with_page()
+    }
+
+    /// Decodes those of the next `n` rows, which lie in one page, whose bits are set.
+    fn pick(&mut self, n: usize, picks: &Bitmap, kept: &mut Kept) -> Result<()> {
+        let (max_def, slot) = (self.max_def, self.slot);
+        let Some(page) = &mut self.page else {
+            return Err(fewer_rows(0, n));
+        };
+        page.slots_left -= n;
+        let mut validity = Validity::default();
+        let values = match max_def {
+            0 => {
+                validity.push_run(true, n);
+                n
+            }
+            1 => page.def.read_validity(n, &mut validity)?,
+            _ => {
+                let mut def = LevelDecoder::planes(max_def);
+                page.def.read(n, &mut def)?;
+                if self.keep_levels {
+                    picks.runs().for_each(|run| kept.def.push_range(&def, run));
+                }
+                leaf_validity(&def, 0..n, slot, max_def, &mut validity).values
+            }
+        };
+        page.values_left = page.values_left.checked_sub(values).ok_or_else(|| {
+            let left = page.values_left;
+            Error::mismatch(Spec::Pages, "values that the levels ask for", left, values)
+        })?;
+        let first = kept.validity.len();
+        let slots = picks.count_ones(0..n);
+        kept.validity.push_picked(&validity, picks);
+        if self.keep_levels {
+            if max_def <= 1 {
+                super::levels_of_bits(&kept.validity, first, slots, &mut kept.def);
+            }
+            kept.rep.push_run(0, slots);
+        }
+        let room = self.room();
+        let picked = match validity.bitmap().filter(|_| values < n) {
+            None => {
+                self.column.read_picked(n, picks, room)?;
+                slots
+            }
+            Some(valid) => {
+                // Values have no place where there is none: of those that are there, which are wanted.
+                let mut of_values = Bitmap::default();
+                of_values.append_kept(picks, 0, valid, 0, n);
+                if values > 0 {
+                    self.column.read_picked(values, &of_values, room)?;
+                }
+                of_values.count_ones(0..values)
+            }
+        };
+        if picked < slots
+            && let Some(bitmap) = kept.validity.bitmap()
+        {
+            self.column.spread(bitmap, first, slots, picked);
+        }
+        self.next_row += n as u64;
+        self.held.resize(self.column.bytes_held() + kept.bytes_held())
+    }
+}
+
+/// The set bits in stretches between which at least [`GAP`] are not set.
+fn stretches(wanted: &Bitmap) -> Vec<Range<usize>> {
+    let mut stretches: Vec<Range<usize>> = Vec::new();
+    for at in (0..wanted.len()).step_by(64) {
+        let word = wanted.word_at(at);
+        if word == 0 {
+            continue;
+        }
+        let start = at + word.trailing_zeros() as usize;
+        let end = at + 64 - word.leading_zeros() as usize;
+        match stretches.last_mut() {
+            Some(last) if start - last.end < GAP => last.end = end,
+            _ => stretches.push(start..end),
+        }
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_hold_every_set_bit_and_begin_and_end_with_one() {
+        let seed = 2;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let mut bits = Bitmap::default();
+            for _ in 0..rng.usize(0..8) {
+                let most = [3, 70, 900][rng.usize(0..3)];
+                bits.append_run(rng.bool(), rng.usize(1..most));
+            }
+            let found = stretches(&bits);
+            let inside = |i: &usize| found.iter().any(|stretch| stretch.contains(i));
+            assert!((0..bits.len()).filter(|i| bits.get(*i)).all(|i| inside(&i)), "seed {seed}");
+            assert!(found.iter().all(|one| bits.get(one.start) && bits.get(one.end - 1)));
+            assert!(found.windows(2).all(|two| two[1].start - two[0].end >= GAP));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Strings that were read for a filter, as dictionary or as views, become the arrays that were asked for: of the rows that passed.
+//!
+//! Used by `read::batch`. A value is copied once, and only if its row is wanted.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{BinaryViewType, ByteViewType, Int32Type, StringViewType};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+use arrow_select::take::take;
+
+use super::bytes::Offsets;
+use crate::encoding::Span;
+use crate::error::{Error, Result};
+use crate::simd::bitmap::Bitmap;
+use crate::simd::compact::compact;
+use crate::trusted;
+
+/// The same values, as this type.
+///
+/// # Errors
+/// `Limit` if they do not fit 32-bit offsets.
+pub(in crate::read) fn spelled_out(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array);
+    }
+    match (array.data_type(), to) {
+        (DataType::Dictionary(..), _) => {
+            let dictionary = array.as_any_dictionary();
+            let values = dictionary.values();
+            match to {
+                DataType::Utf8 => {
+                    let values = values.as_string::<i32>();
+                    looked_up(dictionary, values.value_offsets(), values.value_data(), to)
+                }
+                DataType::Binary => {
+                    let values = values.as_binary::<i32>();
+                    looked_up(dictionary, values.value_offsets(), values.value_data(), to)
+                }
+                _ => Ok(take(values, dictionary.keys(), None)?),
+            }
+        }
+        (DataType::Utf8View, DataType::Utf8) => copied::<StringViewType, i32>(&array, to),
+        (DataType::Utf8View, DataType::LargeUtf8) => copied::<StringViewType, i64>(&array, to),
+        (DataType::BinaryView, DataType::Binary) => copied::<BinaryViewType, i32>(&array, to),
+        (DataType::BinaryView, DataType::LargeBinary) => copied::<BinaryViewType, i64>(&array, to),
+        (from, to) => Err(Error::usage(format_args!("{from} was read where {to} is wanted"))),
+    }
+}
+
+/// The entries of a dictionary that its keys stand for. `offsets` and `data` are those of its values, none of which is null.
+fn looked_up(
+    dictionary: &dyn AnyDictionaryArray,
+    offsets: &[i32],
+    data: &[u8],
+    to: &DataType,
+) -> Result<ArrayRef> {
+    let slots = dictionary.len();
+    let span = |ends: &[i32]| {
+        let (start, end) = (ends.first()?.to_usize()?, ends.last()?.to_usize()?);
+        Some(Span { start: u32::try_from(start).ok()?, len: u32::try_from(end - start).ok()? })
+    };
+    let spans: Vec<Span> = offsets.windows(2).filter_map(span).collect();
+    let nulls = dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+    let mut keys: Vec<u32> = match dictionary.keys().as_primitive_opt::<Int32Type>() {
+        Some(keys) => keys.values().iter().map(|key| key.cast_unsigned()).collect(),
+        None if spans.is_empty() => vec![0; slots],
+        None => {
+            let keys = dictionary.normalized_keys();
+            keys.into_iter().map(|key| u32::try_from(key).unwrap_or(u32::MAX)).collect()
+        }
+    };
+    let mut valid = Bitmap::default();
+    if let Some(nulls) = &nulls {
+        valid.append_bits(nulls.validity(), nulls.offset(), slots);
+        compact(&mut keys, 0, &valid, 0);
+    }
+    let mut out = Offsets::<i32>::new();
+    out.look_up(&keys, data, &spans)?;
+    if nulls.is_some() {
+        out.spread_nulls(&valid, slots, keys.len());
+    }
+    out.into_array(to, nulls)
+}
+
+/// The values that views point at.
+fn copied<V: ByteViewType, O: trusted::Offset>(
+    array: &ArrayRef,
+    to: &DataType,
+) -> Result<ArrayRef> {
+    let views = array.as_byte_view::<V>();
+    let mut out = Offsets::<O>::new();
+    let bytes = |i: usize| -> &[u8] { views.value(i).as_ref() };
+    out.append_all(views.lengths().collect(), (0..views.len()).map(bytes))?;
+    out.into_array(to, views.nulls().cloned())
+}

@@ -1,0 +1,391 @@
+//! [`Metadata`]: all that is known of a file before its pages are read, to be kept and used again.
+//!
+//! Made by the drivers when a file is opened; spec: `parquet.thrift`, PageIndex.md. What a cache of metadata wants: cheap to clone, it says
+//! how much memory it holds, and it can be written down and read back.
+//!
+//! ```text
+//!  | MQMETA1 0 | file length | version | footer | regions: number, then start and bytes of each | CRC-32 |
+//!    8 bytes     u64           bytes     bytes    u64 each; bytes have a u64 length before them   of all before it
+//! ```
+//!
+//! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents only.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Footer;
+use crate::bytes::Cursor;
+use crate::error::{Error, LimitKind, Result, Spec};
+use crate::format::{
+    ColumnChunkRef, ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef,
+};
+use crate::limits::Limits;
+use crate::thrift::{self, Read};
+
+/// The metadata of a file: its footer, its length, and the page indexes that were loaded. Cheap to clone.
+///
+/// With it a file is opened without reading its footer again. It stands for its [`Footer`] wherever one is wanted.
+#[derive(Clone)]
+pub struct Metadata {
+    footer: Footer,
+    file_len: u64,
+    version: Option<Arc<str>>,
+    indexes: Arc<Regions>,
+}
+
+/// The page index of a column chunk, borrowed: each half is `None` if the file does not have it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PageIndexRef<'a> {
+    /// Where the data pages are.
+    pub offset_index: Option<OffsetIndexRef<'a>>,
+    /// What bounds they have.
+    pub column_index: Option<ColumnIndexRef<'a>>,
+}
+
+/// The page index of a column chunk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageIndex {
+    /// Where the data pages are.
+    pub offset_index: Option<OffsetIndex>,
+    /// What bounds they have.
+    pub column_index: Option<ColumnIndex>,
+}
+
+impl Metadata {
+    /// The metadata of a file of `file_len` bytes, without page indexes.
+    pub fn new(footer: Footer, file_len: u64) -> Self {
+        Self { footer, file_len, version: None, indexes: Arc::default() }
+    }
+
+    /// What tells this version of the file from others: an ETag, or whatever the cache goes by. It is kept, and decides nothing.
+    #[must_use]
+    pub fn with_version(mut self, version: impl Into<Arc<str>>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    /// The version that was given.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// The footer.
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Length of the file, in bytes.
+    pub fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
+    /// Bytes of memory that it holds; clones share them.
+    pub fn heap_bytes(&self) -> usize {
+        let version = self.version.as_ref().map_or(0, |version| version.len());
+        self.footer.heap_bytes() + self.indexes.heap_bytes() + version
+    }
+
+    /// Bytes of page indexes that are loaded.
+    pub fn index_bytes(&self) -> usize {
+        self.indexes.list.iter().map(|region| region.bytes.len()).sum()
+    }
+
+    /// The page index of a column chunk, if it was loaded. Nothing is copied.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk, or its index was not loaded; `Malformed` if an index lies outside the file or is not what the format says.
+    pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndexRef<'_>> {
+        let places = self.footer.index().index_places(row_group, [leaf])?;
+        let places = places.first().copied().unwrap_or_default();
+        self.page_index_at(places).map_err(|e| e.at_row_group(row_group))
+    }
+
+    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for whoever looks at all of them.
+    ///
+    /// # Errors
+    /// As [`Metadata::page_index`].
+    pub fn page_index_of(&self, chunk: &ColumnChunkRef<'_>) -> Result<PageIndexRef<'_>> {
+        self.page_index_at(chunk.into())
+    }
+
+    fn page_index_at(&self, places: IndexPlaces) -> Result<PageIndexRef<'_>> {
+        let bytes = |range: Option<Range<u64>>| match range {
+            None => Ok(None),
+            Some(range) => match self.indexes.get(&range) {
+                Some(bytes) => Ok(Some(bytes)),
+                None => Err(not_loaded()),
+            },
+        };
+        let offsets = bytes(offset_index_range(&places, self.file_len)?)?;
+        let columns = bytes(column_index_range(&places, self.file_len)?)?;
+        Ok(PageIndexRef { offset_index: decode(offsets)?, column_index: decode(columns)? })
+    }
+
+    /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order, each more than `gap` bytes from the next.
+    ///
+    /// Indexes that would lie outside the file are left out.
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such row group or leaf, `Malformed` if a column chunk is broken, `Limit(Memory)` if they are too long.
+    pub fn index_needs(
+        &self,
+        row_groups: impl IntoIterator<Item = usize>,
+        leaves: impl IntoIterator<Item = usize> + Clone,
+        gap: u64,
+        limits: &Limits,
+    ) -> Result<Vec<Range<u64>>> {
+        let mut needs: Vec<Range<u64>> = Vec::new();
+        for row_group in row_groups {
+            let places = self.footer.index().index_places(row_group, leaves.clone())?;
+            let wanted = |range: &Range<u64>| self.indexes.get(range).is_none();
+            // One kind after the other: so they lie in the file, side by side.
+            let offsets = places.iter().map(|places| offset_index_range(places, self.file_len));
+            let columns = places.iter().map(|places| column_index_range(places, self.file_len));
+            let found = offsets.chain(columns).filter_map(|range| range.ok().flatten());
+            found.filter(wanted).for_each(|range| join(&mut needs, range, 0));
+        }
+        needs.sort_by_key(|range| range.start);
+        let all = std::mem::take(&mut needs);
+        all.into_iter().for_each(|range| join(&mut needs, range, gap));
+        let bytes = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.end - need.start));
+        if bytes > limits.memory_bytes {
+            return Err(Error::limit(
+                LimitKind::Memory,
+                format_args!(
+                    "page indexes of {bytes} bytes; Limits::memory_bytes allows {}",
+                    limits.memory_bytes
+                ),
+            ));
+        }
+        Ok(needs)
+    }
+
+    /// Takes the bytes of [`Metadata::index_needs`], in the same order, beside those that it has.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted.
+    pub fn supply_indexes(&mut self, needs: &[Range<u64>], bytes: Vec<Bytes>) -> Result<()> {
+        super::plan::same_number("Metadata::supply_indexes", needs.len(), bytes.len())?;
+        let mut list = self.indexes.list.clone();
+        for (need, bytes) in needs.iter().zip(bytes) {
+            if bytes.len() as u64 != need.end - need.start {
+                return Err(Error::usage("Metadata::supply_indexes was given a range cut short"));
+            }
+            list.push(Region { start: need.start, bytes });
+        }
+        self.indexes = Arc::new(Regions::new(list));
+        Ok(())
+    }
+
+    /// The bytes of a range of the file, if a page index was loaded that has them.
+    pub fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.indexes.get_shared(range)
+    }
+
+    /// Writes it down, for a cache that outlives the process.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let footer = self.footer.thrift_bytes();
+        let mut out = Vec::with_capacity(64 + footer.len() + self.index_bytes());
+        let prefixed = |bytes: &[u8], out: &mut Vec<u8>| {
+            out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            out.extend_from_slice(bytes);
+        };
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&self.file_len.to_le_bytes());
+        out.push(self.version.is_some().into());
+        prefixed(self.version.as_deref().unwrap_or_default().as_bytes(), &mut out);
+        prefixed(footer, &mut out);
+        out.extend_from_slice(&(self.indexes.list.len() as u64).to_le_bytes());
+        for region in &self.indexes.list {
+            out.extend_from_slice(&region.start.to_le_bytes());
+            prefixed(&region.bytes, &mut out);
+        }
+        let checksum = crc32fast::hash(&out);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads back what [`Metadata::to_bytes`] wrote; the bytes stay shared.
+    ///
+    /// # Errors
+    /// `Malformed` if they are something else, or are damaged; as [`Footer::parse`].
+    pub fn from_bytes(bytes: &Bytes, limits: &Limits) -> Result<Self> {
+        let damaged = || Error::malformed(SPEC, "the bytes are damaged, or no metadata");
+        let (body, checksum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+        if !body.starts_with(MAGIC) || crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
+            return Err(damaged());
+        }
+        let mut cursor = Cursor::new(body, SPEC);
+        cursor.skip(MAGIC.len())?;
+        let file_len = cursor.u64()?;
+        let prefixed = |cursor: &mut Cursor<'_>| -> Result<Bytes> {
+            let len = usize::try_from(cursor.u64()?).map_err(|_| damaged())?;
+            let start = cursor.position();
+            cursor.skip(len)?;
+            Ok(bytes.slice(start..cursor.position()))
+        };
+        let has_version = cursor.u8()? != 0;
+        let version = prefixed(&mut cursor)?;
+        let version = str::from_utf8(&version).map_err(|_| damaged())?;
+        let footer = prefixed(&mut cursor)?;
+        if footer.len() as u64 > limits.footer_bytes {
+            return Err(Error::limit(
+                LimitKind::Footer,
+                format_args!("a footer of {} bytes is more than allowed", footer.len()),
+            ));
+        }
+        let mut list = Vec::new();
+        for _ in 0..cursor.u64()? {
+            // Each takes 16 bytes or more of what is left, so the list is bounded.
+            let start = cursor.u64()?;
+            let bytes = prefixed(&mut cursor)?;
+            let end = start.checked_add(bytes.len() as u64).filter(|end| *end <= file_len);
+            end.ok_or_else(damaged)?;
+            list.push(Region { start, bytes });
+        }
+        if !cursor.is_empty() {
+            return Err(damaged());
+        }
+        Ok(Self {
+            footer: Footer::parse(footer, limits)?,
+            file_len,
+            version: has_version.then(|| version.into()),
+            indexes: Arc::new(Regions::new(list)),
+        })
+    }
+}
+
+/// Marks the bytes, and their first version.
+const MAGIC: &[u8; 8] = b"MQMETA1\0";
+
+const SPEC: Spec = Spec::Metadata("cached metadata");
+
+impl Deref for Metadata {
+    type Target = Footer;
+
+    fn deref(&self) -> &Footer {
+        &self.footer
+    }
+}
+
+impl fmt::Debug for Metadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metadata")
+            .field("footer", &self.footer)
+            .field("file_len", &self.file_len)
+            .field("version", &self.version)
+            .field("index_bytes", &self.index_bytes())
+            .finish()
+    }
+}
+
+/// Where the offset index of a chunk lies; `None` if it has none.
+///
+/// # Errors
+/// `Malformed(PageIndex)` if that is outside the file.
+pub(crate) fn offset_index_range(
+    places: &IndexPlaces,
+    file_len: u64,
+) -> Result<Option<Range<u64>>> {
+    within(places.offset_index_offset, places.offset_index_length, file_len)
+}
+
+/// As [`offset_index_range`], of the column index.
+pub(crate) fn column_index_range(
+    places: &IndexPlaces,
+    file_len: u64,
+) -> Result<Option<Range<u64>>> {
+    within(places.column_index_offset, places.column_index_length, file_len)
+}
+
+fn within(offset: Option<i64>, len: Option<i32>, file_len: u64) -> Result<Option<Range<u64>>> {
+    let (Some(offset), Some(len)) = (offset, len) else { return Ok(None) };
+    let range = u64::try_from(offset).ok().zip(u64::try_from(len).ok());
+    let range = range.and_then(|(at, len)| Some(at..at.checked_add(len)?));
+    match range.filter(|range| range.end <= file_len) {
+        Some(range) => Ok(Some(range).filter(|range| !range.is_empty())),
+        None => Err(Error::mismatch(
+            Spec::PageIndex,
+            "range of the index",
+            format_args!("within the {file_len} bytes of the file"),
+            format_args!("{len} bytes at {offset}"),
+        )),
+    }
+}
+
+/// Decodes an index, if there is one.
+pub(crate) fn decode<'a, T: Read<'a>>(bytes: Option<&'a [u8]>) -> Result<Option<T>> {
+    bytes.map(|bytes| T::read(&mut thrift::Reader::new(bytes))).transpose()
+}
+
+/// Adds a range that does not begin before the last one, or touches none: joined with the last one if the gap is short.
+fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>, gap: u64) {
+    match ranges.last_mut() {
+        Some(last) if last.start <= range.start && range.start <= last.end.saturating_add(gap) => {
+            last.end = last.end.max(range.end);
+        }
+        _ => ranges.push(range),
+    }
+}
+
+#[cold]
+fn not_loaded() -> Error {
+    Error::usage("the page index of this column chunk was not loaded")
+}
+
+/// Stretches of the file that are in memory.
+#[derive(Debug, Default)]
+struct Regions {
+    /// By their start, and by their end.
+    list: Vec<Region>,
+}
+
+#[derive(Debug, Clone)]
+struct Region {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Regions {
+    fn new(mut list: Vec<Region>) -> Self {
+        list.sort_by_key(|region| (region.start, Reverse(region.bytes.len())));
+        // Without those that lie in another one, the last to begin is the last to end.
+        let mut end = 0;
+        list.retain(|region| {
+            let found = region.start.saturating_add(region.bytes.len() as u64);
+            let is_new = found > end;
+            end = end.max(found);
+            is_new
+        });
+        list.shrink_to_fit();
+        Self { list }
+    }
+
+    /// The region that holds `range`, and where in it.
+    fn find(&self, range: &Range<u64>) -> Option<(&Region, Range<usize>)> {
+        let behind = self.list.partition_point(|region| region.start <= range.start);
+        let region = self.list.get(behind.checked_sub(1)?)?;
+        let start = usize::try_from(range.start - region.start).ok()?;
+        let end = usize::try_from(range.end.checked_sub(region.start)?).ok()?;
+        (end <= region.bytes.len()).then_some((region, start..end))
+    }
+
+    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let (region, part) = self.find(range)?;
+        region.bytes.get(part)
+    }
+
+    fn get_shared(&self, range: &Range<u64>) -> Option<Bytes> {
+        let (region, part) = self.find(range)?;
+        (part.start <= part.end).then(|| region.bytes.slice(part))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let bytes: usize = self.list.iter().map(|region| region.bytes.len()).sum();
+        bytes + self.list.capacity() * size_of::<Region>()
+    }
+}

@@ -1,0 +1,150 @@
+//! A leaf of a row group, and the parts of it that threads decode.
+
+use std::sync::Arc;
+
+use super::chunk::{PageList, Pages};
+use super::leaf::{LeafBatch, LeafReader};
+use super::plan::Plan;
+use super::window::{Handling, Window};
+use crate::error::{Error, Result};
+use crate::page::PageContext;
+
+/// One leaf of one row group: one or more [`Part`]s that decode it.
+pub struct Unit {
+    chunk: Chunk,
+    parts: Vec<Part>,
+    rows_in_group: u64,
+    /// Compressed bytes: a guess of the work.
+    cost: usize,
+}
+
+/// What a thread decodes at a time: windows of one leaf, in ascending order.
+pub struct Part {
+    reader: LeafReader,
+    handling: Handling,
+    row_group: usize,
+    column: Arc<str>,
+}
+
+/// What a column chunk is read from.
+pub(super) struct Chunk {
+    pub(super) plan: Plan,
+    pub(super) leaf: usize,
+    pub(super) list: PageList,
+    pub(super) context: PageContext,
+    pub(super) row_group: usize,
+    pub(super) column: Arc<str>,
+}
+
+impl Chunk {
+    fn part(&self) -> Result<Part> {
+        let Self { plan, leaf: index, list, context, row_group, column } = self;
+        let pages = Pages::new(list, context.clone(), plan.budget())?;
+        let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
+        let carries_prefix = plan.footer().writer().carries_prefix;
+        let utf8 = plan.options().utf8;
+        let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
+            .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
+        let is_early = plan.filter().is_some_and(|filter| filter.is_early(*index));
+        let handling = match plan.picks(*index) {
+            _ if is_early => Handling::Stay,
+            true => Handling::Picked,
+            false => Handling::Apart,
+        };
+        Ok(Part { reader, handling, row_group: *row_group, column: column.clone() })
+    }
+}
+
+impl Unit {
+    pub(super) fn new(chunk: Chunk, rows_in_group: u64, cost: usize) -> Result<Self> {
+        let parts = vec![chunk.part()?];
+        Ok(Self { chunk, parts, rows_in_group, cost })
+    }
+
+    /// Whether the leaf is decoded before the filter is evaluated.
+    pub fn is_early(&self) -> bool {
+        self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.leaf))
+    }
+
+    /// Whether the leaf is decoded before the filter, or after it, as asked, and at all: what only the filter needs is not where it need not be
+    /// evaluated.
+    pub fn is_wanted(&self, early: bool, window: &Window) -> bool {
+        let Chunk { plan, leaf, .. } = &self.chunk;
+        self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_sure())
+    }
+
+    /// About how much work the chunk is, in compressed bytes.
+    pub fn cost(&self) -> usize {
+        self.cost
+    }
+
+    /// What decodes the leaf: one part, or as many as it was split into.
+    pub fn parts(&mut self) -> &mut [Part] {
+        &mut self.parts
+    }
+
+    /// Lets `parts` threads decode the leaf, each its own pages, if it is known where those are. Before anything is decoded.
+    ///
+    /// # Errors
+    /// As for the first part.
+    pub fn split(&mut self, parts: usize) -> Result<()> {
+        let Chunk { plan, list, context, .. } = &mut self.chunk;
+        // Pages of these writers need those in front of them.
+        if plan.footer().writer().carries_prefix {
+            return Ok(());
+        }
+        let Some(found) = list.find_pages(self.rows_in_group, context) else {
+            return Ok(());
+        };
+        let most = found.pages().map_or(1, <[_]>::len);
+        if parts < 2 || most < 2 {
+            return Ok(());
+        }
+        *list = found;
+        self.parts.clear();
+        for _ in 0..parts.min(most) {
+            self.parts.push(self.chunk.part()?);
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may be left after them.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the pages; the place is in the error.
+    pub fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
+        let mut decode = || {
+            let stretches = window.stretches(self.handling);
+            let picks = self.handling == Handling::Picked;
+            let picked = stretches.keep.as_ref().filter(|_| picks);
+            self.reader.reserve(if picks { window.rows() } else { stretches.rows });
+            let mut first = 0;
+            for span in &*stretches.spans {
+                let rows = usize::try_from(span.end - span.start)
+                    .map_err(|_| Error::usage("a window of more rows than memory"))?;
+                match picked {
+                    Some(keep) => {
+                        self.reader.append_picked(span.start, keep, first..first + rows)?;
+                    }
+                    None => {
+                        self.reader.seek(span.start)?;
+                        self.reader.append(rows)?;
+                    }
+                }
+                first += rows;
+            }
+            // Rows behind the last one that is wanted are not looked at.
+            if last && self.reader.next_row() == window.end() {
+                self.reader.finish()?;
+            }
+            self.reader.take()
+        };
+        decode().map_err(|e| {
+            e.at_page(self.reader.page())
+                .at_column(self.column.clone())
+                .at_row_group(self.row_group)
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! [`Window`]: the rows of one batch, and which rows are decoded to get them.
+//!
+//! Two rows that lie close are decoded together with those between them sooner than apart. What is not wanted of them is left out while a leaf is
+//! decoded, or, within lists, when the column is made: there the levels of all rows of a stretch are needed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+
+/// The rows of one batch, counted from the first of the row group.
+#[derive(Debug, Clone)]
+pub struct Window {
+    all: Stretches,
+    /// For columns of lists, where fewer rows are decoded so, in more stretches.
+    apart: Option<Stretches>,
+    rows: usize,
+    /// Whether the filter, if there is one, is known to be true of all rows.
+    pub(super) is_sure: bool,
+}
+
+/// What becomes of rows that are decoded and not wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Handling {
+    /// They stay: the filter is evaluated on them.
+    Stay,
+    /// They are left out while the leaf is decoded.
+    Picked,
+    /// They are taken out of the column: where there are many, rows are decoded in more stretches.
+    Apart,
+}
+
+/// Rows that are decoded, and which of them are wanted.
+#[derive(Debug, Clone)]
+pub(super) struct Stretches {
+    /// Ascending, none empty, no two touching.
+    pub(super) spans: Arc<[Range<u64>]>,
+    /// How many rows that is.
+    pub(super) rows: usize,
+    /// A bit for each of them; `None` if all are wanted.
+    pub(super) keep: Option<BooleanBuffer>,
+}
+
+/// Rows that are decoded sooner than skipped; their pages must be there.
+pub(super) const GAP: u64 = 16;
+
+/// Rows not decoded that pay for one more stretch, where a filter leaves stretches of rows.
+const ROWS_FOR_A_STRETCH: usize = 64;
+
+/// How many rows of a list may be decoded for one that is wanted, so that no stretch need be skipped.
+const MOST_FOR_ONE: u64 = 3;
+
+impl Window {
+    /// The first `most` rows of `runs`, of which there is at least one.
+    pub(super) fn of(runs: impl Iterator<Item = Range<u64>>, most: u64) -> Self {
+        let (mut wanted, mut rows) = (Vec::new(), 0u64);
+        for Range { start, end } in runs {
+            let end = end.min(start.saturating_add(most - rows));
+            rows += end - start;
+            wanted.push(start..end);
+            if rows >= most {
+                break;
+            }
+        }
+        let all = Stretches::joined(&wanted);
+        let few = rows.saturating_mul(MOST_FOR_ONE + 1) < all.rows as u64;
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let apart = few.then(|| Stretches { spans: wanted.into(), rows, keep: None });
+        Self { all, apart, rows, is_sure: false }
+    }
+
+    /// Only those of the decoded rows whose bits are set; `lists` says whether columns of lists are to be decoded for them.
+    pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
+        let rows = passed.count_set_bits();
+        let decoded = passed.len();
+        if rows == 0 {
+            let none = Stretches { spans: [].into(), rows, keep: None };
+            return Self { all: none, apart: None, rows, is_sure: true };
+        }
+        let keep = (rows < decoded).then(|| passed.clone());
+        let all = Stretches { keep, ..self.all.clone() };
+        // Few rows are decoded in stretches, of many all: whichever is less work.
+        let most = (decoded - rows) / ROWS_FOR_A_STRETCH;
+        let few = lists && passed.set_slices().take(most + 1).count() <= most;
+        let apart = few.then(|| {
+            let runs: Vec<Range<u64>> = self.runs(passed).collect();
+            let joined = Stretches::joined(&runs);
+            if joined.rows as u64 > (MOST_FOR_ONE + 1).saturating_mul(rows as u64) {
+                return Stretches { spans: runs.into(), rows, keep: None };
+            }
+            joined
+        });
+        Self { all, apart, rows, is_sure: true }
+    }
+
+    /// The rows of the row group that set bits of decoded rows stand for.
+    fn runs<'a>(&'a self, passed: &'a BooleanBuffer) -> impl Iterator<Item = Range<u64>> + 'a {
+        let mut first = 0usize;
+        self.all.spans.iter().flat_map(move |span| {
+            let len = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+            let len = len.min(passed.len() - first);
+            let bits = passed.slice(first, len);
+            first += len;
+            let run =
+                |(start, end): (usize, usize)| span.start + start as u64..span.start + end as u64;
+            bits.set_slices().map(run).collect::<Vec<_>>()
+        })
+    }
+
+    /// Rows of the batch.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether the filter, if there is one, is known to be true of all rows.
+    pub(super) fn is_sure(&self) -> bool {
+        self.is_sure
+    }
+
+    /// Rows that are decoded before the filter: more than wanted where they are decoded sooner than skipped.
+    pub(super) fn decoded(&self) -> usize {
+        self.all.rows
+    }
+
+    /// Which of those are wanted; `None` if all are.
+    pub(super) fn keep(&self) -> Option<&BooleanBuffer> {
+        self.all.keep.as_ref()
+    }
+
+    /// What is decoded.
+    pub(super) fn spans(&self) -> &[Range<u64>] {
+        &self.all.spans
+    }
+
+    /// What is decoded of a leaf that is handled so.
+    pub(super) fn stretches(&self, handling: Handling) -> &Stretches {
+        match &self.apart {
+            Some(apart) if handling == Handling::Apart => apart,
+            _ => &self.all,
+        }
+    }
+
+    /// Behind its last row.
+    pub(super) fn end(&self) -> u64 {
+        self.all.spans.last().map_or(u64::MAX, |span| span.end)
+    }
+}
+
+impl Stretches {
+    /// Runs, joined across short gaps.
+    fn joined(runs: &[Range<u64>]) -> Self {
+        let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let mut spans: Vec<Range<u64>> = Vec::new();
+        let mut keep = BooleanBufferBuilder::new(0);
+        for run in runs {
+            let gap = spans.last().map(|last| run.start - last.end).filter(|gap| *gap <= GAP);
+            match (gap, spans.last_mut()) {
+                (Some(gap), Some(last)) => {
+                    keep.append_n(of(gap), false);
+                    last.end = run.end;
+                }
+                _ => spans.push(run.clone()),
+            }
+            keep.append_n(of(run.end - run.start), true);
+        }
+        let keep = keep.finish();
+        let rows = keep.len();
+        let keep = Some(keep).filter(|_| spans.len() < runs.len());
+        Self { spans: spans.into(), rows, keep }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(stretches: &Stretches) -> Vec<u64> {
+        let decoded = stretches.spans.iter().cloned().flatten();
+        let wanted = |i: usize| stretches.keep.as_ref().is_none_or(|keep| keep.value(i));
+        decoded.enumerate().filter(|(i, _)| wanted(*i)).map(|(_, row)| row).collect()
+    }
+
+    #[test]
+    fn either_way_has_the_rows() {
+        let seed = 6;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..500 {
+            let (mut runs, mut at) = (Vec::new(), 0u64);
+            let most = [3, 40, 400][rng.usize(0..3)];
+            for _ in 0..rng.usize(1..40) {
+                at += rng.u64(1..most);
+                let end = at + rng.u64(1..20);
+                runs.push(at..end);
+                at = end;
+            }
+            let all: Vec<u64> = runs.iter().cloned().flatten().collect();
+            let most = rng.u64(1..500);
+            let window = Window::of(runs.iter().cloned(), most);
+            let first: Vec<u64> = all.into_iter().take(most as usize).collect();
+            assert_eq!(window.rows(), first.len(), "seed {seed}");
+            assert_eq!(window.end(), first.last().unwrap() + 1);
+            for handling in [Handling::Stay, Handling::Picked, Handling::Apart] {
+                let stretches = window.stretches(handling);
+                assert_eq!(rows(stretches), first, "seed {seed}");
+                assert_eq!(stretches.spans.iter().cloned().flatten().count(), stretches.rows);
+            }
+            assert_eq!(window.stretches(Handling::Stay).rows, window.decoded());
+            let often = rng.u8(0..9);
+            let flags = (0..window.decoded()).map(|_| rng.u8(0..8) < often);
+            let passed: BooleanBuffer = flags.collect();
+            let passed = match window.keep() {
+                Some(keep) => &passed & keep,
+                None => passed,
+            };
+            let decoded: Vec<u64> = window.spans().iter().cloned().flatten().collect();
+            let left: Vec<u64> = passed.set_indices().map(|i| decoded[i]).collect();
+            let narrowed = window.narrowed(&passed, true);
+            for handling in [Handling::Stay, Handling::Picked, Handling::Apart] {
+                assert_eq!(rows(narrowed.stretches(handling)), left, "seed {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! [`AsyncReader`]: a file whose bytes come asynchronously, and the stream of its batches.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures_core::Stream;
+use futures_util::TryStreamExt;
+
+use super::{Gathered, PARALLEL_FROM, Reader, Threads};
+use crate::error::{Error, Result};
+use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
+use crate::limits::Limits;
+use crate::read::{Metadata, Plan, pick};
+
+/// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
+///
+/// It has the options of every [`Reader`], and [`stream`](Reader::stream)s the batches, under any runtime. Row groups are fetched ahead while the
+/// stream is polled, as many as a share of the [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader, not on
+/// those of the runtime; with one thread, where the stream is polled, so that it can also be given to an executor of the caller's.
+pub type AsyncReader = Reader<Arc<dyn AsyncSource>>;
+
+impl AsyncReader {
+    /// Opens a file, usually with one request.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be read, `Malformed` if it is not a Parquet file.
+    pub async fn open_async(source: impl AsyncSource + 'static) -> Result<Self> {
+        Self::open_async_within(source, Limits::default()).await
+    }
+
+    /// As [`Reader::open_async`], with caps on what the file may ask for.
+    ///
+    /// # Errors
+    /// As [`Reader::open_async`], and `Limit` if the footer goes over a cap.
+    pub async fn open_async_within(
+        source: impl AsyncSource + 'static,
+        limits: Limits,
+    ) -> Result<Self> {
+        let source: Arc<dyn AsyncSource> = Arc::new(source);
+        let (footer, end) = open_footer_async(&source, &limits).await?;
+        let mut reader = Self::of(source, Metadata::new(footer, end.file_len));
+        reader.options.limits = limits;
+        reader.end = Some(end);
+        Ok(reader)
+    }
+
+    /// Opens a file with metadata that are known from before: nothing is read.
+    ///
+    /// Whether they are those of this very version of the file is for the caller to know, as for [`Reader::with_metadata`]; its length is not asked for.
+    pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
+        Self::of(Arc::new(source), metadata)
+    }
+
+    /// Opens an object of an object store, usually with one request.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
+    /// use std::sync::Arc;
+    /// use futures_util::TryStreamExt;
+    /// use marquetry::{Reader, col};
+    /// use object_store::{ObjectStore, local::LocalFileSystem};
+    ///
+    /// let store: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new_with_prefix("testdata").unwrap());
+    /// let reader = Reader::open_store(store, "trips.parquet").await?.project(["id"])?;
+    /// let mut batches = reader.filter(col("id").lt(10)).stream()?;
+    /// while let Some(batch) = batches.try_next().await? {
+    ///     println!("{} rows", batch.num_rows());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::open_async`].
+    #[cfg(feature = "object_store")]
+    pub async fn open_store(
+        store: Arc<dyn object_store::ObjectStore>,
+        path: impl Into<object_store::path::Path>,
+    ) -> Result<Self> {
+        let path = path.into();
+        let name: Arc<str> = path.as_ref().into();
+        let opened = Self::open_async(crate::io::StoreSource::new(store, path)).await;
+        opened.map(|reader| reader.file_name(name.clone())).map_err(|e| e.at_file(name))
+    }
+
+    /// Reads: streams the batches in order.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`]. Faults of the data come with the batches.
+    pub fn stream(&self) -> Result<BatchStream> {
+        let plan = self.plan()?;
+        let schema = plan.schema().clone();
+        let pool = self.pool_beside(&plan)?;
+        let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
+        let metadata = self.metadata.clone();
+        let driver = Streamed::new(source, end, metadata, plan, pool, progress.clone());
+        let gathered = Gathered::new(&schema, &self.options);
+        let file_name = self.file_name.clone();
+        Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
+    }
+
+    /// The threads for a plan: none but the one that polls where it is done at once, or where the caller wants it so.
+    fn pool_beside(&self, plan: &Plan) -> Result<Option<Pool>> {
+        match &self.threads {
+            _ if plan.leaves().is_empty() => Ok(None),
+            Threads::Auto if self.file_len() < PARALLEL_FROM => Ok(None),
+            Threads::Auto => Ok(Some(Pool::Global)),
+            Threads::Exactly(1) => Ok(None),
+            Threads::Exactly(n) => Pool::new(*n).map(Some),
+            #[cfg(feature = "parallel")]
+            Threads::Pool(pool) => Ok(Some(Pool::Own(pool.clone()))),
+        }
+    }
+
+    /// Rows that [`Reader::stream`] will give, as [`Reader::count`] says.
+    ///
+    /// # Errors
+    /// As [`Reader::stream`] and its batches.
+    pub async fn count(&self) -> Result<u64> {
+        if self.options.filter.is_none() {
+            return self.rows();
+        }
+        let mut batches = self.counting().stream()?;
+        let mut rows = 0u64;
+        while let Some(batch) = batches.try_next().await? {
+            rows += batch.num_rows() as u64;
+        }
+        Ok(rows)
+    }
+
+    /// Reads rows by their numbers in the file, as [`Reader::take`].
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such row; else as [`Reader::stream`] and its batches.
+    pub async fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
+        let (reader, places) = self.taking(rows)?;
+        let batches = reader.stream()?;
+        let schema = batches.schema();
+        let found: Vec<RecordBatch> = batches.try_collect().await?;
+        pick::take(&schema, &found, &places).map_err(|e| self.name(e))
+    }
+
+    /// What the read will do, as [`Reader::explain`]. Requests are counted row group by row group, and may be fewer.
+    ///
+    /// # Errors
+    /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
+    pub async fn explain(&self) -> Result<Explanation> {
+        let (source, metadata) = (self.source.clone(), self.metadata.clone());
+        let explained = Explanation::new_async(source, metadata, &self.plan()?).await;
+        explained.map_err(|e| self.name(e))
+    }
+
+    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted, as [`Reader::load_page_indexes`].
+    ///
+    /// # Errors
+    /// As [`Reader::load_page_indexes`].
+    pub async fn load_page_indexes(&mut self) -> Result<()> {
+        let (row_groups, leaves) = self.index_wants()?;
+        let (leaves, limits) = (leaves.iter().copied(), &self.options.limits);
+        let (end, metadata) = (self.end.clone(), &mut self.metadata);
+        load_indexes_async(&self.source, end, metadata, row_groups, leaves, limits).await.map_err(
+            |e| match &self.file_name {
+                Some(name) => e.at_file(name.clone()),
+                None => e,
+            },
+        )
+    }
+}
+
+/// The batches of an asynchronous read, in order. After an error there are no more.
+///
+/// Dropping it ends the requests that are under way; a thread of the pool stops at the column at hand.
+pub struct BatchStream {
+    schema: SchemaRef,
+    driver: Option<Streamed>,
+    gathered: Gathered,
+    file_name: Option<Arc<str>>,
+}
+
+impl BatchStream {
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+        loop {
+            if let Some(next) = self.gathered.end() {
+                return Poll::Ready(next);
+            }
+            let next = match &mut self.driver {
+                Some(driver) => ready!(Pin::new(driver).poll_next(cx)).transpose(),
+                None => Ok(None),
+            };
+            if let Some(given) = self.gathered.take(next) {
+                return Poll::Ready(given);
+            }
+        }
+    }
+}
+
+impl Stream for BatchStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.poll_given(cx));
+        if self.gathered.is_done() {
+            self.driver = None;
+        }
+        let next = next.map_err(|e: Error| match &self.file_name {
+            Some(name) => e.at_file(name.clone()),
+            None => e,
+        });
+        Poll::Ready(next.transpose())
+    }
+}

@@ -1,0 +1,224 @@
+//! [`AsyncWriter`]: record batches in, a Parquet file out to where bytes go asynchronously.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::task::Poll;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use futures_channel::oneshot;
+
+use super::{RowGroupEncoder, State, Writer};
+use crate::error::{Error, Result};
+use crate::io::{AsyncSink, Pool, Sink};
+use crate::write::{WriteOptions, WriteReport};
+
+/// Writes one Parquet file into an [`AsyncSink`], such as an object of an object store, under any runtime.
+///
+/// The file is that of a [`Writer`], encoded in parallel by the threads of a pool, never by those of the runtime, unless the encoder
+/// [has one thread](RowGroupEncoder::with_threads). Bytes are on their way while rows are encoded and written.
+///
+/// The first error poisons the writer, and aborts what was begun, and so does a call whose future is dropped before its end. A writer that is dropped
+/// unfinished leaves no file that looks whole; [`AsyncWriter::abort`] also removes what an upload has left out of sight.
+pub struct AsyncWriter<S: AsyncSink> {
+    sink: S,
+    /// With the pool while it works; gone after an error.
+    writer: Option<Writer<Pieces>>,
+    schema: SchemaRef,
+    pool: Option<Pool>,
+}
+
+/// What was written and not sent.
+#[derive(Default)]
+struct Pieces(Vec<Bytes>);
+
+impl Sink for Pieces {
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.0.push(bytes);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What comes back from the pool.
+struct Worked<T> {
+    writer: Writer<Pieces>,
+    done: Result<Result<T>, Box<dyn Any + Send>>,
+}
+
+#[cfg(feature = "object_store")]
+impl AsyncWriter<crate::io::StoreSink> {
+    /// A writer of the object at `path`, with the default options. What stands there stays until the new object is whole.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
+    /// # use std::sync::Arc;
+    /// # use object_store::{ObjectStore, memory::InMemory};
+    /// use marquetry::{AsyncWriter, Reader};
+    ///
+    /// let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    /// let batches = Reader::open("testdata/trips.parquet")?.batches()?;
+    /// let mut writer = AsyncWriter::to_store(store, "trips.parquet", batches.schema())?;
+    /// for batch in batches {
+    ///     writer.write(&batch?).await?;
+    /// }
+    /// assert_eq!(writer.finish().await?.rows, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`AsyncWriter::new`].
+    pub fn to_store(
+        store: std::sync::Arc<dyn object_store::ObjectStore>,
+        path: impl Into<object_store::path::Path>,
+        schema: SchemaRef,
+    ) -> Result<Self> {
+        let sink = crate::io::StoreSink::new(store, path.into());
+        Self::new(sink, schema, WriteOptions::default())
+    }
+}
+
+impl<S: AsyncSink> AsyncWriter<S> {
+    /// A writer into any sink.
+    ///
+    /// # Errors
+    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option does not fit it.
+    pub fn new(sink: S, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        Ok(Self::over(sink, RowGroupEncoder::new(schema, options)?))
+    }
+
+    /// A writer into any sink, with an encoder of which the threads were chosen, or that is shared with others.
+    pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
+        let (pool, schema) = (encoder.encode.pool_of_jobs(), encoder.layout.arrow.clone());
+        let writer = Some(Writer::over(Pieces::default(), encoder));
+        Self { sink, writer, schema, pool }
+    }
+
+    /// The schema that batches must have.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Bytes given to the sink so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes_written)
+    }
+
+    /// Bytes that the file would have if it were finished now, about.
+    pub fn estimated_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::estimated_bytes)
+    }
+
+    /// Appends the rows of a batch, as [`Writer::write`].
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let batch = batch.clone();
+        self.work(move |writer| writer.write(&batch)).await
+    }
+
+    /// Ends the row group, as [`Writer::flush`].
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub async fn flush(&mut self) -> Result<()> {
+        self.work(Writer::flush).await
+    }
+
+    /// Adds a pair to the file's key-value metadata.
+    pub fn add_key_value(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        if let Some(writer) = &mut self.writer {
+            writer.add_key_value(key, value);
+        }
+    }
+
+    /// Writes what is held, the indexes and the footer, and makes the file whole.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub async fn finish(mut self) -> Result<WriteReport> {
+        let report = self.work(Writer::finish_in_place).await?;
+        match self.sink.finish().await {
+            Ok(()) => Ok(report),
+            Err(e) => Err(self.fail(e).await),
+        }
+    }
+
+    /// Gives up: nothing is left of the file.
+    ///
+    /// # Errors
+    /// `Io` if something may be left.
+    pub async fn abort(mut self) -> Result<()> {
+        self.writer = None;
+        self.sink.abort().await
+    }
+
+    /// Lets the pool work on the file, and sends what it has written.
+    async fn work<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Writer<Pieces>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Some(mut writer) = self.writer.take() else {
+            return Err(Error::usage(
+                "an earlier error, or a call that was dropped, ended the file",
+            ));
+        };
+        let (send, mut receive) = oneshot::channel();
+        let job = move || {
+            let done = catch_unwind(AssertUnwindSafe(|| work(&mut writer)));
+            // Nobody may be waiting any more.
+            let _ = send.send(Worked { writer, done });
+        };
+        match &self.pool {
+            Some(pool) => pool.spawn(job),
+            None => job(),
+        }
+        let sink = &mut self.sink;
+        let worked = poll_fn(|cx| {
+            if let Poll::Ready(Err(e)) = sink.poll_progress(cx) {
+                return Poll::Ready(Err(e));
+            }
+            let worked = Pin::new(&mut receive).poll(cx);
+            worked.map_err(|gone| {
+                Error::io("the pool has dropped its work", std::io::Error::other(gone))
+            })
+        });
+        let Worked { mut writer, done } = match worked.await {
+            Ok(worked) => worked,
+            Err(e) => return Err(self.fail(e).await),
+        };
+        let done = match done {
+            Ok(done) => done,
+            Err(panic) => resume_unwind(panic),
+        };
+        if matches!(writer.state, State::Poisoned(_))
+            && let Err(e) = done
+        {
+            return Err(self.fail(e).await);
+        }
+        let pieces = std::mem::take(&mut writer.sink.0);
+        if !pieces.is_empty()
+            && let Err(e) = self.sink.write(pieces).await
+        {
+            return Err(self.fail(e).await);
+        }
+        self.writer = Some(writer);
+        done
+    }
+
+    /// After an error nothing is left.
+    async fn fail(&mut self, error: Error) -> Error {
+        self.writer = None;
+        // The error that is told is the first.
+        let _ = self.sink.abort().await;
+        error
+    }
+}
