@@ -164,11 +164,11 @@ fn a_table_of_1600_columns_stays_within_the_memory_of_its_writer() {
     let (columns, memory) = (1_600, 128usize << 20);
     for threads in [1, 2] {
         let mut rng = fastrand::Rng::with_seed(7);
+        let schema = wide_batch(columns, &mut rng).schema();
         let before = NOW.load(Ordering::Relaxed);
         PEAK.store(before, Ordering::Relaxed);
-        let first = wide_batch(columns, &mut rng);
         let options = WriteOptions::new().with_memory(memory as u64);
-        let encoder = RowGroupEncoder::new(first.schema(), options).expect("a schema");
+        let encoder = RowGroupEncoder::new(schema, options).expect("a schema");
         let encoder = encoder.with_threads(threads).expect("threads");
         let mut writer = Writer::over(WriteSink(std::io::sink()), encoder);
         let mut bytes = 0;
