@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench write` prints one Markdown table; `cargo bench --bench write -- TEXT` only the rows whose name holds the text. Three groups: the
 //! same encodings forced on both and no codec; the defaults of each but no codec; ZSTD of level 1, the encodings as each chooses them. A ratio is rival
-//! / ours, the median over the rounds of the pairs measured side by side; bytes are those of the files.
+//! / ours, the median over the rounds of the pairs measured side by side, in CPU time of one thread; two threads are measured by the wall clock. Bytes
+//! are those of the files.
 
 #![allow(
     unreachable_pub,
@@ -17,7 +18,7 @@
 mod common;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use common::Case;
 use marquetry::arrow_array::RecordBatch;
@@ -165,22 +166,23 @@ fn keyed() -> Vec<(String, Rows)> {
 
 fn row(name: &str, rows: &Rows, group: Group) -> f64 {
     let time = |run: &dyn Fn() -> usize| {
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), cpu());
         let bytes = std::hint::black_box(run());
-        (start.elapsed().as_secs_f64() * 1e3, bytes)
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        (ms(self::cpu().saturating_sub(cpu)), ms(start.elapsed()), bytes)
     };
     let them: &dyn Fn() -> usize = &|| theirs(rows, group);
     let us: &dyn Fn() -> usize = &|| ours(rows, group, 1);
     let two: &dyn Fn() -> usize = &|| ours(rows, group, 2);
-    let (their_bytes, our_bytes) = (time(them).1, time(us).1);
+    let (their_bytes, our_bytes) = (time(them).2, time(us).2);
     let (mut a, mut b, mut c, mut ratios, mut scaling) = (vec![], vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
-        let (t, o, w) = (time(them).0, time(us).0, time(two).0);
+        let ((t, ..), (o, one, _), (_, w, _)) = (time(them), time(us), time(two));
         a.push(t);
         b.push(o);
         c.push(w);
         ratios.push(t / o);
-        scaling.push(o / w);
+        scaling.push(one / w);
     }
     let least = ratios.iter().copied().fold(f64::MAX, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
@@ -194,6 +196,20 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
         our_bytes as f64 / their_bytes as f64
     );
     ratio
+}
+
+/// CPU time of the process; the time of the wall where there is no such clock.
+fn cpu() -> Duration {
+    #[cfg(unix)]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        now.try_into().expect("a clock that runs forward")
+    }
+    #[cfg(not(unix))]
+    {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
 }
 
 fn median(values: &mut [f64]) -> f64 {

@@ -1,7 +1,7 @@
-//! Memory that is used again: what a read, or the arrays that it gave, no longer need.
+//! Memory that is used again: what a read, the arrays that it gave, or a writer no longer need.
 //!
 //! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators give large stretches back to the system as soon
-//! as they are free. Arrays lend theirs: it comes back when the last holder lets go, from whichever thread, as long as the read is not over.
+//! as they are free. Arrays and encoded chunks lend theirs: it comes back when the last holder lets go, from whichever thread, as long as the work goes on.
 
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::trusted;
 
-/// The spare memory of a read. Cheap to clone: clones share it.
+/// The spare memory of a read, or of a writer. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Spare(Arc<Pool>);
 
@@ -46,39 +46,32 @@ impl Spare {
     }
 
     /// An empty vector with room for `n` values; with less if there is no memory.
-    pub(crate) fn take<T: ArrowNativeType>(&self, n: usize) -> Vec<T> {
+    pub(crate) fn take<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         let mut values = self.take_used(n);
         values.clear();
         values
     }
 
     /// As [`Spare::take`], with whatever the vector held when it came back: room that need not be filled before it can be written over.
-    pub(crate) fn take_used<T: ArrowNativeType>(&self, n: usize) -> Vec<T> {
+    pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         let bytes = n.saturating_mul(size_of::<T>());
         let mut out = Vec::new();
         if bytes < STEP {
             let _ = out.try_reserve_exact(n);
             return out;
         }
-        let mut stretches = self.0.lock();
-        let fits = |stretch: &Stretch| {
-            stretch.of == TypeId::of::<T>()
-                && (bytes..=bytes.saturating_mul(PART)).contains(&stretch.bytes)
-        };
-        let fitting = stretches.iter().enumerate().filter(|(_, stretch)| fits(stretch));
-        let found = fitting.min_by_key(|(_, stretch)| stretch.bytes).map(|(at, _)| at);
-        let found = found.map(|at| stretches.swap_remove(at).vector.downcast::<Vec<T>>());
-        drop(stretches);
-        match found {
-            Some(Ok(vector)) => *vector,
-            _ => {
-                let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
-                if bytes >= POPULATE_FROM {
-                    trusted::populate(&mut out);
-                }
-                out
+        self.0.find(bytes).unwrap_or_else(|| {
+            let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
+            if bytes >= POPULATE_FROM {
+                trusted::populate(&mut out);
             }
-        }
+            out
+        })
+    }
+
+    /// Gives a vector back, to be taken again.
+    pub(crate) fn give<T: Send + 'static>(&self, values: Vec<T>) {
+        self.0.give(values);
     }
 
     /// Makes room for `n` values more, in memory that was used before if there is none yet.
@@ -87,6 +80,23 @@ impl Spare {
             *values = self.take(n);
         }
         values.reserve_exact(n);
+    }
+
+    /// Makes room for `n` values more, as a vector does by itself, in memory that was used before if there is some.
+    #[inline]
+    pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
+        if values.capacity() - values.len() < n {
+            let bytes = (values.len() + n).saturating_mul(2 * size_of::<T>());
+            let found = if bytes < STEP { None } else { self.0.find::<T>(bytes) };
+            match found {
+                Some(mut grown) => {
+                    grown.clear();
+                    grown.append(values);
+                    self.give(std::mem::replace(values, grown));
+                }
+                None => values.reserve(n),
+            }
+        }
     }
 
     /// A buffer of the values, whose memory comes back.
@@ -109,7 +119,21 @@ impl Pool {
         self.stretches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give<T: ArrowNativeType>(&self, values: Vec<T>) {
+    /// A vector of so many bytes, or a few times as many, with whatever is in it.
+    fn find<T: 'static>(&self, bytes: usize) -> Option<Vec<T>> {
+        let mut stretches = self.lock();
+        let fits = |stretch: &Stretch| {
+            stretch.of == TypeId::of::<T>()
+                && (bytes..=bytes.saturating_mul(PART)).contains(&stretch.bytes)
+        };
+        let fitting = stretches.iter().enumerate().filter(|(_, stretch)| fits(stretch));
+        let found = fitting.min_by_key(|(_, stretch)| stretch.bytes).map(|(at, _)| at)?;
+        let stretch = stretches.swap_remove(found);
+        drop(stretches);
+        stretch.vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
+    }
+
+    fn give<T: Send + 'static>(&self, values: Vec<T>) {
         let bytes = values.capacity() * size_of::<T>();
         if bytes < STEP {
             return;

@@ -16,8 +16,8 @@ use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arrow, to_arrow};
 use crate::stats::order::Order;
 use crate::write::{
-    EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, WriteOptions, WriteReport,
-    batch_bytes, footer, indexes, level_bytes,
+    EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, Tools, WriteOptions,
+    WriteReport, batch_bytes, footer, indexes, level_bytes,
 };
 
 #[cfg(feature = "async")]
@@ -357,7 +357,9 @@ impl<S: Sink> Writer<S> {
         let mut of_chunks = Vec::with_capacity(row_group.chunks.len());
         for mut chunk in row_group.chunks {
             of_chunks.push(Indexes::of(&mut chunk));
-            self.send(chunk.bytes.into())?;
+            for bytes in chunk.bytes {
+                self.send(self.encoder.layout.tools.spare.lend_bytes(bytes))?;
+            }
         }
         self.row_groups.push(placed);
         self.indexes.push(of_chunks);
@@ -472,12 +474,13 @@ impl RowGroupEncoder {
             fits(field, shape, &leaves)?;
         }
         let settings = options.resolve(&schema)?;
-        let layout = Layout { arrow, shapes: mapping.shapes, leaves, settings };
+        let tools = Tools::new(options.memory / SPARE_SHARE);
+        let layout = Layout { arrow, shapes: mapping.shapes, leaves, settings, tools };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
         Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
     }
 
-    /// Encodes on this many threads, the calling one among them while it waits: 1 is that one alone. All cores by default.
+    /// Encodes on this many threads: 1 is the calling one alone, more are others than that. All cores by default.
     ///
     /// # Errors
     /// `Io` if the threads cannot be started.
@@ -603,3 +606,6 @@ fn fits(field: &Field, shape: &crate::schema::Shape, leaves: &[crate::schema::Le
 
 /// A row group weighs its rows, what is made of them on the way, and its bytes in the file.
 const SHARES: u64 = 3;
+
+/// The part of the memory that is kept to be used again: less than the shares leave over.
+const SPARE_SHARE: u64 = 16;

@@ -1,15 +1,16 @@
-//! The heap of an export stays within its memory number, however many rows go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
+//! The heap of an export, and of a writer, stays within its memory number, however many rows or columns go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use marquetry::Export;
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int8Array, Int64Array, ListArray,
     RecordBatch, StringArray,
 };
+use marquetry::io::WriteSink;
+use marquetry::{Export, RowGroupEncoder, WriteOptions, Writer};
 
 struct Counting;
 
@@ -36,6 +37,9 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const MEMORY: usize = 64 << 20;
+
+/// The counters are those of the whole process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 const STREAMS: u64 = 4;
 
@@ -116,6 +120,7 @@ fn peak(kind: Rows, threads: usize, bytes: u64, seed: u64) -> usize {
 
 #[test]
 fn an_export_stays_within_its_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let bytes: u64 = std::env::var("MARQUETRY_EXPORT_BYTES")
         .map_or(320 << 20, |bytes| bytes.parse().expect("a number"));
     let seed = fastrand::u64(..);
@@ -135,4 +140,50 @@ fn an_export_stays_within_its_memory() {
         }
     }
     assert!(beyond.is_empty(), "beyond {MEMORY} bytes: {}", beyond.join("; "));
+}
+
+/// 256 rows of so many columns: numbers that differ, and texts of which some repeat.
+fn wide_batch(columns: usize, rng: &mut fastrand::Rng) -> RecordBatch {
+    let column = |i: usize| -> (String, ArrayRef) {
+        let array: ArrayRef = match i % 4 {
+            0 => Arc::new(StringArray::from_iter_values(
+                (0..256).map(|_| format!("text {}", rng.u32(0..5_000))),
+            )),
+            1 => Arc::new(Float64Array::from_iter_values((0..256).map(|_| rng.f64()))),
+            _ => Arc::new(Int64Array::from_iter_values((0..256).map(|_| rng.i64(..)))),
+        };
+        (format!("column_{i}"), array)
+    };
+    let columns: Vec<_> = (0..columns).map(column).collect();
+    RecordBatch::try_from_iter(columns).expect("a batch")
+}
+
+#[test]
+fn a_table_of_1600_columns_stays_within_the_memory_of_its_writer() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (columns, memory) = (1_600, 128usize << 20);
+    for threads in [1, 2] {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let schema = wide_batch(columns, &mut rng).schema();
+        let before = NOW.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let options = WriteOptions::new().with_memory(memory as u64);
+        let encoder = RowGroupEncoder::new(schema, options).expect("a schema");
+        let encoder = encoder.with_threads(threads).expect("threads");
+        let mut writer = Writer::over(WriteSink(std::io::sink()), encoder);
+        let mut bytes = 0;
+        for _ in 0..60 {
+            let batch = wide_batch(columns, &mut rng);
+            bytes += batch.get_array_memory_size();
+            writer.write(&batch).expect("rows");
+        }
+        let report = writer.finish().expect("a file");
+        let peak = PEAK.load(Ordering::Relaxed) - before;
+        println!(
+            "{columns} columns, {threads} threads: {bytes} bytes of batches, {} row groups, peak {peak}",
+            report.row_groups.len()
+        );
+        assert!(report.row_groups.len() > 1, "more than the memory holds at a time");
+        assert!(peak <= memory, "{threads} threads: {peak} bytes, beyond {memory}");
+    }
 }

@@ -109,6 +109,8 @@ fn burden(profile: Profile, encoding: Encoding) -> f64 {
     match encoding {
         Encoding::RleDictionary => 0.0,
         Encoding::Plain | Encoding::ByteStreamSplit | Encoding::DeltaLengthByteArray => light,
+        // Less to do than for a dictionary too large for the nearest cache, which is what it competes with.
+        Encoding::DeltaBinaryPacked => heavy / 2.0,
         _ => heavy,
     }
 }

@@ -183,20 +183,40 @@ fn too_long(total: u64, room: usize) -> Error {
 /// # Panics
 /// If a value is longer than `i32::MAX`.
 pub fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
+    let (mut prefixes, mut suffixes) = (Vec::new(), Vec::new());
+    encode_all_into(values.iter().map(AsRef::as_ref), &mut prefixes, &mut suffixes, out);
+}
+
+/// As [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's, whose values they replace.
+///
+/// # Panics
+/// If a value is longer than `i32::MAX`.
+pub fn encode_all_into<'a>(
+    values: impl Iterator<Item = &'a [u8]> + Clone,
+    prefixes: &mut Vec<i32>,
+    suffixes: &mut Vec<i32>,
+    out: &mut Vec<u8>,
+) {
     let mut previous: &[u8] = &[];
-    let mut prefixes = Vec::with_capacity(values.len());
-    let mut suffixes = Vec::with_capacity(values.len());
-    for value in values {
-        let value = value.as_ref();
+    prefixes.clear();
+    suffixes.clear();
+    // From inside of the iterator, here and below: it may have several parts.
+    values.clone().for_each(|value| {
         let shared = shared_prefix(previous, value);
         // No longer than the value, whose own length is looked at as well.
-        delta_length::length(value);
-        prefixes.push(delta_length::length(value.get(..shared).unwrap_or_default()));
-        suffixes.push(value.get(shared..).unwrap_or_default());
+        let len = delta_length::length(value);
+        let prefix = delta_length::length(value.get(..shared).unwrap_or_default());
+        prefixes.push(prefix);
+        suffixes.push(len - prefix);
         previous = value;
-    }
-    delta_binary::encode_into(&prefixes, out);
-    delta_length::encode_into(&suffixes, out);
+    });
+    delta_binary::encode_into(prefixes, out);
+    let mut prefixes = prefixes.iter();
+    let rests = values.map(|value| {
+        let prefix = prefixes.next().copied().unwrap_or(0);
+        value.get(usize::try_from(prefix).unwrap_or(0)..).unwrap_or_default()
+    });
+    delta_length::encode_pieces_into(suffixes, rests, out);
 }
 
 /// How many bytes from the first on are the same, 8 at a time.

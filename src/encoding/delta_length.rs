@@ -147,9 +147,19 @@ impl Decoder {
 /// If a value is longer than `i32::MAX`.
 pub fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     let lengths: Vec<i32> = values.iter().map(|value| length(value.as_ref())).collect();
-    delta_binary::encode_into(&lengths, out);
-    out.reserve(values.iter().map(|value| value.as_ref().len()).sum());
-    values.iter().for_each(|value| out.extend_from_slice(value.as_ref()));
+    encode_pieces_into(&lengths, values.iter().map(AsRef::as_ref), out);
+}
+
+/// As [`encode_into`], of values of these lengths whose bytes, one after the other, come in any pieces.
+pub fn encode_pieces_into<'a>(
+    lengths: &[i32],
+    pieces: impl Iterator<Item = &'a [u8]>,
+    out: &mut Vec<u8>,
+) {
+    delta_binary::encode_into(lengths, out);
+    let bytes: i64 = lengths.iter().map(|len| i64::from(*len)).sum();
+    out.reserve(usize::try_from(bytes).unwrap_or(0));
+    pieces.for_each(|piece| out.extend_from_slice(piece));
 }
 
 /// The length of a value, as the format counts it.

@@ -354,6 +354,37 @@ pub fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     }
 }
 
+/// As [`encode_bytes_into`], of values that lie end to end: value `i` from `ends[i]` to `ends[i + 1]` of `bytes`.
+///
+/// # Panics
+/// If the ends fall, or lie behind the bytes.
+pub fn encode_between_into<O: Copy + Into<i64>>(bytes: &[u8], ends: &[O], out: &mut Vec<u8>) {
+    let place = |end: O| usize::try_from(end.into()).expect("an end is never negative");
+    let (Some(&first), Some(&last)) = (ends.first(), ends.last()) else {
+        return;
+    };
+    let lengths = (ends.len() - 1) * size_of::<u32>();
+    out.reserve(place(last) - place(first) + lengths + SHORT);
+    for pair in ends.windows(2) {
+        let [start, end] = pair else { continue };
+        let value = bytes.get(place(*start)..place(*end)).expect("ends rise to that of the bytes");
+        let len = i32::try_from(value.len()).expect("a value of at most 2 GiB");
+        out.extend_from_slice(&len.to_le_bytes());
+        match bytes.get(place(*start)..).and_then(|rest| rest.first_chunk::<SHORT>()) {
+            // A copy of a known length is a few instructions; what is too much is taken back.
+            Some(chunk) if value.len() <= SHORT => {
+                let whole = out.len() + value.len();
+                out.extend_from_slice(chunk);
+                out.truncate(whole);
+            }
+            _ => out.extend_from_slice(value),
+        }
+    }
+}
+
+/// Bytes of a value up to which more are copied than it has.
+const SHORT: usize = 32;
+
 /// Appends BOOLEAN values: `n` bits that begin at bit `offset` of `bits`, the last byte padded with zeros. Spec: Encodings.md, "Plain".
 ///
 /// # Panics
@@ -451,6 +482,19 @@ mod tests {
         let mut bytes = vec![];
         encode_bytes_into(&["ab", ""], &mut bytes);
         assert_eq!(bytes, b"\x02\0\0\0ab\0\0\0\0");
+        for longest in [3, 40, 100] {
+            let source: Vec<u8> = (0..3_000).map(|_| rng.u8(..)).collect();
+            let mut ends = vec![rng.i32(0..9)];
+            while ends[ends.len() - 1] + longest < 3_000 {
+                ends.push(ends[ends.len() - 1] + rng.i32(0..=longest));
+            }
+            ends.push(3_000);
+            let values = ends.windows(2).map(|pair| &source[pair[0] as usize..pair[1] as usize]);
+            let (mut between, mut expected) = (Vec::new(), Vec::new());
+            encode_bytes_into(&values.collect::<Vec<_>>(), &mut expected);
+            encode_between_into(&source, &ends, &mut between);
+            assert_eq!(between, expected, "longest {longest} seed {seed}");
+        }
         let source: Vec<u8> = (0..20).map(|_| rng.u8(..)).collect();
         for offset in 0..20 {
             for n in [0, 1, 7, 8, 9, 64, 65, 140] {

@@ -1,16 +1,20 @@
 //! Encodes row groups: their columns by many threads, several row groups at a time, given back in the order in which they came.
 //!
 //! A column of a row group is a job. The jobs stand in one queue, those of the older row group first, the heaviest first among them. Threads of the
-//! pool take them from there, and so does the caller while it waits: it never waits for a job that nobody has begun.
+//! pool take them from there, as many at a time as the pool has; where no job is left for some, the pages of a column are made by several threads.
+//! Trap: the threads of a pool may all be busy elsewhere, and even wait for the caller. So the caller never waits for a job that nobody begins: it does
+//! that itself.
 
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::Pool;
 use crate::error::{Error, Result};
-use crate::write::{Column, EncodedChunk, EncodedRowGroup, Layout, PendingRowGroup};
+use crate::write::{Alone, Column, EncodedChunk, EncodedRowGroup, Layout, PendingRowGroup, Share};
 
 /// The threads that encode.
 #[derive(Debug, Clone, Default)]
@@ -20,14 +24,14 @@ pub(crate) enum Encode {
     /// As many as there are cores.
     #[default]
     Auto,
-    /// Those of a pool, and the calling one while it waits.
+    /// Those of a pool; the calling one too where they are busy elsewhere.
     Pool(Pool),
 }
 
 impl Encode {
-    /// `threads` threads, the calling one among them.
+    /// `threads` threads: the calling one if it is only one, else others while that one waits.
     pub(crate) fn new(threads: usize) -> Result<Self> {
-        if threads <= 1 { Ok(Self::Serial) } else { Pool::beside(threads).map(Self::Pool) }
+        if threads <= 1 { Ok(Self::Serial) } else { Pool::new(threads).map(Self::Pool) }
     }
 
     #[cfg(feature = "parallel")]
@@ -109,15 +113,7 @@ impl InFlight {
             jobs.sort_by_key(|&column| std::cmp::Reverse(group.pending.column_bytes(column)));
         }
         let jobs = jobs.into_iter().map(|column| Job { group: group.clone(), column });
-        lock(&self.queue.0).extend(jobs);
-        if let Some(pool) = workers {
-            for _ in 0..group.columns.len() {
-                let queue = self.queue.clone();
-                pool.spawn(move || {
-                    queue.work();
-                });
-            }
-        }
+        self.queue.begin(jobs, workers);
     }
 
     /// The oldest row group once it is encoded, the calling thread helping, and its bytes as Arrow arrays; `None` if there is none.
@@ -128,7 +124,7 @@ impl InFlight {
         let Some(group) = self.groups.pop_front() else {
             return Ok(None);
         };
-        group.wait(&self.queue);
+        group.wait(&self.queue, self.threads.workers());
         let mut state = lock(&group.state);
         match state.failure.take() {
             Some(Failure::Error(error)) => return Err(error),
@@ -147,7 +143,7 @@ impl InFlight {
 
     /// Forgets all row groups. No work is left behind: what runs is at most one column a thread.
     pub(crate) fn cancel(&mut self) {
-        lock(&self.queue.0).clear();
+        lock(&self.queue.0).jobs.clear();
         for group in self.groups.drain(..) {
             lock(&group.state).failure = Some(Failure::Error(Error::usage("cancelled")));
         }
@@ -162,22 +158,96 @@ impl Drop for InFlight {
 
 /// The columns that nobody has begun.
 #[derive(Default)]
-struct Queue(Mutex<VecDeque<Job>>);
+struct Queue(Mutex<Jobs>);
+
+#[derive(Default)]
+struct Jobs {
+    jobs: VecDeque<Job>,
+    /// Threads that are at one.
+    busy: usize,
+}
 
 struct Job {
-    group: Arc<Group>,
+    group: Arc<dyn Columns>,
     column: usize,
 }
 
+/// Columns that are encoded one by one.
+trait Columns: Send + Sync {
+    /// Encodes one of them.
+    fn encode(&self, column: usize, share: &dyn Share);
+}
+
 impl Queue {
-    /// Does the next job, and says whether there was one.
-    fn work(&self) -> bool {
-        let job = lock(&self.0).pop_front();
-        let Some(Job { group, column }) = job else {
+    /// Appends jobs, and asks the threads of a pool to do them.
+    fn begin(self: &Arc<Self>, jobs: impl ExactSizeIterator<Item = Job>, pool: Option<&Pool>) {
+        let n = jobs.len();
+        lock(&self.0).jobs.extend(jobs);
+        let Some(pool) = pool else {
+            return;
+        };
+        for _ in 0..n.min(pool.threads()) {
+            let (queue, of) = (self.clone(), pool.clone());
+            pool.spawn(move || while queue.work(Some(&of)) {});
+        }
+    }
+
+    /// Does the next job, and says whether there was one, and a thread to do it: no more than the pool has.
+    fn work(&self, pool: Option<&Pool>) -> bool {
+        let mut jobs = lock(&self.0);
+        if pool.is_some_and(|pool| jobs.busy >= pool.threads()) {
+            return false;
+        }
+        let Some(Job { group, column }) = jobs.jobs.pop_front() else {
             return false;
         };
-        group.encode(column);
+        jobs.busy += 1;
+        drop(jobs);
+        match pool {
+            Some(pool) => group.encode(column, &Idle { queue: self, threads: pool.threads() }),
+            None => group.encode(column, &Alone),
+        }
+        lock(&self.0).busy -= 1;
         true
+    }
+}
+
+/// The share of the machine that nobody uses, as seen by a thread that has a job.
+///
+/// Threads of the pool could take it only at a risk: one that waits for others may be given any work meanwhile, some that waits for the row group too.
+/// So for these moments there are threads of their own.
+struct Idle<'a> {
+    queue: &'a Queue,
+    /// Of the pool.
+    threads: usize,
+}
+
+impl Share for Idle<'_> {
+    fn threads(&self) -> usize {
+        let jobs = lock(&self.queue.0);
+        let others = self.threads.saturating_sub(jobs.busy);
+        if jobs.jobs.is_empty() { others + 1 } else { 1 }
+    }
+
+    fn share(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                if i >= n {
+                    break;
+                }
+                work(i);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..n.min(self.threads()) {
+                let helper = std::thread::Builder::new().name("marquetry-pages".to_owned());
+                // Without a thread, there is less help.
+                let _ = helper.spawn_scoped(scope, work);
+            }
+            work();
+        });
     }
 }
 
@@ -204,13 +274,13 @@ enum Failure {
     Panic(Box<dyn Any + Send>),
 }
 
-impl Group {
-    fn encode(&self, column: usize) {
+impl Columns for Group {
+    fn encode(&self, column: usize, share: &dyn Share) {
         // The lock is not held while the column is encoded.
         let has_failed = lock(&self.state).failure.is_some();
         let result = match has_failed {
             true => Ok(Ok(Vec::new())),
-            false => catch_unwind(AssertUnwindSafe(|| self.chunks(column))),
+            false => catch_unwind(AssertUnwindSafe(|| self.chunks(column, share))),
         };
         let mut state = lock(&self.state);
         state.left -= 1;
@@ -229,28 +299,109 @@ impl Group {
             self.done.notify_all();
         }
     }
+}
 
-    fn chunks(&self, column: usize) -> Result<Vec<EncodedChunk>> {
+impl Group {
+    fn chunks(&self, column: usize, share: &dyn Share) -> Result<Vec<EncodedChunk>> {
         let Some(column) = self.columns.get(column) else {
             return Ok(Vec::new());
         };
         let leaves = self.pending.shred(&self.layout, column)?;
         let leaves = column.leaves.clone().zip(&leaves);
-        leaves.map(|(leaf, shredded)| self.pending.encode(&self.layout, leaf, shredded)).collect()
+        let encode = |(leaf, shredded)| self.pending.encode(&self.layout, leaf, shredded, share);
+        leaves.map(encode).collect()
     }
 
-    /// Works until all columns are encoded.
-    fn wait(&self, queue: &Queue) {
-        while lock(&self.state).left > 0 && queue.work() {}
-        // What is left runs on other threads, which wait for nobody.
+    /// Waits until all columns are encoded; works where nobody else does.
+    fn wait(&self, queue: &Queue, pool: Option<&Pool>) {
         let mut state = lock(&self.state);
         while state.left > 0 {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if pool.is_some() {
+                let waited = self.done.wait_timeout(state, PATIENCE);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                if state.left == 0 {
+                    break;
+                }
+            }
+            drop(state);
+            // Without a job to do, what is left runs on other threads, which wait for nobody.
+            while lock(&self.state).left > 0 && queue.work(pool) {}
+            state = lock(&self.state);
         }
     }
 }
 
+/// How long the caller waits for a thread to begin what nobody has begun, before it does so itself.
+const PATIENCE: Duration = Duration::from_millis(1);
+
 /// Nothing panics while it holds a lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, feature = "parallel"))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    use super::*;
+
+    /// Where two threads meet: each waits for the other, for a time in which no machine is too busy.
+    #[derive(Default)]
+    struct Meeting(Mutex<usize>, Condvar);
+
+    impl Meeting {
+        /// Whether somebody else came.
+        fn come(&self) -> bool {
+            let mut came = lock(&self.0);
+            *came += 1;
+            self.1.notify_all();
+            let minute = Duration::from_secs(60);
+            let waited = self.1.wait_timeout_while(came, minute, |came| *came < 2);
+            *waited.unwrap_or_else(PoisonError::into_inner).0 >= 2
+        }
+    }
+
+    #[test]
+    fn an_idle_thread_helps_with_the_column_of_another() {
+        let queue = Queue::default();
+        // As if this one were at a job, and another of the pool at none.
+        lock(&queue.0).busy = 1;
+        let idle = Idle { queue: &queue, threads: 2 };
+        assert_eq!(idle.threads(), 2);
+        let (meeting, met, calls) =
+            (Meeting::default(), AtomicBool::new(true), AtomicUsize::new(0));
+        idle.share(4, &|i| {
+            calls.fetch_add(1 << (8 * i), Ordering::Relaxed);
+            met.fetch_and(meeting.come(), Ordering::Relaxed);
+        });
+        assert_eq!(calls.into_inner(), 0x0101_0101, "each number once");
+        assert!(met.into_inner(), "two threads at a time");
+        lock(&queue.0).busy = 2;
+        assert_eq!(idle.threads(), 1, "nobody is idle");
+    }
+
+    #[test]
+    fn two_columns_are_encoded_at_a_time_and_no_more_than_the_pool_has_threads() {
+        let (queue, pool) = (Arc::new(Queue::default()), Pool::new(2).unwrap());
+        lock(&queue.0).busy = 2;
+        assert!(!queue.work(Some(&pool)), "all threads are busy");
+        lock(&queue.0).busy = 0;
+        assert!(!queue.work(Some(&pool)), "no jobs");
+        // Four columns of which each waits for another that is begun.
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let group = Arc::new(Meetings(Default::default(), Mutex::new(sender)));
+        let jobs = (0..4).map(|column| Job { group: group.clone(), column });
+        queue.begin(jobs, Some(&pool));
+        let met: Vec<bool> = (0..4).map(|_| receiver.recv().unwrap()).collect();
+        assert_eq!(met, [true; 4]);
+    }
+
+    struct Meetings([Meeting; 2], Mutex<std::sync::mpsc::Sender<bool>>);
+
+    impl Columns for Meetings {
+        fn encode(&self, column: usize, _: &dyn Share) {
+            let met = self.0[column / 2].come();
+            lock(&self.1).send(met).unwrap();
+        }
+    }
 }

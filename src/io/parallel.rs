@@ -44,11 +44,6 @@ impl Pool {
             .map_err(|e| Error::io("starting threads", std::io::Error::other(e)))
     }
 
-    /// A new pool that makes `threads` threads together with the calling one.
-    pub(crate) fn beside(threads: usize) -> Result<Self> {
-        Self::new(threads.saturating_sub(1).max(1))
-    }
-
     /// Number of threads.
     pub fn threads(&self) -> usize {
         match self {

@@ -30,11 +30,6 @@ impl Pool {
         Ok(Self::Global)
     }
 
-    /// As [`Pool::new`].
-    pub(crate) fn beside(threads: usize) -> Result<Self> {
-        Self::new(threads)
-    }
-
     /// Whether it is of use beside the calling thread.
     pub(crate) fn has_threads(&self) -> bool {
         false

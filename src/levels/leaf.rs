@@ -102,6 +102,18 @@ impl LeafLevels {
         self.push(&def, &rep);
     }
 
+    /// As [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
+    pub fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) {
+        match &mut self.def {
+            Def::Levels(levels) if self.len == 0 => {
+                self.len = def.len();
+                *levels = def;
+                self.rep = rep;
+            }
+            _ => self.push(&def, &rep),
+        }
+    }
+
     /// Appends entries.
     pub fn push(&mut self, def: &LevelBuffer, rep: &LevelBuffer) {
         let n = def.len();

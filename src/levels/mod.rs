@@ -71,6 +71,16 @@ impl LevelBuffer {
         self.len += levels.len();
     }
 
+    /// As [`LevelBuffer::push_slice`]; the memory is taken over if nothing is held yet.
+    pub fn push_vec(&mut self, levels: Vec<u16>) {
+        if self.is_empty() {
+            self.len = levels.len();
+            self.mixed = levels;
+        } else {
+            self.push_slice(&levels);
+        }
+    }
+
     /// Appends the slots `[start, end)` of another buffer.
     pub fn push_range(&mut self, other: &Self, start: usize, end: usize) {
         match other.mixed() {
@@ -111,5 +121,9 @@ mod tests {
         levels.clear();
         levels.push_slice(&[1, 1]);
         assert_eq!(levels.len(), 2);
+        let mut same = LevelBuffer::default();
+        same.push_vec(vec![1]);
+        same.push_vec(vec![1]);
+        assert_eq!(same.mixed(), levels.mixed());
     }
 }

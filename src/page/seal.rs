@@ -50,6 +50,12 @@ pub struct Sealed {
     pub raw: usize,
 }
 
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sealer").field("compression", &self.compression).finish_non_exhaustive()
+    }
+}
+
 /// Seals the pages of a column chunk; keeps its tables and buffers from chunk to chunk.
 pub struct Sealer {
     compression: Compression,
@@ -77,6 +83,11 @@ impl Sealer {
         let compressor = Compressor::new(compression)?;
         let (body, compressed) = (Vec::new(), Vec::new());
         Ok(Self { compression, compressor, version, checksums, body, compressed })
+    }
+
+    /// Whether it was made for these.
+    pub fn is(&self, compression: Compression, version: PageVersion, checksums: bool) -> bool {
+        (self.compression, self.version, self.checksums) == (compression, version, checksums)
     }
 
     /// Bytes that `input` takes when compressed.

@@ -120,19 +120,20 @@ pub fn prefix(value: &[u8]) -> u64 {
 }
 
 /// The least and the greatest of byte strings.
-pub fn bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
+pub fn bytes<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
     // Eight bytes at a time decide nearly always.
-    let first = *values.first()?;
+    let first = values.next()?;
     let (mut min, mut max) = (first, first);
     let (mut min_key, mut max_key) = (prefix(first), prefix(first));
-    for &value in values {
+    // From inside of the iterator, which may have several parts.
+    values.for_each(|value| {
         let key = prefix(value);
         if key < min_key || (key == min_key && value < min) {
             (min, min_key) = (value, key);
         } else if key > max_key || (key == max_key && value > max) {
             (max, max_key) = (value, key);
         }
-    }
+    });
     Some((min, max))
 }
 
@@ -233,8 +234,8 @@ mod tests {
     #[test]
     fn strings_compare_beyond_eight_bytes() {
         let values: Vec<&[u8]> = vec![b"prefix--b", b"prefix--a", b"prefix--", b"a", b"", b"\0"];
-        assert_eq!(bytes(&values[..3]), Some((&b"prefix--"[..], &b"prefix--b"[..])));
-        assert_eq!(bytes(&values), Some((&b""[..], &b"prefix--b"[..])));
-        assert_eq!(bytes(&[]), None);
+        assert_eq!(bytes(values[..3].iter().copied()), Some((&b"prefix--"[..], &b"prefix--b"[..])));
+        assert_eq!(bytes(values.iter().copied()), Some((&b""[..], &b"prefix--b"[..])));
+        assert_eq!(bytes([].into_iter()), None);
     }
 }

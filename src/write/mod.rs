@@ -15,11 +15,13 @@ mod options;
 mod report;
 mod row_group;
 mod shred;
+mod tools;
 
 pub use options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
 pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;
 
 pub(crate) use footer::{Indexes, footer, indexes};
-pub(crate) use leaf::EncodedChunk;
+pub(crate) use leaf::{Alone, EncodedChunk, Share};
 pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes, level_bytes};
+pub(crate) use tools::Tools;

@@ -4,10 +4,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::leaf::{EncodedChunk, encode_leaf};
+use super::leaf::{EncodedChunk, Share, encode_leaf};
 use super::options::LeafSettings;
 use super::report::RowGroupReport;
 use super::shred::{LeafColumn, shred};
+use super::tools::Tools;
 use crate::error::{Error, Result};
 use crate::format::{RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
@@ -23,6 +24,8 @@ pub(crate) struct Layout {
     pub(crate) leaves: Vec<Leaf>,
     /// How each is written.
     pub(crate) settings: Vec<LeafSettings>,
+    /// What they are made with.
+    pub(crate) tools: Tools,
 }
 
 /// The rows of a row group that is not encoded yet.
@@ -113,9 +116,12 @@ impl PendingRowGroup {
         layout: &Layout,
         leaf: usize,
         column: &LeafColumn,
+        share: &dyn Share,
     ) -> Result<EncodedChunk> {
         match (layout.leaves.get(leaf), layout.settings.get(leaf)) {
-            (Some(leaf), Some(settings)) => encode_leaf(column, leaf, settings, self.rows),
+            (Some(leaf), Some(settings)) => {
+                encode_leaf(column, leaf, settings, self.rows, &layout.tools, share)
+            }
             _ => Err(Error::usage("a leaf that the schema does not have")),
         }
     }
@@ -205,7 +211,7 @@ impl EncodedRowGroup {
 
     /// Bytes of its pages.
     pub fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum()
+        self.chunks.iter().flat_map(|chunk| &chunk.bytes).map(|bytes| bytes.len() as u64).sum()
     }
 
     /// What the footer says of it, its first byte standing at `offset` of the file; and what the report says.

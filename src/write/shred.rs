@@ -113,7 +113,7 @@ impl Stream {
                 Some(levels) => {
                     let levels: Vec<u16> =
                         levels.iter().map(|&l| l + u16::from(l == self.live)).collect();
-                    def.push_slice(&levels);
+                    def.push_vec(levels);
                 }
             }
             return Self { def, rep: self.rep, live, slots: self.slots };
@@ -124,19 +124,24 @@ impl Stream {
             let runs = bits.set_slices();
             slots.extend(runs.map(|(start, end)| range.start + start..range.start + end));
         }
-        let mut valid = Valid::new(nulls, &self.slots);
         let levels: Vec<u16> = match self.def.mixed() {
-            None if self.all_live() => {
-                (0..self.def.len()).map(|_| self.live + u16::from(valid.step())).collect()
-            }
+            None if self.all_live() => validity(nulls, &self.slots, self.live),
             None => vec![self.def.uniform().unwrap_or_default(); self.def.len()],
-            Some(old) => old
-                .iter()
-                .map(|&level| level + u16::from(level == self.live && valid.step()))
-                .collect(),
+            Some(old) => {
+                let valid = validity(nulls, &self.slots, 0);
+                let mut at = 0;
+                // Without a branch: whether an entry is live is anybody's guess.
+                let of = |&level: &u16| {
+                    let is_live = u16::from(level == self.live);
+                    let is_valid = valid.get(at).copied().unwrap_or_default();
+                    at += usize::from(is_live);
+                    level + (is_live & is_valid)
+                };
+                old.iter().map(of).collect()
+            }
         };
         let mut def = LevelBuffer::default();
-        def.push_slice(&levels);
+        def.push_vec(levels);
         Self { def, rep: self.rep, live, slots }
     }
 
@@ -188,7 +193,7 @@ impl Stream {
                     }
                     entry += len.max(1);
                 }
-                defs.push_slice(&levels);
+                defs.push_vec(levels);
             }
         } else {
             let mut levels = Vec::with_capacity(total);
@@ -205,47 +210,37 @@ impl Stream {
                     len => levels.resize(levels.len() + len, live),
                 }
             }
-            defs.push_slice(&levels);
+            defs.push_vec(levels);
         }
         let mut rep = LevelBuffer::default();
-        rep.push_slice(&reps);
+        rep.push_vec(reps);
         Self { def: defs, rep, live, slots }
     }
 }
 
-/// The validity of slots, one after the other.
-struct Valid<'a> {
-    bytes: &'a [u8],
-    offset: usize,
-    ranges: std::slice::Iter<'a, Range<usize>>,
-    at: usize,
-    end: usize,
-}
-
-impl<'a> Valid<'a> {
-    fn new(nulls: &'a NullBuffer, slots: &'a [Range<usize>]) -> Self {
-        Self {
-            bytes: nulls.validity(),
-            offset: nulls.offset(),
-            ranges: slots.iter(),
-            at: 0,
-            end: 0,
+/// A number for each of the slots: `null`, or one more if it is valid.
+fn validity(nulls: &NullBuffer, slots: &[Range<usize>], null: u16) -> Vec<u16> {
+    const BITS: [u16; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+    let n: usize = slots.iter().map(Range::len).sum();
+    // The last word is written whole.
+    let mut out = Vec::with_capacity(n + 64);
+    for range in slots {
+        if range.len() < 8 {
+            out.extend(range.clone().map(|slot| null + u16::from(nulls.is_valid(slot))));
+            continue;
         }
-    }
-
-    /// Whether the next slot is valid.
-    #[inline]
-    fn step(&mut self) -> bool {
-        if self.at == self.end {
-            let Some(range) = self.ranges.next() else {
-                return false;
-            };
-            (self.at, self.end) = (range.start + self.offset, range.end + self.offset);
+        let end = out.len() + range.len();
+        let bits = nulls.inner().slice(range.start, range.len());
+        let chunks = bits.bit_chunks();
+        for word in chunks.iter().chain(std::iter::once(chunks.remainder_bits())) {
+            for byte in word.to_le_bytes() {
+                let byte = u16::from(byte);
+                out.extend_from_slice(&BITS.map(|bit| null + u16::from(byte & bit != 0)));
+            }
         }
-        let at = self.at;
-        self.at += 1;
-        self.bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 != 0)
+        out.truncate(end);
     }
+    out
 }
 
 /// Appends a range, joined with the last one where it continues that.
@@ -350,7 +345,7 @@ impl Shredder<'_> {
             (stream.slots, nulls)
         } else {
             let stream = present(&leaf.path, nulls.as_ref(), shape, stream)?;
-            leaf.levels.push(&stream.def, &stream.rep);
+            leaf.levels.append(stream.def, stream.rep);
             // The slots that are left hold values.
             (stream.slots, None)
         };

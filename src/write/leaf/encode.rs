@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::texts::{Ends, Texts};
 use super::values::Values;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
@@ -9,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::schema::Physical;
 use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
+use crate::spare::Spare;
 
 /// The values of `range` as PLAIN has them, where they lie so in memory.
 pub(super) fn as_plain<'v>(values: &'v Values<'_>, range: Range<usize>) -> Option<&'v [u8]> {
@@ -29,6 +31,7 @@ pub(super) fn encode(
     range: Range<usize>,
     physical: Physical,
     encoding: Encoding,
+    spare: &Spare,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match (values, encoding) {
@@ -78,14 +81,19 @@ pub(super) fn encode(
                 _ => return Err(illegal(encoding, physical)),
             }
         }
-        (Values::Bytes(values), encoding) => {
-            let values = values.get(range).unwrap_or_default();
-            match encoding {
-                Encoding::Plain => plain::encode_bytes_into(values, out),
-                Encoding::DeltaLengthByteArray => delta_length::encode_into(values, out),
-                Encoding::DeltaByteArray => delta_bytes::encode_into(values, out),
-                _ => return Err(illegal(encoding, physical)),
-            }
+        (Values::Bytes(texts), Encoding::Plain) => plain_texts(texts, range, out),
+        (Values::Bytes(texts), Encoding::DeltaLengthByteArray) => {
+            let mut lengths = spare.take(range.len());
+            texts.append_lengths(range.clone(), &mut lengths);
+            delta_length::encode_pieces_into(&lengths, texts.pieces(range), out);
+            spare.give(lengths);
+        }
+        (Values::Bytes(texts), Encoding::DeltaByteArray) => {
+            let (mut prefixes, mut suffixes) = (spare.take(range.len()), spare.take(range.len()));
+            let values = texts.iter(range);
+            delta_bytes::encode_all_into(values, &mut prefixes, &mut suffixes, out);
+            spare.give(prefixes);
+            spare.give(suffixes);
         }
         (Values::Fixed { width, bytes }, encoding) => {
             let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
@@ -102,6 +110,23 @@ pub(super) fn encode(
         _ => return Err(illegal(encoding, physical)),
     }
     Ok(())
+}
+
+fn plain_texts(texts: &Texts<'_>, range: Range<usize>, out: &mut Vec<u8>) {
+    match (texts, texts.stretches(range.clone())) {
+        (_, Some(stretches)) => {
+            for (bytes, ends) in stretches {
+                match ends {
+                    Ends::Small(ends) => plain::encode_between_into(bytes, ends, out),
+                    Ends::Large(ends) => plain::encode_between_into(bytes, ends, out),
+                }
+            }
+        }
+        (Texts::Slices(slices), None) => {
+            plain::encode_bytes_into(slices.get(range).unwrap_or_default(), out);
+        }
+        (Texts::Stretches { .. }, None) => {}
+    }
 }
 
 fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {

@@ -6,9 +6,11 @@
 mod bytes;
 
 use self::bytes::Interner;
+use super::texts::Texts;
 use super::values::{Stretch, Values, for_each_stretch, values_of};
 use crate::schema::Leaf;
 use crate::simd::prefetch;
+use crate::spare::Spare;
 use crate::write::shred::Part;
 
 /// Entries, in the order of their first occurrence, and the index of every value among them.
@@ -95,25 +97,33 @@ impl Watch {
 const BLOCK: usize = 4096;
 
 /// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are likely to.
-pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Option<Interned<'a>> {
+pub(super) fn intern<'a>(
+    values: &Values<'a>,
+    limits: DictionaryLimits,
+    spare: &Spare,
+) -> Option<Interned<'a>> {
     match values {
         Values::Bits(_) => None,
         Values::Words32(values) => {
-            let (entries, codes) = words(values, limits)?;
+            let (entries, codes) = words(values, limits, spare)?;
             Some(Interned { entries: Values::Words32(entries), codes, distinct: true })
         }
         Values::Words64(values) => {
-            let (entries, codes) = words(values, limits)?;
+            let (entries, codes) = words(values, limits, spare)?;
             Some(Interned { entries: Values::Words64(entries), codes, distinct: true })
         }
         Values::Bytes(values) => {
-            let (entries, codes) = slices(values, limits)?;
-            Some(Interned { entries: Values::Bytes(entries), codes, distinct: true })
+            let mut interner = Interner::new(values.len(), limits, spare);
+            for value in values.iter(0..values.len()) {
+                interner.push(value, 0, value.len())?;
+            }
+            let (entries, codes) = interner.finish()?;
+            Some(Interned { entries: Values::Bytes(Texts::Slices(entries)), codes, distinct: true })
         }
         Values::Fixed { width: 0, .. } => None,
         Values::Fixed { width, bytes } => {
             let n = bytes.len() / width;
-            let mut interner = Interner::new(n, limits);
+            let mut interner = Interner::new(n, limits, spare);
             for i in 0..n {
                 interner.push(bytes, i * width, *width)?;
             }
@@ -128,7 +138,7 @@ pub(super) fn intern<'a>(values: &Values<'a>, limits: DictionaryLimits) -> Optio
 }
 
 /// Words that are interned.
-trait Word: Copy + Eq + Ord {
+trait Word: Copy + Eq + Ord + Default + Send + 'static {
     fn wide(self) -> i64;
 }
 
@@ -147,22 +157,30 @@ impl Word for i64 {
 /// The widest range that a table is made for: 4 MiB of codes.
 const TABLE: u64 = 1 << 20;
 
-fn words<T: Word + Default>(values: &[T], limits: DictionaryLimits) -> Option<(Vec<T>, Vec<u32>)> {
+fn words<T: Word>(
+    values: &[T],
+    limits: DictionaryLimits,
+    spare: &Spare,
+) -> Option<(Vec<T>, Vec<u32>)> {
     if values.is_sorted() || values.is_sorted_by(|a, b| a >= b) {
-        return by_runs(values, limits);
+        return by_runs(values, limits, spare);
     }
     let least = values.iter().min()?.wide();
     let greatest = values.iter().max()?.wide();
     let range = greatest.wrapping_sub(least).cast_unsigned();
     if range < TABLE.min(values.len() as u64 * 4) {
-        by_table(values, least, range, limits)
+        by_table(values, least, range, limits, spare)
     } else {
-        by_hash(values, limits)
+        by_hash(values, limits, spare)
     }
 }
 
 /// Equal values stand together: each run is an entry.
-fn by_runs<T: Word>(values: &[T], limits: DictionaryLimits) -> Option<(Vec<T>, Vec<u32>)> {
+fn by_runs<T: Word>(
+    values: &[T],
+    limits: DictionaryLimits,
+    spare: &Spare,
+) -> Option<(Vec<T>, Vec<u32>)> {
     let changes = values.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
     let n = changes + usize::from(!values.is_empty());
     let hopeless = values.len() >= FIRST_LOOK && n as f64 > values.len() as f64 * HOPELESS;
@@ -170,7 +188,7 @@ fn by_runs<T: Word>(values: &[T], limits: DictionaryLimits) -> Option<(Vec<T>, V
         return None;
     }
     let mut entries = Vec::with_capacity(n);
-    let mut codes = Vec::with_capacity(values.len());
+    let mut codes = spare.take(values.len());
     for run in values.chunk_by(|a, b| a == b) {
         let code = u32::try_from(entries.len()).ok()?;
         entries.extend(run.first());
@@ -184,10 +202,13 @@ fn by_table<T: Word>(
     least: i64,
     range: u64,
     limits: DictionaryLimits,
+    spare: &Spare,
 ) -> Option<(Vec<T>, Vec<u32>)> {
-    let mut table = vec![NONE; usize::try_from(range).unwrap_or(0) + 1];
+    let slots = usize::try_from(range).unwrap_or(0) + 1;
+    let mut table: Vec<u32> = spare.take(slots);
+    table.resize(slots, NONE);
     let mut entries = Vec::new();
-    let mut codes = Vec::with_capacity(values.len());
+    let mut codes = spare.take(values.len());
     let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         codes.extend(block.iter().map(|value| {
@@ -208,9 +229,12 @@ fn by_table<T: Word>(
             *slot
         }));
         if !watch.goes_on(codes.len(), entries.len()) {
+            spare.give(table);
+            spare.give(codes);
             return None;
         }
     }
+    spare.give(table);
     Some((entries, codes))
 }
 
@@ -219,6 +243,9 @@ const NONE: u32 = u32::MAX;
 
 /// Bits of the first table: 4,096 slots.
 const FIRST_BITS: u32 = 12;
+
+/// Tables of more bits lie beyond the nearest caches.
+const NEAR_BITS: u32 = 14;
 
 /// Values looked up at a time: their slots are asked for before the first of them is looked at, so that the cache misses overlap.
 const AHEAD: usize = 32;
@@ -232,18 +259,18 @@ struct WordTable<T> {
     bits: u32,
 }
 
-impl<T: Word + Default> WordTable<T> {
-    fn new(bits: u32) -> Self {
-        Self { slots: vec![(T::default(), NONE); 1 << bits], bits }
+impl<T: Word> WordTable<T> {
+    fn new(bits: u32, spare: &Spare) -> Self {
+        let mut slots = spare.take(1 << bits);
+        slots.resize(1 << bits, (T::default(), NONE));
+        Self { slots, bits }
     }
 
     /// The slot where a value is looked for first.
     #[inline]
     fn home(&self, value: T) -> usize {
-        // Fibonacci hashing, twice: the high bits of the product are well mixed.
-        let product = value.wide().cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mixed = (product ^ product >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        usize::try_from(mixed >> (64 - self.bits)).unwrap_or(0)
+        let hash = bytes::fold(value.wide().cast_unsigned() ^ bytes::MIX[0], bytes::MIX[1]);
+        usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
     }
 
     /// The code of a value; `fresh` becomes it if there is none yet. `None` if it cannot be found in reasonable time.
@@ -252,19 +279,20 @@ impl<T: Word + Default> WordTable<T> {
         let mask = self.slots.len() - 1;
         for at in home..home + MOST_PROBES {
             let slot = self.slots.get_mut(at & mask)?;
+            if slot.0 == value && slot.1 != NONE {
+                return Some(slot.1);
+            }
             if slot.1 == NONE {
                 *slot = (value, fresh);
                 return Some(fresh);
-            }
-            if slot.0 == value {
-                return Some(slot.1);
             }
         }
         None
     }
 
-    fn grow(&mut self, entries: &[T]) -> Option<()> {
-        *self = Self::new(self.bits + 1);
+    fn grow(&mut self, entries: &[T], spare: &Spare) -> Option<()> {
+        let grown = Self::new(self.bits + 1, spare);
+        spare.give(std::mem::replace(self, grown).slots);
         for (code, &value) in (0u32..).zip(entries) {
             self.code(value, self.home(value), code)?;
         }
@@ -272,23 +300,28 @@ impl<T: Word + Default> WordTable<T> {
     }
 }
 
-fn by_hash<T: Word + Default>(
+fn by_hash<T: Word>(
     values: &[T],
     limits: DictionaryLimits,
+    spare: &Spare,
 ) -> Option<(Vec<T>, Vec<u32>)> {
-    let mut table = WordTable::new(FIRST_BITS);
+    let mut table = WordTable::new(FIRST_BITS, spare);
     let mut entries: Vec<T> = Vec::new();
-    let mut codes = Vec::with_capacity(values.len());
+    let mut codes = spare.take(values.len());
     let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         for some in block.chunks(AHEAD) {
-            if (entries.len() + AHEAD) * 2 > table.slots.len() {
-                table.grow(&entries)?;
+            // While it is small, there is room for a table in which values rarely collide.
+            let room = if table.bits <= NEAR_BITS { 8 } else { 2 };
+            if (entries.len() + AHEAD) * room > table.slots.len() {
+                table.grow(&entries, spare)?;
             }
             let mut homes = [0; AHEAD];
             for (home, &value) in homes.iter_mut().zip(some) {
                 *home = table.home(value);
-                prefetch(&table.slots, *home);
+            }
+            if table.bits > NEAR_BITS {
+                homes.iter().for_each(|home| prefetch(&table.slots, *home));
             }
             for (&value, home) in some.iter().zip(homes) {
                 #[expect(clippy::cast_possible_truncation, reason = "the watch stops before")]
@@ -301,19 +334,13 @@ fn by_hash<T: Word + Default>(
             }
         }
         if !watch.goes_on(codes.len(), entries.len()) {
+            spare.give(table.slots);
+            spare.give(codes);
             return None;
         }
     }
+    spare.give(table.slots);
     Some((entries, codes))
-}
-
-/// Byte strings that lie anywhere.
-fn slices<'v>(values: &[&'v [u8]], limits: DictionaryLimits) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
-    let mut interner = Interner::new(values.len(), limits);
-    for value in values {
-        interner.push(value, 0, value.len())?;
-    }
-    interner.finish()
 }
 
 /// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where they must be gathered.
@@ -321,9 +348,10 @@ pub(super) fn intern_parts<'a>(
     parts: &'a [Part],
     leaf: &Leaf,
     limits: DictionaryLimits,
+    spare: &Spare,
 ) -> Option<Interned<'a>> {
     let n = parts.iter().map(values_of).sum();
-    let mut interner = Interner::new(n, limits);
+    let mut interner = Interner::new(n, limits, spare);
     for part in parts {
         for_each_stretch(part, leaf, |stretch| match stretch {
             Stretch::Offsets32(buffer, offsets) => interner.push_all(buffer, offsets),
@@ -332,7 +360,7 @@ pub(super) fn intern_parts<'a>(
         })?;
     }
     let (entries, codes) = interner.finish()?;
-    Some(Interned { entries: Values::Bytes(entries), codes, distinct: true })
+    Some(Interned { entries: Values::Bytes(Texts::Slices(entries)), codes, distinct: true })
 }
 
 #[cfg(test)]
@@ -340,6 +368,10 @@ mod tests {
     use super::*;
 
     const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
+
+    fn spare() -> Spare {
+        Spare::new(1 << 20)
+    }
 
     #[test]
     fn codes_lead_back_to_the_values() {
@@ -352,7 +384,7 @@ mod tests {
             rising.sort_unstable();
             falling.sort_unstable_by(|a, b| b.cmp(a));
             for values in [values, rising, falling] {
-                let (entries, codes) = words(&values, ANY).unwrap();
+                let (entries, codes) = words(&values, ANY, &spare()).unwrap();
                 let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
                 assert_eq!(back, values, "seed {seed}");
                 let distinct: std::collections::HashSet<_> = values.iter().collect();
@@ -370,9 +402,9 @@ mod tests {
             let texts: Vec<Vec<u8>> = (0..30_000)
                 .map(|_| (0..rng.usize(0..=longest)).map(|_| rng.u8(0..2)).collect())
                 .collect();
-            let values = Values::Bytes(texts.iter().map(Vec::as_slice).collect());
+            let values = Values::Bytes(Texts::Slices(texts.iter().map(Vec::as_slice).collect()));
             let limits = DictionaryLimits::NONE;
-            let interned = intern(&values, limits).unwrap();
+            let interned = intern(&values, limits, &spare()).unwrap();
             assert_eq!(interned.entries.take(&interned.codes), values, "seed {seed}");
             let distinct: std::collections::HashSet<_> = texts.iter().collect();
             assert_eq!(interned.entries.len(), distinct.len(), "seed {seed}");
@@ -386,15 +418,18 @@ mod tests {
         fastrand::Rng::with_seed(24).shuffle(&mut values);
         let dense: Vec<i64> = values.iter().map(|value| value / 1_000_003).collect();
         for values in [&rising, &values, &dense] {
-            assert!(words(values, ANY).is_none());
-            assert_eq!(words(values, DictionaryLimits::NONE).unwrap().0.len(), 100_000);
-            assert!(words(values, DictionaryLimits { bytes: 80_000, must_pay: false }).is_none());
+            assert!(words(values, ANY, &spare()).is_none());
+            assert_eq!(words(values, DictionaryLimits::NONE, &spare()).unwrap().0.len(), 100_000);
+            assert!(
+                words(values, DictionaryLimits { bytes: 80_000, must_pay: false }, &spare())
+                    .is_none()
+            );
         }
         // 50,000 of a million, evenly: most of the first ones are new, and yet it pays.
         let mut rng = fastrand::Rng::with_seed(22);
         let many: Vec<i64> = (0..1_000_000).map(|_| rng.i64(0..50_000) * 1_000_003).collect();
-        assert_eq!(words(&many, ANY).map(|(entries, _)| entries.len()), Some(50_000));
+        assert_eq!(words(&many, ANY, &spare()).map(|(entries, _)| entries.len()), Some(50_000));
         let few = vec![7i64; 5];
-        assert_eq!(words(&few, ANY).unwrap().0, [7]);
+        assert_eq!(words(&few, ANY, &spare()).unwrap().0, [7]);
     }
 }

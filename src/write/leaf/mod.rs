@@ -6,19 +6,26 @@
 mod cdc;
 mod encode;
 mod intern;
+mod pages;
+mod source;
 mod statistics;
+mod texts;
 mod values;
 
 use std::ops::Range;
 
 use self::cdc::InOrder;
-use self::encode::{as_plain, encode, encode_codes};
+use self::encode::{encode, encode_codes};
 use self::intern::{DictionaryLimits, Interned, intern, intern_parts};
-use self::statistics::{PageValues, Statistician};
-use self::values::{Gathered, Values, are_texts, gather};
+use self::pages::Plan;
+pub(crate) use self::pages::{Alone, Share};
+use self::source::Source;
+use self::statistics::{Blooming, Sorting, Statistician};
+use self::values::{Gathered, Values, are_texts, gather, is_keyed};
 use super::options::{LeafSettings, StatisticsLevel};
 use super::report::ColumnReport;
 use super::shred::LeafColumn;
+use super::tools::Tools;
 use crate::compress::Compression;
 use crate::encoding::choose::{Estimate, PLAIN_WORDS_PAGE, candidates, choose};
 use crate::error::{Error, Result};
@@ -26,13 +33,14 @@ use crate::format::{
     ColumnIndex, ColumnMetaData, Encoding, OffsetIndex, PageEncodingStats, PageLocation, PageType,
     SizeStatistics,
 };
-use crate::page::{PageParts, PageVersion, Sealed, Sealer};
+use crate::page::{PageVersion, Sealed, Sealer};
 use crate::schema::{Leaf, Physical};
+use crate::spare::Spare;
 
 /// A column chunk that is ready to be written. All offsets count from its first byte.
 pub(crate) struct EncodedChunk {
-    /// The pages.
-    pub(crate) bytes: Vec<u8>,
+    /// The pages, in pieces.
+    pub(crate) bytes: Vec<Vec<u8>>,
     /// What the footer will say.
     pub(crate) meta_data: ColumnMetaData,
     /// Where the pages are.
@@ -62,8 +70,10 @@ pub(crate) fn encode_leaf(
     leaf: &Leaf,
     settings: &LeafSettings,
     rows: usize,
+    tools: &Tools,
+    share: &dyn Share,
 ) -> Result<EncodedChunk> {
-    let encoded = Encoder { column, leaf, settings, rows }.run();
+    let encoded = Encoder { column, leaf, settings, rows, tools, share }.run();
     encoded.map_err(|e| e.at_column(column.path.as_str()))
 }
 
@@ -72,12 +82,14 @@ struct Encoder<'a> {
     leaf: &'a Leaf,
     settings: &'a LeafSettings,
     rows: usize,
+    tools: &'a Tools,
+    share: &'a dyn Share,
 }
 
 /// The values of the chunk in the form in which they are written.
 enum Form<'a> {
     /// As they are, in one encoding.
-    Plain { values: Values<'a>, encoding: Encoding },
+    Plain { values: Source<'a>, encoding: Encoding },
     /// As indices into a dictionary.
     Dictionary {
         dictionary: Interned<'a>,
@@ -86,25 +98,57 @@ enum Form<'a> {
     },
 }
 
+impl Form<'_> {
+    /// Gives the memory back.
+    fn give(self, spare: &Spare) {
+        match self {
+            Self::Plain { values, .. } => values.give(spare),
+            Self::Dictionary { dictionary, values } => {
+                spare.give(dictionary.codes);
+                values.into_iter().for_each(|values| values.give(spare));
+            }
+        }
+    }
+}
+
+/// How the chunk will be written.
+struct Choice<'a> {
+    form: Form<'a>,
+    /// Whether the codec makes it smaller.
+    helps: bool,
+    /// What it is likely to take.
+    bytes: usize,
+}
+
+/// Whether nothing was gathered: the values are those of a dictionary.
+fn is_empty(values: &Source<'_>) -> bool {
+    matches!(values, Source::Whole(values) if values.len() == 0)
+}
+
+fn is_words(leaf: &Leaf) -> bool {
+    let physical = leaf.physical;
+    matches!(physical, Physical::Int32 | Physical::Float | Physical::Int64 | Physical::Double)
+}
+
 impl<'a> Encoder<'a> {
     fn run(self) -> Result<EncodedChunk> {
         let settings = self.settings;
-        let mut sealer =
-            Sealer::new(settings.compression, settings.page_version, settings.checksums)?;
-        let (form, helps) = self.choose(&mut sealer)?;
+        let (version, checksums) = (settings.page_version, settings.checksums);
+        let mut sealer = self.tools.sealer(settings.compression, version, checksums)?;
+        let Choice { form, helps, bytes } = self.choose(&mut sealer)?;
+        self.tools.give_sealer(sealer);
         let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
         let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
-        if codec != settings.compression {
-            sealer = Sealer::new(codec, settings.page_version, settings.checksums)?;
-        }
         // Where the codec does not help, small pages do not help it either.
         let small = helps && codec != Compression::Uncompressed;
-        self.write(&form, codec, small, &mut sealer)
+        let encoded = self.write(&form, codec, small, bytes)?;
+        form.give(&self.tools.spare);
+        Ok(encoded)
     }
 
-    /// Picks the form with the fewest bytes, by a sample; says too whether the codec helps.
-    fn choose(&self, sealer: &mut Sealer) -> Result<(Form<'a>, bool)> {
-        let settings = self.settings;
+    /// Picks the form with the fewest bytes, by a sample.
+    fn choose(&self, sealer: &mut Sealer) -> Result<Choice<'a>> {
+        let (settings, spare) = (self.settings, &self.tools.spare);
         let forced = settings.encoding.filter(|encoding| *encoding != Encoding::RleDictionary);
         let forced_dictionary = settings.encoding == Some(Encoding::RleDictionary);
         let limits = match forced_dictionary {
@@ -113,34 +157,43 @@ impl<'a> Encoder<'a> {
         };
         let wants_dictionary = settings.dictionary && self.leaf.physical != Physical::Boolean;
         let parts = &self.column.parts;
-        // Byte strings are gathered only if it comes to nothing.
-        let lazily = wants_dictionary
-            && forced.is_none()
+        let wants_dictionary = wants_dictionary && forced.is_none();
+        // Page by page, if nobody wants to see them all.
+        let by_pages = !is_keyed(parts) && settings.chunking.is_none();
+        let as_texts = wants_dictionary
             && self.leaf.physical == Physical::ByteArray
             && are_texts(parts, self.leaf);
-        let texts = if lazily { intern_parts(parts, self.leaf, limits) } else { None };
+        let texts = if as_texts { intern_parts(parts, self.leaf, limits, spare) } else { None };
+        let none = || Source::Whole(Values::new(self.leaf.physical));
         let (values, dictionary) = match texts {
-            Some(dictionary) => (Values::new(self.leaf.physical), Some(dictionary)),
-            None => match gather(parts, self.leaf)? {
-                Gathered::Plain(values) if lazily => (values, None),
+            Some(dictionary) => (none(), Some(dictionary)),
+            None if by_pages && (as_texts || !wants_dictionary) => (Source::Parts(parts), None),
+            None => match gather(parts, self.leaf, spare)? {
                 Gathered::Plain(values) => {
-                    let dictionary = if wants_dictionary { intern(&values, limits) } else { None };
-                    (values, dictionary)
+                    let interned = wants_dictionary && !as_texts;
+                    let dictionary = if interned { intern(&values, limits, spare) } else { None };
+                    (Source::Whole(values), dictionary)
                 }
                 Gathered::Keyed { entries, keys } => {
-                    if wants_dictionary && let Some(dictionary) = unify(&entries, &keys) {
-                        (Values::new(self.leaf.physical), Some(dictionary))
-                    } else {
-                        (entries.take(&keys), None)
-                    }
+                    let dictionary =
+                        if wants_dictionary { unify(&entries, &keys, spare) } else { None };
+                    let values = match &dictionary {
+                        Some(_) => none(),
+                        None => Source::Whole(entries.take(&keys)),
+                    };
+                    spare.give(keys);
+                    (values, dictionary)
                 }
             },
         };
         if let Some(encoding) = forced {
-            let helps = true;
-            return Ok((Form::Plain { values, encoding }, helps));
+            let bytes = match (encoding, settings.compression) {
+                (Encoding::Plain, Compression::Uncompressed) => values.plain_len(self.leaf),
+                _ => self.likely_bytes(&values, encoding, sealer)?,
+            };
+            return Ok(Choice { form: Form::Plain { values, encoding }, helps: true, bytes });
         }
-        let n = dictionary.as_ref().map_or(values.len(), |d| d.codes.len());
+        let n = dictionary.as_ref().map_or_else(|| values.len(), |d| d.codes.len());
         let ranges = sample_ranges(n);
         let sampled: usize = ranges.iter().map(Range::len).sum();
         let scale = if sampled == 0 { 1.0 } else { n as f64 / sampled as f64 };
@@ -168,7 +221,8 @@ impl<'a> Encoder<'a> {
             let entries = &dictionary.entries;
             let some = entries.len().min(SAMPLE);
             raw_bytes.clear();
-            encode(entries, 0..some, self.leaf.physical, Encoding::Plain, &mut raw_bytes)?;
+            let plain = Encoding::Plain;
+            encode(entries, 0..some, self.leaf.physical, plain, spare, &mut raw_bytes)?;
             let (entries_raw, entries_stored) = measure(&raw_bytes, sealer)?;
             let more = if some == 0 { 1.0 } else { entries.len() as f64 / some as f64 };
             let total = stored * scale + entries_stored * more;
@@ -177,18 +231,18 @@ impl<'a> Encoder<'a> {
         }
         let sample = match &dictionary {
             // What was keyed has no values of its own.
-            Some(dictionary) if values.len() == 0 => {
+            Some(dictionary) if is_empty(&values) => {
                 let codes = ranges.iter().filter_map(|range| dictionary.codes.get(range.clone()));
                 dictionary.entries.take(&codes.flatten().copied().collect::<Vec<_>>())
             }
-            _ => values.sample(&ranges),
+            _ => values.sample(&ranges, self.leaf)?,
         };
         for &encoding in candidates(settings.profile, self.leaf.physical.format_type()) {
             if forced_dictionary {
                 break;
             }
             bytes.clear();
-            encode(&sample, 0..sample.len(), self.leaf.physical, encoding, &mut bytes)?;
+            encode(&sample, 0..sample.len(), self.leaf.physical, encoding, spare, &mut bytes)?;
             let (raw, stored) = measure(&bytes, sealer)?;
             estimates.push(Estimate { encoding, bytes: stored * scale });
             ratios.push((encoding, stored / raw.max(1.0)));
@@ -196,139 +250,144 @@ impl<'a> Encoder<'a> {
         let encoding = choose(settings.profile, &estimates);
         let ratio = ratios.iter().find(|(of, _)| *of == encoding).map_or(1.0, |(_, ratio)| *ratio);
         let helps = ratio < HELPS;
-        let keyed = values.len() == 0;
-        Ok(match dictionary {
+        let best = estimates.iter().find(|of| of.encoding == encoding);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate, never negative"
+        )]
+        let bytes = best.map_or(0, |best| best.bytes as usize);
+        let keyed = is_empty(&values);
+        let form = match dictionary {
             Some(dictionary) if encoding == Encoding::RleDictionary => {
-                (Form::Dictionary { dictionary, values: (!keyed).then_some(values) }, helps)
-            }
-            Some(Interned { entries, codes, .. }) if keyed => {
-                let values = match lazily.then(|| gather(parts, self.leaf)) {
-                    Some(Ok(Gathered::Plain(values))) => values,
-                    _ => entries.take(&codes),
+                let values = match values {
+                    Source::Whole(values) if !keyed => Some(values),
+                    _ => None,
                 };
-                (Form::Plain { values, encoding }, helps)
+                Form::Dictionary { dictionary, values }
             }
-            _ => (Form::Plain { values, encoding }, helps),
-        })
+            Some(Interned { entries, codes, .. }) => {
+                let values = match (keyed, as_texts && by_pages) {
+                    (false, _) => values,
+                    (true, true) => Source::Parts(parts),
+                    (true, false) => Source::Whole(entries.take(&codes)),
+                };
+                spare.give(codes);
+                Form::Plain { values, encoding }
+            }
+            None => Form::Plain { values, encoding },
+        };
+        Ok(Choice { form, helps, bytes })
+    }
+
+    /// What values are likely to take, by a sample.
+    fn likely_bytes(
+        &self,
+        values: &Source<'a>,
+        encoding: Encoding,
+        sealer: &mut Sealer,
+    ) -> Result<usize> {
+        let ranges = sample_ranges(values.len());
+        let sample = values.sample(&ranges, self.leaf)?;
+        let (mut bytes, all) = (Vec::new(), 0..sample.len());
+        let spare = &self.tools.spare;
+        encode(&sample, all, self.leaf.physical, encoding, spare, &mut bytes)?;
+        let stored = match self.settings.compression {
+            Compression::Uncompressed => bytes.len(),
+            _ => sealer.compressed_len(&bytes)?,
+        };
+        Ok(stored.saturating_mul(values.len()) / sample.len().max(1))
     }
 
     fn write(
         &self,
-        form: &Form<'_>,
+        form: &Form<'a>,
         codec: Compression,
         small_pages: bool,
-        sealer: &mut Sealer,
+        likely_bytes: usize,
     ) -> Result<EncodedChunk> {
-        let (leaf, settings) = (self.leaf, self.settings);
+        let (leaf, settings, spare) = (self.leaf, self.settings, &self.tools.spare);
         let levels = &self.column.levels;
         let n = match form {
             Form::Plain { values, .. } => values.len(),
             Form::Dictionary { dictionary, .. } => dictionary.codes.len(),
         };
-        let mut out = Vec::new();
-        if let (Form::Plain { values, encoding: Encoding::Plain }, Compression::Uncompressed) =
-            (form, codec)
-        {
-            let levels = levels.len() / 4;
-            out.reserve(values.plain_len(0..n) + levels);
+        let cuts = self.cuts(form, small_pages);
+        let entries = levels.entries_of_rows(&cuts);
+        let mut values = Vec::with_capacity(entries.len());
+        values.push(0);
+        let mut next = 0;
+        for pair in entries.windows(2) {
+            if let ([start, end], true) = (pair, leaf_stores_values(leaf)) {
+                next += levels.values(*start..*end);
+            }
+            values.push(next);
         }
+        if next != n {
+            return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
+        }
+        let plan = Plan { rows: cuts, entries, values };
+        let of_levels = levels.bytes_held().min(levels.len() / 4);
+        let mut first = spare.take(likely_bytes + likely_bytes / 16 + of_levels);
         let mut uncompressed = 0usize;
+        let mut bloom = None;
         let dictionary_page = match form {
             Form::Dictionary { dictionary: Interned { entries, .. }, .. } => {
-                let mut plain = Vec::new();
-                encode(entries, 0..entries.len(), leaf.physical, Encoding::Plain, &mut plain)?;
-                let sealed = sealer.dictionary(entries.len(), &plain, false, &mut out)?;
+                let all = 0..entries.len();
+                let mut plain = spare.take(entries.plain_len(all.clone()));
+                encode(entries, all.clone(), leaf.physical, Encoding::Plain, spare, &mut plain)?;
+                let (version, checksums) = (settings.page_version, settings.checksums);
+                let mut sealer = self.tools.sealer(codec, version, checksums)?;
+                let sealed = sealer.dictionary(entries.len(), &plain, false, &mut first)?;
+                self.tools.give_sealer(sealer);
+                spare.give(plain);
+                bloom = Blooming::new(leaf, settings, entries.len());
+                bloom.iter_mut().for_each(|bloom| bloom.push(entries, all.clone()));
                 uncompressed += sealed.raw;
                 Some(sealed)
             }
             Form::Plain { .. } => None,
         };
         let mut statistician = Statistician::new(leaf, settings, form_dictionary(form));
-        let cuts = self.cuts(form, n, small_pages);
-        let entries = levels.entries_of_rows(&cuts);
         let encoding = match form {
             Form::Plain { encoding, .. } => *encoding,
             Form::Dictionary { .. } => Encoding::RleDictionary,
         };
-        let mut pages: Vec<(Sealed, usize)> = Vec::with_capacity(cuts.len());
-        let mut buffer = Vec::new();
-        let mut next = 0usize;
-        let mut byte_array_bytes = Vec::new();
-        for (rows, entries) in cuts.windows(2).zip(entries.windows(2)) {
-            let ([row, row_end], [first, end]) = (rows, entries) else {
-                continue;
-            };
-            let entries = *first..*end;
-            let count = if leaf_stores_values(leaf) { levels.values(entries.clone()) } else { 0 };
-            let values = next..next + count;
-            next += count;
-            buffer.clear();
-            let mut ready = None;
-            match form {
-                Form::Plain { values: all, encoding } => {
-                    if *encoding == Encoding::Plain {
-                        ready = as_plain(all, values.clone());
-                    }
-                    if ready.is_none() {
-                        encode(all, values.clone(), leaf.physical, *encoding, &mut buffer)?;
-                    }
-                    byte_array_bytes.push(payload(all, values.clone()));
-                }
-                Form::Dictionary { dictionary: Interned { codes, .. }, .. } => {
-                    let codes = codes.get(values.clone()).unwrap_or_default();
-                    encode_codes(codes, &mut buffer)?;
-                    byte_array_bytes.push(statistician.payload_of_codes(codes));
-                }
+        let in_order = levels.max_rep() == 0 && n == levels.len();
+        let mut sorting = in_order.then(|| Sorting::new(statistician.order()));
+        let mut pages: Vec<(Sealed, usize)> = Vec::with_capacity(plan.rows.len());
+        let mut byte_array_bytes = Vec::with_capacity(plan.rows.len());
+        let made = self.pages(form, codec, &plan, likely_bytes, first, &statistician)?;
+        let mut out = Vec::with_capacity(made.len());
+        let mut len = 0;
+        for stretch in made {
+            for page in stretch.pages {
+                let sealed = Sealed { offset: len + page.sealed.offset, ..page.sealed };
+                uncompressed += sealed.raw;
+                pages.push((sealed, page.row));
+                byte_array_bytes.push(page.payload);
+                statistician.add(page.statistics);
             }
-            let parts = PageParts {
-                nulls: entries.len() - count,
-                rows: row_end - row,
-                levels,
-                entries: entries.clone(),
-                encoding,
-                values: ready.unwrap_or(&buffer),
-            };
-            let sealed = sealer.data(&parts, &mut out)?;
-            uncompressed += sealed.raw;
-            pages.push((sealed, *row));
-            let values = match form {
-                Form::Plain { values: all, .. } => PageValues::Plain(all, values),
-                // By the ranks of the entries where there are few of them, else by the values themselves.
-                Form::Dictionary { values: Some(all), .. } if !statistician.by_codes() => {
-                    PageValues::Plain(all, values)
-                }
-                Form::Dictionary { dictionary, .. } => {
-                    PageValues::Codes(dictionary.codes.get(values).unwrap_or_default())
-                }
-            };
-            statistician.page(levels, entries, count, values);
+            if let (Some(sorting), Some(next)) = (&mut sorting, stretch.sorting) {
+                sorting.join(next);
+            }
+            bloom = bloom.or(stretch.bloom);
+            len += stretch.bytes.len();
+            out.push(stretch.bytes);
         }
-        if next != n {
-            return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
-        }
-        let bloom = match form {
-            _ if settings.bloom.is_none() => None,
-            Form::Plain { values, .. } => statistician.bloom(values),
-            Form::Dictionary { dictionary, .. } => statistician.bloom(&dictionary.entries),
-        };
+        let bloom = bloom.and_then(Blooming::finish);
         let sorted = match form {
-            Form::Plain { values, .. } if levels.max_rep() == 0 && n == levels.len() => {
-                statistician.sorted(values)
-            }
-            Form::Dictionary { values: Some(values), .. }
-                if levels.max_rep() == 0 && n == levels.len() && !statistician.by_codes() =>
+            Form::Dictionary { dictionary, values }
+                if in_order && (values.is_none() || statistician.by_codes()) =>
             {
-                statistician.sorted(values)
-            }
-            Form::Dictionary { dictionary, .. } if levels.max_rep() == 0 && n == levels.len() => {
                 statistician.sorted_codes(&dictionary.codes)
             }
-            _ => None,
+            _ => sorting.and_then(Sorting::finish),
         };
         let summary = statistician.finish(levels);
         let is_bytes = leaf.physical == Physical::ByteArray;
         let unencoded: i64 = byte_array_bytes.iter().sum();
-        let data_page_offset = pages.first().map_or(out.len(), |(page, _)| page.offset);
+        let data_page_offset = pages.first().map_or(len, |(page, _)| page.offset);
         let page_type = match settings.page_version {
             PageVersion::V1 => PageType::DataPage,
             PageVersion::V2 => PageType::DataPageV2,
@@ -352,7 +411,7 @@ impl<'a> Encoder<'a> {
             codec: codec.codec(),
             num_values: wide(levels.len()),
             total_uncompressed_size: wide(uncompressed),
-            total_compressed_size: wide(out.len()),
+            total_compressed_size: wide(len),
             data_page_offset: wide(data_page_offset),
             dictionary_page_offset: dictionary_page.map(|page| wide(page.offset)),
             statistics: Some(summary.statistics.clone()),
@@ -390,7 +449,7 @@ impl<'a> Encoder<'a> {
             distinct: summary.distinct,
             min: summary.statistics.min_value.clone(),
             max: summary.statistics.max_value,
-            bytes: out.len() as u64,
+            bytes: len as u64,
             uncompressed_bytes: uncompressed as u64,
             offset: 0,
             encodings,
@@ -410,19 +469,23 @@ impl<'a> Encoder<'a> {
 
     /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a quarter … of them where values are large, so
     /// that the pages of all columns begin at common rows.
-    fn cuts(&self, form: &Form<'_>, n: usize, small_pages: bool) -> Vec<usize> {
+    fn cuts(&self, form: &Form<'_>, small_pages: bool) -> Vec<usize> {
         let settings = self.settings;
         if let Some(chunking) = settings.chunking {
             let values = match form {
-                Form::Plain { values, .. } => InOrder::Plain(values),
+                Form::Plain { values: Source::Whole(values), .. } => Some(InOrder::Plain(values)),
+                // With chunking, all values are gathered.
+                Form::Plain { values: Source::Parts(_), .. } => None,
                 Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
-                    InOrder::Codes(entries, codes)
+                    Some(InOrder::Codes(entries, codes))
                 }
             };
-            return cdc::cuts(&self.column.levels, &values, self.rows, chunking);
+            if let Some(values) = values {
+                return cdc::cuts(&self.column.levels, &values, self.rows, chunking);
+            }
         }
         let bytes = match form {
-            Form::Plain { values, .. } => values.plain_len(0..n),
+            Form::Plain { values, .. } => values.plain_len(self.leaf),
             Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
                 codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8
             }
@@ -430,8 +493,9 @@ impl<'a> Encoder<'a> {
         let levels = self.column.levels.len() * 2;
         let all = bytes + if self.column.levels.max_rep() > 0 { levels } else { 0 };
         let most = match form {
-            Form::Plain { values: Values::Words32(_) | Values::Words64(_), encoding }
+            Form::Plain { encoding, .. }
                 if *encoding == Encoding::Plain
+                    && is_words(self.leaf)
                     && small_pages
                     && self.column.levels.max_rep() == 0 =>
             {
@@ -466,17 +530,6 @@ fn pages_of(page_type: PageType, encoding: Encoding, count: usize) -> PageEncodi
     PageEncodingStats { page_type, encoding, count }
 }
 
-/// Bytes of byte strings, without lengths.
-fn payload(values: &Values<'_>, range: Range<usize>) -> i64 {
-    match values {
-        Values::Bytes(values) => {
-            let values = values.get(range).unwrap_or_default();
-            wide(values.iter().map(|value| value.len()).sum())
-        }
-        _ => 0,
-    }
-}
-
 /// A size as the format has it.
 fn wide(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
@@ -503,13 +556,13 @@ fn sample_ranges(n: usize) -> Vec<Range<usize>> {
 }
 
 /// One entry for each distinct value that is used, and the codes that follow; `None` where nothing repeats.
-fn unify<'a>(entries: &Values<'a>, keys: &[u32]) -> Option<Interned<'a>> {
+fn unify<'a>(entries: &Values<'a>, keys: &[u32], spare: &Spare) -> Option<Interned<'a>> {
     let limits = DictionaryLimits::NONE;
     // First those that are used, in the order of their first use; then those that are equal become one.
     const UNUSED: u32 = u32::MAX;
     let mut place = vec![UNUSED; entries.len()];
     let mut used = Vec::new();
-    let mut codes = Vec::with_capacity(keys.len());
+    let mut codes = spare.take(keys.len());
     for &key in keys {
         let slot = place.get_mut(key as usize)?;
         if *slot == UNUSED {
@@ -519,11 +572,12 @@ fn unify<'a>(entries: &Values<'a>, keys: &[u32]) -> Option<Interned<'a>> {
         codes.push(*slot);
     }
     let entries = entries.take(&used);
-    match intern(&entries, limits) {
+    match intern(&entries, limits, spare) {
         Some(unified) if unified.entries.len() < entries.len() => {
             for code in &mut codes {
                 *code = unified.codes.get(*code as usize).copied()?;
             }
+            spare.give(unified.codes);
             Some(Interned { entries: unified.entries, codes, distinct: true })
         }
         Some(_) => Some(Interned { entries, codes, distinct: true }),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::intern::Interned;
+use super::texts::Texts;
 use super::values::Values;
 use super::{LeafSettings, Sorted};
 use crate::format::{ColumnIndex, LogicalType, Statistics};
@@ -13,7 +14,7 @@ use crate::stats::bounds::{Cut, lower, upper};
 use crate::stats::collect::{self, Extremes};
 use crate::stats::order::Order;
 use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics};
-use crate::write::options::StatisticsLevel;
+use crate::write::options::{BloomOptions, StatisticsLevel};
 
 /// The values of a page.
 pub(super) enum PageValues<'p, 'a> {
@@ -84,7 +85,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
             let ranked = wanted && (few || (only && !texts));
             let ranked = if ranked { entries } else { &Values::new(leaf.physical) };
             let mut dictionary = Dictionary::new(entries, ranked, order, *distinct);
-            if let Values::Bytes(entries) = entries {
+            if let Values::Bytes(Texts::Slices(entries)) = entries {
                 dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
                 if wanted && texts && !few {
                     dictionary.prefixes = prefixes(entries);
@@ -101,38 +102,44 @@ impl<'s, 'a> Statistician<'s, 'a> {
         self.dictionary.as_ref().is_some_and(by_codes)
     }
 
-    /// Adds a page of these level entries, of which `count` have values.
+    /// What is to be said of a page of these level entries, of which `count` have values; see [`Statistician::add`].
     pub(super) fn page(
-        &mut self,
+        &self,
         levels: &LeafLevels,
         entries: Range<usize>,
         count: usize,
         values: PageValues<'_, '_>,
-    ) {
+    ) -> PageStatistics {
         let extremes = if self.settings.statistics.bounds() && self.order != Order::Undefined {
             self.extremes(values)
         } else {
             Extremes::default()
         };
-        let nulls = (entries.len() - count) as u64;
-        self.nulls += nulls;
-        self.nans += extremes.nans;
-        if let Some(builder) = &mut self.builder {
-            builder.push(&PageStatistics {
-                bounds: extremes.bounds.clone(),
-                nulls,
-                nans: self.order.has_nan().then_some(extremes.nans),
-                entries: entries.len() as u64,
-                def_histogram: levels.def_histogram(entries.clone()),
-                rep_histogram: levels.rep_histogram(entries),
-            });
+        let histograms = self.builder.is_some();
+        let histogram = |of: Vec<i64>| if histograms { of } else { Vec::new() };
+        PageStatistics {
+            bounds: extremes.bounds,
+            nulls: (entries.len() - count) as u64,
+            nans: self.order.has_nan().then_some(extremes.nans),
+            entries: entries.len() as u64,
+            def_histogram: histogram(levels.def_histogram(entries.clone())),
+            rep_histogram: histogram(levels.rep_histogram(entries)),
         }
-        self.widen(extremes);
+    }
+
+    /// Adds the next page.
+    pub(super) fn add(&mut self, page: PageStatistics) {
+        self.nulls += page.nulls;
+        self.nans += page.nans.unwrap_or(0);
+        if let Some(builder) = &mut self.builder {
+            builder.push(&page);
+        }
+        self.widen(page.bounds);
     }
 
     /// Widens the bounds of the chunk by those of a page.
-    fn widen(&mut self, page: Extremes) {
-        let Some((min, max)) = page.bounds else {
+    fn widen(&mut self, page: Option<(Vec<u8>, Vec<u8>)>) {
+        let Some((min, max)) = page else {
             return;
         };
         let physical = self.leaf.physical;
@@ -197,13 +204,10 @@ impl<'s, 'a> Statistician<'s, 'a> {
                 collect::f16s(bytes.unwrap_or_default(), total)
             }
             (values, order) => {
-                let values = match values {
-                    Values::Bytes(values) => values.get(range).unwrap_or_default(),
-                    values => &values.slices(range)[..],
-                };
-                let found = match order {
-                    Order::Decimal => collect::decimal_bytes(values),
-                    _ => collect::bytes(values),
+                let found = match (values, order) {
+                    (values, Order::Decimal) => collect::decimal_bytes(&values.slices(range)),
+                    (Values::Bytes(texts), _) => collect::bytes(texts.iter(range)),
+                    (values, _) => collect::bytes(values.slices(range).into_iter()),
                 };
                 let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
                 Extremes { bounds, nans: 0 }
@@ -223,63 +227,15 @@ impl<'s, 'a> Statistician<'s, 'a> {
         i64::try_from(codes.iter().map(len).sum::<u64>()).unwrap_or(i64::MAX)
     }
 
-    /// A bloom filter of the values, which may repeat.
-    pub(super) fn bloom(&self, values: &Values<'_>) -> Option<Vec<u8>> {
-        let options = self.settings.bloom?;
-        if self.leaf.physical == Physical::Boolean {
-            return None;
-        }
-        let n = values.len() as u64;
-        let mut bloom = Bloom::new(n, options.fpp);
-        let mut distinct = hashbrown::HashTable::<u64>::new();
-        let mut add = |value: &[u8]| {
-            let hash = crate::stats::bloom::hash(value);
-            if distinct.find(hash, |other| *other == hash).is_none() {
-                distinct.insert_unique(hash, hash, |hash| *hash);
-                bloom.insert_hash(hash);
-            }
-        };
-        match values {
-            Values::Bits(_) => {}
-            Values::Words32(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
-            Values::Words64(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
-            values => values.slices(0..values.len()).into_iter().for_each(add),
-        }
-        let mut out = Vec::new();
-        bloom.folded(distinct.len() as u64, options.fpp).write(&mut out).ok()?;
-        Some(out)
+    /// The order of the leaf.
+    pub(super) fn order(&self) -> Order {
+        self.order
     }
 
-    /// Whether the values rise or fall; nothing is said of values that are all equal, of floats, or where no order is defined.
-    pub(super) fn sorted(&self, values: &Values<'_>) -> Option<Sorted> {
-        fn direction<T>(values: &[T], less: impl Fn(&T, &T) -> bool) -> Option<Sorted> {
-            let ascending = !values.windows(2).any(|p| matches!(p, [a, b] if less(b, a)));
-            let descending = !values.windows(2).any(|p| matches!(p, [a, b] if less(a, b)));
-            (ascending != descending).then_some(Sorted { descending })
-        }
-        match (values, self.order) {
-            (Values::Words32(values), Order::Signed) => direction(values, |a, b| a < b),
-            (Values::Words32(values), Order::Unsigned) => {
-                direction(values, |a, b| a.cast_unsigned() < b.cast_unsigned())
-            }
-            (Values::Words64(values), Order::Signed) => direction(values, |a, b| a < b),
-            (Values::Words64(values), Order::Unsigned) => {
-                direction(values, |a, b| a.cast_unsigned() < b.cast_unsigned())
-            }
-            (Values::Bytes(values), Order::Bytes) => direction(values, |a, b| a < b),
-            (Values::Words32(values), Order::Decimal) => direction(values, |a, b| a < b),
-            (Values::Words64(values), Order::Decimal) => direction(values, |a, b| a < b),
-            (Values::Fixed { .. }, Order::Bytes) => {
-                direction(&values.slices(0..values.len()), |a, b| a < b)
-            }
-            _ => None,
-        }
-    }
-
-    /// As [`Statistician::sorted`], of a dictionary's indices.
+    /// As [`Sorting`], of a dictionary's indices.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<Sorted> {
         let dictionary = self.dictionary.as_ref()?;
-        if let (Values::Bytes(entries), false) =
+        if let (Values::Bytes(Texts::Slices(entries)), false) =
             (dictionary.entries, dictionary.prefixes.is_empty())
         {
             return direction(codes, |a| entries.get(*a as usize).copied().unwrap_or_default());
@@ -323,6 +279,158 @@ impl<'s, 'a> Statistician<'s, 'a> {
             nans,
             distinct,
         }
+    }
+}
+
+/// A bloom filter of values, which may repeat.
+pub(super) struct Blooming {
+    options: BloomOptions,
+    bloom: Bloom,
+    distinct: hashbrown::HashTable<u64>,
+}
+
+impl Blooming {
+    /// For `n` values; `None` if no filter is wanted, or is of use.
+    pub(super) fn new(leaf: &Leaf, settings: &LeafSettings, n: usize) -> Option<Self> {
+        let options = settings.bloom?;
+        let bloom = Bloom::new(n as u64, options.fpp);
+        let distinct = hashbrown::HashTable::new();
+        (leaf.physical != Physical::Boolean).then_some(Self { options, bloom, distinct })
+    }
+
+    pub(super) fn push(&mut self, values: &Values<'_>, range: Range<usize>) {
+        let mut add = |value: &[u8]| {
+            let hash = crate::stats::bloom::hash(value);
+            if self.distinct.find(hash, |other| *other == hash).is_none() {
+                self.distinct.insert_unique(hash, hash, |hash| *hash);
+                self.bloom.insert_hash(hash);
+            }
+        };
+        match values {
+            Values::Bits(_) => {}
+            Values::Words32(values) => {
+                values.get(range).unwrap_or_default().iter().for_each(|v| add(&v.to_le_bytes()));
+            }
+            Values::Words64(values) => {
+                values.get(range).unwrap_or_default().iter().for_each(|v| add(&v.to_le_bytes()));
+            }
+            Values::Bytes(texts) => texts.iter(range).for_each(add),
+            Values::Fixed { .. } => values.slices(range).into_iter().for_each(add),
+        }
+    }
+
+    /// The filter, with its header.
+    pub(super) fn finish(self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        self.bloom.folded(self.distinct.len() as u64, self.options.fpp).write(&mut out).ok()?;
+        Some(out)
+    }
+}
+
+/// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats, or where no order is defined.
+pub(super) struct Sorting<'a> {
+    order: Order,
+    rises: bool,
+    falls: bool,
+    /// The first of the values, and the last so far.
+    first: Option<Key<'a>>,
+    last: Option<Key<'a>>,
+}
+
+/// A value in its order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'a> {
+    Word(i64),
+    Bytes(&'a [u8]),
+    Fixed(Vec<u8>),
+}
+
+impl<'a> Sorting<'a> {
+    pub(super) fn new(order: Order) -> Self {
+        Self { order, rises: true, falls: true, first: None, last: None }
+    }
+
+    /// Goes on with the values of a range.
+    pub(super) fn push(&mut self, values: &Values<'a>, range: Range<usize>) {
+        if range.is_empty() || !(self.rises || self.falls) {
+            return;
+        }
+        let signed = matches!(self.order, Order::Signed | Order::Decimal);
+        match (values, self.order) {
+            (Values::Words32(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+                let values = values.get(range).unwrap_or_default();
+                let key = |value: &i32| match signed {
+                    true => i64::from(*value),
+                    false => i64::from(value.cast_unsigned()),
+                };
+                self.words(values, signed, key);
+            }
+            (Values::Words64(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+                let values = values.get(range).unwrap_or_default();
+                self.words(values, signed, |v: &i64| if signed { *v } else { *v ^ i64::MIN });
+            }
+            (Values::Bytes(texts), Order::Bytes) => {
+                // Mostly the first few are enough.
+                for value in texts.iter(range) {
+                    self.step(Key::Bytes(value));
+                    if !(self.rises || self.falls) {
+                        break;
+                    }
+                }
+            }
+            (Values::Fixed { .. }, Order::Bytes) => {
+                let values = values.slices(range);
+                let (Some(first), Some(last)) = (values.first(), values.last()) else {
+                    return;
+                };
+                self.step(Key::Fixed(first.to_vec()));
+                self.rises = self.rises && values.is_sorted();
+                self.falls = self.falls && values.is_sorted_by(|a, b| a >= b);
+                self.last = Some(Key::Fixed(last.to_vec()));
+            }
+            _ => (self.rises, self.falls) = (false, false),
+        }
+    }
+
+    fn words<T: Ord>(&mut self, values: &[T], signed: bool, key: impl Fn(&T) -> i64) {
+        let (Some(first), Some(last)) = (values.first(), values.last()) else {
+            return;
+        };
+        self.step(Key::Word(key(first)));
+        if signed {
+            self.rises = self.rises && values.is_sorted();
+            self.falls = self.falls && values.is_sorted_by(|a, b| a >= b);
+        } else {
+            self.rises = self.rises && values.is_sorted_by_key(&key);
+            self.falls = self.falls && values.is_sorted_by(|a, b| key(a) >= key(b));
+        }
+        self.last = Some(Key::Word(key(last)));
+    }
+
+    fn step(&mut self, next: Key<'a>) {
+        if let Some(last) = &self.last {
+            self.rises &= *last <= next;
+            self.falls &= *last >= next;
+        } else {
+            self.first = Some(next.clone());
+        }
+        self.last = Some(next);
+    }
+
+    /// Goes on with the values that another has seen.
+    pub(super) fn join(&mut self, next: Self) {
+        if let Some(first) = next.first {
+            self.step(first);
+        }
+        self.rises &= next.rises;
+        self.falls &= next.falls;
+        if next.last.is_some() {
+            self.last = next.last;
+        }
+    }
+
+    pub(super) fn finish(self) -> Option<Sorted> {
+        (self.rises != self.falls).then_some(Sorted { descending: self.falls })
     }
 }
 
@@ -439,7 +547,9 @@ impl<'s, 'a> Dictionary<'s, 'a> {
 
     /// The bounds of the values that codes stand for.
     fn extremes(&self, codes: &[u32], statistician: &Statistician<'_, '_>) -> Extremes {
-        if let (Values::Bytes(entries), false) = (self.entries, self.prefixes.is_empty()) {
+        if let (Values::Bytes(Texts::Slices(entries)), false) =
+            (self.entries, self.prefixes.is_empty())
+        {
             return self.extremes_of_texts(entries, codes);
         }
         if self.ranks.is_empty() {

@@ -12,10 +12,12 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_data::{ArrayData, ByteView};
 use arrow_schema::{DataType, IntervalUnit};
 
+use super::texts::{Ends, Texts};
 use crate::error::{Error, Result};
 use crate::schema::convert::{BytesLayout, Scale, Storage, Store};
 use crate::schema::{Leaf, Physical};
 use crate::simd::bitmap::Bitmap;
+use crate::spare::Spare;
 use crate::write::shred::Part;
 
 /// Values of one physical type, end to end, without nulls.
@@ -28,7 +30,7 @@ pub(super) enum Values<'a> {
     /// INT64, and DOUBLE as its bits.
     Words64(Vec<i64>),
     /// BYTE_ARRAY.
-    Bytes(Vec<&'a [u8]>),
+    Bytes(Texts<'a>),
     /// FIXED_LEN_BYTE_ARRAY and INT96.
     Fixed { width: usize, bytes: Vec<u8> },
 }
@@ -40,9 +42,44 @@ impl<'a> Values<'a> {
             Physical::Boolean => Self::Bits(Bitmap::default()),
             Physical::Int32 | Physical::Float => Self::Words32(Vec::new()),
             Physical::Int64 | Physical::Double => Self::Words64(Vec::new()),
-            Physical::ByteArray => Self::Bytes(Vec::new()),
+            Physical::ByteArray => Self::Bytes(Texts::new()),
             Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new() },
             Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new() },
+        }
+    }
+
+    /// No values yet, with room for `n` of them; see [`Values::give`].
+    pub(super) fn with_room(physical: Physical, n: usize, spare: &Spare) -> Self {
+        match Self::new(physical) {
+            Self::Bits(mut bits) => {
+                bits.reserve(n);
+                Self::Bits(bits)
+            }
+            Self::Words32(_) => Self::Words32(spare.take(n)),
+            Self::Words64(_) => Self::Words64(spare.take(n)),
+            Self::Bytes(texts) => Self::Bytes(texts),
+            Self::Fixed { width, .. } => Self::Fixed { width, bytes: spare.take(n * width) },
+        }
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give(self, spare: &Spare) {
+        match self {
+            Self::Words32(values) => spare.give(values),
+            Self::Words64(values) => spare.give(values),
+            Self::Fixed { bytes, .. } => spare.give(bytes),
+            Self::Bits(_) | Self::Bytes(_) => {}
+        }
+    }
+
+    /// Forgets the values, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Bits(bits) => bits.clear(),
+            Self::Words32(values) => values.clear(),
+            Self::Words64(values) => values.clear(),
+            Self::Bytes(texts) => texts.clear(),
+            Self::Fixed { bytes, .. } => bytes.clear(),
         }
     }
 
@@ -63,10 +100,7 @@ impl<'a> Values<'a> {
             Self::Bits(_) => range.len().div_ceil(8),
             Self::Words32(_) => range.len() * 4,
             Self::Words64(_) => range.len() * 8,
-            Self::Bytes(values) => {
-                let values = values.get(range).unwrap_or_default();
-                values.iter().map(|value| value.len() + size_of::<u32>()).sum()
-            }
+            Self::Bytes(texts) => range.len() * size_of::<u32>() + texts.payload(range),
             Self::Fixed { width, .. } => range.len() * width,
         }
     }
@@ -84,7 +118,11 @@ impl<'a> Values<'a> {
             }
             Self::Words32(values) => Self::Words32(at(values, indices)),
             Self::Words64(values) => Self::Words64(at(values, indices)),
-            Self::Bytes(values) => Self::Bytes(at(values, indices)),
+            Self::Bytes(Texts::Slices(slices)) => Self::Bytes(Texts::Slices(at(slices, indices))),
+            Self::Bytes(texts) => {
+                let taken = indices.iter().filter_map(|&i| texts.get(i as usize)).collect();
+                Self::Bytes(Texts::Slices(taken))
+            }
             Self::Fixed { width, bytes } => {
                 let mut taken = Vec::with_capacity(indices.len() * width);
                 for &i in indices {
@@ -109,7 +147,10 @@ impl<'a> Values<'a> {
             }
             Self::Words32(values) => Self::Words32(of(values, ranges)),
             Self::Words64(values) => Self::Words64(of(values, ranges)),
-            Self::Bytes(values) => Self::Bytes(of(values, ranges)),
+            Self::Bytes(texts) => {
+                let taken = ranges.iter().flat_map(|range| texts.iter(range.clone())).collect();
+                Self::Bytes(Texts::Slices(taken))
+            }
             Self::Fixed { width, bytes } => {
                 let of = |range: &Range<usize>| range.start * width..range.end * width;
                 let taken = ranges.iter().filter_map(|r| bytes.get(of(r))).flatten().copied();
@@ -121,7 +162,7 @@ impl<'a> Values<'a> {
     /// The values of FIXED_LEN_BYTE_ARRAY and BYTE_ARRAY as slices.
     pub(super) fn slices(&self, range: Range<usize>) -> Vec<&[u8]> {
         match self {
-            Self::Bytes(values) => values.get(range).unwrap_or_default().to_vec(),
+            Self::Bytes(texts) => texts.iter(range).collect(),
             Self::Fixed { width, bytes } => {
                 let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
                 bytes.chunks_exact((*width).max(1)).collect()
@@ -143,21 +184,21 @@ pub(super) enum Gathered<'a> {
 ///
 /// # Errors
 /// `Usage` if a value does not fit the leaf, `Unsupported` if the array's type has no way there.
-pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>> {
-    let mut values = Values::new(leaf.physical);
+pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf, spare: &Spare) -> Result<Gathered<'a>> {
     if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
-        values.reserve(slots);
+        let mut values = Values::with_room(leaf.physical, slots, spare);
         for part in parts {
             let nulls = part.nulls.as_ref();
             append(part.array.as_ref(), nulls, &part.slots, leaf, &mut values)?;
         }
         return Ok(Gathered::Plain(values));
     }
-    let mut keys = Vec::new();
+    let mut values = Values::new(leaf.physical);
+    let mut keys = spare.take(parts.iter().map(values_of).sum());
     for part in parts {
         let base = values.len();
-        let (entries, of_slots) = keys_of(part)?;
+        let (entries, of_slots) = keys_of(part, spare)?;
         // Entries that are null mean nothing, but keep their number.
         let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let all = [Range { start: 0, end: entries.len() }];
@@ -183,6 +224,7 @@ pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf) -> Result<Gathered<'a>>
         slots.for_each_run(|run| {
             keys.extend(of_slots.get(run).unwrap_or_default().iter().map(key));
         });
+        spare.give(of_slots);
     }
     Ok(Gathered::Keyed { entries: values, keys })
 }
@@ -297,7 +339,7 @@ pub(super) fn are_texts(parts: &[Part], leaf: &Leaf) -> bool {
 }
 
 /// Whether some of the values are keys into others.
-fn is_keyed(parts: &[Part]) -> bool {
+pub(super) fn is_keyed(parts: &[Part]) -> bool {
     let keyed = |data_type: &DataType| {
         matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
     };
@@ -305,21 +347,21 @@ fn is_keyed(parts: &[Part]) -> bool {
 }
 
 /// The values of a dictionary or run-end array, and which of them each slot has; anything where it is null.
-fn keys_of(part: &Part) -> Result<(&dyn Array, Vec<u32>)> {
+fn keys_of<'p>(part: &'p Part, spare: &Spare) -> Result<(&'p dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
         DataType::Dictionary(of, _) => {
             let dictionary = array.as_any_dictionary();
             let (keys, values) = (dictionary.keys(), dictionary.values().as_ref());
             let keys = match **of {
-                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values),
-                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values),
-                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values),
-                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values),
-                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values),
-                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values),
-                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values),
-                _ => dictionary_keys::<UInt64Type>(keys, values),
+                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values, spare),
+                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values, spare),
+                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values, spare),
+                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values, spare),
+                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values, spare),
+                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values, spare),
+                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values, spare),
+                _ => dictionary_keys::<UInt64Type>(keys, values, spare),
             };
             Ok((values, keys?))
         }
@@ -340,6 +382,7 @@ fn keys_of(part: &Part) -> Result<(&dyn Array, Vec<u32>)> {
 fn dictionary_keys<K: ArrowPrimitiveType>(
     keys: &dyn Array,
     values: &dyn Array,
+    spare: &Spare,
 ) -> Result<Vec<u32>> {
     let Some(keys) = keys.as_primitive_opt::<K>() else {
         return Err(Error::usage("a dictionary array of other keys than it says"));
@@ -347,7 +390,9 @@ fn dictionary_keys<K: ArrowPrimitiveType>(
     let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
     #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
     let key = |key: &K::Native| key.as_usize().min(last) as u32;
-    Ok(keys.values().iter().map(key).collect())
+    let mut out = spare.take(keys.len());
+    out.extend(keys.values().iter().map(key));
+    Ok(out)
 }
 
 fn runs<R: arrow_array::types::RunEndIndexType>(
@@ -369,20 +414,8 @@ fn runs<R: arrow_array::types::RunEndIndexType>(
     Ok((array.values().as_ref(), of_slots))
 }
 
-impl Values<'_> {
-    fn reserve(&mut self, n: usize) {
-        match self {
-            Self::Bits(bits) => bits.reserve(n),
-            Self::Words32(values) => values.reserve_exact(n),
-            Self::Words64(values) => values.reserve_exact(n),
-            Self::Bytes(values) => values.reserve_exact(n),
-            Self::Fixed { width, bytes } => bytes.reserve_exact(n * *width),
-        }
-    }
-}
-
 /// Appends the values of the slots that are not null.
-fn append<'a>(
+pub(super) fn append<'a>(
     array: &'a dyn Array,
     nulls: Option<&NullBuffer>,
     slots: &[Range<usize>],
@@ -434,21 +467,23 @@ fn append<'a>(
         (Store::Bytes { layout }, Values::Bytes(out)) => {
             let before = out.len();
             from.bytes(layout, out).ok_or_else(no_way)?;
+            if layout != BytesLayout::Offsets64 {
+                return Ok(());
+            }
             // Only 64-bit offsets reach so far; the format counts the bytes of a value with 31 bits.
             let most = i32::MAX as usize;
-            let added = out.get(before..).unwrap_or_default();
-            match added.iter().find(|value| value.len() > most) {
-                Some(value) if layout == BytesLayout::Offsets64 => Err(Error::usage(format_args!(
+            match out.iter(before..out.len()).find(|value| value.len() > most) {
+                Some(value) => Err(Error::usage(format_args!(
                     "a value of {} bytes; the format has 2 GiB at most",
                     value.len()
                 ))),
-                _ => Ok(()),
+                None => Ok(()),
             }
         }
         (Store::Bytes { layout }, Values::Fixed { width, bytes }) => {
-            let mut values = Vec::new();
+            let mut values = Texts::new();
             from.bytes(layout, &mut values).ok_or_else(no_way)?;
-            for value in values {
+            for value in values.iter(0..values.len()) {
                 if value.len() != *width {
                     return Err(Error::usage(format_args!(
                         "a value of {} bytes where the schema says {width}",
@@ -474,6 +509,7 @@ fn append<'a>(
                 return Err(no_way());
             };
             let all = array.value_data();
+            let out = out.slices_mut();
             from.for_each_run(|run| {
                 let bytes = all.get(run.start * n..run.end * n).unwrap_or_default();
                 out.extend(bytes.chunks_exact(n.max(1)));
@@ -483,6 +519,9 @@ fn append<'a>(
         _ => Err(no_way()),
     }
 }
+
+/// Of 64 slots, values up to which it is faster to look for each.
+const SPARSE: u32 = 12;
 
 /// The slots of an array that are wanted.
 #[derive(Clone, Copy)]
@@ -515,10 +554,46 @@ impl<'a> Slots<'a, '_> {
     /// Calls `visit` with every value.
     fn each<T: ArrowNativeType>(&self, mut visit: impl FnMut(T)) {
         let data = self.data();
-        let values = data.buffer::<T>(0);
-        self.for_each_run(|run| {
-            values.get(run).unwrap_or_default().iter().for_each(|value| visit(*value));
-        });
+        self.for_each_some(data.buffer::<T>(0), |some| some.iter().for_each(|value| visit(*value)));
+    }
+
+    /// Calls `visit` with the values, some at a time: as they lie there, or put together from between nulls.
+    fn for_each_some<T: ArrowNativeType>(&self, values: &[T], mut visit: impl FnMut(&[T])) {
+        for range in self.slots {
+            let Some(nulls) = self.nulls else {
+                visit(values.get(range.clone()).unwrap_or_default());
+                continue;
+            };
+            let bits = nulls.inner().slice(range.start, range.len());
+            let chunks = bits.bit_chunks();
+            let words = chunks.iter().chain(std::iter::once(chunks.remainder_bits()));
+            for (start, mut word) in range.clone().step_by(64).zip(words) {
+                let some = values.get(start..range.end.min(start + 64)).unwrap_or_default();
+                if word.count_ones() as usize == some.len() {
+                    visit(some);
+                    continue;
+                }
+                let mut kept = [T::default(); 64];
+                let mut n = 0;
+                if word.count_ones() < SPARSE {
+                    while word != 0 {
+                        if let Some(slot) = kept.get_mut(n) {
+                            let at = word.trailing_zeros() as usize;
+                            *slot = some.get(at).copied().unwrap_or_default();
+                        }
+                        n += 1;
+                        word &= word - 1;
+                    }
+                } else {
+                    // Each value is written where the next one belongs, and stays if it is one: no branch to be guessed wrong.
+                    for (i, value) in some.iter().enumerate() {
+                        kept[n % 64] = *value;
+                        n += (word >> i & 1) as usize;
+                    }
+                }
+                visit(kept.get(..n).unwrap_or_default());
+            }
+        }
     }
 
     /// Appends every value, converted.
@@ -528,9 +603,8 @@ impl<'a> Slots<'a, '_> {
         convert: impl Fn(T) -> U,
     ) -> Result<()> {
         let data = self.data();
-        let values = data.buffer::<T>(0);
-        self.for_each_run(|run| {
-            out.extend(values.get(run).unwrap_or_default().iter().map(|value| convert(*value)));
+        self.for_each_some(data.buffer::<T>(0), |some| {
+            out.extend(some.iter().map(|value| convert(*value)));
         });
         Ok(())
     }
@@ -543,21 +617,22 @@ impl<'a> Slots<'a, '_> {
     ) -> Result<()> {
         let data = self.data();
         let values = data.buffer::<T>(0);
-        let mut bad = None;
-        self.for_each_run(|run| {
-            let before = out.len();
-            let mut fits = true;
-            let all = values.get(run.clone()).unwrap_or_default();
-            out.extend(all.iter().map(|value| {
+        let mut fits = true;
+        self.for_each_some(values, |some| {
+            out.extend(some.iter().map(|value| {
                 let converted = convert(*value);
                 fits &= converted.is_some();
                 converted.unwrap_or_default()
             }));
-            if !fits && bad.is_none() {
-                out.truncate(before);
-                bad = run.zip(all).find(|(_, value)| convert(**value).is_none());
-            }
         });
+        let mut bad = None;
+        if !fits {
+            self.for_each_run(|run| {
+                let all = values.get(run.clone()).unwrap_or_default();
+                let first = || run.zip(all).find(|(_, value)| convert(**value).is_none());
+                bad = bad.or_else(first);
+            });
+        }
         match bad {
             None => Ok(()),
             Some((slot, value)) => Err(Error::usage(format_args!(
@@ -750,47 +825,45 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Byte strings; `None` if the array is of another type.
-    fn bytes(&self, layout: BytesLayout, out: &mut Vec<&'a [u8]>) -> Option<()> {
-        fn of_offsets<'a, O: ArrowNativeType>(
+    fn bytes(&self, layout: BytesLayout, out: &mut Texts<'a>) -> Option<()> {
+        fn of_offsets<'a, O>(
             slots: &Slots<'a, '_>,
             offsets: &'a [O],
             values: &'a [u8],
-            out: &mut Vec<&'a [u8]>,
+            ends: impl Fn(&'a [O]) -> Ends<'a>,
+            out: &mut Texts<'a>,
         ) {
             slots.for_each_run(|run| {
-                let ends = offsets.get(run.start..=run.end).unwrap_or_default();
-                out.extend(ends.windows(2).map(|pair| match pair {
-                    [start, end] => {
-                        values.get(start.as_usize()..end.as_usize()).unwrap_or_default()
-                    }
-                    _ => &[],
-                }));
+                let of_run = offsets.get(run.start..=run.end).unwrap_or_default();
+                out.push_stretch(values, ends(of_run));
             });
         }
         let array = self.array;
         match (layout, array.data_type()) {
             (BytesLayout::Offsets32, DataType::Utf8) => {
                 let array = array.as_string::<i32>();
-                of_offsets(self, array.value_offsets(), array.value_data(), out);
+                of_offsets(self, array.value_offsets(), array.value_data(), Ends::Small, out);
             }
             (BytesLayout::Offsets32, _) => {
                 let array = array.as_binary_opt::<i32>()?;
-                of_offsets(self, array.value_offsets(), array.value_data(), out);
+                of_offsets(self, array.value_offsets(), array.value_data(), Ends::Small, out);
             }
             (BytesLayout::Offsets64, DataType::LargeUtf8) => {
                 let array = array.as_string::<i64>();
-                of_offsets(self, array.value_offsets(), array.value_data(), out);
+                of_offsets(self, array.value_offsets(), array.value_data(), Ends::Large, out);
             }
             (BytesLayout::Offsets64, _) => {
                 let array = array.as_binary_opt::<i64>()?;
-                of_offsets(self, array.value_offsets(), array.value_data(), out);
+                of_offsets(self, array.value_offsets(), array.value_data(), Ends::Large, out);
             }
             (BytesLayout::Views, DataType::Utf8View) => {
                 let array = array.as_string_view_opt()?;
+                let out = out.slices_mut();
                 self.for_each_run(|run| out.extend(run.map(|i| array.value(i).as_bytes())));
             }
             (BytesLayout::Views, _) => {
                 let array = array.as_binary_view_opt()?;
+                let out = out.slices_mut();
                 self.for_each_run(|run| out.extend(run.map(|i| array.value(i))));
             }
         }

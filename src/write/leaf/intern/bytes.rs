@@ -7,6 +7,7 @@ use arrow_buffer::ArrowNativeType;
 
 use super::{AHEAD, BLOCK, DictionaryLimits, NONE, Watch};
 use crate::simd::prefetch;
+use crate::spare::Spare;
 
 /// The most bytes of a string that is short.
 const SHORT: usize = 32;
@@ -19,13 +20,13 @@ const HALF: usize = 16;
 struct Words([u64; 4]);
 
 /// Odd numbers without a pattern.
-const MIX: [u64; 4] =
+pub(super) const MIX: [u64; 4] =
     [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC03];
 
 /// Both halves of a product: every bit of the factors counts.
 #[expect(clippy::cast_possible_truncation, reason = "both halves of the product")]
 #[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
+pub(super) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
@@ -183,6 +184,7 @@ struct Table<'v> {
     hashes: Vec<u64>,
     copies: Vec<u8>,
     codes: Vec<u32>,
+    spare: Spare,
     limits: DictionaryLimits,
     watch: Watch,
     next_check: usize,
@@ -193,14 +195,15 @@ struct Table<'v> {
 
 impl<'v> Interner<'v> {
     /// For `n` values.
-    pub(super) fn new(n: usize, limits: DictionaryLimits) -> Self {
+    pub(super) fn new(n: usize, limits: DictionaryLimits, spare: &Spare) -> Self {
         let table = Table {
-            slots: empty(FIRST_BITS),
+            slots: empty(FIRST_BITS, spare),
             bits: FIRST_BITS,
             entries: Vec::new(),
             hashes: Vec::new(),
             copies: Vec::new(),
-            codes: Vec::with_capacity(n),
+            codes: spare.take(n),
+            spare: spare.clone(),
             limits,
             watch: Watch::new(n, size_of::<u32>(), limits),
             next_check: BLOCK,
@@ -263,7 +266,8 @@ impl<'v> Interner<'v> {
     pub(super) fn finish(mut self) -> Option<(Vec<&'v [u8]>, Vec<u32>)> {
         self.flush()?;
         self.table.check()?;
-        Some((self.table.entries, self.table.codes))
+        let table = &mut self.table;
+        Some((std::mem::take(&mut table.entries), std::mem::take(&mut table.codes)))
     }
 }
 
@@ -385,11 +389,13 @@ impl<'v> Table<'v> {
         let mut at = NOWHERE;
         if wanted.value.len() <= COPIED {
             at = u32::try_from(self.copies.len()).ok()?;
+            self.spare.grow(&mut self.copies, COPIED);
             self.copies.extend_from_slice(wanted.value);
             self.copies.resize(at as usize + wanted.value.len().max(SHORT), 0);
         }
         *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash), code, at, len };
         self.entries.push(wanted.value);
+        self.spare.grow(&mut self.hashes, 1);
         self.hashes.push(wanted.hash);
         Some(code)
     }
@@ -399,7 +405,7 @@ impl<'v> Table<'v> {
         // Small ones soon are too small.
         self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
         let mask = (1 << self.bits) - 1;
-        let mut slots = empty(self.bits);
+        let mut slots = empty(self.bits, &self.spare);
         for old in self.slots.iter().filter(|slot| slot.code != NONE) {
             let mut at = self.home(*self.hashes.get(old.code as usize)?);
             while slots.get(at & mask)?.code != NONE {
@@ -407,7 +413,7 @@ impl<'v> Table<'v> {
             }
             *slots.get_mut(at & mask)? = *old;
         }
-        self.slots = slots;
+        self.spare.give(std::mem::replace(&mut self.slots, slots));
         Some(())
     }
 
@@ -423,6 +429,18 @@ impl<'v> Table<'v> {
     }
 }
 
-fn empty(bits: u32) -> Vec<Slot> {
-    vec![Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 }; 1 << bits]
+/// The memory is used again by the table of another chunk.
+impl Drop for Table<'_> {
+    fn drop(&mut self) {
+        self.spare.give(std::mem::take(&mut self.slots));
+        self.spare.give(std::mem::take(&mut self.hashes));
+        self.spare.give(std::mem::take(&mut self.copies));
+        self.spare.give(std::mem::take(&mut self.codes));
+    }
+}
+
+fn empty(bits: u32, spare: &Spare) -> Vec<Slot> {
+    let mut slots = spare.take(1 << bits);
+    slots.resize(1 << bits, Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 });
+    slots
 }

@@ -1,0 +1,296 @@
+//! [`Source`]: where the values of a chunk come from while its pages are made.
+//!
+//! What nobody wants to see at once is gathered page by page, and is still near when it is encoded, checked and measured.
+
+use std::ops::Range;
+
+use super::values::{Stretch, Values, append, for_each_stretch, values_of};
+use crate::error::{Error, Result};
+use crate::schema::{Leaf, Physical};
+use crate::spare::Spare;
+use crate::write::shred::Part;
+
+/// The values of a leaf.
+pub(super) enum Source<'a> {
+    /// All of them, gathered.
+    Whole(Values<'a>),
+    /// Those of these parts, which are not keyed.
+    Parts(&'a [Part]),
+}
+
+impl<'a> Source<'a> {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Whole(values) => values.len(),
+            Self::Parts(parts) => parts.iter().map(values_of).sum(),
+        }
+    }
+
+    /// Bytes that they take as PLAIN.
+    pub(super) fn plain_len(&self, leaf: &Leaf) -> usize {
+        match self {
+            Self::Whole(values) => values.plain_len(0..values.len()),
+            Self::Parts(parts) => {
+                let n = self.len();
+                match leaf.physical {
+                    Physical::Boolean => n.div_ceil(8),
+                    Physical::Int32 | Physical::Float => n * 4,
+                    Physical::Int64 | Physical::Double => n * 8,
+                    Physical::Int96 => n * 12,
+                    Physical::FixedLenByteArray(width) => n * width,
+                    Physical::ByteArray => {
+                        n * size_of::<u32>()
+                            + parts.iter().map(|part| payload(part, leaf)).sum::<usize>()
+                    }
+                }
+            }
+        }
+    }
+
+    /// The values of some ranges, one behind the other.
+    ///
+    /// # Errors
+    /// As [`append`].
+    pub(super) fn sample(&self, ranges: &[Range<usize>], leaf: &Leaf) -> Result<Values<'a>> {
+        let parts = match self {
+            Self::Whole(values) => return Ok(values.sample(ranges)),
+            Self::Parts(parts) => parts,
+        };
+        let mut sample = Values::new(leaf.physical);
+        let mut cursor = Cursor::new(parts, leaf);
+        let mut at = 0;
+        for range in ranges {
+            cursor.next(range.start - at, None)?;
+            cursor.next(range.len(), Some(&mut sample))?;
+            at = range.end;
+        }
+        Ok(sample)
+    }
+
+    /// The values from number `begin` on, some at a time, at most `most`.
+    ///
+    /// # Errors
+    /// `Usage` if there are fewer.
+    pub(super) fn read<'s>(
+        &'s self,
+        leaf: &'s Leaf,
+        begin: usize,
+        most: usize,
+        spare: &Spare,
+    ) -> Result<SourceReader<'s, 'a>> {
+        Ok(match self {
+            Self::Whole(values) => SourceReader::Whole { values, next: begin },
+            Self::Parts(parts) => {
+                let mut cursor = Cursor::new(parts, leaf);
+                cursor.next(begin, None)?;
+                let some = Values::with_room(leaf.physical, most, spare);
+                SourceReader::Parts { cursor, some }
+            }
+        })
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give(self, spare: &Spare) {
+        if let Self::Whole(values) = self {
+            values.give(spare);
+        }
+    }
+}
+
+/// Bytes of the byte strings of a part, without lengths.
+fn payload(part: &Part, leaf: &Leaf) -> usize {
+    let mut bytes = 0usize;
+    let all = for_each_stretch(part, leaf, |stretch| {
+        bytes += match stretch {
+            Stretch::Offsets32(_, [start, .., end]) => (end - start).unsigned_abs() as usize,
+            Stretch::Offsets64(_, [start, .., end]) => {
+                usize::try_from(end - start).unwrap_or_default()
+            }
+            Stretch::Offsets32(..) | Stretch::Offsets64(..) => 0,
+            Stretch::Place(_, _, len) => len,
+        };
+        Some(())
+    });
+    match (all, part.array.data_type()) {
+        (None, arrow_schema::DataType::FixedSizeBinary(width)) => {
+            values_of(part) * usize::try_from(*width).unwrap_or_default()
+        }
+        _ => bytes,
+    }
+}
+
+/// Goes through the values of a source.
+pub(super) enum SourceReader<'s, 'a> {
+    Whole {
+        values: &'s Values<'a>,
+        next: usize,
+    },
+    Parts {
+        cursor: Cursor<'a, 's>,
+        /// Those of the last step.
+        some: Values<'a>,
+    },
+}
+
+impl<'a> SourceReader<'_, 'a> {
+    /// The next `n` values: those of a range of some.
+    ///
+    /// # Errors
+    /// As [`append`].
+    pub(super) fn next(&mut self, n: usize) -> Result<(&Values<'a>, Range<usize>)> {
+        match self {
+            Self::Whole { values, next } => {
+                let range = *next..*next + n;
+                *next = range.end;
+                Ok((values, range))
+            }
+            Self::Parts { cursor, some } => {
+                some.clear();
+                cursor.next(n, Some(some))?;
+                Ok((some, 0..n))
+            }
+        }
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give(self, spare: &Spare) {
+        if let Self::Parts { some, .. } = self {
+            some.give(spare);
+        }
+    }
+}
+
+/// A place among the values of parts.
+pub(super) struct Cursor<'a, 'l> {
+    parts: &'a [Part],
+    leaf: &'l Leaf,
+    part: usize,
+    /// Of the slots of the part, which come next: a range, and where in it.
+    range: usize,
+    slot: usize,
+}
+
+impl<'a, 'l> Cursor<'a, 'l> {
+    fn new(parts: &'a [Part], leaf: &'l Leaf) -> Self {
+        Self { parts, leaf, part: 0, range: 0, slot: 0 }
+    }
+
+    /// Steps over `n` values, appending them where they are wanted.
+    fn next(&mut self, mut n: usize, mut out: Option<&mut Values<'a>>) -> Result<()> {
+        let mut taken: Vec<Range<usize>> = Vec::new();
+        while n > 0 {
+            let Some(part) = self.parts.get(self.part) else {
+                return Err(Error::usage("fewer values than levels; this is a fault of marquetry"));
+            };
+            taken.clear();
+            while n > 0
+                && let Some(range) = part.slots.get(self.range)
+            {
+                let rest = range.start + self.slot..range.end;
+                let (values, end) = some_of(part, rest.clone(), n);
+                n -= values;
+                taken.push(rest.start..end);
+                if end == range.end {
+                    (self.range, self.slot) = (self.range + 1, 0);
+                } else {
+                    self.slot = end - range.start;
+                }
+            }
+            if let Some(out) = &mut out {
+                append(part.array.as_ref(), part.nulls.as_ref(), &taken, self.leaf, out)?;
+            }
+            if self.range == part.slots.len() {
+                (self.part, self.range, self.slot) = (self.part + 1, 0, 0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many of the slots it takes for `n` values, or for all that they have: the number of these, and the end of the slots.
+fn some_of(part: &Part, slots: Range<usize>, n: usize) -> (usize, usize) {
+    let Some(nulls) = &part.nulls else {
+        let some = slots.len().min(n);
+        return (some, slots.start + some);
+    };
+    let values =
+        |slots: Range<usize>| nulls.inner().slice(slots.start, slots.len()).count_set_bits();
+    let all = values(slots.clone());
+    if all <= n {
+        return (all, slots.end);
+    }
+    // Half by half to the slot behind the last value that is wanted.
+    let (mut at, mut end, mut left) = (slots.start, slots.end, n);
+    while end - at > 1 {
+        let middle = at + (end - at) / 2;
+        let before = values(at..middle);
+        if before < left {
+            left -= before;
+            at = middle;
+        } else {
+            end = middle;
+        }
+    }
+    (n, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+    use crate::schema::{FromArrowOptions, from_arrow};
+
+    #[test]
+    fn some_at_a_time_are_all_at_once() {
+        let seed = 52;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for round in 0..60 {
+            let percent = [0, 10, 50, 100][round % 4];
+            let mut parts = Vec::new();
+            let texts = round % 3 == 0;
+            for _ in 0..rng.usize(1..4) {
+                let n = rng.usize(1..300);
+                let mut value = |i: usize| (rng.usize(0..100) >= percent).then_some(i);
+                let array: ArrayRef = if texts {
+                    Arc::new(
+                        (0..n).map(|i| value(i).map(|i| format!("{i}"))).collect::<StringArray>(),
+                    )
+                } else {
+                    Arc::new((0..n).map(|i| value(i).map(|i| i as i64)).collect::<Int64Array>())
+                };
+                let middle = n / 2;
+                let slots = vec![0..middle, middle..n - n / 7];
+                parts.push(Part { nulls: array.nulls().cloned(), array, slots });
+            }
+            let field = arrow_schema::Field::new("v", parts[0].array.data_type().clone(), true);
+            let schema = arrow_schema::Schema::new(vec![field]);
+            let leaf =
+                from_arrow(&schema, &FromArrowOptions::new()).unwrap().schema.leaf(0).unwrap();
+            let spare = Spare::new(1 << 20);
+            let all = super::super::values::gather(&parts, &leaf, &spare).unwrap();
+            let super::super::values::Gathered::Plain(all) = all else {
+                panic!("nothing is keyed");
+            };
+            let source = Source::Parts(&parts);
+            assert_eq!(source.len(), all.len());
+            assert_eq!(source.plain_len(&leaf), all.plain_len(0..all.len()));
+            let mut at = rng.usize(0..=all.len());
+            let mut reader = source.read(&leaf, at, 50, &spare).unwrap();
+            while at < all.len() {
+                let n = rng.usize(0..50).min(all.len() - at);
+                let (some, range) = reader.next(n).unwrap();
+                let expected = all.sample(std::slice::from_ref(&(at..at + n)));
+                assert_eq!(some.sample(&[range]), expected, "seed {seed}");
+                at += n;
+            }
+            assert!(reader.next(1).is_err(), "more than there are");
+            let ranges = [all.len() / 5..all.len() / 3, all.len() / 2..all.len()];
+            let sample = source.sample(&ranges, &leaf).unwrap();
+            assert_eq!(sample, all.sample(&ranges), "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! [`Texts`]: the byte strings of a leaf, where they lie in the arrays.
+//!
+//! Arrays that keep their strings end to end are not taken apart: a stretch of them is two slices, however many values it has, and is encoded by whole
+//! stretches. Trap: arrays of views, and those with many nulls, have no such stretches; theirs are slices one by one.
+
+use std::ops::Range;
+
+/// Byte strings, without nulls.
+#[derive(Debug, Clone)]
+pub(super) enum Texts<'a> {
+    /// One by one.
+    Slices(Vec<&'a [u8]>),
+    /// By stretches of arrays.
+    Stretches { stretches: Vec<Stretch<'a>>, len: usize },
+}
+
+/// Byte strings that lie end to end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch<'a> {
+    /// The number of its first value.
+    first: usize,
+    /// What the ends count in.
+    bytes: &'a [u8],
+    ends: Ends<'a>,
+}
+
+/// Where values end, and before them where the first begins: one more than values.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ends<'a> {
+    Small(&'a [i32]),
+    Large(&'a [i64]),
+}
+
+impl Ends<'_> {
+    /// How many values there are.
+    fn values(&self) -> usize {
+        match self {
+            Self::Small(ends) => ends.len().saturating_sub(1),
+            Self::Large(ends) => ends.len().saturating_sub(1),
+        }
+    }
+
+    /// Those of some values.
+    fn of(&self, range: Range<usize>) -> Self {
+        match self {
+            Self::Small(ends) => Self::Small(ends.get(range.start..=range.end).unwrap_or_default()),
+            Self::Large(ends) => Self::Large(ends.get(range.start..=range.end).unwrap_or_default()),
+        }
+    }
+
+    fn bounds(&self) -> Range<usize> {
+        let (start, end) = match self {
+            Self::Small([start, .., end]) => (i64::from(*start), i64::from(*end)),
+            Self::Large([start, .., end]) => (*start, *end),
+            _ => (0, 0),
+        };
+        place(start)..place(end)
+    }
+}
+
+/// Arrow's offsets are never negative.
+fn place(offset: impl Into<i64>) -> usize {
+    usize::try_from(offset.into()).unwrap_or(0)
+}
+
+/// The values between ends.
+fn between<'a, O: Copy + Into<i64>>(
+    bytes: &'a [u8],
+    ends: &'a [O],
+) -> impl Iterator<Item = &'a [u8]> + Clone {
+    ends.windows(2).map(move |pair| match pair {
+        [start, end] => bytes.get(place(*start)..place(*end)).unwrap_or_default(),
+        _ => &[],
+    })
+}
+
+/// Values for each stretch, on average, from which on stretches are worth it.
+const FEW: usize = 4;
+
+/// Values more, as the first stretches may be short by chance.
+const SOME: usize = 64;
+
+impl<'a> Texts<'a> {
+    /// No values.
+    pub(super) fn new() -> Self {
+        Self::Stretches { stretches: Vec::new(), len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Slices(slices) => slices.len(),
+            Self::Stretches { len, .. } => *len,
+        }
+    }
+
+    /// Forgets the values, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Slices(slices) => slices.clear(),
+            Self::Stretches { stretches, len } => {
+                stretches.clear();
+                *len = 0;
+            }
+        }
+    }
+
+    /// Appends values that lie end to end.
+    pub(super) fn push_stretch(&mut self, bytes: &'a [u8], ends: Ends<'a>) {
+        let n = ends.values();
+        if let Self::Stretches { stretches, len } = self {
+            if n == 0 {
+                return;
+            }
+            if stretches.len() * FEW <= *len + SOME {
+                stretches.push(Stretch { first: *len, bytes, ends });
+                *len += n;
+                return;
+            }
+        }
+        let slices = self.slices_mut();
+        match ends {
+            Ends::Small(ends) => slices.extend(between(bytes, ends)),
+            Ends::Large(ends) => slices.extend(between(bytes, ends)),
+        }
+    }
+
+    /// The values one by one, from now on.
+    pub(super) fn slices_mut(&mut self) -> &mut Vec<&'a [u8]> {
+        if let Self::Stretches { len, .. } = self {
+            let mut slices = Vec::with_capacity(*len);
+            slices.extend(self.iter(0..self.len()));
+            *self = Self::Slices(slices);
+        }
+        match self {
+            Self::Slices(slices) => slices,
+            Self::Stretches { .. } => unreachable!("made slices above"),
+        }
+    }
+
+    /// The value of this number.
+    pub(super) fn get(&self, i: usize) -> Option<&'a [u8]> {
+        match self {
+            Self::Slices(slices) => slices.get(i).copied(),
+            Self::Stretches { .. } => self.iter(i..i + 1).next(),
+        }
+    }
+
+    /// What lies end to end of the values of `range`; `None` if they are there one by one.
+    pub(super) fn stretches(
+        &self,
+        range: Range<usize>,
+    ) -> Option<impl Iterator<Item = (&'a [u8], Ends<'a>)> + Clone + '_> {
+        match self {
+            Self::Slices(_) => None,
+            Self::Stretches { stretches, len } => {
+                let range = range.start.min(*len)..range.end.min(*len);
+                Some(some_of(stretches, range))
+            }
+        }
+    }
+
+    /// The values of `range`.
+    pub(super) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + Clone + '_ {
+        let (slices, stretches): (&[&[u8]], &[Stretch<'_>]) = match self {
+            Self::Slices(slices) => (slices.get(range.clone()).unwrap_or_default(), &[]),
+            Self::Stretches { stretches, .. } => (&[], stretches),
+        };
+        let range = range.start.min(self.len())..range.end.min(self.len());
+        let stretches = some_of(stretches, range).flat_map(|(bytes, ends)| {
+            let (small, large): (&[i32], &[i64]) = match ends {
+                Ends::Small(ends) => (ends, &[]),
+                Ends::Large(ends) => (&[], ends),
+            };
+            between(bytes, small).chain(between(bytes, large))
+        });
+        slices.iter().copied().chain(stretches)
+    }
+
+    /// Bytes of the values of `range`, without lengths.
+    pub(super) fn payload(&self, range: Range<usize>) -> usize {
+        match self.stretches(range.clone()) {
+            Some(stretches) => stretches.map(|(_, ends)| ends.bounds().len()).sum(),
+            None => self.iter(range).map(<[u8]>::len).sum(),
+        }
+    }
+
+    /// The bytes of the values of `range`, one after the other, in as few pieces as they lie in.
+    pub(super) fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + '_ {
+        let slices = match self {
+            Self::Slices(slices) => slices.get(range.clone()).unwrap_or_default(),
+            Self::Stretches { .. } => &[],
+        };
+        let stretches = self.stretches(range).into_iter().flatten();
+        let stretches = stretches.map(|(bytes, ends)| bytes.get(ends.bounds()).unwrap_or_default());
+        slices.iter().copied().chain(stretches)
+    }
+
+    /// Appends the lengths of the values of `range`, which the format counts with 31 bits.
+    pub(super) fn append_lengths(&self, range: Range<usize>, out: &mut Vec<i32>) {
+        let of = |value: &[u8]| i32::try_from(value.len()).unwrap_or(i32::MAX);
+        match self.stretches(range.clone()) {
+            None => out.extend(self.iter(range).map(of)),
+            Some(stretches) => {
+                for (_, ends) in stretches {
+                    match ends {
+                        Ends::Small(ends) => out.extend(ends.windows(2).map(|pair| match pair {
+                            [start, end] => end - start,
+                            _ => 0,
+                        })),
+                        Ends::Large(ends) => out.extend(ends.windows(2).map(|pair| match pair {
+                            [start, end] => i32::try_from(end - start).unwrap_or(i32::MAX),
+                            _ => 0,
+                        })),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl PartialEq for Texts<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter(0..self.len()).eq(other.iter(0..other.len()))
+    }
+}
+
+/// The parts of stretches that have the values of `range`.
+fn some_of<'s, 'a>(
+    stretches: &'s [Stretch<'a>],
+    range: Range<usize>,
+) -> impl Iterator<Item = (&'a [u8], Ends<'a>)> + Clone + use<'s, 'a> {
+    let from = stretches.partition_point(|s| s.first + s.ends.values() <= range.start);
+    let to = stretches.partition_point(|s| s.first < range.end);
+    let some = stretches.get(from..to.max(from)).unwrap_or_default();
+    some.iter().map(move |stretch| {
+        let start = range.start.saturating_sub(stretch.first);
+        let end = (range.end - stretch.first).min(stretch.ends.values());
+        (stretch.bytes, stretch.ends.of(start..end))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_are_what_slices_are() {
+        let seed = 51;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let bytes: Vec<u8> = (0..5_000).map(|_| rng.u8(..)).collect();
+        let mut small = vec![3];
+        while small.last().is_some_and(|end| *end < 4_000) {
+            small.push(small.last().unwrap() + rng.i32(0..9));
+        }
+        let large: Vec<i64> = small.iter().map(|end| i64::from(*end)).collect();
+        for longest in [2usize, 40] {
+            let (mut texts, mut slices) = (Texts::new(), Texts::Slices(Vec::new()));
+            let mut at = 0;
+            while at < small.len() {
+                let to = (at + rng.usize(1..=longest)).min(small.len());
+                let ends = match rng.bool() {
+                    true => Ends::Small(&small[at..to]),
+                    false => Ends::Large(&large[at..to]),
+                };
+                texts.push_stretch(&bytes, ends);
+                slices.push_stretch(&bytes, ends);
+                at = to;
+            }
+            assert!(matches!(slices, Texts::Slices(_)));
+            let is_whole = matches!(texts, Texts::Stretches { .. });
+            assert_eq!(is_whole, longest > 2, "many short stretches become slices");
+            assert_eq!(texts, slices, "seed {seed}");
+            for _ in 0..200 {
+                let start = rng.usize(0..=texts.len());
+                let range = start..rng.usize(start..=texts.len());
+                let values: Vec<&[u8]> = slices.iter(range.clone()).collect();
+                assert_eq!(texts.iter(range.clone()).collect::<Vec<_>>(), values, "seed {seed}");
+                assert_eq!(texts.get(range.start), slices.get(range.start));
+                for texts in [&texts, &slices] {
+                    assert_eq!(texts.payload(range.clone()), values.concat().len());
+                    let pieces: Vec<&[u8]> = texts.pieces(range.clone()).collect();
+                    assert_eq!(pieces.concat(), values.concat(), "seed {seed}");
+                    let mut lengths = Vec::new();
+                    texts.append_lengths(range.clone(), &mut lengths);
+                    assert!(
+                        lengths.iter().map(|len| *len as usize).eq(values.iter().map(|v| v.len()))
+                    );
+                }
+            }
+            let len = texts.len();
+            assert_eq!(texts.slices_mut().len(), len);
+            texts.clear();
+            assert_eq!(texts.len(), 0);
+        }
+    }
+}

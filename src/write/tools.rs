@@ -1,0 +1,51 @@
+//! [`Tools`]: what the chunks of a file are made with, one after the other and on any thread.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::compress::Compression;
+use crate::error::Result;
+use crate::page::{PageVersion, Sealer};
+use crate::spare::Spare;
+
+/// Memory and tables of codecs that are used again.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) spare: Spare,
+    sealers: Mutex<Vec<Sealer>>,
+}
+
+impl Tools {
+    /// At most `most` bytes of memory are kept.
+    pub(crate) fn new(most: u64) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Self { spare: Spare::new(most), sealers: Mutex::default() }
+    }
+
+    /// A sealer, to be given back.
+    ///
+    /// # Errors
+    /// As [`Sealer::new`].
+    pub(super) fn sealer(
+        &self,
+        compression: Compression,
+        version: PageVersion,
+        checksums: bool,
+    ) -> Result<Sealer> {
+        let mut sealers = self.sealers();
+        let found = sealers.iter().position(|sealer| sealer.is(compression, version, checksums));
+        match found {
+            Some(at) => Ok(sealers.swap_remove(at)),
+            None => Sealer::new(compression, version, checksums),
+        }
+    }
+
+    /// Gives a sealer back: there are as many as threads use at a time.
+    pub(super) fn give_sealer(&self, sealer: Sealer) {
+        self.sealers().push(sealer);
+    }
+
+    /// Nothing panics while it holds the lock.
+    fn sealers(&self) -> MutexGuard<'_, Vec<Sealer>> {
+        self.sealers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
