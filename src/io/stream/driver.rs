@@ -320,6 +320,8 @@ impl Streamed {
                     Ok(Err(panic)) => resume_unwind(panic),
                     Err(gone) => return Poll::Ready(Err(dropped(gone))),
                 }
+                // There may be room for more now, or rows to be read again: polled, or nobody would be woken.
+                continue;
             }
             // The pool works on the next wave while the caller works on this one.
             if self.shared.pool.is_some() && self.running.is_none() && self.again.is_empty() {
