@@ -30,8 +30,14 @@ struct Stretch {
     vector: Box<dyn Any + Send>,
 }
 
-/// Memory is taken in multiples of this, as pages and batches differ a little in size; what is smaller is not worth keeping.
+/// What takes less memory is not worth keeping.
 const STEP: usize = 32 << 10;
+
+/// Memory is taken in multiples of this.
+const PAGE: usize = 4 << 10;
+
+/// Bytes that kernels may ask for beyond what they are to write, so as to write whole vectors: a vector that has no room for them is copied.
+const SLACK: usize = 64;
 
 /// Bytes of fresh memory from which on it pays to ask for its pages beforehand.
 const POPULATE_FROM: usize = 128 << 10;
@@ -54,14 +60,15 @@ impl Spare {
 
     /// As [`Spare::take`], with whatever the vector held when it came back: room that need not be filled before it can be written over.
     pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
-        let bytes = n.saturating_mul(size_of::<T>());
+        let bytes = n.saturating_mul(size_of::<T>()).saturating_add(SLACK);
         let mut out = Vec::new();
         if bytes < STEP {
             let _ = out.try_reserve_exact(n);
             return out;
         }
         self.0.find(bytes).unwrap_or_else(|| {
-            let _ = out.try_reserve_exact(bytes.next_multiple_of(STEP) / size_of::<T>());
+            let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
+            let _ = out.try_reserve_exact(bytes / size_of::<T>());
             if bytes >= POPULATE_FROM {
                 trusted::populate(&mut out);
             }
@@ -191,8 +198,8 @@ mod tests {
         assert_ne!(address(&spare.take::<i64>(50_000)), place, "too small");
         let again: Vec<i64> = spare.take(9_000);
         assert_eq!((address(&again), again.len()), (place, 0));
-        drop(spare.lend([again, vec![7; 9_000]].concat()));
-        assert_eq!(spare.take_used::<i64>(9_000), [7; 9_000]);
+        drop(spare.lend([again, vec![7; 9_100]].concat()));
+        assert_eq!(spare.take_used::<i64>(9_000), [7; 9_100]);
     }
 
     #[expect(clippy::ptr_arg, reason = "a vector, whose memory it is")]
@@ -203,7 +210,8 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_allowed_and_nothing_when_the_read_is_over() {
         let spare = Spare::new(1 << 20);
-        let lent: Vec<Buffer> = (0..64).map(|_| spare.lend(spare.take::<i32>(1 << 14))).collect();
+        let lent: Vec<Buffer> =
+            (0..64).map(|_| spare.lend(spare.take::<i32>((1 << 14) - SLACK / 4))).collect();
         drop(lent);
         let held: usize = spare.0.lock().iter().map(|stretch| stretch.bytes).sum();
         assert_eq!(held, 1 << 20);

@@ -17,6 +17,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::column::{Column, Count, no_dictionary};
 use crate::encoding::dictionary::{Indices, out_of_range};
@@ -207,25 +208,41 @@ fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let state = FixedState::default();
     let mut table: HashTable<(u64, u32)> = HashTable::new();
     let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
-    for i in 0..values.len() {
-        let value = bytes.get(i);
-        let hash = state.hash_one(value);
-        let known = table.find(hash, |(h, at)| {
-            *h == hash && first.get(*at as usize).is_some_and(|at| bytes.get(*at as usize) == value)
-        });
-        let at = match known {
-            Some((_, at)) if i >= entries => *at,
-            _ => {
-                let at = u32::try_from(first.len()).unwrap_or(u32::MAX);
-                first.push(u32::try_from(i).unwrap_or(u32::MAX));
-                table.insert_unique(hash, (hash, at), |(h, _)| *h);
-                at
-            }
-        };
-        place.push(at);
+    let mut hashes = Vec::with_capacity(HASHED);
+    for start in (0..values.len()).step_by(HASHED) {
+        // Hashed beforehand, so that no value waits for the table.
+        hashes.clear();
+        let end = values.len().min(start + HASHED);
+        hashes.extend((start..end).map(|i| state.hash_one(bytes.get(i))));
+        if first.len() > start / 2 {
+            // Most are distinct: the table would grow again and again.
+            table.reserve(values.len() - start, |(hash, _)| *hash);
+        }
+        for (i, &hash) in (start..end).zip(&hashes) {
+            let value = bytes.get(i);
+            let is_it = |(h, at): &(u64, u32)| {
+                let at = first.get(*at as usize);
+                *h == hash && at.is_some_and(|at| bytes.get(*at as usize) == value)
+            };
+            let at = match table.entry(hash, is_it, |(hash, _)| *hash) {
+                Entry::Occupied(known) if i >= entries => known.get().1,
+                entry => {
+                    let at = u32::try_from(first.len()).unwrap_or(u32::MAX);
+                    if let Entry::Vacant(vacant) = entry {
+                        vacant.insert((hash, at));
+                    }
+                    first.push(u32::try_from(i).unwrap_or(u32::MAX));
+                    at
+                }
+            };
+            place.push(at);
+        }
     }
     (first, place)
 }
+
+/// Values that are hashed at a time.
+const HASHED: usize = 256;
 
 /// The values of an array as bytes, by which they are told apart.
 enum ValueBytes<'a> {
