@@ -4,6 +4,8 @@
 //! same encodings forced on both and no codec; the defaults of each but no codec; ZSTD of level 1, the encodings as each chooses them. A ratio is rival
 //! / ours, the median over the rounds of the pairs measured side by side, in CPU time of one thread; two threads are measured by the wall clock. Bytes
 //! are those of the files.
+//!
+//! `-- PATH` has the rows of that file instead, `-- chooser` what it costs to choose encodings.
 
 #![allow(
     unreachable_pub,
@@ -79,6 +81,21 @@ fn main() {
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     let embeddings =
         || common::shapes().into_iter().filter(|case| case.name.starts_with("embedding")).collect();
+    // The rows of a file, where the text is its path.
+    if let Ok(file) = std::fs::read(&filter) {
+        let case = Case { name: filter, file: file.into(), rows: 0, views: false };
+        let rows = Rows::of(&case);
+        row("chosen, no codec", &rows, Group::Chosen);
+        row("chosen, ZSTD 1", &rows, Group::Zstd);
+        chooser(&case.name, &rows);
+        return;
+    }
+    if filter == "chooser" {
+        for case in common::lineitem().into_iter().chain(common::columns()).filter(|c| !c.views) {
+            chooser(&case.name, &Rows::of(&case));
+        }
+        return;
+    }
     let groups: [fn() -> Vec<Case>; 4] =
         [common::columns, common::nested, embeddings, common::lineitem];
     for cases in groups {
@@ -198,6 +215,34 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
     ratio
 }
 
+/// What choosing costs: the time of a file whose encodings are chosen, by that of one whose are given, and are the same.
+fn chooser(name: &str, rows: &Rows) {
+    for (group, codec) in [(Group::Chosen, "no codec"), (Group::Zstd, "ZSTD 1")] {
+        let file = written(options(rows, group), rows, 1);
+        let reader = Reader::new(bytes::Bytes::from(file)).expect("a file of ours");
+        let mut forced = options(rows, group);
+        for leaf in 0.. {
+            let Ok(chunk) = reader.metadata().column_chunk(0, leaf) else { break };
+            let meta = chunk.meta_data.expect("a chunk");
+            let keyed = meta.dictionary_page_offset.map(|_| Encoding::RleDictionary);
+            let other = meta.encodings.iter().copied().find(|e| *e != Encoding::Rle);
+            let encoding = keyed.or(other).unwrap_or(Encoding::Rle);
+            let path = meta.path_in_schema.join(".");
+            forced = forced.with_column(&path, |column| column.with_encoding(encoding));
+        }
+        let mut ratios = Vec::new();
+        for _ in 0..ROUNDS * 2 {
+            let time = |options: WriteOptions| {
+                let start = cpu();
+                std::hint::black_box(written(options, rows, 1));
+                cpu().saturating_sub(start).as_secs_f64()
+            };
+            ratios.push(time(options(rows, group)) / time(forced.clone()));
+        }
+        println!("{name}: {codec}: chosen / given {:.3}", median(&mut ratios));
+    }
+}
+
 /// CPU time of the process; the time of the wall where there is no such clock.
 fn cpu() -> Duration {
     #[cfg(unix)]
@@ -218,15 +263,23 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 fn ours(rows: &Rows, group: Group, threads: usize) -> usize {
-    let mut options = WriteOptions::new().with_profile(Profile::Balanced);
-    options = match group {
+    written(options(rows, group), rows, threads).len()
+}
+
+fn options(rows: &Rows, group: Group) -> WriteOptions {
+    let options = WriteOptions::new().with_profile(Profile::Balanced);
+    let options = match group {
         Group::Zstd => options.with_compression(Compression::Zstd(1)),
         _ => options.with_compression(Compression::Uncompressed),
     };
-    if group == Group::Forced {
-        let encoding = rows.encoding.unwrap_or(Encoding::RleDictionary);
-        options = options.with_column("*", |column| column.with_encoding(encoding));
+    if group != Group::Forced {
+        return options;
     }
+    let encoding = rows.encoding.unwrap_or(Encoding::RleDictionary);
+    options.with_column("*", |column| column.with_encoding(encoding))
+}
+
+fn written(options: WriteOptions, rows: &Rows, threads: usize) -> Vec<u8> {
     let schema = rows.ours[0].schema();
     let encoder = RowGroupEncoder::new(schema, options).expect("a schema");
     let encoder = match threads {
@@ -237,7 +290,7 @@ fn ours(rows: &Rows, group: Group, threads: usize) -> usize {
     for batch in &rows.ours {
         writer.write(batch).expect("a batch that can be written");
     }
-    writer.into_inner().expect("a file").1.len()
+    writer.into_inner().expect("a file").1
 }
 
 fn theirs(rows: &Rows, group: Group) -> usize {

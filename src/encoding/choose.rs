@@ -90,25 +90,32 @@ pub struct Estimate {
     pub encoding: Encoding,
     /// Bytes, compressed, of the whole chunk.
     pub bytes: f64,
+    /// Bytes of the dictionary once it is read, if there is one.
+    pub dictionary_bytes: usize,
 }
 
 /// The best of some estimates; PLAIN if there are none.
 pub fn choose(profile: Profile, estimates: &[Estimate]) -> Encoding {
-    let cost = |estimate: &Estimate| estimate.bytes * (1.0 + burden(profile, estimate.encoding));
+    let cost = |estimate: &Estimate| estimate.bytes * (1.0 + burden(profile, estimate));
     let best = estimates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
     best.map_or(Encoding::Plain, |best| best.encoding)
 }
 
+/// Bytes of a dictionary that stays in the caches of a core while its indices are looked up.
+const NEAR: usize = 1 << 20;
+
 /// What an encoding costs to read, as a part of its size.
-fn burden(profile: Profile, encoding: Encoding) -> f64 {
+fn burden(profile: Profile, estimate: &Estimate) -> f64 {
     let (light, heavy) = match profile {
         Profile::Small => (0.0, 0.01),
         Profile::Balanced | Profile::Compatible => (0.01, 0.06),
         Profile::FastRead => (0.05, 0.4),
     };
-    match encoding {
-        Encoding::RleDictionary => 0.0,
+    match estimate.encoding {
+        Encoding::RleDictionary if estimate.dictionary_bytes <= NEAR => 0.0,
         Encoding::Plain | Encoding::ByteStreamSplit | Encoding::DeltaLengthByteArray => light,
+        // Entries are fetched from far away.
+        Encoding::RleDictionary => heavy / 2.0,
         // Less to do than for a dictionary too large for the nearest cache, which is what it competes with.
         Encoding::DeltaBinaryPacked => heavy / 2.0,
         _ => heavy,
@@ -144,11 +151,23 @@ mod tests {
     #[test]
     fn a_little_smaller_does_not_pay_for_slow_reading() {
         let estimates = [
-            Estimate { encoding: Encoding::Plain, bytes: 1000.0 },
-            Estimate { encoding: Encoding::DeltaByteArray, bytes: 970.0 },
+            Estimate { encoding: Encoding::Plain, bytes: 1000.0, dictionary_bytes: 0 },
+            Estimate { encoding: Encoding::DeltaByteArray, bytes: 970.0, dictionary_bytes: 0 },
         ];
         assert_eq!(choose(Profile::FastRead, &estimates), Encoding::Plain);
         assert_eq!(choose(Profile::Small, &estimates), Encoding::DeltaByteArray);
         assert_eq!(choose(Profile::Small, &[]), Encoding::Plain);
+    }
+
+    #[test]
+    fn a_dictionary_beyond_the_caches_must_save_more() {
+        let of = |dictionary_bytes| {
+            let dictionary =
+                Estimate { encoding: Encoding::RleDictionary, bytes: 980.0, dictionary_bytes };
+            let plain = Estimate { encoding: Encoding::Plain, bytes: 980.0, dictionary_bytes: 0 };
+            choose(Profile::Balanced, &[plain, dictionary])
+        };
+        assert_eq!(of(NEAR), Encoding::RleDictionary);
+        assert_eq!(of(NEAR + 1), Encoding::Plain);
     }
 }

@@ -211,12 +211,42 @@ pub fn encode_all_into<'a>(
         previous = value;
     });
     delta_binary::encode_into(prefixes, out);
+    delta_binary::encode_into(suffixes, out);
+    let bytes: i64 = suffixes.iter().map(|len| i64::from(*len)).sum();
+    out.reserve(usize::try_from(bytes).unwrap_or(0) + SHORT);
     let mut prefixes = prefixes.iter();
-    let rests = values.map(|value| {
+    values.for_each(|value| {
         let prefix = prefixes.next().copied().unwrap_or(0);
-        value.get(usize::try_from(prefix).unwrap_or(0)..).unwrap_or_default()
+        append_tail(value, usize::try_from(prefix).unwrap_or(0), out);
     });
-    delta_length::encode_pieces_into(suffixes, rests, out);
+}
+
+/// The most bytes of a tail that is short.
+const SHORT: usize = 16;
+
+/// Appends the bytes from `start` on. Few of them are taken from the last of the value, which are copied in one piece.
+#[inline(always)]
+fn append_tail(value: &[u8], start: usize, out: &mut Vec<u8>) {
+    let tail = value.get(start..).unwrap_or_default();
+    match value.last_chunk::<SHORT>() {
+        Some(last) if tail.len() <= SHORT => {
+            if !tail.is_empty() {
+                let whole = out.len() + tail.len();
+                let last = u128::from_le_bytes(*last) >> (8 * (SHORT - tail.len()));
+                out.extend_from_slice(&last.to_le_bytes());
+                out.truncate(whole);
+            }
+        }
+        _ => match value.last_chunk::<8>() {
+            Some(last) if !tail.is_empty() && tail.len() <= 8 => {
+                let whole = out.len() + tail.len();
+                let last = u64::from_le_bytes(*last) >> (8 * (8 - tail.len()));
+                out.extend_from_slice(&last.to_le_bytes());
+                out.truncate(whole);
+            }
+            _ => out.extend_from_slice(tail),
+        },
+    }
 }
 
 /// How many bytes from the first on are the same, 8 at a time.

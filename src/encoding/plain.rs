@@ -364,26 +364,30 @@ pub fn encode_between_into<O: Copy + Into<i64>>(bytes: &[u8], ends: &[O], out: &
         return;
     };
     let lengths = (ends.len() - 1) * size_of::<u32>();
-    out.reserve(place(last) - place(first) + lengths + SHORT);
+    out.reserve(place(last) - place(first) + lengths + MIDDLE);
     for pair in ends.windows(2) {
         let [start, end] = pair else { continue };
         let value = bytes.get(place(*start)..place(*end)).expect("ends rise to that of the bytes");
         let len = i32::try_from(value.len()).expect("a value of at most 2 GiB");
         out.extend_from_slice(&len.to_le_bytes());
-        match bytes.get(place(*start)..).and_then(|rest| rest.first_chunk::<SHORT>()) {
-            // A copy of a known length is a few instructions; what is too much is taken back.
-            Some(chunk) if value.len() <= SHORT => {
-                let whole = out.len() + value.len();
-                out.extend_from_slice(chunk);
-                out.truncate(whole);
-            }
-            _ => out.extend_from_slice(value),
+        let rest = bytes.get(place(*start)..).unwrap_or_default();
+        // A copy of a known length is a few instructions; what is too much is taken back.
+        let whole = out.len() + value.len();
+        if let (true, Some(chunk)) = (value.len() <= SHORT, rest.first_chunk::<SHORT>()) {
+            out.extend_from_slice(chunk);
+            out.truncate(whole);
+        } else if let (true, Some(chunk)) = (value.len() <= MIDDLE, rest.first_chunk::<MIDDLE>()) {
+            out.extend_from_slice(chunk);
+            out.truncate(whole);
+        } else {
+            out.extend_from_slice(value);
         }
     }
 }
 
-/// Bytes of a value up to which more are copied than it has.
+/// Bytes of a value up to which more are copied than it has: in one of two lengths.
 const SHORT: usize = 32;
+const MIDDLE: usize = 64;
 
 /// Appends BOOLEAN values: `n` bits that begin at bit `offset` of `bits`, the last byte padded with zeros. Spec: Encodings.md, "Plain".
 ///

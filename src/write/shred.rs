@@ -65,8 +65,10 @@ struct Stream {
     rep: LevelBuffer,
     /// The definition level of live entries; the others have less.
     live: u16,
-    /// The slots of the live entries in the array of the node, in order.
+    /// The slots of the array of the node that entries have, in order: the live entries, and those that `nulls` ended.
     slots: Vec<Range<usize>>,
+    /// The slots that are null in a node above, back to the last list. They are not cut out of the slots one by one: there may be very many.
+    nulls: Option<NullBuffer>,
 }
 
 impl Stream {
@@ -75,7 +77,7 @@ impl Stream {
         def.push_run(0, n);
         rep.push_run(0, n);
         let slots = if n == 0 { Vec::new() } else { vec![Range { start: 0, end: n }] };
-        Self { def, rep, live: 0, slots }
+        Self { def, rep, live: 0, slots, nulls: None }
     }
 
     /// Whether every entry is live.
@@ -116,23 +118,27 @@ impl Stream {
                     def.push_vec(levels);
                 }
             }
-            return Self { def, rep: self.rep, live, slots: self.slots };
+            return Self { def, live, ..self };
         };
-        let mut slots = Vec::with_capacity(self.slots.len());
-        for range in &self.slots {
-            let bits = nulls.inner().slice(range.start, range.len());
-            let runs = bits.set_slices();
-            slots.extend(runs.map(|(start, end)| range.start + start..range.start + end));
-        }
-        let levels: Vec<u16> = match self.def.mixed() {
-            None if self.all_live() => validity(nulls, &self.slots, self.live),
-            None => vec![self.def.uniform().unwrap_or_default(); self.def.len()],
+        let slots: usize = self.slots.iter().map(Range::len).sum();
+        let each_has_a_slot = slots == self.def.len();
+        let this = if each_has_a_slot { self } else { self.without_nulls() };
+        let all = NullBuffer::union(this.nulls.as_ref(), Some(nulls));
+        let levels: Vec<u16> = match this.def.mixed() {
+            None if this.all_live() => validity(nulls, &this.slots, this.live),
+            None => vec![this.def.uniform().unwrap_or_default(); this.def.len()],
+            Some(old) if each_has_a_slot => {
+                // What was null above is so still.
+                let mut levels = validity(all.as_ref().unwrap_or(nulls), &this.slots, 0);
+                levels.iter_mut().zip(old).for_each(|(level, old)| *level += old);
+                levels
+            }
             Some(old) => {
-                let valid = validity(nulls, &self.slots, 0);
+                let valid = validity(nulls, &this.slots, 0);
                 let mut at = 0;
                 // Without a branch: whether an entry is live is anybody's guess.
                 let of = |&level: &u16| {
-                    let is_live = u16::from(level == self.live);
+                    let is_live = u16::from(level == this.live);
                     let is_valid = valid.get(at).copied().unwrap_or_default();
                     at += usize::from(is_live);
                     level + (is_live & is_valid)
@@ -142,17 +148,32 @@ impl Stream {
         };
         let mut def = LevelBuffer::default();
         def.push_vec(levels);
-        Self { def, rep: self.rep, live, slots }
+        Self { def, rep: this.rep, live, slots: this.slots, nulls: all }
+    }
+
+    /// Cuts the nulls out of the slots: every slot that is left is that of a live entry.
+    fn without_nulls(self) -> Self {
+        let Some(nulls) = &self.nulls else {
+            return self;
+        };
+        let mut slots = Vec::with_capacity(self.slots.len());
+        for range in &self.slots {
+            let bits = nulls.inner().slice(range.start, range.len());
+            let runs = bits.set_slices();
+            slots.extend(runs.map(|(start, end)| range.start + start..range.start + end));
+        }
+        Self { slots, nulls: None, ..self }
     }
 
     /// Makes an entry for every element of the lists; an empty list stays one entry and ends.
     fn lists(self, rep: u16, list: impl Fn(usize) -> Range<usize>) -> Self {
-        let live = self.live + 1;
-        let n = self.def.len();
+        let this = self.without_nulls();
+        let live = this.live + 1;
+        let n = this.def.len();
         let mut slots = Vec::new();
         let mut elements = 0;
         let mut empty = 0;
-        for slot in self.slots.iter().cloned().flatten() {
+        for slot in this.slots.iter().cloned().flatten() {
             let range = list(slot);
             elements += range.len();
             empty += usize::from(range.is_empty());
@@ -160,9 +181,9 @@ impl Stream {
                 push_range(&mut slots, range);
             }
         }
-        let lens = self.slots.iter().cloned().flatten().map(|slot| list(slot).len());
+        let lens = this.slots.iter().cloned().flatten().map(|slot| list(slot).len());
         // Dead entries and empty lists stay one entry each.
-        let dead = n - self.slots.iter().map(Range::len).sum::<usize>();
+        let dead = n - this.slots.iter().map(Range::len).sum::<usize>();
         let total = elements + empty + dead;
         let mut reps = vec![rep; total];
         let mut defs = LevelBuffer::default();
@@ -173,11 +194,11 @@ impl Stream {
             }
             at += len.max(1);
         };
-        let old_rep = |i: usize| match self.rep.mixed() {
+        let old_rep = |i: usize| match this.rep.mixed() {
             Some(levels) => levels.get(i).copied().unwrap_or_default(),
-            None => self.rep.uniform().unwrap_or_default(),
+            None => this.rep.uniform().unwrap_or_default(),
         };
-        if self.all_live() {
+        if this.all_live() {
             if empty == 0 {
                 defs.push_run(live, total);
                 lens.enumerate().for_each(|(i, len)| begin(&mut reps, old_rep(i), len));
@@ -189,7 +210,7 @@ impl Stream {
                     if len == 0
                         && let Some(level) = levels.get_mut(entry)
                     {
-                        *level = self.live;
+                        *level = this.live;
                     }
                     entry += len.max(1);
                 }
@@ -199,11 +220,11 @@ impl Stream {
             let mut levels = Vec::with_capacity(total);
             let mut lens = lens;
             for i in 0..n {
-                let level = match self.def.mixed() {
+                let level = match this.def.mixed() {
                     Some(levels) => levels.get(i).copied().unwrap_or_default(),
-                    None => self.def.uniform().unwrap_or_default(),
+                    None => this.def.uniform().unwrap_or_default(),
                 };
-                let len = if level == self.live { lens.next().unwrap_or(0) } else { 0 };
+                let len = if level == this.live { lens.next().unwrap_or(0) } else { 0 };
                 begin(&mut reps, old_rep(i), len);
                 match len {
                     0 => levels.push(level),
@@ -214,7 +235,7 @@ impl Stream {
         }
         let mut rep = LevelBuffer::default();
         rep.push_vec(reps);
-        Self { def: defs, rep, live, slots }
+        Self { def: defs, rep, live, slots, nulls: None }
     }
 }
 
@@ -337,7 +358,7 @@ impl Shredder<'_> {
         };
         // Outside lists and below structs that are all there, the nulls of the array are the levels.
         let straight = stream.all_live() && stream.slots.first().is_some_and(|s| s.len() == rows);
-        let (slots, nulls) = if straight && optional && leaf.levels.max_rep() == 0 {
+        let (slots, nulls) = if straight && optional && leaf.levels.max_def() == 1 {
             match &nulls {
                 None => leaf.levels.push_run(stream.live + 1, rows),
                 Some(nulls) => leaf.levels.push_validity(nulls.validity(), nulls.offset(), rows),
@@ -346,8 +367,7 @@ impl Shredder<'_> {
         } else {
             let stream = present(&leaf.path, nulls.as_ref(), shape, stream)?;
             leaf.levels.append(stream.def, stream.rep);
-            // The slots that are left hold values.
-            (stream.slots, None)
+            (stream.slots, stream.nulls)
         };
         if !slots.is_empty() {
             leaf.parts.push(Part { array: array.clone(), nulls, slots });
@@ -373,7 +393,9 @@ fn present(
         return Ok(stream.optional(nulls));
     }
     if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
-        let mut live = stream.slots.iter().cloned().flatten();
+        let is_live =
+            |slot: &usize| stream.nulls.as_ref().is_none_or(|above| above.is_valid(*slot));
+        let mut live = stream.slots.iter().cloned().flatten().filter(is_live);
         if let Some(at) = live.position(|slot| nulls.is_null(slot)) {
             return Err(Error::usage(format_args!(
                 "\"{}\" is required and is null in row {} of the batch",

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::encode::{as_plain, encode, encode_codes};
 use super::source::Source;
 use super::statistics::{Blooming, PageValues, Sorting, Statistician};
+use super::texts::Texts;
 use super::values::Values;
 use super::{Encoder, Form};
 use crate::compress::Compression;
@@ -185,7 +186,12 @@ impl<'a> Encoder<'a> {
                         bloom.push(some, range.clone());
                     }
                     let payload = payload(some, range.clone());
-                    (PageValues::Plain(some, range), payload)
+                    let rises = sorting.as_ref().is_some_and(Sorting::rises);
+                    let of_page = match some {
+                        Values::Bytes(texts) if rises => rising(texts, range.clone()),
+                        _ => None,
+                    };
+                    (of_page.unwrap_or(PageValues::Plain(some, range)), payload)
                 }
                 (Form::Dictionary { dictionary, values: all }, _) => {
                     let codes = dictionary.codes.get(values.clone()).unwrap_or_default();
@@ -225,6 +231,12 @@ impl<'a> Encoder<'a> {
         self.tools.give_sealer(sealer);
         Ok(Stretch { bytes, pages: made, sorting, bloom })
     }
+}
+
+/// What is said of byte strings that rise.
+fn rising<'p>(texts: &Texts<'p>, range: Range<usize>) -> Option<PageValues<'p, 'p>> {
+    let last = range.end.checked_sub(1)?;
+    Some(PageValues::Rising(texts.get(range.start)?, texts.get(last)?))
 }
 
 /// Bytes of byte strings, without lengths.

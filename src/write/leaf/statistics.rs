@@ -1,5 +1,6 @@
 //! Collects what the footer and the indexes say of a chunk, page by page.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::intern::Interned;
@@ -20,6 +21,8 @@ use crate::write::options::{BloomOptions, StatisticsLevel};
 pub(super) enum PageValues<'p, 'a> {
     /// Some of all values.
     Plain(&'p Values<'a>, Range<usize>),
+    /// Those between these two, which are among them: byte strings that rise.
+    Rising(&'p [u8], &'p [u8]),
     /// Indices into the dictionary.
     Codes(&'p [u32]),
 }
@@ -153,9 +156,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
                     (false, true) => {}
                     _ => {
                         let less = |a: &[u8], b: &[u8]| {
-                            self.order
-                                .compare(physical, a, b)
-                                .is_some_and(std::cmp::Ordering::is_lt)
+                            self.order.compare(physical, a, b).is_some_and(Ordering::is_lt)
                         };
                         if less(&min, &bounds.0) {
                             bounds.0 = min;
@@ -172,6 +173,9 @@ impl<'s, 'a> Statistician<'s, 'a> {
     fn extremes(&self, values: PageValues<'_, '_>) -> Extremes {
         match values {
             PageValues::Plain(values, range) => self.of_values(values, range),
+            PageValues::Rising(min, max) => {
+                Extremes { bounds: Some((min.to_vec(), max.to_vec())), nans: 0 }
+            }
             PageValues::Codes(codes) => match &self.dictionary {
                 Some(dictionary) => dictionary.extremes(codes, self),
                 None => Extremes::default(),
@@ -370,13 +374,23 @@ impl<'a> Sorting<'a> {
                 self.words(values, signed, |v: &i64| if signed { *v } else { *v ^ i64::MIN });
             }
             (Values::Bytes(texts), Order::Bytes) => {
+                let mut values = texts.iter(range);
+                let Some(mut last) = values.next() else {
+                    return;
+                };
+                self.step(Key::Bytes(last));
+                let (mut rises, mut falls) = (self.rises, self.falls);
                 // Mostly the first few are enough.
-                for value in texts.iter(range) {
-                    self.step(Key::Bytes(value));
-                    if !(self.rises || self.falls) {
-                        break;
+                let _ = values.try_for_each(|value| {
+                    match last.cmp(value) {
+                        Ordering::Less => falls = false,
+                        Ordering::Equal => {}
+                        Ordering::Greater => rises = false,
                     }
-                }
+                    last = value;
+                    (rises || falls).then_some(())
+                });
+                (self.rises, self.falls, self.last) = (rises, falls, Some(Key::Bytes(last)));
             }
             (Values::Fixed { .. }, Order::Bytes) => {
                 let values = values.slices(range);
@@ -415,6 +429,11 @@ impl<'a> Sorting<'a> {
             self.first = Some(next.clone());
         }
         self.last = Some(next);
+    }
+
+    /// Whether no value so far is less than the one before.
+    pub(super) fn rises(&self) -> bool {
+        self.rises
     }
 
     /// Goes on with the values that another has seen.
@@ -486,12 +505,12 @@ fn is_nan(order: Order, physical: Physical, value: &[u8]) -> bool {
 impl<'s, 'a> Dictionary<'s, 'a> {
     /// Ranks the entries, or none if there are none to rank.
     fn new(entries: &'s Values<'a>, ranked: &Values<'_>, order: Order, distinct: bool) -> Self {
-        fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> std::cmp::Ordering) -> Vec<u32> {
+        fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Vec<u32> {
             let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
             by_rank.sort_unstable_by(|a, b| {
                 match (values.get(*a as usize), values.get(*b as usize)) {
                     (Some(a), Some(b)) => key(a, b),
-                    _ => std::cmp::Ordering::Equal,
+                    _ => Ordering::Equal,
                 }
             });
             by_rank

@@ -726,6 +726,13 @@ impl<'a> Slots<'a, '_> {
                     self.checked(out, |v: i64| i32::try_from(v).ok().filter(|v| fits((*v).into())))
                 }
                 Storage::I128 if same => {
+                    let before = out.len();
+                    let most = small.map_or(1 << 31, |most| most.min(1 << 31));
+                    #[expect(clippy::cast_possible_truncation, reason = "below 2^31")]
+                    if self.low_halves(Some(most), out, |low| low as i32) {
+                        return Ok(());
+                    }
+                    out.truncate(before);
                     self.checked(out, |v: i128| i32::try_from(v).ok().filter(|v| fits((*v).into())))
                 }
                 _ => self.wide(storage, out, |v| {
@@ -735,6 +742,11 @@ impl<'a> Slots<'a, '_> {
             Values::Words64(out) => match storage {
                 Storage::I64 if same => self.checked(out, |v: i64| fits(v.into()).then_some(v)),
                 Storage::I128 if same => {
+                    let before = out.len();
+                    if self.low_halves(small, out, |low| low) {
+                        return Ok(());
+                    }
+                    out.truncate(before);
                     self.checked(out, |v: i128| i64::try_from(v).ok().filter(|v| fits((*v).into())))
                 }
                 _ => self.wide(storage, out, |v| {
@@ -782,6 +794,30 @@ impl<'a> Slots<'a, '_> {
                 "a decimal in a BYTE_ARRAY is not written; use FIXED_LEN_BYTE_ARRAY",
             )),
         }
+    }
+
+    /// Appends decimals of 128 bits that have 64 and are nearer to 0 than `most`; says whether all are so. Without a compare: the signs of what they
+    /// lack to the bounds are collected, which the compiler makes vectors of.
+    fn low_halves<U>(
+        &self,
+        most: Option<i128>,
+        out: &mut Vec<U>,
+        narrow: impl Fn(i64) -> U,
+    ) -> bool {
+        let last = most.and_then(|most| i64::try_from(most - 1).ok()).unwrap_or(i64::MAX);
+        let data = self.data();
+        let (mut beyond, mut high) = (0i64, 0i64);
+        self.for_each_some(data.buffer::<i128>(0), |some| {
+            out.extend(some.iter().map(|value| {
+                #[expect(clippy::cast_possible_truncation, reason = "what is cut off is looked at")]
+                let (low, above) = (*value as i64, (*value >> 64) as i64);
+                // Wrapped around is negative, too.
+                beyond |= last.wrapping_sub(low) | last.wrapping_add(low);
+                high |= above ^ (low >> 63);
+                narrow(low)
+            }));
+        });
+        beyond >= 0 && high == 0
     }
 
     /// Decimals of any storage through 256 bits.
