@@ -210,6 +210,9 @@ struct Dictionary {
 
 /// How byte strings become an array.
 trait Layout: Send {
+    /// As [`Column::wants_dictionary_first`].
+    const DICTIONARY_FIRST: bool = false;
+
     fn use_spare(&mut self, spare: &Spare);
 
     fn reserve(&mut self, slots: usize);
@@ -326,6 +329,10 @@ impl<L: Layout> Column for BytesColumn<L> {
 
     fn reserve(&mut self, slots: usize) {
         self.layout.reserve(slots);
+    }
+
+    fn wants_dictionary_first(&self) -> bool {
+        L::DICTIONARY_FIRST
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -946,6 +953,9 @@ fn outside(lengths: impl Iterator<Item = u32>) -> u64 {
 }
 
 impl Layout for Views {
+    /// Its buffer is the first, where the views of its entries point.
+    const DICTIONARY_FIRST: bool = true;
+
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
     }

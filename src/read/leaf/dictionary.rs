@@ -351,6 +351,10 @@ impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
         self.indices.reserve_exact(slots);
     }
 
+    fn wants_dictionary_first(&self) -> bool {
+        true
+    }
+
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         self.coded.set_dictionary(page)
     }

@@ -100,6 +100,8 @@ impl LeafReader {
     ) -> Result<Self> {
         let mut column = column::column(plan, utf8, carries_prefix)?;
         column.use_spare(budget.spare());
+        let pages =
+            if column.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
         Ok(Self {
             max_def: plan.leaf.max_def,
             max_rep: plan.leaf.max_rep,
@@ -583,14 +585,16 @@ mod tests {
     use std::sync::Arc;
 
     use ::bytes::Bytes;
-    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+    use arrow_schema::DataType;
 
     use super::*;
+    use crate::format::{CompressionCodec, Encoding};
     use crate::io::WriteSink;
-    use crate::read::PageList;
+    use crate::read::{PageList, PlacedPage, Plan};
     use crate::schema::Dictionaries;
     use crate::write::WriteOptions;
-    use crate::{ErrorKind, Reader, Writer};
+    use crate::{Compression, ErrorKind, Reader, Writer};
 
     #[test]
     fn no_array_is_made_behind_what_is_wrong() {
@@ -619,6 +623,67 @@ mod tests {
             assert!(matches!(reader.append(1_500).unwrap_err().kind(), ErrorKind::Malformed(_)));
             assert_eq!(reader.take().unwrap_err().kind(), ErrorKind::Usage);
             assert_eq!(reader.append(1).unwrap_err().kind(), ErrorKind::Usage);
+        }
+    }
+
+    /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
+    fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<PlacedPage>) {
+        let values = (0..2_000).map(|i| format!("a rather long string {name} {}", i % 9));
+        let values = StringArray::from_iter_values(values);
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();
+        let options = WriteOptions::new()
+            .with_page_rows(1_000)
+            .with_compression(Compression::Uncompressed)
+            .with_column("v", |column| match dictionary {
+                true => column.with_dictionary(true),
+                false => column.with_encoding(Encoding::Plain),
+            });
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (_, file) = writer.into_inner().unwrap();
+        let file = Bytes::from(file);
+        let plan = Reader::new(file.clone()).unwrap().plan().unwrap();
+        let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+        let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
+        let bytes = file.slice(start..start + meta.total_compressed_size as usize);
+        let context = plan.page_context(&plan.leaves()[0], meta.codec);
+        let list = PageList::whole(bytes.clone(), start as u64, 2_000);
+        let list = list.find_pages(2_000, &context).unwrap();
+        let pages = list.pages().unwrap().to_vec();
+        (plan, bytes.slice(..pages[0].range.start as usize - start), pages)
+    }
+
+    #[test]
+    fn pages_without_indices_may_stand_before_those_that_have_them() {
+        let (coded, head, mut pages) = chunk("coded", true);
+        let (_, none, plain) = chunk("plain", false);
+        assert!(!head.is_empty() && none.is_empty());
+        assert_eq!((pages.len(), plain.len()), (2, 2));
+        pages[0].bytes = plain[0].bytes.clone();
+        for (views, dictionaries) in [
+            (false, Dictionaries::None),
+            (true, Dictionaries::None),
+            (false, Dictionaries::Strings),
+        ] {
+            let mut options = coded.options().clone();
+            (options.arrow.views, options.arrow.dictionaries) = (views, dictionaries);
+            let plan = coded.footer().plan(&options, coded.file_len(), None).unwrap();
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, CompressionCodec::Uncompressed);
+            let list = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
+            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let mut reader =
+                LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+            let array = reader.read(2_000).unwrap().array;
+            array.to_data().validate_full().unwrap();
+            let texts = spelled_out(array, &DataType::Utf8).unwrap();
+            let expected = |i: usize| {
+                let name = if i < 1_000 { "plain" } else { "coded" };
+                format!("a rather long string {name} {}", i % 9)
+            };
+            for (i, text) in texts.as_string::<i32>().iter().enumerate() {
+                assert_eq!(text, Some(expected(i).as_str()), "row {i}, views {views}");
+            }
         }
     }
 }
