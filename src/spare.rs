@@ -67,6 +67,7 @@ impl Spare {
             return out;
         }
         self.0.find(bytes).unwrap_or_else(|| {
+            // More than all memory stays so.
             let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
             let _ = out.try_reserve_exact(bytes / size_of::<T>());
             if bytes >= POPULATE_FROM {
@@ -93,7 +94,7 @@ impl Spare {
     #[inline]
     pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() - values.len() < n {
-            let bytes = (values.len() + n).saturating_mul(2 * size_of::<T>());
+            let bytes = values.len().saturating_add(n).saturating_mul(2 * size_of::<T>());
             let found = if bytes < STEP { None } else { self.0.find::<T>(bytes) };
             match found {
                 Some(mut grown) => {
@@ -135,14 +136,15 @@ impl Pool {
         };
         let fitting = stretches.iter().enumerate().filter(|(_, stretch)| fits(stretch));
         let found = fitting.min_by_key(|(_, stretch)| stretch.bytes).map(|(at, _)| at)?;
-        let stretch = stretches.swap_remove(found);
+        // Those that stay keep their order, by age.
+        let stretch = stretches.remove(found);
         drop(stretches);
         stretch.vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
     }
 
     fn give<T: Send + 'static>(&self, values: Vec<T>) {
         let bytes = values.capacity() * size_of::<T>();
-        if bytes < STEP {
+        if bytes < STEP || bytes > self.most {
             return;
         }
         let mut stretches = self.lock();
@@ -151,9 +153,7 @@ impl Pool {
         while held + bytes > self.most && !stretches.is_empty() {
             held -= stretches.remove(0).bytes;
         }
-        if bytes <= self.most {
-            stretches.push(Stretch { of: TypeId::of::<T>(), bytes, vector: Box::new(values) });
-        }
+        stretches.push(Stretch { of: TypeId::of::<T>(), bytes, vector: Box::new(values) });
     }
 }
 
@@ -200,6 +200,17 @@ mod tests {
         assert_eq!((address(&again), again.len()), (place, 0));
         drop(spare.lend([again, vec![7; 9_100]].concat()));
         assert_eq!(spare.take_used::<i64>(9_000), [7; 9_100]);
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_kept_drives_nothing_out() {
+        let spare = Spare::new(1 << 20);
+        let kept: Vec<u8> = spare.take(100_000);
+        let place = address(&kept);
+        spare.give(kept);
+        spare.give(Vec::<u8>::with_capacity(2 << 20));
+        assert_eq!(address(&spare.take::<u8>(100_000)), place);
+        assert_eq!(spare.take::<u64>(usize::MAX).capacity(), 0, "there is no such memory");
     }
 
     #[expect(clippy::ptr_arg, reason = "a vector, whose memory it is")]

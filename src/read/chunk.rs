@@ -250,6 +250,10 @@ pub struct Pages {
     dictionary_seen: bool,
     /// The dictionary page, until a page that is read refers to it: few pages of many may not.
     dictionary: Option<Pending>,
+    /// Whether it is given before all others instead.
+    dictionary_first: bool,
+    /// Whether a data page was given.
+    data_seen: bool,
     next: Option<Pending>,
     placed: Option<Placed>,
     pulled: Option<Pulled>,
@@ -330,10 +334,19 @@ impl Pages {
             page: 0,
             dictionary_seen: false,
             dictionary: None,
+            dictionary_first: false,
+            data_seen: false,
             next: None,
             placed,
             pulled,
         })
+    }
+
+    /// Gives the dictionary page, if there is one, before all others, whether they refer to it or not.
+    #[must_use]
+    pub fn with_dictionary_first(mut self) -> Self {
+        self.dictionary_first = true;
+        self
     }
 
     /// Opens the next page that carries values; `None` after the last.
@@ -345,7 +358,8 @@ impl Pages {
             let Some(pending) = self.pending()? else {
                 return Ok(None);
             };
-            let waits = self.placed.is_some() && !self.dictionary_seen && self.dictionary.is_none();
+            let may_wait = self.placed.is_some() && !self.dictionary_first;
+            let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
             if waits && pending.header.r#type == PageType::DictionaryPage {
                 self.dictionary = Some(pending);
                 continue;
@@ -531,8 +545,9 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        // Of placed pages, the head has been looked through, and may be opened later.
-        if self.dictionary_seen || (self.page > 0 && self.placed.is_none()) {
+        // Of placed pages, the head has been looked through, and may be opened later where nobody minds.
+        let may_follow = self.placed.is_some() && !self.dictionary_first;
+        if self.dictionary_seen || (self.data_seen && !may_follow) {
             return Err(Error::malformed(
                 Spec::Pages,
                 "a dictionary page must be the first of its column chunk, and the only one",
@@ -545,6 +560,7 @@ impl Pages {
 
     fn note_data(&mut self, slots: usize) -> Result<()> {
         self.page += 1;
+        self.data_seen = true;
         if self.placed.is_some() {
             return Ok(());
         }

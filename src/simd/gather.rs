@@ -97,7 +97,7 @@ mod x86 {
         out: &mut Vec<T>,
     ) -> bool {
         let packed = Packed { bytes, cut: Cut::into_32(width), n, entries: table.len() };
-        out.reserve(n.next_multiple_of(LANES));
+        out.reserve(n.checked_next_multiple_of(LANES).unwrap_or(usize::MAX));
         let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
         // SAFETY: `reserve` made room for all vectors of indices, and the table has as many entries as `packed` says.
         let in_range = unsafe {
@@ -210,8 +210,9 @@ mod x86 {
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
         unsafe fn permute_64(&self, table: *const i64, to: *mut i64) -> bool {
             let mut pair = [0i64; 16];
-            // SAFETY: the caller vouches for so many entries, at most 16.
-            unsafe { std::ptr::copy_nonoverlapping(table, pair.as_mut_ptr(), self.entries) };
+            let (from, copy) = (table.cast::<u8>(), pair.as_mut_ptr().cast::<u8>());
+            // SAFETY: the caller vouches for so many entries, at most 16, of 8 bytes; as bytes, for they need not be aligned as words are.
+            unsafe { std::ptr::copy_nonoverlapping(from, copy, size_of::<i64>() * self.entries) };
             // SAFETY: a half has 8 entries of 8 bytes.
             let [low, high] =
                 [0, 8].map(|at| unsafe { _mm512_loadu_si512(pair.as_ptr().add(at).cast()) });
@@ -288,6 +289,10 @@ mod tests {
         check(&mut rng, |i| i as u8);
         check(&mut rng, |i| i.wrapping_mul(0x9E37_79B9));
         check(&mut rng, |i| u64::from(i) << 33 | 5);
+        // As wide as words, but not aligned like them.
+        check(&mut rng, |i| i.to_le_bytes());
+        check(&mut rng, |i| [i as u16, 3, (i >> 16) as u16, 4]);
+        check(&mut rng, |i| [[9; 4], i.to_le_bytes()]);
         check(&mut rng, |i| u128::from(i) << 90 | 6);
     }
 }

@@ -211,7 +211,7 @@ mod x86 {
         if n == 0 {
             return last;
         }
-        out.reserve(n.next_multiple_of(8));
+        out.reserve(n.checked_next_multiple_of(8).unwrap_or(usize::MAX));
         let start = out.len();
         let target = out.spare_capacity_mut().as_mut_ptr();
         let cut = Cut::into_64(width);
@@ -292,7 +292,7 @@ mod x86 {
         if n == 0 {
             return last;
         }
-        out.reserve(n.next_multiple_of(16));
+        out.reserve(n.checked_next_multiple_of(16).unwrap_or(usize::MAX));
         let start = out.len();
         let target = out.spare_capacity_mut().as_mut_ptr();
         let cut = Cut::into_32(width);

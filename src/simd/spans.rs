@@ -21,11 +21,13 @@ pub fn append_payload(
     spans: &[Span],
     out: &mut Vec<u8>,
 ) -> Result<(), TryReserveError> {
-    let total: usize = spans.iter().map(|span| span.len as usize).sum();
+    // Spans may overlap: they can be more than all memory.
+    let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
     let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
     assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
     // The last copy may write up to a step beyond its value.
-    grow(out, total + STEP)?;
+    grow(out, total.saturating_add(STEP))?;
     let mut to = out.len();
     let target = out.as_mut_ptr();
     // The last start from which a whole step can be read.
@@ -311,6 +313,7 @@ fn join_with(
     out: &mut Vec<u8>,
 ) {
     assert!(out.is_empty(), "a buffer of its own");
+    assert!(rests.start <= rests.source.len(), "rests lie within their source");
     match (isa, longest) {
         // SAFETY: words are what every machine has.
         (_, ..=16) => unsafe { joined::<16, [u64; 2]>(before, rests, total, out) },
@@ -403,8 +406,8 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
 ) {
     let Rests { prefixes, suffixes, source, mut start } = rests;
     // The value before the first lies in front, so that every prefix can be copied from `out` itself.
-    let room = before.len() + total;
-    out.reserve(room + N);
+    let room = before.len().saturating_add(total);
+    out.reserve(room.saturating_add(N));
     out.extend_from_slice(before);
     let target = out.as_mut_ptr();
     // SAFETY: the caller vouches for the machine.

@@ -66,16 +66,17 @@ impl<'a, O: End> Target<'a, O> {
         ends.reserve(n);
         // Even a value of no bytes takes a step: where there is no room for one, nothing fits.
         let room = payload.capacity().checked_sub(step);
-        let n = if room.is_some() { n } else { 0 };
         let most = most.min(O::MOST).min(room.unwrap_or(0));
-        Self { to: payload.len(), payload, ends, most, n, done: 0 }
+        let to = payload.len();
+        let n = if room.is_some() && to <= most { n } else { 0 };
+        Self { to, payload, ends, most, n, done: 0 }
     }
 
-    /// Whether a value of so many bytes has room.
+    /// Whether a value of so many bytes has room; for the values that may be appended.
     #[inline(always)]
     fn fits(&self, len: usize) -> bool {
-        // No sum of two lengths in memory overflows.
-        self.to + len <= self.most
+        // Whatever a page calls a length, this does not overflow: where there are values to append, `to` is at most `most`.
+        len <= self.most - self.to
     }
 
     /// Appends a value of `len` bytes, at most `N`, of which `step` begins with it.
@@ -427,6 +428,70 @@ mod tests {
         assert_eq!(entries.append(&[0], usize::MAX, &mut full, &mut ends), 0);
         let walked = append_plain(&[0; 8], 0, 2, 100, usize::MAX, &mut full, &mut ends);
         assert_eq!((walked.n, full.capacity()), (0, 100));
+    }
+
+    #[test]
+    fn lengths_around_each_step_and_room_to_the_byte() {
+        let lens = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300];
+        for len in lens {
+            let value = vec![b'v'; len];
+            let page = [&(len as u32).to_le_bytes()[..], &value].concat().repeat(3);
+            let mut source = b"front".to_vec();
+            source.extend(&value);
+            let span = Span { start: 5, len: len as u32 };
+            let empty = Span { start: source.len() as u32, len: 0 };
+            // The value is the last of its source, and an empty one stands behind it.
+            let entries = Entries::new(&Bytes::from(source), &[span, empty]);
+            for mean in [0, 1, 16, 21, 22, 42, 43, 85, 86, 1_000] {
+                for room in [0, 1, len, 3 * len, 3 * len + SLACK - 1, 3 * len + SLACK] {
+                    let (mut payload, mut ends) = (Vec::with_capacity(room), vec![0i32]);
+                    let held = payload.capacity();
+                    let n = append_plain(&page, 0, 9, mean, usize::MAX, &mut payload, &mut ends).n;
+                    assert!(n == 3 || room < 3 * len + SLACK, "{len} {mean} {room}: {n}");
+                    assert_eq!((payload.len(), payload.capacity()), (n * len, held));
+                    assert_eq!(ends.last(), Some(&((n * len) as i32)));
+                    let (mut payload, mut ends) = (Vec::with_capacity(room), vec![0i64]);
+                    let n = entries.append(&[0, 1, 0, 0, 2], usize::MAX, &mut payload, &mut ends);
+                    assert!(n == 4 || room < 3 * len + SLACK, "{len} {room}: {n}");
+                    assert!(n <= 4 && payload.iter().all(|byte| *byte == b'v'));
+                    assert_eq!((ends.len(), *ends.last().unwrap()), (n + 1, payload.len() as i64));
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn no_end_is_beyond_32_bits() {
+        // Zeros that nobody looks at take no memory.
+        let mut payload = vec![0u8; i32::MAX as usize + 2 * SLACK];
+        let before = i32::MAX as usize - 40;
+        payload.truncate(before);
+        let mut ends = vec![0i32];
+        let page = [&30u32.to_le_bytes()[..], &[7; 30]].concat().repeat(3);
+        let walked = append_plain(&page, 0, 3, 30, usize::MAX, &mut payload, &mut ends);
+        assert_eq!((walked, &ends[1..]), (Walked { n: 1, next: 34 }, &[i32::MAX - 10][..]));
+        let entries = Entries::new(&Bytes::from(vec![8; 11]), &[Span { start: 0, len: 11 }]);
+        assert_eq!(entries.append(&[0], usize::MAX, &mut payload, &mut ends), 0);
+        let entries = Entries::new(&Bytes::from(vec![8; 10]), &[Span { start: 0, len: 10 }]);
+        assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 1);
+        assert_eq!(ends.last(), Some(&i32::MAX));
+        // Nor is anything appended behind what is longer already.
+        assert_eq!(entries.append(&[0], before, &mut payload, &mut ends), 0);
+    }
+
+    #[test]
+    fn a_dictionary_of_nothing_has_no_entry() {
+        let entries = Entries::new(&Bytes::new(), &[]);
+        let (mut payload, mut ends) = (Vec::with_capacity(SLACK), vec![0i32]);
+        assert_eq!(entries.append(&[0], usize::MAX, &mut payload, &mut ends), 0);
+        assert_eq!(entries.append(&[], usize::MAX, &mut payload, &mut ends), 0);
+        assert_eq!((entries.len(), entries.total(&[0, u32::MAX]), ends.len()), (0, 0, 1));
+        // A length without its value, a start behind the page, and no page.
+        for (page, start) in [(&[1, 0, 0, 0][..], 0), (&[0; 4], 9), (&[255; 8], 0), (&[], 0)] {
+            let walked = append_plain(page, start, 5, 0, usize::MAX, &mut payload, &mut ends);
+            assert_eq!((walked.n, payload.len()), (0, 0));
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::write::{WriteOptions, WriteReport};
 /// The file is that of a [`Writer`], encoded in parallel by the threads of a pool, never by those of the runtime, unless the encoder
 /// [has one thread](RowGroupEncoder::with_threads). Bytes are on their way while rows are encoded and written.
 ///
-/// The first error poisons the writer, and aborts what was begun, and so does a call whose future is dropped before its end. A writer that is dropped
+/// The first error poisons the writer and aborts what was begun. A call whose future is dropped before its end poisons it too. A writer that is dropped
 /// unfinished leaves no file that looks whole; [`AsyncWriter::abort`] also removes what an upload has left out of sight.
 pub struct AsyncWriter<S: AsyncSink> {
     sink: S,

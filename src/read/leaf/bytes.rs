@@ -210,6 +210,9 @@ struct Dictionary {
 
 /// How byte strings become an array.
 trait Layout: Send {
+    /// As [`Column::wants_dictionary_first`].
+    const DICTIONARY_FIRST: bool = false;
+
     fn use_spare(&mut self, spare: &Spare);
 
     fn reserve(&mut self, slots: usize);
@@ -326,6 +329,10 @@ impl<L: Layout> Column for BytesColumn<L> {
 
     fn reserve(&mut self, slots: usize) {
         self.layout.reserve(slots);
+    }
+
+    fn wants_dictionary_first(&self) -> bool {
+        L::DICTIONARY_FIRST
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -555,10 +562,11 @@ fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
 }
 
-/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far.
+/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far, and `room` allows.
 fn make_room(
     values: &mut Vec<u8>,
     more: u64,
+    room: usize,
     seen: usize,
     slots: usize,
     spare: &Spare,
@@ -569,7 +577,8 @@ fn make_room(
     }
     let so_far = values.len().saturating_add(more);
     let expected = so_far.saturating_mul(slots) / seen.max(1);
-    let wanted = expected.saturating_add(expected / 16).clamp(so_far, so_far.saturating_mul(64));
+    let most = so_far.saturating_mul(64).min(room).max(so_far);
+    let wanted = expected.saturating_add(expected / 16).clamp(so_far, most);
     if values.capacity() == 0 {
         *values = spare.take(wanted.saturating_add(SLACK));
     }
@@ -635,7 +644,7 @@ impl<O: trusted::Offset> Offsets<O> {
                 return Err(too_long());
             }
             let seen = self.offsets.len() - 1 + left.len();
-            make_room(&mut self.values, total, seen, self.slots, &self.spare)?;
+            make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
         }
     }
 
@@ -648,8 +657,10 @@ impl<O: trusted::Offset> Offsets<O> {
     ) -> Result<()> {
         self.begin();
         let total = payload_len(spans, room.saturating_sub(self.values.len()))?;
+        let seen = self.offsets.len() - 1 + spans.len();
+        // First, so that no offset is beyond the values if there is no memory for them.
+        make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
         O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
-        make_room(&mut self.values, total, self.offsets.len() - 1, self.slots, &self.spare)?;
         match (place, spans.first(), spans.last()) {
             (Place::EndToEnd, Some(first), Some(last)) => {
                 let stretch = first.start as usize..last.start as usize + last.len as usize;
@@ -773,14 +784,10 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         if values.total as usize > left {
             return Err(no_room(u64::from(values.total), left));
         }
+        let (total, seen) =
+            (u64::from(values.total), self.offsets.len() - 1 + values.lengths.len());
+        make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
         O::append_ends(values.lengths, &mut self.offsets).ok_or_else(too_long)?;
-        make_room(
-            &mut self.values,
-            u64::from(values.total),
-            self.offsets.len() - 1,
-            self.slots,
-            &self.spare,
-        )?;
         self.values.extend_from_slice(values.stretch());
         Ok(())
     }
@@ -797,7 +804,8 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         let expected = page.mean().saturating_mul(n);
         let expected = expected.saturating_add(expected / 4).min(room.saturating_sub(before));
         let seen = first - 1 + n;
-        if make_room(&mut self.values, expected as u64, seen, self.slots, &self.spare).is_err() {
+        let expected = expected as u64;
+        if make_room(&mut self.values, expected, room, seen, self.slots, &self.spare).is_err() {
             return 0;
         }
         let done = page.read_strings(n, room, &mut self.values, &mut self.offsets);
@@ -945,6 +953,9 @@ fn outside(lengths: impl Iterator<Item = u32>) -> u64 {
 }
 
 impl Layout for Views {
+    /// Its buffer is the first, where the views of its entries point.
+    const DICTIONARY_FIRST: bool = true;
+
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
     }
@@ -1039,7 +1050,8 @@ impl Layout for Views {
                 let index = self.side()?;
                 let base = self.side_base(total as usize)?.wrapping_sub(start);
                 let seen = self.views.len() + lengths.len();
-                make_room(&mut self.side, u64::from(total), seen, self.slots, &self.spare)?;
+                let more = u64::from(total);
+                make_room(&mut self.side, more, room, seen, self.slots, &self.spare)?;
                 self.side.extend_from_slice(values.stretch());
                 (index, base)
             }
@@ -1103,5 +1115,23 @@ impl Layout for Views {
         }
         self.adopted = None;
         trusted::view_array(data_type, views.into(), buffers, nulls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_room_is_made_than_there_is() {
+        let spare = Spare::new(0);
+        // One long value, where a million are announced.
+        let mut values = Vec::new();
+        make_room(&mut values, 1 << 20, 3 << 20, 1, 1 << 20, &spare).unwrap();
+        assert!((1 << 20..4 << 20).contains(&values.capacity()), "{}", values.capacity());
+        // What is there already is never too much.
+        let mut values = Vec::new();
+        make_room(&mut values, 1 << 20, 0, 1, 1 << 20, &spare).unwrap();
+        assert!((1 << 20..2 << 20).contains(&values.capacity()));
     }
 }

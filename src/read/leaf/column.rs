@@ -30,6 +30,11 @@ pub(super) trait Column: Send {
     /// Makes room for this many slots.
     fn reserve(&mut self, slots: usize);
 
+    /// Whether the dictionary must come before all values, as what is made of these points into it.
+    fn wants_dictionary_first(&self) -> bool {
+        false
+    }
+
     /// Takes the dictionary of the chunk.
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()>;
 

@@ -120,8 +120,8 @@ impl Coded {
         match &mut self.indices {
             Some(indices) => {
                 let start = out.len();
-                indices.read(n, out)?;
-                self.check(out.get(start..).unwrap_or_default())
+                let read = indices.read(n, out);
+                self.checked(read, start, out)
             }
             None => {
                 self.values.read(n, room)?;
@@ -141,8 +141,8 @@ impl Coded {
         let start = out.len();
         match &mut self.indices {
             Some(indices) => {
-                indices.read_picked(n, picks, out)?;
-                self.check(out.get(start..).unwrap_or_default())
+                let read = indices.read_picked(n, picks, out);
+                self.checked(read, start, out)
             }
             None => {
                 self.values.read_picked(n, picks, room)?;
@@ -151,13 +151,19 @@ impl Coded {
         }
     }
 
-    /// Indices must stand for entries.
-    fn check(&self, indices: &[u32]) -> Result<()> {
-        let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
-        match indices.iter().copied().max() {
-            Some(highest) if highest as usize >= entries => Err(out_of_range(highest, entries)),
-            _ => Ok(()),
+    /// Indices must stand for entries. Where something is wrong, none of those that were read is left: no key may be beyond the values.
+    fn checked(&self, read: Result<()>, start: usize, out: &mut Vec<u32>) -> Result<()> {
+        let checked = read.and_then(|()| {
+            let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
+            match out.get(start..).unwrap_or_default().iter().copied().max() {
+                Some(highest) if highest as usize >= entries => Err(out_of_range(highest, entries)),
+                _ => Ok(()),
+            }
+        });
+        if checked.is_err() {
+            out.truncate(start);
         }
+        checked
     }
 
     /// Gives indices to `n` values that were appended to the dictionary.
@@ -360,6 +366,10 @@ impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
 
     fn reserve(&mut self, slots: usize) {
         self.indices.reserve_exact(slots);
+    }
+
+    fn wants_dictionary_first(&self) -> bool {
+        true
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {

@@ -62,6 +62,8 @@ pub struct LeafReader {
     kept: Kept,
     budget: Budget,
     held: Reservation,
+    /// Whether something was wrong: what stands in the column then fits neither its levels nor its dictionary.
+    is_broken: bool,
 }
 
 /// The levels of the current page that are not decoded yet.
@@ -98,6 +100,8 @@ impl LeafReader {
     ) -> Result<Self> {
         let mut column = column::column(plan, utf8, carries_prefix)?;
         column.use_spare(budget.spare());
+        let pages =
+            if column.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
         Ok(Self {
             max_def: plan.leaf.max_def,
             max_rep: plan.leaf.max_rep,
@@ -117,7 +121,19 @@ impl LeafReader {
             kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
             held: budget.take(0)?,
+            is_broken: false,
         })
+    }
+
+    /// Does what adds to the column or empties it, unless it failed before.
+    fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.is_broken {
+            return Err(Error::usage("a column chunk is not read on behind what is wrong in it"));
+        }
+        self.is_broken = true;
+        let done = step(self)?;
+        self.is_broken = false;
+        Ok(done)
     }
 
     /// Decodes the next `rows` rows.
@@ -155,12 +171,14 @@ impl LeafReader {
     /// # Errors
     /// As [`LeafReader::read`].
     pub fn append(&mut self, rows: usize) -> Result<()> {
-        let mut sink = Sink::Keep(self.take_kept());
-        self.go(rows, &mut sink)?;
-        if let Sink::Keep(kept) = sink {
-            self.kept = kept;
-        }
-        Ok(())
+        self.guarded(|reader| {
+            let mut sink = Sink::Keep(reader.take_kept());
+            reader.go(rows, &mut sink)?;
+            if let Sink::Keep(kept) = sink {
+                reader.kept = kept;
+            }
+            Ok(())
+        })
     }
 
     fn take_kept(&mut self) -> Kept {
@@ -170,13 +188,15 @@ impl LeafReader {
     /// Makes a batch of the rows decoded since the last one.
     ///
     /// # Errors
-    /// `Limit` if they do not fit an array.
+    /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
     pub fn take(&mut self) -> Result<LeafBatch> {
-        let kept = self.take_kept();
-        let slots = kept.validity.len();
-        let array = self.column.finish(kept.validity.into_nulls(), slots)?;
-        self.held.resize(0)?;
-        Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
+        self.guarded(|reader| {
+            let kept = reader.take_kept();
+            let slots = kept.validity.len();
+            let array = reader.column.finish(kept.validity.into_nulls(), slots)?;
+            reader.held.resize(0)?;
+            Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
+        })
     }
 
     /// Decodes or skips rows.
@@ -557,5 +577,113 @@ fn levels_of_bits(validity: &Validity, first: usize, n: usize, def: &mut Planes)
     match validity.bitmap() {
         None => def.push_run(1, n),
         Some(bitmap) => def.push_bits(first..first + n, |at| bitmap.word_at(at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::bytes::Bytes;
+    use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::format::{CompressionCodec, Encoding};
+    use crate::io::WriteSink;
+    use crate::read::{PageList, PlacedPage, Plan};
+    use crate::schema::Dictionaries;
+    use crate::write::WriteOptions;
+    use crate::{Compression, ErrorKind, Reader, Writer};
+
+    #[test]
+    fn no_array_is_made_behind_what_is_wrong() {
+        // Nulls first: their keys are 0, of a dictionary that is not told yet to have no entry.
+        let values: StringArray = (0..3_000).map(|i| (i >= 2_000).then_some("v")).collect();
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();
+        let options = WriteOptions::new().with_page_rows(1_000);
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (_, file) = writer.into_inner().unwrap();
+        let file = Bytes::from(file);
+        let reader = Reader::new(file.clone()).unwrap();
+        for dictionaries in [Dictionaries::None, Dictionaries::Strings] {
+            let plan = reader.clone().dictionaries(dictionaries).plan().unwrap();
+            let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+            let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
+            let end = start + meta.total_compressed_size as usize;
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, meta.codec);
+            // Without its last page.
+            let list = PageList::whole(file.slice(start..end - 20), start as u64, 3_000);
+            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let utf8 = plan.options().utf8;
+            let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
+            reader.append(1_500).unwrap();
+            assert!(matches!(reader.append(1_500).unwrap_err().kind(), ErrorKind::Malformed(_)));
+            assert_eq!(reader.take().unwrap_err().kind(), ErrorKind::Usage);
+            assert_eq!(reader.append(1).unwrap_err().kind(), ErrorKind::Usage);
+        }
+    }
+
+    /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
+    fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<PlacedPage>) {
+        let values = (0..2_000).map(|i| format!("a rather long string {name} {}", i % 9));
+        let values = StringArray::from_iter_values(values);
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();
+        let options = WriteOptions::new()
+            .with_page_rows(1_000)
+            .with_compression(Compression::Uncompressed)
+            .with_column("v", |column| match dictionary {
+                true => column.with_dictionary(true),
+                false => column.with_encoding(Encoding::Plain),
+            });
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (_, file) = writer.into_inner().unwrap();
+        let file = Bytes::from(file);
+        let plan = Reader::new(file.clone()).unwrap().plan().unwrap();
+        let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+        let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
+        let bytes = file.slice(start..start + meta.total_compressed_size as usize);
+        let context = plan.page_context(&plan.leaves()[0], meta.codec);
+        let list = PageList::whole(bytes.clone(), start as u64, 2_000);
+        let list = list.find_pages(2_000, &context).unwrap();
+        let pages = list.pages().unwrap().to_vec();
+        (plan, bytes.slice(..pages[0].range.start as usize - start), pages)
+    }
+
+    #[test]
+    fn pages_without_indices_may_stand_before_those_that_have_them() {
+        let (coded, head, mut pages) = chunk("coded", true);
+        let (_, none, plain) = chunk("plain", false);
+        assert!(!head.is_empty() && none.is_empty());
+        assert_eq!((pages.len(), plain.len()), (2, 2));
+        pages[0].bytes = plain[0].bytes.clone();
+        for (views, dictionaries) in [
+            (false, Dictionaries::None),
+            (true, Dictionaries::None),
+            (false, Dictionaries::Strings),
+        ] {
+            let mut options = coded.options().clone();
+            (options.arrow.views, options.arrow.dictionaries) = (views, dictionaries);
+            let plan = coded.footer().plan(&options, coded.file_len(), None).unwrap();
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, CompressionCodec::Uncompressed);
+            let list = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
+            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let mut reader =
+                LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+            let array = reader.read(2_000).unwrap().array;
+            array.to_data().validate_full().unwrap();
+            let texts = spelled_out(array, &DataType::Utf8).unwrap();
+            let expected = |i: usize| {
+                let name = if i < 1_000 { "plain" } else { "coded" };
+                format!("a rather long string {name} {}", i % 9)
+            };
+            for (i, text) in texts.as_string::<i32>().iter().enumerate() {
+                assert_eq!(text, Some(expected(i).as_str()), "row {i}, views {views}");
+            }
+        }
     }
 }

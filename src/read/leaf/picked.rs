@@ -32,6 +32,15 @@ impl LeafReader {
         if self.max_rep > 0 {
             return Err(Error::usage("rows of a list cannot be picked by their slots"));
         }
+        self.guarded(|reader| reader.append_stretches(row, keep, range))
+    }
+
+    fn append_stretches(
+        &mut self,
+        row: u64,
+        keep: &BooleanBuffer,
+        range: Range<usize>,
+    ) -> Result<()> {
         let Range { start, end } = range;
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));

@@ -53,6 +53,10 @@ impl Column for RunColumn {
         self.indices.reserve_exact(slots);
     }
 
+    fn wants_dictionary_first(&self) -> bool {
+        true
+    }
+
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         self.coded.set_dictionary(page)
     }
