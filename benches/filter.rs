@@ -2,7 +2,8 @@
 //! behind it, in turns, in one process.
 //!
 //! `cargo bench --bench filter` prints one Markdown table; `cargo bench --bench filter -- TEXT` only the rows whose name holds the text. A ratio is the
-//! other / ours, the median over the rounds of the pairs measured side by side.
+//! other / ours, the median over the rounds of the pairs measured side by side. Filters of strings run on the ClickBench table if `MARQUETRY_HITS` names
+//! its file, else on one like it. `take` reads rows by their numbers, beside a `RowSelection` with the page index.
 
 #![allow(
     unreachable_pub,
