@@ -7,7 +7,7 @@ use fastrand::Rng;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
 use marquetry::arrow_array::*;
-use marquetry::arrow_schema::DataType;
+use marquetry::arrow_schema::{DataType, Schema};
 use marquetry::io::{Outcome, WriteSink};
 use marquetry::read::{PageIndexUse, VirtualColumn};
 use marquetry::{
@@ -97,12 +97,16 @@ pub fn random(
     (predicate, Twin::Compare(*column, holds, value))
 }
 
-pub fn comparable(data_type: &DataType) -> bool {
-    plain_type(data_type).is_integer()
-        || matches!(
-            plain_type(data_type),
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-        )
+/// The columns of a schema that are compared with literals here.
+pub fn comparable(schema: &Schema) -> Vec<Target> {
+    let is_comparable = |data_type: &DataType| {
+        let plain = plain_type(data_type);
+        let is_text = matches!(plain, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        is_text || plain.is_integer()
+    };
+    let fields = schema.fields().iter().enumerate();
+    let found = fields.filter(|(_, field)| is_comparable(field.data_type()));
+    found.map(|(i, field)| (i, field.name().clone())).collect()
 }
 
 #[test]
@@ -113,14 +117,7 @@ fn filtered_rows_are_those_of_a_full_read() {
         let reader = Reader::new(case.file.clone()).expect("a file").threads(1);
         let all = columns(&case.schema, &read_with(reader.clone()).expect("rows"));
         let n = usize::try_from(reader.file_rows().expect("a count")).expect("few rows");
-        let targets: Vec<Target> = case
-            .schema
-            .fields()
-            .iter()
-            .enumerate()
-            .filter(|(_, field)| comparable(field.data_type()))
-            .map(|(i, field)| (i, field.name().clone()))
-            .collect();
+        let targets = comparable(&case.schema);
         if targets.is_empty() {
             return;
         }

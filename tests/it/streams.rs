@@ -132,14 +132,7 @@ fn random_reads_give_the_rows_of_the_blocking_reader() {
         let local = Reader::new(case.file.clone()).expect("a file").threads(1);
         let all = columns(&case.schema, &read_with(local.clone()).expect("rows"));
         let n = usize::try_from(local.file_rows().expect("a count")).expect("few rows");
-        let comparable: Vec<Target> = case
-            .schema
-            .fields()
-            .iter()
-            .enumerate()
-            .filter(|(_, field)| comparable(field.data_type()))
-            .map(|(i, field)| (i, field.name().clone()))
-            .collect();
+        let comparable = comparable(&case.schema);
         let mut options = local.read_options().clone();
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "number".into() }];
         let most = [5, 50, 500][rng.usize(0..3)];
