@@ -150,6 +150,7 @@ pub use read::{Metadata, PageIndex, PageIndexRef};
 pub use reader::{AsyncReader, BatchStream};
 pub use reader::{Batches, Reader, Threads};
 pub use selection::RowSelection;
+pub use spare::BufferPool;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
     WriteReport,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, LimitKind, Result};
-use crate::spare::Spare;
+use crate::spare::{BufferPool, Spare};
 
 /// Caps on what a file may make the reader do.
 ///
@@ -61,6 +61,12 @@ impl Budget {
     pub fn new(cap: u64) -> Self {
         let spare = usize::try_from(MOST_SPARE.min(cap / SPARE_PART)).unwrap_or_default();
         let (used, spare) = (AtomicU64::new(0), Spare::new(spare));
+        Self { shared: Arc::new(Shared { cap, used, spare }) }
+    }
+
+    /// A budget of `cap` bytes, for a read that uses the memory of `pool` again.
+    pub(crate) fn with_pool(cap: u64, pool: &BufferPool) -> Self {
+        let (used, spare) = (AtomicU64::new(0), pool.spare().clone());
         Self { shared: Arc::new(Shared { cap, used, spare }) }
     }
 

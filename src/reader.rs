@@ -26,6 +26,7 @@ use crate::read::{
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
+use crate::spare::BufferPool;
 
 #[cfg(feature = "async")]
 pub use stream::{AsyncReader, BatchStream};
@@ -356,6 +357,13 @@ impl<S> Reader<S> {
     #[must_use]
     pub fn virtual_column(mut self, column: VirtualColumn) -> Self {
         self.options.virtual_columns.push(column);
+        self
+    }
+
+    /// Uses memory of `pool`, and gives it back to it: for callers that read one file after the other, or keep many batches.
+    #[must_use]
+    pub fn buffer_pool(mut self, pool: &BufferPool) -> Self {
+        self.options.pool = Some(pool.clone());
         self
     }
 

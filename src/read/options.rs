@@ -7,6 +7,7 @@ use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::schema::{ArrowOptions, Projection};
 use crate::selection::RowSelection;
+use crate::spare::BufferPool;
 pub use crate::trusted::TrustedUtf8;
 
 /// What to read, and how.
@@ -44,6 +45,8 @@ pub struct ReadOptions {
     pub virtual_columns: Vec<VirtualColumn>,
     /// What a request for bytes costs. Default: what the source says.
     pub latency: Option<Latency>,
+    /// Memory that was used before and is to be used again. Default: what the read itself no longer needs.
+    pub pool: Option<BufferPool>,
     /// Caps on what the file may ask for.
     pub limits: Limits,
 }
@@ -65,6 +68,7 @@ impl Default for ReadOptions {
             utf8: Utf8::Strict,
             virtual_columns: Vec::new(),
             latency: None,
+            pool: None,
             limits: Limits::default(),
         }
     }

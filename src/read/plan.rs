@@ -150,7 +150,11 @@ impl Footer {
         file_len: u64,
         file_name: Option<Arc<str>>,
     ) -> Result<Plan> {
-        let budget = Budget::new(options.limits.memory_bytes);
+        let cap = options.limits.memory_bytes;
+        let budget = match &options.pool {
+            Some(pool) => Budget::with_pool(cap, pool),
+            None => Budget::new(cap),
+        };
         self.plan_within(options, file_len, file_name, budget)
     }
 
