@@ -7,9 +7,9 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -454,20 +454,29 @@ fn decode(
             }
         }
     }
+    // The heaviest first, each to the thread that is free first: so all end at about the same time.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.cost));
-    let mut decoded = jobs
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|job| {
-            let batches = job.windows.iter().map(|&(i, window, ends)| {
-                if cancelled.load(Ordering::Relaxed) {
-                    return Err(Error::usage("the read was cancelled"));
-                }
-                Ok((i, job.decoder.decode(window, ends)?))
-            });
-            Ok((job.part, job.leaf, batches.collect::<Result<Vec<_>>>()?))
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let threads = rayon::current_num_threads().min(jobs.len());
+    let queue = Mutex::new(jobs.into_iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let decode = |job: Job<'_>| -> Result<_> {
+        let batches = job.windows.iter().map(|&(i, window, ends)| {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(Error::usage("the read was cancelled"));
+            }
+            Ok((i, job.decoder.decode(window, ends)?))
+        });
+        Ok((job.part, job.leaf, batches.collect::<Result<Vec<_>>>()?))
+    };
+    let by_thread = (0..threads).into_par_iter().with_max_len(1).map(|_| {
+        let mut decoded = Vec::new();
+        while let Some(job) = next() {
+            decoded.push(decode(job)?);
+        }
+        Ok(decoded)
+    });
+    let mut decoded: Vec<_> =
+        by_thread.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
     decoded.sort_by_key(|(part, leaf, _)| (*part, *leaf));
     // From leaves of windows to windows of leaves.
     let mut out: Decoded =
