@@ -136,16 +136,21 @@ impl<'a, O: End> Target<'a, O> {
     }
 }
 
-/// Calls `$kernel::<N>` for the step that most values of `$mean` bytes take no more than.
+/// Calls `$kernel::<N>` for the shortest step of so many bytes, or else the longest.
 macro_rules! with_step {
-    ($mean:expr, $kernel:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
-        match $mean + $mean / 2 {
+    ($bytes:expr, $kernel:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
+        match $bytes {
             0..=16 => $kernel::<16, $($t)?>($($argument),*),
             17..=32 => $kernel::<32, $($t)?>($($argument),*),
             33..=64 => $kernel::<64, $($t)?>($($argument),*),
             _ => $kernel::<128, $($t)?>($($argument),*),
         }
     };
+}
+
+/// The bytes that most values take no more than, if they have `mean` bytes, more or less.
+fn most_of(mean: usize) -> usize {
+    mean.saturating_add(mean / 2)
 }
 
 /// How far a walk over PLAIN byte strings came.
@@ -169,7 +174,7 @@ pub fn append_plain<O: End>(
     payload: &mut Vec<u8>,
     ends: &mut Vec<O>,
 ) -> Walked {
-    with_step!(mean, plain::<O>(page, start, n, most, payload, ends))
+    with_step!(most_of(mean), plain::<O>(page, start, n, most, payload, ends))
 }
 
 fn plain<const N: usize, O: End>(
@@ -215,15 +220,15 @@ fn plain<const N: usize, O: End>(
 #[derive(Debug)]
 pub struct Entries {
     lengths: Lengths,
-    /// Bytes that an entry has, more or less.
-    mean: usize,
+    /// Bytes that a step should copy.
+    step: usize,
 }
 
 #[derive(Debug)]
 enum Lengths {
     /// None is longer than the shortest step, and all together stay in the cache: each in a stretch of its own.
     Short(Vec<([u8; SHORT], u32)>),
-    /// All lie in the bytes.
+    /// All lie in the bytes; of a small dictionary so that a step fits behind the start of each.
     Long(Bytes, Vec<Span>),
 }
 
@@ -232,6 +237,12 @@ const SHORT: usize = 16;
 
 /// Short entries are copied to stretches of their own if they are no more than these.
 const MOST_SHORT: usize = 1 << 16;
+
+/// A step of so many bytes costs no more than to tell shorter values from longer ones.
+const CHEAP: usize = 32;
+
+/// In a dictionary of more bytes few entries lie so close to its end that no step fits behind their start.
+const MOST_PADDED: usize = 64 << 10;
 
 /// Entries of a dictionary of more bytes are asked for before they are needed.
 const CACHED: usize = 128 << 10;
@@ -257,10 +268,16 @@ impl Entries {
                 (bytes, span.len)
             };
             Lengths::Short(spans.iter().map(short).collect())
+        } else if source.len() <= MOST_PADDED {
+            let mut padded = Vec::with_capacity(source.len() + SLACK);
+            padded.extend_from_slice(source);
+            padded.resize(source.len() + SLACK, 0);
+            Lengths::Long(padded.into(), spans.to_vec())
         } else {
             Lengths::Long(source.clone(), spans.to_vec())
         };
-        Self { lengths, mean: mean.min(longest) }
+        let step = if longest <= CHEAP { longest } else { most_of(mean) };
+        Self { lengths, step }
     }
 
     /// Number of entries.
@@ -296,7 +313,7 @@ impl Entries {
         match &self.lengths {
             Lengths::Short(entries) => short(entries, indices, most, payload, ends),
             Lengths::Long(source, spans) => {
-                with_step!(self.mean, long::<O>(source, spans, indices, most, payload, ends))
+                with_step!(self.step, long::<O>(source, spans, indices, most, payload, ends))
             }
         }
     }
