@@ -179,6 +179,17 @@ impl Spare {
         }
     }
 
+    /// The values in memory of their own size; theirs comes back.
+    pub(crate) fn fitted<T: Copy + Send + 'static>(&self, values: Vec<T>) -> Vec<T> {
+        let mut fitted = Vec::new();
+        if fitted.try_reserve_exact(values.len()).is_err() {
+            return values;
+        }
+        fitted.extend_from_slice(&values);
+        self.give(values);
+        fitted
+    }
+
     /// A buffer of the values, whose memory comes back.
     pub(crate) fn lend<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
         if values.capacity() * size_of::<T>() < STEP {
@@ -191,6 +202,11 @@ impl Spare {
     pub(crate) fn lend_bytes<T: ArrowNativeType>(&self, values: Vec<T>) -> Bytes {
         Bytes::from_owner(Lent { values, pool: Arc::downgrade(&self.0) })
     }
+}
+
+/// A guess at a size, rounded up by a few in a hundred, so that guesses that differ by less are served by the memory of each other.
+pub(crate) fn roughly(n: usize) -> usize {
+    n.checked_next_multiple_of((n >> 5).next_power_of_two()).unwrap_or(n)
 }
 
 impl Pool {

@@ -123,6 +123,17 @@ impl PageList {
         Ok(Self(Arc::new(List::Placed { head, offset, pages, trust, pull: None })))
     }
 
+    /// Bytes of the pages in the file.
+    pub fn bytes(&self) -> u64 {
+        match &*self.0 {
+            List::Whole { bytes, .. } => bytes.len() as u64,
+            List::Pulled { range, .. } => range.end - range.start,
+            List::Placed { pages, .. } => {
+                pages.iter().map(|page| page.range.end.saturating_sub(page.range.start)).sum()
+            }
+        }
+    }
+
     /// The same pages, with the rows of each if the headers tell them and all is well; the chunk holds `rows` rows.
     pub fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
         let (range, slots, pull) = match &*self.0 {
@@ -238,6 +249,8 @@ impl Header {
 
 /// The pages of a column chunk, in file order.
 pub struct Pages {
+    /// Bytes of all pages in the file.
+    bytes: u64,
     /// What is left of the chunk, or of what stands before its first data page, or of the placed page at hand.
     rest: Bytes,
     /// Where `rest` begins in the file.
@@ -327,6 +340,7 @@ impl Pages {
             }
         };
         Ok(Self {
+            bytes: list.bytes(),
             rest,
             offset,
             opener: Opener::new(context, budget.spare().clone()),
@@ -340,6 +354,11 @@ impl Pages {
             placed,
             pulled,
         })
+    }
+
+    /// Bytes of all pages in the file, wherever the walk is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Gives the dictionary page, if there is one, before all others, whether they refer to it or not.

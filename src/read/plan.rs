@@ -98,7 +98,7 @@ pub struct PageIndexPlan {
     needs: Vec<Range<u64>>,
     /// The leaf of each of the needs.
     leaves: Vec<usize>,
-    bytes_per_row: u64,
+    widths: Widths,
 }
 
 /// One row group of a plan: wants the bytes of its column chunks, or of some of their pages.
@@ -109,7 +109,7 @@ pub struct RowGroupPlan {
     rows_in_group: u64,
     chunks: Vec<ChunkPlan>,
     needs: Vec<Range<u64>>,
-    bytes_per_row: u64,
+    widths: Widths,
     ignored: Vec<Error>,
 }
 
@@ -120,6 +120,17 @@ pub enum Supplied {
     /// Pages were not where the index says: it is put aside, and more bytes are wanted.
     Again(Box<RowGroupPlan>),
 }
+
+/// About how many bytes a row takes as Arrow arrays.
+#[derive(Debug, Clone, Copy)]
+struct Widths {
+    bytes_per_row: u64,
+    /// Of the widest leaf.
+    widest_per_row: u64,
+}
+
+/// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time are decoded several times as fast as many.
+const MOST_ARRAY_BYTES: u64 = 6 << 20;
 
 #[derive(Debug)]
 struct ChunkPlan {
@@ -452,12 +463,14 @@ impl Plan {
         let rows_in_group = footer.row_group_rows(range.row_group)?;
         let mut chunks = Vec::with_capacity(self.leaves().len());
         let mut indexes = Vec::new();
-        let mut bytes_per_row = 0u64;
+        let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
         for (i, leaf) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
             let (chunk, width, index) = self
                 .chunk(range.row_group, leaf)
                 .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
-            bytes_per_row = bytes_per_row.saturating_add(width / rows_in_group.max(1));
+            let per_row = width / rows_in_group.max(1);
+            bytes_per_row = bytes_per_row.saturating_add(per_row);
+            widest_per_row = per_row.max(widest_per_row);
             indexes.extend(index.map(|index| (i, index)));
             chunks.push(chunk);
         }
@@ -485,7 +498,8 @@ impl Plan {
         });
         let (leaves, needs) = indexes.into_iter().unzip();
         let (plan, range) = (self.clone(), range.clone());
-        Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, bytes_per_row })
+        let widths = Widths { bytes_per_row, widest_per_row };
+        Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, widths })
     }
 
     /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
@@ -711,9 +725,9 @@ impl PageIndexPlan {
                 }
             }
         }
-        let Self { plan, range, rows_in_group, chunks, bytes_per_row, .. } = self;
+        let Self { plan, range, rows_in_group, chunks, widths, .. } = self;
         let needs = chunks.iter().flat_map(ChunkPlan::needs).collect();
-        Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, bytes_per_row, ignored })
+        Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, widths, ignored })
     }
 }
 
@@ -793,7 +807,7 @@ impl RowGroupPlan {
 
     /// About how many bytes the rows wanted take as Arrow arrays, by what the metadata say.
     pub fn memory_bytes(&self) -> u64 {
-        self.bytes_per_row.saturating_mul(self.range.count())
+        self.widths.bytes_per_row.saturating_mul(self.range.count())
     }
 
     /// Bytes that are fetched.
@@ -804,7 +818,9 @@ impl RowGroupPlan {
     /// Rows of a batch: as many as wanted, fewer where rows are wide.
     pub fn batch_rows(&self) -> usize {
         let options = self.plan.options();
-        let by_bytes = options.batch_bytes as u64 / self.bytes_per_row.max(1);
+        let Widths { bytes_per_row, widest_per_row } = self.widths;
+        let by_bytes = options.batch_bytes as u64 / bytes_per_row.max(1);
+        let by_bytes = by_bytes.min(MOST_ARRAY_BYTES / widest_per_row.max(1));
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
@@ -870,7 +886,7 @@ impl RowGroupPlan {
             return Ok(Supplied::Again(Box::new(self)));
         }
         let batch_rows = self.batch_rows();
-        let batch_bytes = self.bytes_per_row.saturating_mul(batch_rows as u64);
+        let batch_bytes = self.widths.bytes_per_row.saturating_mul(batch_rows as u64);
         let Self { plan, range, rows_in_group, .. } = self;
         Ok(Supplied::Ready(Box::new(RowGroup::new(
             plan,

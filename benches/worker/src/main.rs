@@ -19,7 +19,7 @@ use work::Work;
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 fn main() -> Result<()> {
-    let mut work = Work::default();
+    let mut work = Work::from_env()?;
     let mut out = std::io::stdout().lock();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {

@@ -12,7 +12,8 @@ use marquetry::io::WriteSink;
 use marquetry::read::PageIndexUse;
 use marquetry::schema::{ArrowOptions, Dictionaries, Projection, to_arrow};
 use marquetry::{
-    Compression, PageVersion, Reader, RowGroupEncoder, RowSelection, WriteOptions, Writer, col,
+    BufferPool, Compression, PageVersion, Reader, RowGroupEncoder, RowSelection, WriteOptions,
+    Writer, col,
 };
 
 use crate::Result;
@@ -25,6 +26,8 @@ pub struct Work {
     bytes: Option<(String, Bytes)>,
     /// A table to write.
     table: Option<Table>,
+    /// Memory that reads use again, if they are to.
+    pool: Option<BufferPool>,
 }
 
 struct Table {
@@ -35,6 +38,16 @@ struct Table {
 }
 
 impl Work {
+    /// Work whose reads share a pool of so many bytes, if the variable `MARQUETRY_POOL` says so. Without it every read begins with memory that is fresh from the system, as
+    /// those of the contenders whose allocator can be told to give memory back.
+    pub fn from_env() -> Result<Self> {
+        let bytes = match std::env::var("MARQUETRY_POOL") {
+            Ok(bytes) => Some(bytes.parse()?),
+            Err(_) => None,
+        };
+        Ok(Self { pool: bytes.map(BufferPool::new), ..Self::default() })
+    }
+
     /// Reads what the clock does not count.
     pub fn prepare(&mut self, task: &Task) -> Result<()> {
         let same = |table: &Table| table.file == task.file && table.strings == task.strings;
@@ -74,9 +87,13 @@ impl Work {
     }
 
     fn open(&self, task: &Task) -> Result<Reader> {
-        Ok(match (&self.bytes, task.io) {
+        let reader = match (&self.bytes, task.io) {
             (Some((_, bytes)), Io::Mem) => Reader::new(bytes.clone())?,
             _ => Reader::open(&task.file)?,
+        };
+        Ok(match &self.pool {
+            Some(pool) => reader.buffer_pool(pool),
+            None => reader,
         })
     }
 

@@ -22,7 +22,7 @@ use crate::simd::compact::compact;
 use crate::simd::gather::gather;
 use crate::simd::strings::{Entries, SLACK};
 use crate::simd::{expand, spans as kernels};
-use crate::spare::Spare;
+use crate::spare::{Spare, roughly};
 use crate::trusted;
 
 /// Byte strings of any encoding.
@@ -562,6 +562,9 @@ fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
 }
 
+/// Room is made for no more than so many times the bytes that were seen: those of a block of a batch of usual size, and what is added to them.
+const MOST_TIMES: usize = 80;
+
 /// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far, and `room` allows.
 fn make_room(
     values: &mut Vec<u8>,
@@ -577,8 +580,8 @@ fn make_room(
     }
     let so_far = values.len().saturating_add(more);
     let expected = so_far.saturating_mul(slots) / seen.max(1);
-    let most = so_far.saturating_mul(64).min(room).max(so_far);
-    let wanted = expected.saturating_add(expected / 16).clamp(so_far, most);
+    let most = so_far.saturating_mul(MOST_TIMES).min(room).max(so_far);
+    let wanted = roughly(expected.saturating_add(expected / 16)).clamp(so_far, most);
     if values.capacity() == 0 {
         *values = spare.take(wanted.saturating_add(SLACK));
     }
@@ -802,7 +805,7 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         self.begin();
         let (mark, before, first) = (page.mark(), self.values.len(), self.offsets.len());
         let expected = page.mean().saturating_mul(n);
-        let expected = expected.saturating_add(expected / 4).min(room.saturating_sub(before));
+        let expected = expected.saturating_add(expected / 16).min(room.saturating_sub(before));
         let seen = first - 1 + n;
         let expected = expected as u64;
         if make_room(&mut self.values, expected, room, seen, self.slots, &self.spare).is_err() {
@@ -842,9 +845,9 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         self.begin();
         let offsets = std::mem::take(&mut self.offsets);
         let mut values = std::mem::take(&mut self.values);
-        // Growing by doubling may leave half of it unused.
+        // The last batch of a chunk may leave most of it unused.
         if values.capacity() > values.len() + values.len() / 4 + (64 << 10) {
-            values.shrink_to_fit();
+            values = self.spare.fitted(values);
         }
         let (offsets, values) = (self.spare.lend(offsets), self.spare.lend(values));
         trusted::byte_array::<O>(data_type, offsets.into(), values, nulls)

@@ -28,6 +28,7 @@ use crate::levels::{Decoded, LevelDecoder, Validity, leaf_validity, rows};
 use crate::limits::{Budget, Reservation};
 use crate::page::{DataPage, Page};
 use crate::simd::planes::Planes;
+use crate::spare::roughly;
 
 use super::Pages;
 use super::chunk::Trust;
@@ -58,6 +59,8 @@ pub struct LeafReader {
     first_slot_seen: bool,
     /// The next row, counted from the first of the row group.
     next_row: u64,
+    /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many rows.
+    slots_seen: u64,
     /// Rows decoded since the last batch.
     kept: Kept,
     budget: Budget,
@@ -118,6 +121,7 @@ impl LeafReader {
             pages_stand_alone: !carries_prefix,
             first_slot_seen: false,
             next_row: 0,
+            slots_seen: 0,
             kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
             held: budget.take(0)?,
@@ -418,12 +422,23 @@ impl LeafReader {
                 kept.def.push_range(def, start..end);
                 kept.rep.push_range(&self.pending.rep, start..end);
             }
+            self.slots_seen += decoded.slots as u64;
             if first == 0 && matches!(sink, Sink::Keep(_)) {
-                let most = self.room() / BYTES_EXPECTED;
-                self.column.reserve(slots_expected(decoded.slots, begun, rows).min(most));
+                // The last of them may go on in the next block.
+                let seen = (self.next_row + begun as u64).saturating_sub(1);
+                let expected = slots_expected(self.slots_seen, seen, rows);
+                let most = self.most_expected();
+                self.column.reserve(expected.min(most).max(decoded.slots));
             }
             self.values(decoded, first, sink)?;
         }
+    }
+
+    /// Slots that room may be made for before they are there.
+    fn most_expected(&self) -> usize {
+        let of_chunk = self.pages.bytes() / BYTES_A_SLOT;
+        let most = usize::try_from(of_chunk).unwrap_or(usize::MAX).max(MOST_EXPECTED);
+        most.min(self.room() / BYTES_EXPECTED)
     }
 
     /// Decodes the next block of levels; false after the last page.
@@ -548,16 +563,17 @@ fn misplaced(placed: &std::ops::Range<u64>, found: impl std::fmt::Display) -> Er
     )
 }
 
-/// The slots that `wanted` rows will have, where the first `rows` have `slots`: a little more, but no more than can be spared.
-fn slots_expected(slots: usize, rows: usize, wanted: usize) -> usize {
-    let expected = slots as u128 * wanted as u128 / rows.max(1) as u128;
-    let expected = usize::try_from(expected).unwrap_or(usize::MAX);
-    let margin = if rows < wanted { expected / 16 } else { 0 };
-    expected.saturating_add(margin).min(MOST_EXPECTED).max(slots)
+/// The slots that `wanted` rows will have, where `rows` rows have `slots`: a little more.
+fn slots_expected(slots: u64, rows: u64, wanted: usize) -> usize {
+    let expected = u128::from(slots) * wanted as u128 / u128::from(rows.max(1));
+    roughly(usize::try_from(expected + expected / 32).unwrap_or(usize::MAX))
 }
 
-/// Slots that room is made for before they are there.
+/// Slots that room is made for before they are there, however small the chunk is.
 const MOST_EXPECTED: usize = 1 << 20;
+
+/// Bytes of a chunk that stand for a slot more: those of most numbers, so that no more memory is taken than a few times the bytes of the file.
+const BYTES_A_SLOT: u64 = 4;
 
 /// Of so many bytes that are left, room is made for one slot.
 const BYTES_EXPECTED: usize = 64;
