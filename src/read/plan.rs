@@ -130,7 +130,7 @@ struct Widths {
 }
 
 /// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time are decoded several times as fast as many.
-const MOST_ARRAY_BYTES: u64 = 6 << 20;
+const MOST_ARRAY_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
 struct ChunkPlan {
