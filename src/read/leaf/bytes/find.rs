@@ -1,0 +1,173 @@
+//! Where the byte strings of a page lie, whatever encoding says it.
+
+use bytes::Bytes;
+
+use super::{Payload, Place};
+use crate::encoding::dictionary::Indices;
+use crate::encoding::{Span, delta_bytes, delta_length, plain};
+use crate::error::{Error, Result, Spec};
+use crate::format::Encoding;
+use crate::read::leaf::column::{Count, illegal, no_page};
+use crate::schema::Physical;
+
+/// Byte strings of any encoding.
+pub(in crate::read::leaf) struct SpanDecoder {
+    pub(super) physical: Physical,
+    carries_prefix: bool,
+    pub(super) decoder: Decoder,
+}
+
+pub(super) enum Decoder {
+    Nothing,
+    Dictionary(Indices),
+    Plain(plain::ByteArrays),
+    DeltaLength(delta_length::Decoder),
+    DeltaBytes(Box<delta_bytes::Decoder>),
+    /// FIXED_LEN_BYTE_ARRAY read as strings of any length.
+    Fixed {
+        bytes: Bytes,
+        width: usize,
+        next: usize,
+        left: usize,
+    },
+}
+
+impl SpanDecoder {
+    pub(in crate::read::leaf) fn new(physical: Physical, carries_prefix: bool) -> Self {
+        Self { physical, carries_prefix, decoder: Decoder::Nothing }
+    }
+
+    pub(in crate::read::leaf) fn set_page(
+        &mut self,
+        encoding: Encoding,
+        bytes: Bytes,
+        count: Count,
+    ) -> Result<()> {
+        let text = self.physical == Physical::ByteArray;
+        self.decoder = match encoding {
+            Encoding::RleDictionary | Encoding::PlainDictionary => {
+                Decoder::Dictionary(Indices::new(bytes, count.most())?)
+            }
+            Encoding::Plain => match self.physical {
+                Physical::FixedLenByteArray(width) => {
+                    let left = match count {
+                        Count::Exactly(n) => n,
+                        Count::AtMost(n) => n.min(bytes.len().checked_div(width).unwrap_or(n)),
+                    };
+                    if left.checked_mul(width).is_none_or(|len| len > bytes.len()) {
+                        return Err(Error::mismatch(
+                            Spec::Encodings("PLAIN"),
+                            "bytes of the values",
+                            format_args!("{left} times {width}"),
+                            bytes.len(),
+                        ));
+                    }
+                    Decoder::Fixed { bytes, width, next: 0, left }
+                }
+                _ => {
+                    let n = match count {
+                        Count::Exactly(n) => n,
+                        Count::AtMost(n) => n.min(bytes.len() / size_of::<u32>()),
+                    };
+                    Decoder::Plain(plain::ByteArrays::new(bytes, n)?)
+                }
+            },
+            Encoding::DeltaLengthByteArray if text => {
+                let n =
+                    count.settle(delta_length::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
+                Decoder::DeltaLength(delta_length::Decoder::new(bytes, n)?)
+            }
+            Encoding::DeltaByteArray => {
+                let n = count.settle(delta_bytes::stated_len(&bytes)?, "DELTA_BYTE_ARRAY")?;
+                let previous = match &self.decoder {
+                    Decoder::DeltaBytes(last) if self.carries_prefix => {
+                        Some(last.last_value().to_vec())
+                    }
+                    _ => None,
+                };
+                Decoder::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
+            }
+            other => return Err(illegal(other, self.physical)),
+        };
+        Ok(())
+    }
+
+    /// The indices, if the page holds some.
+    pub(in crate::read::leaf) fn indices(&mut self) -> Option<&mut Indices> {
+        match &mut self.decoder {
+            Decoder::Dictionary(indices) => Some(indices),
+            _ => None,
+        }
+    }
+
+    /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block if these are fewer, but at least one; not for
+    /// dictionary pages. A decoder that must spell values out takes at most `room` bytes for them.
+    pub(in crate::read::leaf) fn read_spans(
+        &mut self,
+        n: usize,
+        room: usize,
+        out: &mut Vec<Span>,
+    ) -> Result<()> {
+        match &mut self.decoder {
+            Decoder::Plain(decoder) => decoder.read_spans(n, out),
+            Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
+            Decoder::DeltaBytes(decoder) => {
+                out.extend(decoder.read_block(n, room)?.spans());
+                Ok(())
+            }
+            Decoder::Fixed { width, next, left, .. } => {
+                *left = left.checked_sub(n).ok_or_else(no_page)?;
+                let len = u32::try_from(*width).map_err(|_| no_page())?;
+                for _ in 0..n {
+                    let start = u32::try_from(*next).map_err(|_| no_page())?;
+                    out.push(Span { start, len });
+                    *next += *width;
+                }
+                Ok(())
+            }
+            Decoder::Dictionary(_) | Decoder::Nothing => Err(no_page()),
+        }
+    }
+
+    /// What the spans lie in, until the next call that reads.
+    pub(in crate::read::leaf) fn buffer(&self) -> Result<&[u8]> {
+        Ok(match self.payload()? {
+            Payload::Shared(bytes) => bytes,
+            Payload::Borrowed(bytes) => bytes,
+        })
+    }
+
+    pub(super) fn payload(&self) -> Result<Payload<'_>> {
+        Ok(match &self.decoder {
+            Decoder::Plain(decoder) => Payload::Shared(decoder.buffer()),
+            Decoder::DeltaLength(decoder) => Payload::Shared(decoder.buffer()),
+            Decoder::Fixed { bytes, .. } => Payload::Shared(bytes),
+            Decoder::DeltaBytes(decoder) => Payload::Borrowed(decoder.buffer()),
+            Decoder::Dictionary(_) | Decoder::Nothing => return Err(no_page()),
+        })
+    }
+
+    /// How the values lie in the buffer.
+    pub(super) fn place(&self) -> Place {
+        match self.decoder {
+            Decoder::Plain(_) => Place::BehindLengths,
+            _ => Place::EndToEnd,
+        }
+    }
+
+    pub(in crate::read::leaf) fn skip(&mut self, n: usize) -> Result<()> {
+        match &mut self.decoder {
+            Decoder::Plain(decoder) => decoder.skip(n),
+            Decoder::DeltaLength(decoder) => decoder.skip(n),
+            Decoder::DeltaBytes(decoder) => decoder.skip(n),
+            Decoder::Dictionary(indices) => indices.skip(n),
+            Decoder::Fixed { width, next, left, .. } => {
+                *left = left.checked_sub(n).ok_or_else(no_page)?;
+                *next += n * *width;
+                Ok(())
+            }
+            Decoder::Nothing if n == 0 => Ok(()),
+            Decoder::Nothing => Err(no_page()),
+        }
+    }
+}
