@@ -59,9 +59,12 @@ fn sum_packed_i64_with(
         // SAFETY: `Isa::Avx512` exists only where the features were found.
         return unsafe { x86::sum_packed_i64(packed, step, last, out) };
     }
+    let mut sums = Sums { step, last };
+    let done = sums.groups(bytes, width, n, out, |sum| sum);
+    let rest = bytes.get(done / GROUP * width as usize..).unwrap_or_default();
     scratch.clear();
-    unpack_u64_with(isa, bytes, width, n, scratch);
-    prefix_sum_i64_with(isa, scratch, step, last, out)
+    unpack_u64_with(isa, rest, width, n - done, scratch);
+    prefix_sum_i64_with(isa, scratch, step, sums.last, out)
 }
 
 fn sum_packed_i32_with(
@@ -78,9 +81,69 @@ fn sum_packed_i32_with(
         // SAFETY: `Isa::Avx512` exists only where the features were found.
         return unsafe { x86::sum_packed_i32(packed, step, last, out) };
     }
+    // What wraps at 64 bits wraps at 32 too.
+    let mut sums = Sums { step: step.into(), last: last.into() };
+    let done = sums.groups(bytes, width, n, out, truncated);
+    let rest = bytes.get(done / GROUP * width as usize..).unwrap_or_default();
     scratch.clear();
-    unpack_u32_with(isa, bytes, width, n, scratch);
-    prefix_sum_i32_with(isa, scratch, step, last, out)
+    unpack_u32_with(isa, rest, width, n - done, scratch);
+    prefix_sum_i32_with(isa, scratch, step, truncated(sums.last), out)
+}
+
+/// Values in a group: whatever their width, they begin and end with a byte.
+const GROUP: usize = 8;
+
+/// The widest value that a word holds wherever in a byte it begins.
+const WIDEST: u32 = 57;
+
+/// The low half.
+#[expect(clippy::cast_possible_truncation, reason = "what is wanted")]
+fn truncated(sum: i64) -> i32 {
+    sum as i32
+}
+
+/// A running sum.
+struct Sums {
+    step: i64,
+    last: i64,
+}
+
+impl Sums {
+    /// Sums packed differences up while they are cut out of their bytes, a word for each: whole groups, as long as there are bytes for words. Says how many.
+    #[inline]
+    fn groups<T: Copy>(
+        &mut self,
+        bytes: &[u8],
+        width: u32,
+        n: usize,
+        out: &mut Vec<T>,
+        give: impl Fn(i64) -> T,
+    ) -> usize {
+        if width == 0 || width > WIDEST {
+            return 0;
+        }
+        let mask = u64::MAX >> (u64::BITS - width);
+        let bits = |i: usize| i * width as usize;
+        let places: [(usize, usize); GROUP] = std::array::from_fn(|i| (bits(i) / 8, bits(i) % 8));
+        let furthest = places[GROUP - 1].0 + size_of::<u64>();
+        let mut done = 0;
+        let mut rest = bytes;
+        while n - done >= GROUP
+            && let Some(words) = rest.get(..furthest)
+        {
+            let sums: [T; GROUP] = std::array::from_fn(|i| {
+                let (at, shift) = places[i];
+                let word = words[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+                let delta = (word >> shift & mask).cast_signed();
+                self.last = self.last.wrapping_add(delta.wrapping_add(self.step));
+                give(self.last)
+            });
+            out.extend_from_slice(&sums);
+            rest = rest.get(width as usize..).unwrap_or_default();
+            done += GROUP;
+        }
+        done
+    }
 }
 
 /// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the last sum. All of it wraps.

@@ -2,17 +2,17 @@
 
 use super::Block;
 
-/// Spreads the values at the front of `block` to the set bits of `word`.
+/// Spreads the values at the front of `block` to the set bits of `word`, none of which is beyond `target`.
 #[inline]
-pub(super) fn expand<T: Copy + Default>(block: &Block<T>, word: u64, target: &mut [T]) {
-    // Index 0 is the null: a look-up, where a branch would be guessed wrong.
-    let mut table: Block<T> = [T::default(); 128];
-    table[1..=64].copy_from_slice(&block[..64]);
-    let mut next = 0;
-    for (i, slot) in target.iter_mut().enumerate() {
-        let bit = (word >> i & 1) as usize;
-        next += bit;
-        *slot = table[next & bit.wrapping_neg() & 127];
+pub(super) fn expand<T: Copy + Default>(block: &Block<T>, mut word: u64, target: &mut [T]) {
+    // From bit to bit: a test of each would be guessed wrong as often as not.
+    target.fill(T::default());
+    for value in block {
+        if word == 0 {
+            return;
+        }
+        target[word.trailing_zeros() as usize] = *value;
+        word &= word - 1;
     }
 }
 
