@@ -43,6 +43,8 @@ pub struct DictionaryPage {
 pub struct DataPage {
     /// Level entries: values and nulls and empty lists. The format calls it `num_values`.
     pub slots: usize,
+    /// Level entries behind them that were not opened.
+    pub slots_left_out: usize,
     /// Values that are stored, where the page says so without counting levels: required columns, and version 2.
     pub values: Option<usize>,
     /// Repetition levels.
@@ -130,6 +132,82 @@ impl Opener {
         }
     }
 
+    /// Opens a data page as [`Opener::open`] does, but its first `slots` slots alone, each of which is a row; their values, if there are more, may
+    /// be cut off. `None` where that saves nothing, or something is wrong with the page: it is opened as a whole then.
+    pub fn open_start(
+        &mut self,
+        header: &PageHeader,
+        body: &Bytes,
+        slots: usize,
+    ) -> Option<DataPage> {
+        let PageContext { max_rep, max_def, bit_order, .. } = self.context;
+        self.verify_checksum(header, body).ok()?;
+        let mut len = self.uncompressed_len(header).ok()?;
+        let (all, encoding, levels_v2) = match header.r#type {
+            PageType::DataPage => {
+                let inner = header.data_page_header.as_ref()?;
+                // How long levels of the other encoding are depends on how many there are.
+                if max_def > 0 && inner.definition_level_encoding != Encoding::Rle {
+                    return None;
+                }
+                (inner.num_values, inner.encoding, None)
+            }
+            PageType::DataPageV2 => {
+                let inner = header.data_page_header_v2.as_ref()?;
+                let compressed = inner.is_compressed.unwrap_or(true);
+                let levels = usize::try_from(inner.definition_levels_byte_length).ok()?;
+                if inner.repetition_levels_byte_length != 0
+                    || !(compressed || self.context.ignore_is_compressed)
+                {
+                    return None;
+                }
+                len = len.checked_sub(levels)?;
+                (inner.num_values, inner.encoding, Some(levels))
+            }
+            _ => return None,
+        };
+        let all = usize::try_from(all).ok()?;
+        let left_out = all.checked_sub(slots).filter(|left_out| *left_out > 0)?;
+        if max_rep > 0 || encoding != Encoding::Plain {
+            return None;
+        }
+        // As if all values were of one length, and some more; levels come first.
+        let share = len as u64 * slots as u64 / all as u64;
+        let margin = SURPLUS + len / 32 + if max_def > 0 { all / 8 } else { 0 };
+        let wanted = usize::try_from(share).ok()?.saturating_add(margin);
+        if wanted > len - len / 8 {
+            return None;
+        }
+        let (levels, packed) = body.split_at_checked(levels_v2.unwrap_or(0))?;
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            empty => empty.insert(Decompressor::new(self.context.codec).ok()?),
+        };
+        let mut out = self.spare.take_used(first_room(packed.len(), len));
+        if !decompressor.decompress_start(packed, len, wanted, &mut out) {
+            self.spare.give(out);
+            return None;
+        }
+        let bytes = self.spare.lend_bytes(out);
+        let mut cursor = Cursor::new(&bytes, Spec::Pages);
+        let def = match (levels_v2, header.data_page_header.as_ref()) {
+            (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
+            (None, inner) => {
+                let encoding = inner?.definition_level_encoding;
+                levels_v1(&mut cursor, &bytes, encoding, bit_order, max_def, slots).ok()?
+            }
+        };
+        Some(DataPage {
+            slots,
+            slots_left_out: left_out,
+            values: (max_def == 0).then_some(slots),
+            rep: LevelDecoder::absent(),
+            def,
+            encoding,
+            bytes: bytes.slice_ref(cursor.rest()),
+        })
+    }
+
     fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
         let Some(stated) = header.crc.filter(|_| self.context.verify_checksums) else {
             return Ok(());
@@ -190,6 +268,7 @@ impl Opener {
         let values = bytes.slice_ref(cursor.rest());
         Ok(DataPage {
             slots,
+            slots_left_out: 0,
             values: (max_def == 0).then_some(slots),
             rep,
             def,
@@ -236,6 +315,7 @@ impl Opener {
         };
         Ok(DataPage {
             slots,
+            slots_left_out: 0,
             values: Some(if max_def == 0 { slots } else { values }),
             rep: LevelDecoder::hybrid(rep, max_rep, slots)?,
             def: LevelDecoder::hybrid(def, max_def, slots)?,
@@ -277,6 +357,9 @@ impl Opener {
         Ok(self.spare.lend_bytes(out))
     }
 }
+
+/// Bytes of a page that are opened beyond those that are thought to do.
+const SURPLUS: usize = 256;
 
 fn levels_v1(
     cursor: &mut Cursor<'_>,

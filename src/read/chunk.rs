@@ -15,7 +15,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result, Spec};
 use crate::format::{Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
-use crate::page::{Opener, Page, PageContext};
+use crate::page::{DataPage, Opener, Page, PageContext};
 use crate::thrift::{self, Read};
 
 /// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else is asked for beforehand.
@@ -255,6 +255,8 @@ pub struct Pages {
     /// Whether a data page was given.
     data_seen: bool,
     next: Option<Pending>,
+    /// The page that was opened in part, to be opened anew as a whole if more of it is wanted.
+    in_part: Option<Pending>,
     placed: Option<Placed>,
     pulled: Option<Pulled>,
 }
@@ -293,6 +295,10 @@ struct Pending {
 }
 
 impl Pending {
+    fn is_data(&self) -> bool {
+        matches!(self.header.r#type, PageType::DataPage | PageType::DataPageV2)
+    }
+
     /// Whether it is a data page of indices.
     fn refers_to_dictionary(&self) -> bool {
         let header = &self.header;
@@ -337,6 +343,7 @@ impl Pages {
             dictionary_first: false,
             data_seen: false,
             next: None,
+            in_part: None,
             placed,
             pulled,
         })
@@ -354,6 +361,16 @@ impl Pages {
     /// # Errors
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
+        self.next_page_for(&[])
+    }
+
+    /// As [`Pages::next_page`]. Of a page whose rows are known, and slots of a leaf outside lists, no more need be opened than it takes for the rows of
+    /// `expected`, which are ascending; [`Pages::open_again`] opens the rest.
+    ///
+    /// # Errors
+    /// As [`Pages::next_page`].
+    pub fn next_page_for(&mut self, expected: &[Range<u64>]) -> Result<Option<Page>> {
+        self.in_part = None;
         loop {
             let Some(pending) = self.pending()? else {
                 return Ok(None);
@@ -371,6 +388,14 @@ impl Pages {
                     dictionary
                 }
             };
+            if let Some(slots) = self.expected_of(&pending, expected)
+                && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
+            {
+                let slots = data.slots + data.slots_left_out;
+                self.note_data(slots).map_err(|e| e.at_offset(pending.offset))?;
+                self.in_part = Some(pending);
+                return Ok(Some(Page::Data(Box::new(data))));
+            }
             let Pending { header, body, offset } = pending;
             let page = self.opener.open(&header, body);
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
@@ -384,6 +409,28 @@ impl Pages {
                     return Ok(Some(Page::Data(data)));
                 }
             }
+        }
+    }
+
+    /// How many rows of a page, from its first, there are up to the last that is expected; `None` if that is all, or nothing is known.
+    fn expected_of(&self, pending: &Pending, expected: &[Range<u64>]) -> Option<usize> {
+        let placed = self.placed.as_ref().filter(|_| pending.is_data())?;
+        let Range { start, end } = placed.rows;
+        let last = expected.partition_point(|span| span.start < end).checked_sub(1)?;
+        let last = expected.get(last)?.end;
+        usize::try_from(last.checked_sub(start)?).ok().filter(|rows| *rows > 0 && last < end)
+    }
+
+    /// Opens the page at hand anew, as a whole, after [`Pages::next_page_for`] opened it in part.
+    ///
+    /// # Errors
+    /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
+    pub fn open_again(&mut self) -> Result<DataPage> {
+        let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
+        let Pending { header, body, offset } = self.in_part.take().ok_or_else(whole)?;
+        match self.opener.open(&header, body).map_err(|e| e.at_offset(offset))? {
+            Some(Page::Data(data)) => Ok(*data),
+            _ => Err(whole()),
         }
     }
 

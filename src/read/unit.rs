@@ -109,6 +109,9 @@ impl Unit {
     }
 }
 
+/// Rows of which it is looked whether all are wanted.
+const MOST_LOOKED_AT: usize = 64;
+
 impl Part {
     /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may be left after them.
     ///
@@ -120,10 +123,15 @@ impl Part {
             let picks = self.handling == Handling::Picked;
             let picked = stretches.keep.as_ref().filter(|_| picks);
             self.reader.reserve(if picks { window.rows() } else { stretches.rows });
+            self.reader.expect(&stretches.spans);
             let mut first = 0;
             for span in &*stretches.spans {
                 let rows = usize::try_from(span.end - span.start)
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
+                // Of a span between others that were joined, all rows may be wanted.
+                let picked = picked.filter(|keep| {
+                    rows > MOST_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
+                });
                 match picked {
                     Some(keep) => {
                         self.reader.append_picked(span.start, keep, first..first + rows)?;

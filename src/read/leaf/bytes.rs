@@ -202,6 +202,34 @@ enum Payload<'a> {
     Borrowed(&'a [u8]),
 }
 
+/// A dictionary page of which few entries are wanted: they are looked up in it.
+struct DictionaryOfFew {
+    values: plain::ByteArrays,
+    /// Entries that the page has.
+    entries: usize,
+    /// Those that were wanted so far.
+    wanted: usize,
+    /// Where the first of them lie, as far as was asked.
+    spans: Vec<Span>,
+}
+
+/// So much of a dictionary may be looked up in its page before all of it is prepared.
+const PART_OF_DICTIONARY: usize = 16;
+
+impl DictionaryOfFew {
+    /// Where an entry lies.
+    fn span(&mut self, index: u32) -> Result<Span> {
+        let index_of = index as usize;
+        if index_of >= self.entries {
+            return Err(out_of_range(index, self.entries));
+        }
+        if let Some(more) = (index_of + 1).checked_sub(self.spans.len()) {
+            self.values.read_spans(more, &mut self.spans)?;
+        }
+        self.spans.get(index_of).copied().ok_or_else(no_page)
+    }
+}
+
 /// The dictionary of a chunk of byte strings.
 struct Dictionary {
     bytes: Bytes,
@@ -277,6 +305,8 @@ pub(super) struct BytesColumn<L> {
     /// How text is checked; `None` for bytes.
     utf8: Option<Utf8>,
     dictionary: Option<Dictionary>,
+    /// Instead of the dictionary, until more of it is wanted.
+    few: Option<DictionaryOfFew>,
     layout: L,
     spans: Vec<Span>,
     /// Indices that were picked.
@@ -307,6 +337,7 @@ impl BytesColumn<Views> {
                 values,
                 utf8,
                 dictionary: None,
+                few: None,
                 layout,
                 spans: Vec::new(),
                 picked: Vec::new(),
@@ -320,6 +351,62 @@ impl BytesColumn<Views> {
             BytesLayout::Views => of(values, utf8, Views::new(), data_type),
         }
     }
+}
+
+fn set_whole_dictionary<L: Layout>(
+    column: &mut BytesColumn<L>,
+    page: DictionaryPage,
+) -> Result<()> {
+    let mut decoder = SpanDecoder::new(column.values.physical, false);
+    decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
+    let mut spans = Vec::new();
+    decoder.read_spans(page.values, usize::MAX, &mut spans)?;
+    let Payload::Shared(bytes) = decoder.payload()? else {
+        return Err(no_page());
+    };
+    let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
+    if let Some(utf8) = column.utf8
+        && let Some(lossy) =
+            checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
+    {
+        dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+    }
+    column.layout.set_dictionary(&dictionary)?;
+    column.dictionary = Some(dictionary);
+    Ok(())
+}
+
+/// Before `more` indices are looked up: prepares the dictionary, unless so few of it are wanted that this is more work.
+fn prepare_dictionary<L: Layout>(column: &mut BytesColumn<L>, more: usize) -> Result<()> {
+    let Some(few) = &mut column.few else { return Ok(()) };
+    few.wanted = few.wanted.saturating_add(more);
+    if few.wanted <= few.entries / PART_OF_DICTIONARY {
+        return Ok(());
+    }
+    let page = DictionaryPage { values: few.entries, bytes: few.values.buffer().clone() };
+    column.few = None;
+    set_whole_dictionary(column, page)
+}
+
+/// Appends the entries of `picked`, found in the dictionary page.
+fn look_up_few<L: Layout>(column: &mut BytesColumn<L>, room: usize) -> Result<()> {
+    let BytesColumn { few, utf8, layout, picked, .. } = column;
+    let few = few.as_mut().ok_or_else(no_dictionary)?;
+    for &index in &*picked {
+        let span = [few.span(index)?];
+        let page = few.values.buffer();
+        let lossy = match *utf8 {
+            None => None,
+            Some(utf8) => checked_text(utf8, page, &span, Place::Apart)?,
+        };
+        match lossy {
+            None => layout.append(Payload::Shared(page), &span, Place::Apart, room)?,
+            Some(Lossy { bytes, spans }) => {
+                layout.append(Payload::Borrowed(&bytes), &spans, Place::Apart, room)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 impl<L: Layout> Column for BytesColumn<L> {
@@ -336,23 +423,13 @@ impl<L: Layout> Column for BytesColumn<L> {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut decoder = SpanDecoder::new(self.values.physical, false);
-        decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
-        let mut spans = Vec::new();
-        decoder.read_spans(page.values, usize::MAX, &mut spans)?;
-        let Payload::Shared(bytes) = decoder.payload()? else {
-            return Err(no_page());
-        };
-        let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
-        if let Some(utf8) = self.utf8
-            && let Some(lossy) =
-                checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
-        {
-            dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+        // Views point into the dictionary that stands first among their buffers.
+        if !L::DICTIONARY_FIRST && self.values.physical == Physical::ByteArray {
+            let (values, entries) = (plain::ByteArrays::new(page.bytes, page.values)?, page.values);
+            self.few = Some(DictionaryOfFew { values, entries, wanted: 0, spans: Vec::new() });
+            return Ok(());
         }
-        self.layout.set_dictionary(&dictionary)?;
-        self.dictionary = Some(dictionary);
-        Ok(())
+        set_whole_dictionary(self, page)
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
@@ -360,7 +437,15 @@ impl<L: Layout> Column for BytesColumn<L> {
     }
 
     fn read(&mut self, n: usize, room: usize) -> Result<()> {
+        if self.values.indices().is_some() {
+            prepare_dictionary(self, n)?;
+        }
         if let Some(indices) = self.values.indices() {
+            if self.few.is_some() {
+                self.picked.clear();
+                indices.read(n, &mut self.picked)?;
+                return look_up_few(self, room);
+            }
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather(indices, n, dictionary, room);
         }
@@ -403,10 +488,16 @@ impl<L: Layout> Column for BytesColumn<L> {
     }
 
     fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        if self.values.indices().is_some() {
+            prepare_dictionary(self, picks.count_ones(0..n))?;
+        }
         if let Some(indices) = self.values.indices() {
-            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             self.picked.clear();
             indices.read_picked(n, picks, &mut self.picked)?;
+            if self.few.is_some() {
+                return look_up_few(self, room);
+            }
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather_indices(&self.picked, dictionary, room);
         }
         let mut at = 0;
@@ -427,6 +518,13 @@ impl<L: Layout> Column for BytesColumn<L> {
 
     fn skip(&mut self, n: usize) -> Result<()> {
         self.values.skip(n)
+    }
+
+    fn holds(&self, n: usize) -> Option<bool> {
+        match &self.values.decoder {
+            Decoder::Plain(decoder) => Some(decoder.holds(n)),
+            _ => Some(n == 0),
+        }
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

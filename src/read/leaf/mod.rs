@@ -16,6 +16,9 @@ mod runs;
 mod spell;
 mod words;
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 
@@ -58,6 +61,8 @@ pub struct LeafReader {
     first_slot_seen: bool,
     /// The next row, counted from the first of the row group.
     next_row: u64,
+    /// Rows that will be asked for: no page need be opened beyond the last of them.
+    expected: Arc<[Range<u64>]>,
     /// Rows decoded since the last batch.
     kept: Kept,
     budget: Budget,
@@ -71,6 +76,8 @@ struct OpenPage {
     slots_left: usize,
     /// Values that the levels may still ask for.
     values_left: usize,
+    /// Slots and values of a page that was opened in part, those that are used up included.
+    in_part: Option<(usize, usize)>,
     def: LevelDecoder,
     rep: LevelDecoder,
 }
@@ -118,6 +125,7 @@ impl LeafReader {
             pages_stand_alone: !carries_prefix,
             first_slot_seen: false,
             next_row: 0,
+            expected: [].into(),
             kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
             held: budget.take(0)?,
@@ -157,6 +165,14 @@ impl LeafReader {
         self.column.set_dictionary(page)?;
         let array = self.take()?.array;
         Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
+    }
+
+    /// Says which rows will be asked for next, in ascending order: pages whose rows are known need not be opened beyond the last of them. More may be asked
+    /// for; it is more work then.
+    pub fn expect(&mut self, rows: &Arc<[Range<u64>]>) {
+        if self.max_rep == 0 && self.column.holds(0).is_some() {
+            self.expected = Arc::clone(rows);
+        }
     }
 
     /// Makes room for `rows` rows, before the first of a batch.
@@ -299,29 +315,89 @@ impl LeafReader {
     /// The current page, or the next one if it is used up; `None` after the last.
     fn open_page(&mut self) -> Result<Option<&mut OpenPage>> {
         while self.page.as_ref().is_none_or(|page| page.slots_left == 0) {
-            match self.pages.next_page()? {
+            if self.page.as_ref().is_some_and(|page| page.in_part.is_some()) {
+                self.open_whole(0)?;
+                continue;
+            }
+            match self.pages.next_page_for(&self.expected)? {
                 None => return Ok(None),
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
-                    let DataPage { slots, values, rep, def, encoding, bytes } = *page;
+                    let DataPage { slots, slots_left_out, rep, .. } = &*page;
                     // An index is believed when the page says the same.
                     if let Some((placed, Trust::Index)) = self.pages.rows() {
-                        let rows = if self.max_rep == 0 { slots } else { rep.count_zeros(slots)? };
+                        let rows = match self.max_rep {
+                            0 => slots + slots_left_out,
+                            _ => rep.count_zeros(*slots)?,
+                        };
                         if placed.end - placed.start != rows as u64 {
                             return Err(misplaced(&placed, format_args!("has {rows} rows")));
                         }
                     }
-                    let count = values.map_or(Count::AtMost(slots), Count::Exactly);
-                    // A page of nulls may hold anything, or nothing, where its values would be.
-                    if count.most() > 0 {
-                        self.column.set_page(encoding, bytes, count)?;
+                    let in_part = *slots_left_out > 0;
+                    if self.set_page(*page).is_err() && in_part {
+                        let whole = self.pages.open_again()?;
+                        self.set_page(whole)?;
                     }
-                    self.page =
-                        Some(OpenPage { slots_left: slots, values_left: count.most(), def, rep });
                 }
             }
         }
         Ok(self.page.as_mut())
+    }
+
+    fn set_page(&mut self, page: DataPage) -> Result<()> {
+        let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes } = page;
+        let count = values.map_or(Count::AtMost(slots), Count::Exactly);
+        // A page of nulls may hold anything, or nothing, where its values would be.
+        if count.most() > 0 {
+            self.column.set_page(encoding, bytes, count)?;
+        }
+        let in_part = (slots_left_out > 0).then_some((slots, count.most()));
+        self.page =
+            Some(OpenPage { slots_left: slots, values_left: count.most(), in_part, def, rep });
+        Ok(())
+    }
+
+    /// Opens a page anew that was opened in part, and goes on where the reading stands; the last `values` values are to be read, or skipped, again.
+    fn open_whole(&mut self, values: usize) -> Result<()> {
+        let Some((opened, page)) = self.page.take().and_then(|page| Some((page.in_part?, page)))
+        else {
+            return Err(no_page_in_part());
+        };
+        let (slots, values_done) = (opened.0 - page.slots_left, opened.1 - page.values_left);
+        let whole = self.pages.open_again()?;
+        self.set_page(whole)?;
+        let Some(page) = &mut self.page else { return Err(no_page_in_part()) };
+        match self.max_def {
+            0 => {}
+            1 => drop(page.def.read_validity(slots, &mut Validity::default())?),
+            max_def => page.def.read(slots, &mut LevelDecoder::planes(max_def))?,
+        }
+        page.slots_left -= slots;
+        page.values_left = page.values_left.saturating_sub(values_done);
+        self.column.skip(values_done.saturating_sub(values))
+    }
+
+    /// Makes sure that the next `values` values of the page, which the levels ask for, are there if the page has them.
+    fn hold(&mut self, values: usize) -> Result<()> {
+        match &self.page {
+            Some(OpenPage { in_part: Some(_), .. }) if self.column.holds(values) != Some(true) => {
+                self.open_whole(values)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Skips values, and opens the page as a whole if it is cut off before their end.
+    fn skip_values(&mut self, values: usize) -> Result<()> {
+        let skipped = self.column.skip(values);
+        match &self.page {
+            Some(OpenPage { in_part: Some(_), .. }) if skipped.is_err() => {
+                self.open_whole(values)?;
+                self.column.skip(values)
+            }
+            _ => skipped,
+        }
     }
 
     /// Rows outside lists: one slot each.
@@ -465,9 +541,10 @@ impl LeafReader {
             })?;
         }
         let Some(kept) = sink.kept() else {
-            return self.column.skip(values);
+            return self.skip_values(values);
         };
         if values > 0 {
+            self.hold(values)?;
             let room = self.room();
             self.column.read(values, room)?;
         }
@@ -537,9 +614,14 @@ impl Pending {
     }
 }
 
+#[cold]
+fn no_page_in_part() -> Error {
+    Error::usage("no page was opened in part")
+}
+
 /// A page that does not hold the rows that it should.
 #[cold]
-fn misplaced(placed: &std::ops::Range<u64>, found: impl std::fmt::Display) -> Error {
+fn misplaced(placed: &Range<u64>, found: impl std::fmt::Display) -> Error {
     Error::malformed(
         Spec::PageIndex,
         format_args!(
