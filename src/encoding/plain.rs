@@ -188,33 +188,6 @@ pub struct Mark {
     left: usize,
 }
 
-/// How many values of each chain were walked.
-struct Ahead {
-    counts: [usize; CHAINS],
-}
-
-/// Where the value behind the one at `at` lies.
-#[inline(always)]
-fn step(bytes: &[u8], at: usize) -> Option<usize> {
-    let (len, after) = bytes.get(at..)?.split_first_chunk::<4>()?;
-    let len = u32::from_le_bytes(*len) as usize;
-    (len <= after.len()).then(|| at + size_of::<u32>() + len)
-}
-
-/// The first place from `from` on where values of about `mean` bytes seem to begin.
-fn guess(bytes: &[u8], from: usize, mean: usize) -> Option<usize> {
-    let most = size_of::<u32>() + 8 * mean + LONG;
-    let seems = |start: &usize| {
-        let mut at = *start;
-        (0..PROOF).all(|_| {
-            let next = step(bytes, at).filter(|next| next - at <= most);
-            at = next.unwrap_or(at);
-            next.is_some()
-        })
-    };
-    (from..from + 4 * (mean + size_of::<u32>())).find(seems)
-}
-
 /// Finds the values of BYTE_ARRAY.
 #[derive(Debug)]
 pub struct ByteArrays {
@@ -222,23 +195,7 @@ pub struct ByteArrays {
     /// What is not read yet, as an offset into `bytes`.
     next: usize,
     left: usize,
-    /// Whether values are found from several places of the page at once; not where those were guessed wrong.
-    guesses: bool,
-    /// Where values lie that were walked side by side.
-    starts: Vec<u32>,
 }
-
-/// Places that a page is walked from side by side: a length tells where the next one lies, and to wait for it leaves the processor idle.
-const CHAINS: usize = 4;
-
-/// Fewer values are walked one by one.
-const FEW: usize = 128;
-
-/// Where values are longer than this, it takes long to find one.
-const LONG: usize = 256;
-
-/// Values side by side that a place where one seems to begin must begin with.
-const PROOF: usize = 3;
 
 impl ByteArrays {
     /// A decoder of at most `n` values.
@@ -250,7 +207,7 @@ impl ByteArrays {
         if u32::try_from(bytes.len()).is_err() {
             return Err(Error::mismatch(SPEC, "bytes of the page", "at most 32 bits", bytes.len()));
         }
-        Ok(Self { bytes, next: 0, left: n, guesses: true, starts: Vec::new() })
+        Ok(Self { bytes, next: 0, left: n })
     }
 
     /// What the spans lie in.
@@ -358,109 +315,7 @@ impl ByteArrays {
     /// # Errors
     /// `Malformed` if there are fewer, or a length reaches beyond the page.
     pub fn skip(&mut self, n: usize) -> Result<()> {
-        let ahead = self.walk_side_by_side(n, |_, _, _| {});
-        let counts = ahead.map_or([0; CHAINS], |ahead| ahead.counts);
-        self.walk(n - counts.iter().sum::<usize>(), |_| {})
-    }
-
-    /// Appends where those of the next `n` values lie whose bits of `picks` are set.
-    ///
-    /// # Errors
-    /// As [`ByteArrays::read_spans`].
-    pub fn read_picked(&mut self, n: usize, picks: &Bitmap, out: &mut Vec<Span>) -> Result<()> {
-        // Room for each chain, until it is known how far each came.
-        let most = n.div_ceil(2);
-        let mut starts = std::mem::take(&mut self.starts);
-        starts.clear();
-        starts.resize(CHAINS * most, 0);
-        let ahead = self.walk_side_by_side(n, |chain, i, at| {
-            if let Some(start) = starts.get_mut(chain * most + i).filter(|_| i < most) {
-                *start = at;
-            }
-        });
-        let (mut first, page) = (0, &self.bytes);
-        let counts = ahead.map_or([0; CHAINS], |ahead| ahead.counts);
-        for (chain, count) in counts.into_iter().enumerate() {
-            let found = starts.get(chain * most..).and_then(|starts| starts.get(..count));
-            for (i, starts) in found.unwrap_or_default().chunks(64).enumerate() {
-                let mut word = picks.word_at(first + 64 * i);
-                while word != 0 {
-                    // Picks behind the chunk are those of the next one.
-                    let Some(&at) = starts.get(word.trailing_zeros() as usize) else { break };
-                    let rest = page.get(at as usize..).unwrap_or_default();
-                    let len = rest.first_chunk().map_or(0, |len| u32::from_le_bytes(*len));
-                    out.push(Span { start: at + size_of::<u32>() as u32, len });
-                    word &= word - 1;
-                }
-            }
-            first += count;
-        }
-        self.starts = starts;
-        self.walk(n - first, |span| {
-            if picks.get(first) {
-                out.push(span);
-            }
-            first += 1;
-        })
-    }
-
-    /// Walks up to `n` of the next values from several places at once, where that is less work; `visit` is given the chain, the number of the value in it,
-    /// and where its length lies. Says how many values of each chain those are that follow each other; the decoder stands behind them.
-    ///
-    /// Only the first place is known. Of the others it is guessed that a value begins there, which is proven when the chain before it ends there.
-    #[inline(always)]
-    fn walk_side_by_side(
-        &mut self,
-        n: usize,
-        mut visit: impl FnMut(usize, usize, u32),
-    ) -> Option<Ahead> {
-        let (bytes, mean) = (&self.bytes[..], self.mean());
-        if !self.guesses || n < FEW || n > self.left || mean > LONG {
-            return None;
-        }
-        let expected = n.saturating_mul(mean + size_of::<u32>()) / CHAINS;
-        // A little less, so that all together do not come too far.
-        let part = expected - expected / 32;
-        let mut begins = [self.next; CHAINS];
-        for chain in 1..CHAINS {
-            let from = (begins[0] + chain * part).max(begins[chain - 1] + 1);
-            begins[chain] = guess(bytes, from, mean)?;
-        }
-        let (mut at, mut counts) = (begins, [0usize; CHAINS]);
-        let most = n.div_ceil(2);
-        loop {
-            let mut walks = false;
-            for chain in 0..CHAINS {
-                let last = chain == CHAINS - 1;
-                // The last one goes on as long as the others do.
-                let goes_on = if last { walks } else { at[chain] < begins[chain + 1] };
-                if goes_on && counts[chain] < most {
-                    if let Some(next) = step(bytes, at[chain]) {
-                        // As many bits as the length of a page has.
-                        #[expect(clippy::cast_possible_truncation, reason = "checked by `new`")]
-                        visit(chain, counts[chain], at[chain] as u32);
-                        at[chain] = next;
-                        counts[chain] += 1;
-                        walks |= !last;
-                    }
-                }
-            }
-            if !walks {
-                break;
-            }
-        }
-        let (mut total, mut chains) = (counts[0], 1);
-        while chains < CHAINS && at[chains - 1] == begins[chains] && total + counts[chains] <= n {
-            total += counts[chains];
-            chains += 1;
-        }
-        if total > n {
-            return None;
-        }
-        self.guesses = chains > 1;
-        counts[chains..].fill(0);
-        (self.next, self.left) = (at[chains - 1], self.left - total);
-        Some(Ahead { counts })
+        self.walk(n, |_| {})
     }
 
     /// From length to length: each says where the next one lies.
@@ -575,70 +430,6 @@ mod tests {
         decoder.read(90, &mut out).unwrap();
         assert_eq!(out[1..], values[10..]);
         assert_eq!(decoder.read(1, &mut out).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
-    }
-
-    #[test]
-    fn values_found_from_several_places_are_those_found_one_by_one() {
-        let seed = 31;
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let (mut guessed, mut wrong) = (0, 0);
-        for case in 0..400 {
-            let n = rng.usize(1..3000);
-            // Texts, and bytes that look like lengths; of about one length, of any, or mostly empty.
-            let (kind, longest) = (rng.u8(0..4), rng.usize(1..60));
-            let value = |rng: &mut fastrand::Rng| -> Vec<u8> {
-                let len = match kind {
-                    0 => longest,
-                    1 if rng.u8(..) > 9 => 0,
-                    _ => rng.usize(0..longest),
-                };
-                let most = if kind == 3 { 3 } else { 0x7F };
-                (0..len).map(|_| rng.u8(if kind == 3 { 0 } else { 0x20 }..most)).collect()
-            };
-            let values: Vec<Vec<u8>> = (0..n).map(|_| value(&mut rng)).collect();
-            let mut page = Vec::new();
-            encode_bytes_into(&values, &mut page);
-            if rng.u8(0..8) == 0 {
-                // A length that lies: nothing behind it is a value.
-                let at = rng.usize(0..page.len());
-                page[at] = rng.u8(..);
-            }
-            let page = Bytes::from(page);
-            let announced = n + rng.usize(0..2) * rng.usize(0..40);
-            let (mut fast, mut slow) = (
-                ByteArrays::new(page.clone(), announced.min(page.len() / 4)).unwrap(),
-                ByteArrays::new(page.clone(), announced.min(page.len() / 4)).unwrap(),
-            );
-            while slow.left > 0 {
-                let n = rng.usize(0..=slow.left);
-                let mut picks = Bitmap::default();
-                let share = rng.u8(0..8);
-                (0..n).for_each(|_| picks.append_run(rng.u8(0..8) < share, 1));
-                let mut expected = Vec::new();
-                let walked = slow.read_spans(n, &mut expected);
-                let mut found = Vec::new();
-                let done = match rng.bool() {
-                    true => fast.skip(n),
-                    false => {
-                        let done = fast.read_picked(n, &picks, &mut found);
-                        let picked = expected.iter().enumerate().filter(|(i, _)| picks.get(*i));
-                        let picked: Vec<Span> = picked.map(|(_, span)| *span).collect();
-                        assert!(walked.is_err() || found == picked, "seed {seed}, {case}");
-                        done
-                    }
-                };
-                assert_eq!(done.is_ok(), walked.is_ok(), "seed {seed}, {case}");
-                if walked.is_err() {
-                    break;
-                }
-                assert_eq!((fast.next, fast.left), (slow.next, slow.left), "seed {seed}, {case}");
-                match fast.guesses {
-                    true => guessed += 1,
-                    false => wrong += 1,
-                }
-            }
-        }
-        assert!(guessed > 100 && wrong > 10, "{guessed} {wrong}");
     }
 
     #[test]

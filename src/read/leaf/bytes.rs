@@ -317,9 +317,6 @@ pub(super) struct BytesColumn<L> {
 /// Values found and copied at a time: their spans stay in the first-level cache.
 const BLOCK: usize = 1024;
 
-/// Where fewer than one of so many values is picked, the others have no spans.
-const FEW: usize = 4;
-
 impl BytesColumn<Views> {
     /// The column for a layout.
     pub(super) fn boxed(
@@ -502,13 +499,6 @@ impl<L: Layout> Column for BytesColumn<L> {
             }
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather_indices(&self.picked, dictionary, room);
-        }
-        if let Decoder::Plain(decoder) = &mut self.values.decoder
-            && picks.count_ones(0..n) < n / FEW
-        {
-            self.spans.clear();
-            decoder.read_picked(n, picks, &mut self.spans)?;
-            return append_spans(self, Place::Apart, room);
         }
         let mut at = 0;
         while at < n {
