@@ -406,3 +406,79 @@ pub(crate) fn count(value: i32, name: &str) -> Result<usize> {
     usize::try_from(value)
         .map_err(|_| Error::mismatch(Spec::Metadata("PageHeader"), name, "not negative", value))
 }
+
+#[cfg(all(test, feature = "snappy"))]
+mod tests {
+    use super::*;
+
+    /// A page of `slots` numbers, and how far it was opened for some of them.
+    fn opened(numbers: &[i64], slots: usize, version: PageType) -> Option<(Bytes, usize)> {
+        let values: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let body = snap::raw::Encoder::new().compress_vec(&values).unwrap();
+        let n = i32::try_from(numbers.len()).unwrap();
+        let (v1, v2) = (
+            DataPageHeader {
+                num_values: n,
+                encoding: Encoding::Plain,
+                definition_level_encoding: Encoding::Rle,
+                repetition_level_encoding: Encoding::Rle,
+                statistics: None,
+            },
+            DataPageHeaderV2 {
+                num_values: n,
+                num_nulls: 0,
+                num_rows: n,
+                encoding: Encoding::Plain,
+                definition_levels_byte_length: 0,
+                repetition_levels_byte_length: 0,
+                is_compressed: None,
+                statistics: None,
+            },
+        );
+        let is_v2 = version == PageType::DataPageV2;
+        let header = PageHeader {
+            r#type: version,
+            uncompressed_page_size: i32::try_from(values.len()).unwrap(),
+            compressed_page_size: i32::try_from(body.len()).unwrap(),
+            crc: None,
+            data_page_header: (!is_v2).then_some(v1),
+            index_page_header: None,
+            dictionary_page_header: None,
+            data_page_header_v2: is_v2.then_some(v2),
+        };
+        let context = PageContext {
+            codec: CompressionCodec::Snappy,
+            max_def: 0,
+            max_rep: 0,
+            verify_checksums: true,
+            ignore_is_compressed: false,
+            bit_order: BitOrder::default(),
+            page_bytes: 1 << 20,
+        };
+        let mut opener = Opener::new(context, Spare::new(0));
+        let page = opener.open_start(&header, &body.into(), slots)?;
+        assert_eq!(page.slots, slots);
+        assert!(values.starts_with(&page.bytes) && page.bytes.len() >= 8 * slots);
+        Some((page.bytes, page.slots_left_out))
+    }
+
+    #[test]
+    fn a_page_is_opened_as_far_as_the_slots_that_are_wanted() {
+        let rising: Vec<i64> = (0..4_000).map(|i| i * 1_000_003).collect();
+        let mut rng = fastrand::Rng::with_seed(5);
+        let random: Vec<i64> = (0..4_000).map(|_| rng.i64(..)).collect();
+        for numbers in [rising, random] {
+            for version in [PageType::DataPage, PageType::DataPageV2] {
+                for slots in [1, 100, 2_000, 3_000] {
+                    let (bytes, left_out) = opened(&numbers, slots, version).unwrap();
+                    assert_eq!(left_out, 4_000 - slots);
+                    assert!(bytes.len() < 8 * slots + 2_000);
+                }
+                // It is no less work, or there are not so many.
+                for slots in [3_999, 4_000, 5_000] {
+                    assert!(opened(&numbers, slots, version).is_none());
+                }
+            }
+        }
+    }
+}
