@@ -423,6 +423,7 @@ mod tests {
                 definition_level_encoding: Encoding::Rle,
                 repetition_level_encoding: Encoding::Rle,
                 statistics: None,
+                unknown: Default::default(),
             },
             DataPageHeaderV2 {
                 num_values: n,
@@ -433,6 +434,7 @@ mod tests {
                 repetition_levels_byte_length: 0,
                 is_compressed: None,
                 statistics: None,
+                unknown: Default::default(),
             },
         );
         let is_v2 = version == PageType::DataPageV2;
@@ -445,6 +447,7 @@ mod tests {
             index_page_header: None,
             dictionary_page_header: None,
             data_page_header_v2: is_v2.then_some(v2),
+            unknown: Default::default(),
         };
         let context = PageContext {
             codec: CompressionCodec::Snappy,
