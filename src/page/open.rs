@@ -30,7 +30,7 @@ pub enum Page {
 }
 
 /// The dictionary page of a chunk: PLAIN values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DictionaryPage {
     /// Number of values.
     pub values: usize,
@@ -104,6 +104,11 @@ impl Opener {
     /// An opener for the pages of a chunk; what it decompresses goes into memory of `spare`.
     pub(crate) fn new(context: PageContext, spare: Spare) -> Self {
         Self { context, decompressor: None, spare }
+    }
+
+    /// What opening a page needs to know.
+    pub fn context(&self) -> &PageContext {
+        &self.context
     }
 
     /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate

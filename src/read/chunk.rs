@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::page_maps::KeptDictionary;
 use crate::error::{Error, Result, Spec};
-use crate::format::{Encoding, PageHeader, PageType};
+use crate::format::{CompressionCodec, Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
-use crate::page::{DataPage, Opener, Page, PageContext};
+use crate::page::{DataPage, DictionaryPage, Opener, Page, PageContext};
 use crate::thrift::{self, Read};
 
 /// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else is asked for beforehand.
@@ -257,6 +258,8 @@ pub struct Pages {
     next: Option<Pending>,
     /// The page that was opened in part, to be opened anew as a whole if more of it is wanted.
     in_part: Option<Pending>,
+    /// Where the dictionary is kept for other reads, if it is.
+    kept: Option<KeptDictionary>,
     placed: Option<Placed>,
     pulled: Option<Pulled>,
 }
@@ -344,9 +347,19 @@ impl Pages {
             data_seen: false,
             next: None,
             in_part: None,
+            kept: None,
             placed,
             pulled,
         })
+    }
+
+    /// Keeps the dictionary, once it is decompressed, for other reads, if only some pages are read; or takes it from there.
+    #[must_use]
+    pub fn keeping(mut self, kept: KeptDictionary) -> Self {
+        let is_compressed = self.opener.context().codec != CompressionCodec::Uncompressed;
+        let few = self.placed.as_ref().is_some_and(|placed| placed.trust == Trust::Index);
+        self.kept = (is_compressed && few).then_some(kept);
+        self
     }
 
     /// Gives the dictionary page, if there is one, before all others, whether they refer to it or not.
@@ -397,11 +410,20 @@ impl Pages {
                 return Ok(Some(Page::Data(Box::new(data))));
             }
             let Pending { header, body, offset } = pending;
-            let page = self.opener.open(&header, body);
+            let compressed = body.len();
+            let page = match self.kept_dictionary(&header) {
+                Some(kept) => Ok(Some(Page::Dictionary(kept))),
+                None => self.opener.open(&header, body),
+            };
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
                 Some(Page::Dictionary(dictionary)) => {
                     self.note_dictionary(offset)?;
+                    // What was hardly compressed is as soon decompressed again.
+                    let pays = compressed < dictionary.bytes.len() / 8 * 7;
+                    if let Some(kept) = self.kept.as_ref().filter(|_| pays) {
+                        kept.keep(&dictionary, self.opener.context().verify_checksums);
+                    }
                     return Ok(Some(Page::Dictionary(dictionary)));
                 }
                 Some(Page::Data(data)) => {
@@ -410,6 +432,13 @@ impl Pages {
                 }
             }
         }
+    }
+
+    /// The dictionary that another read has decompressed.
+    fn kept_dictionary(&self, header: &PageHeader) -> Option<DictionaryPage> {
+        let PageContext { page_bytes, verify_checksums, .. } = *self.opener.context();
+        let kept = self.kept.as_ref().filter(|_| header.r#type == PageType::DictionaryPage)?;
+        kept.find(page_bytes, verify_checksums)
     }
 
     /// How many rows of a page, from its first, there are up to the last that is expected; `None` if that is all, or nothing is known.

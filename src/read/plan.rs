@@ -205,6 +205,11 @@ impl Plan {
         Self { page_maps: page_maps.clone(), ..self }
     }
 
+    /// What other reads of the same file have left.
+    pub(super) fn page_maps(&self) -> &PageMaps {
+        &self.page_maps
+    }
+
     /// The Arrow schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.shared.schema

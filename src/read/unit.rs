@@ -41,6 +41,7 @@ impl Chunk {
         let Self { plan, leaf: index, list, context, row_group, column } = self;
         let pages = Pages::new(list, context.clone(), plan.budget())?;
         let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
+        let pages = pages.keeping(plan.page_maps().dictionary(*row_group, leaf.leaf.index));
         let carries_prefix = plan.footer().writer().carries_prefix;
         let utf8 = plan.options().utf8;
         let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
