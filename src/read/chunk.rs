@@ -374,15 +374,15 @@ impl Pages {
     /// # Errors
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
-        self.next_page_for(&[])
+        self.next_page_for(&[], 0)
     }
 
     /// As [`Pages::next_page`]. Of a page whose rows are known, and slots of a leaf outside lists, no more need be opened than it takes for the rows of
-    /// `expected`, which are ascending; [`Pages::open_again`] opens the rest.
+    /// `expected`, which are ascending, unless row `behind` lies in it too; [`Pages::open_again`] opens the rest.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
-    pub fn next_page_for(&mut self, expected: &[Range<u64>]) -> Result<Option<Page>> {
+    pub fn next_page_for(&mut self, expected: &[Range<u64>], behind: u64) -> Result<Option<Page>> {
         self.in_part = None;
         loop {
             let Some(pending) = self.pending()? else {
@@ -401,7 +401,7 @@ impl Pages {
                     dictionary
                 }
             };
-            if let Some(slots) = self.expected_of(&pending, expected)
+            if let Some(slots) = self.expected_of(&pending, expected, behind)
                 && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
             {
                 let slots = data.slots + data.slots_left_out;
@@ -442,9 +442,17 @@ impl Pages {
     }
 
     /// How many rows of a page, from its first, there are up to the last that is expected; `None` if that is all, or nothing is known.
-    fn expected_of(&self, pending: &Pending, expected: &[Range<u64>]) -> Option<usize> {
+    fn expected_of(
+        &self,
+        pending: &Pending,
+        expected: &[Range<u64>],
+        behind: u64,
+    ) -> Option<usize> {
         let placed = self.placed.as_ref().filter(|_| pending.is_data())?;
         let Range { start, end } = placed.rows;
+        if behind < end {
+            return None;
+        }
         let last = expected.partition_point(|span| span.start < end).checked_sub(1)?;
         let last = expected.get(last)?.end;
         usize::try_from(last.checked_sub(start)?).ok().filter(|rows| *rows > 0 && last < end)

@@ -124,7 +124,7 @@ impl Part {
             let picks = self.handling == Handling::Picked;
             let picked = stretches.keep.as_ref().filter(|_| picks);
             self.reader.reserve(if picks { window.rows() } else { stretches.rows });
-            self.reader.expect(&stretches.spans);
+            self.reader.expect(&stretches.spans, window.behind);
             let mut first = 0;
             for span in &*stretches.spans {
                 let rows = usize::try_from(span.end - span.start)

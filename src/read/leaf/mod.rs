@@ -61,8 +61,8 @@ pub struct LeafReader {
     first_slot_seen: bool,
     /// The next row, counted from the first of the row group.
     next_row: u64,
-    /// Rows that will be asked for: no page need be opened beyond the last of them.
-    expected: Arc<[Range<u64>]>,
+    /// Rows that will be asked for, and the first behind them that may be: no page need be opened beyond the last of them that lies in it.
+    expected: (Arc<[Range<u64>]>, u64),
     /// Rows decoded since the last batch.
     kept: Kept,
     budget: Budget,
@@ -125,7 +125,7 @@ impl LeafReader {
             pages_stand_alone: !carries_prefix,
             first_slot_seen: false,
             next_row: 0,
-            expected: [].into(),
+            expected: ([].into(), 0),
             kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
             held: budget.take(0)?,
@@ -167,11 +167,11 @@ impl LeafReader {
         Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
     }
 
-    /// Says which rows will be asked for next, in ascending order: pages whose rows are known need not be opened beyond the last of them. More may be asked
-    /// for; it is more work then.
-    pub fn expect(&mut self, rows: &Arc<[Range<u64>]>) {
+    /// Says which rows will be asked for next, in ascending order, and no others before `behind`: pages whose rows are known need not be opened beyond the
+    /// last of them. Others may be asked for; it is more work then.
+    pub fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
         if self.max_rep == 0 && self.column.holds(0).is_some() {
-            self.expected = Arc::clone(rows);
+            self.expected = (Arc::clone(rows), behind);
         }
     }
 
@@ -319,7 +319,7 @@ impl LeafReader {
                 self.open_whole(0)?;
                 continue;
             }
-            match self.pages.next_page_for(&self.expected)? {
+            match self.pages.next_page_for(&self.expected.0, self.expected.1)? {
                 None => return Ok(None),
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
