@@ -667,7 +667,7 @@ mod tests {
     use std::sync::Arc;
 
     use ::bytes::Bytes;
-    use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+    use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
     use arrow_schema::DataType;
 
     use super::*;
@@ -705,6 +705,49 @@ mod tests {
             assert!(matches!(reader.append(1_500).unwrap_err().kind(), ErrorKind::Malformed(_)));
             assert_eq!(reader.take().unwrap_err().kind(), ErrorKind::Usage);
             assert_eq!(reader.append(1).unwrap_err().kind(), ErrorKind::Usage);
+        }
+    }
+
+    #[test]
+    fn more_than_was_expected_of_a_page_is_read_all_the_same() {
+        // The first half is longer than the second, or has more values: the guess of where to cut goes wrong.
+        let text =
+            |i: usize| format!("{} {i}", "long".repeat(if i % 1_000 < 500 { 12 } else { 1 }));
+        let texts: StringArray = (0..2_000).map(|i| Some(text(i))).collect();
+        let some = (0..2_000).map(|i| (i % 1_000 < 500 || i % 50 == 0).then(|| text(i)));
+        let numbers = Int64Array::from_iter((0..2_000).map(|i| (i % 1_000 < 500).then_some(i)));
+        let columns: [ArrayRef; 3] =
+            [Arc::new(texts), Arc::new(some.collect::<StringArray>()), Arc::new(numbers)];
+        for column in columns {
+            let batch = RecordBatch::try_from_iter([("v", column.clone())]).unwrap();
+            let options = WriteOptions::new()
+                .with_page_rows(1_000)
+                .with_compression(Compression::Snappy)
+                .with_column("v", |column| column.with_encoding(Encoding::Plain));
+            let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+            writer.write(&batch).unwrap();
+            let file = Bytes::from(writer.into_inner().unwrap().1);
+            let plan = Reader::new(file.clone()).unwrap().plan().unwrap();
+            let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+            let start = meta.data_page_offset as usize;
+            let bytes = file.slice(start..start + meta.total_compressed_size as usize);
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, CompressionCodec::Snappy);
+            let list = PageList::whole(bytes, start as u64, 2_000);
+            let list = list.find_pages(2_000, &context).unwrap();
+            for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
+                let pages = Pages::new(&list, context.clone(), plan.budget()).unwrap();
+                let mut reader =
+                    LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+                reader.expect(&[first..expected].into(), u64::MAX);
+                reader.seek(first).unwrap();
+                let n = expected as usize - first as usize;
+                let found = reader.read(n).unwrap().array;
+                assert_eq!(*found, *column.slice(first as usize, n));
+                // More of the same page, and of the next.
+                let found = reader.read(2_000 - expected as usize).unwrap().array;
+                assert_eq!(*found, *column.slice(expected as usize, 2_000 - expected as usize));
+            }
         }
     }
 
