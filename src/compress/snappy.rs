@@ -116,11 +116,15 @@ impl Decoder {
 
 /// Appends the length that a block begins with, 7 bits a byte.
 fn put_len(mut len: usize, out: &mut Vec<u8>) {
-    while let Some(more) = Some(len >> 7).filter(|more| *more > 0) {
-        out.push((len & 0x7F) as u8 | 0x80);
-        len = more;
+    loop {
+        let [low, ..] = len.to_le_bytes();
+        len >>= 7;
+        if len == 0 {
+            out.push(low & 0x7F);
+            return;
+        }
+        out.push(low | 0x80);
     }
-    out.push((len & 0x7F) as u8);
 }
 
 #[cold]

@@ -739,7 +739,7 @@ mod tests {
                 let pages = Pages::new(&list, context.clone(), plan.budget()).unwrap();
                 let mut reader =
                     LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
-                reader.expect(&[first..expected].into(), u64::MAX);
+                reader.expect(&std::iter::once(first..expected).collect(), u64::MAX);
                 reader.seek(first).unwrap();
                 let n = expected as usize - first as usize;
                 let found = reader.read(n).unwrap().array;
