@@ -329,7 +329,7 @@ fn row(
     );
 }
 
-/// 1,000 random rows of 10 million, by their numbers: the file open already, or opened for them.
+/// 1,000 random rows of 10 million, by their numbers: the file open already, or opened for them; on one thread, and on as many as there are.
 fn points(wanted: &str) {
     let files = [("SNAPPY", Compression::SNAPPY), ("not compressed", Compression::UNCOMPRESSED)];
     for (name, compression) in files {
@@ -398,7 +398,8 @@ fn point_reads(name: &str, file: &Bytes) {
         let reader = builder.with_batch_size(BATCH).build().expect("a reader");
         reader.map(|batch| batch.expect("a batch").num_rows()).sum()
     };
-    let open = || Reader::new(file.clone()).expect("a file").threads(1);
+    let open_on_all = || Reader::new(file.clone()).expect("a file");
+    let open = || open_on_all().threads(1);
     let take = |reader: &Reader| reader.take(&rows).expect("rows").num_rows();
     let (reader, metadata) = (open(), open_theirs());
     assert_eq!(take(&reader), rows.len());
@@ -406,18 +407,26 @@ fn point_reads(name: &str, file: &Bytes) {
     let fetched = reader.progress().bytes_fetched();
     let again = (take(&reader), reader.progress().bytes_fetched() - fetched).1;
     let of_pages = bytes_of_pages(&reader, &sorted);
-    let mut times = [vec![], vec![], vec![], vec![], vec![], vec![]];
-    for _ in 0..ROUNDS {
-        let cold = (time(&|| take_theirs(&open_theirs())), time(&|| take(&open())));
-        let warm = (time(&|| take_theirs(&metadata)), time(&|| take(&reader)));
-        let round = [cold.0, cold.1, cold.0 / cold.1, warm.0, warm.1, warm.0 / warm.1];
-        for (all, one) in times.iter_mut().zip(round) {
-            all.push(one);
+    let on_all = open_on_all();
+    assert_eq!(take(&on_all), rows.len());
+    type Read<'a> = &'a dyn Fn() -> usize;
+    let cases: [(&str, Read<'_>, Read<'_>); 4] = [
+        ("opened for it", &|| take_theirs(&open_theirs()), &|| take(&open())),
+        ("open", &|| take_theirs(&metadata), &|| take(&reader)),
+        ("opened for it, all threads", &|| take_theirs(&open_theirs()), &|| take(&open_on_all())),
+        ("open, all threads", &|| take_theirs(&metadata), &|| take(&on_all)),
+    ];
+    for (case, theirs, ours) in cases {
+        let mut times = [vec![], vec![], vec![]];
+        for _ in 0..ROUNDS {
+            let (rival, own) = (time(theirs), time(ours));
+            for (all, one) in times.iter_mut().zip([rival, own, rival / own]) {
+                all.push(one);
+            }
         }
+        let [rival, own, ratio] = times.map(median);
+        println!("| {name}, {case} | 1000 | {rival:.2} | | {own:.2} | {ratio:.2} | |");
     }
-    let [cold_theirs, cold, by_cold, warm_theirs, warm, by_warm] = times.map(median);
-    println!("| {name}, opened for it | 1000 | {cold_theirs:.2} | | {cold:.2} | {by_cold:.2} | |");
-    println!("| {name}, open | 1000 | {warm_theirs:.2} | | {warm:.2} | {by_warm:.2} | |");
     let share = |bytes: u64| bytes as f64 / of_pages as f64;
     println!(
         "| {name}: bytes fetched / bytes of the pages | | | | {:.3}, then {:.3} | | |",

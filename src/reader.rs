@@ -542,8 +542,8 @@ impl Reader {
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
     ///
     /// Each page is read once, and only those that hold a row, where the file has a page index; of that, what is read once is kept for the reads of this
-    /// reader and its clones that follow. Selection, filter, row groups, offset and limit of this
-    /// reader do not count here.
+    /// reader and its clones that follow, and so are dictionaries that are decompressed for the second time: 32 MiB in all at most. Selection, filter, row
+    /// groups, offset and limit of this reader do not count here.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {

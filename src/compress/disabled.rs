@@ -17,6 +17,10 @@ macro_rules! disabled {
                 pub(in crate::compress) fn decompress(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> Result<()> {
                     match *self {}
                 }
+
+                pub(in crate::compress) fn decompress_start(&mut self, _: &[u8], _: usize, _: usize, _: &mut Vec<u8>) -> bool {
+                    match *self {}
+                }
             }
 
             /// Cannot be made.

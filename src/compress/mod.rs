@@ -117,6 +117,22 @@ impl Decompressor {
         }
         Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
     }
+
+    /// Decompresses the first `wanted` of the `len` bytes that `input` stands for, or some more: they replace those of `out`.
+    ///
+    /// Says no, and leaves anything in `out`, where that is no less work than to decompress all of them, or `input` is broken.
+    pub fn decompress_start(
+        &mut self,
+        input: &[u8],
+        len: usize,
+        wanted: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match &mut self.0 {
+            Codec::Snappy(codec) => codec.decompress_start(input, len, wanted, out),
+            _ => false,
+        }
+    }
 }
 
 /// A codec to write with, and how hard it tries.

@@ -99,6 +99,45 @@ fn every_codec_and_framing_gives_back_the_data() {
     }
 }
 
+#[test]
+fn the_start_of_a_block_is_the_start_of_its_bytes() {
+    let seed = 22;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut started = 0;
+    for case in 0..400 {
+        let len = [100, 5_000, 70_000, 200_000][rng.usize(0..4)];
+        // Stretches of anything, of little, and of nothing but one byte.
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            let (most, n) = ([1u16, 3, 256][rng.usize(0..3)], rng.usize(1..len));
+            bytes.extend((0..n).map(|_| rng.u16(0..most) as u8));
+        }
+        bytes.truncate(len);
+        let mut compressed = snap::raw::Encoder::new().compress_vec(&bytes).unwrap();
+        let mut decompressor = Decompressor::new(CompressionCodec::Snappy).unwrap();
+        let mut out = vec![7; 50];
+        let wanted = rng.usize(0..len + 10);
+        if decompressor.decompress_start(&compressed, len, wanted, &mut out) {
+            started += 1;
+            assert!(out.len() >= wanted && bytes.starts_with(&out), "seed {seed}, {case}");
+        } else {
+            assert!(wanted + 64 >= len, "seed {seed}, {case}");
+        }
+        assert!(!decompressor.decompress_start(&compressed, len + 1, wanted, &mut out));
+        // Of what is broken, what comes before the fault, or nothing: never a panic, and never more than there is.
+        for _ in 0..10 {
+            let at = rng.usize(0..compressed.len());
+            match rng.bool() {
+                true => compressed[at] = rng.u8(..),
+                false => compressed.truncate(at.max(1)),
+            }
+            let found = decompressor.decompress_start(&compressed, len, wanted, &mut out);
+            assert!(!found || (wanted..=wanted + 64).contains(&out.len()));
+        }
+    }
+    assert!(started > 200, "{started}");
+}
+
 #[cfg(feature = "lzo")]
 #[test]
 fn lzo_in_each_of_its_framings() {

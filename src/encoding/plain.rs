@@ -72,8 +72,13 @@ impl<T: Native> Fixed<T> {
         self.take(n).map(drop)
     }
 
+    /// Values that are left.
+    pub fn left(&self) -> usize {
+        self.bytes.len() / size_of::<T>()
+    }
+
     fn take(&mut self, n: usize) -> Result<Bytes> {
-        let left = self.bytes.len() / size_of::<T>();
+        let left = self.left();
         if n > left {
             return Err(too_few(n, left));
         }
@@ -291,6 +296,18 @@ impl ByteArrays {
     /// Goes back to before a block, which is then read anew.
     pub fn unread(&mut self, block: &PlainBlock) {
         (self.next, self.left) = (block.next, block.left);
+    }
+
+    /// Whether the next `n` values are there as a whole.
+    pub fn holds(&self, n: usize) -> bool {
+        let mut rest = self.bytes.get(self.next..).unwrap_or_default();
+        n <= self.left
+            && (0..n).all(|_| {
+                let Some((len, after)) = rest.split_first_chunk::<4>() else { return false };
+                let after = after.get(u32::from_le_bytes(*len) as usize..);
+                rest = after.unwrap_or_default();
+                after.is_some()
+            })
     }
 
     /// Skips the next `n` values.

@@ -1,7 +1,9 @@
 //! The blocking driver: one thread, no synchronisation, row group after row group.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
@@ -9,10 +11,12 @@ use bytes::Bytes;
 use super::opening::{Opened, Opening};
 use super::pull::LocalPull;
 use super::ranges::fetch;
+use super::scout::Scout;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{Footer, Metadata, Plan, Pull, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Latency, Metadata, Plan, Pull, RowGroup, RowRange, Tail};
+use crate::selection::RowSelection;
 
 /// Reads the footer of a file; says the length of the file too.
 ///
@@ -104,21 +108,109 @@ pub(super) struct Opener {
     pub(super) plan: Plan,
     pub(super) progress: Progress,
     pull: Option<Arc<dyn Pull>>,
+    scout: Option<Scout>,
+}
+
+/// A source of which some bytes are at hand, by their place in the file.
+struct AtHand<'a> {
+    source: &'a dyn Source,
+    bytes: BTreeMap<u64, Bytes>,
+}
+
+impl Source for AtHand<'_> {
+    fn len(&self) -> Result<u64> {
+        self.source.len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.source.read(range)
+    }
+
+    fn latency(&self) -> Latency {
+        self.source.latency()
+    }
+
+    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
+        let found = self.bytes.range(..=range.start).next_back().and_then(|(start, bytes)| {
+            let at = |n: u64| usize::try_from(n.checked_sub(*start)?).ok();
+            let part = at(range.start)?..at(range.end)?;
+            (part.end <= bytes.len()).then(|| bytes.slice(part))
+        });
+        found.or_else(|| self.source.at_hand(range))
+    }
 }
 
 impl Opener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
         let pull = LocalPull::from(&source, &progress, plan.budget().spare());
-        Self { source, plan, progress, pull }
+        // Elsewhere it costs more to read the columns of the filter twice than to read the others.
+        let is_far = !source.in_memory() && !source.is_local();
+        let scout = if is_far { Scout::new(&plan) } else { None };
+        Self { source, plan, progress, pull, scout }
     }
 
-    /// Opens a row group; `None` if bloom filters or page indexes prove that the filter is true of none of its rows.
+    /// Opens a row group; `None` if bloom filters or page indexes prove that the filter is true of none of its rows, or it is found out that it is not.
+    ///
+    /// Where bytes cost time, the columns of the filter are fetched first, and of the others only the pages of the rows that pass.
     ///
     /// # Errors
-    /// `Io`, or whatever is wrong with its metadata and indexes.
+    /// `Io`, or whatever is wrong with its metadata and indexes; with a scout, with the pages of the filter's columns too.
     pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(Opening::new(&self.plan, range, &self.progress)?)
+        let source = &*self.source;
+        let mut opening = Opening::new(&self.plan, range, &self.progress)?;
+        let Some(scout) = &self.scout else { return self.drive(opening, source) };
+        while opening.left().is_none() {
+            let bytes = self.fetch(source, opening.needs(), opening.row_group())?;
+            match opening.supply(bytes)? {
+                Opened::More(more) => opening = more,
+                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+            }
+        }
+        let gap = self.plan.options().latency.unwrap_or_else(|| source.latency()).gap();
+        let Some(doubt) = opening.left().and_then(|left| scout.doubt(left, gap)) else {
+            return self.drive(opening, source);
+        };
+        let mut source = AtHand { source, bytes: BTreeMap::new() };
+        let passed = match self.passed(scout, &doubt.left, &mut source) {
+            // Its page index is wrong.
+            Err(e) if contradicts(&e) => return self.reopen(&doubt.left),
+            passed => passed?,
+        };
+        let before = self.progress.bytes_fetched();
+        let row_group = match doubt.left.passed(passed) {
+            None => None,
+            Some(left) => {
+                self.drive(Opening::sifted(&self.plan, &left, &self.progress)?, &source)?
+            }
+        };
+        scout.learn(&doubt, self.progress.bytes_fetched().saturating_sub(before));
+        Ok(row_group)
+    }
+
+    /// The rows of a row group that pass the filter; what was fetched to find out stays at hand.
+    fn passed(
+        &self,
+        scout: &Scout,
+        left: &RowRange,
+        source: &mut AtHand<'_>,
+    ) -> Result<RowSelection> {
+        let rows = scout.plan().footer().row_group_rows(left.row_group)?;
+        let mut opening = Opening::sifted(scout.plan(), left, &Progress::default())?;
+        loop {
+            let needs = opening.needs().to_vec();
+            let bytes = self.fetch(source, &needs, left.row_group)?;
+            let starts = needs.iter().map(|need| need.start);
+            source.bytes.extend(starts.zip(bytes.iter().cloned()).filter(|(_, b)| !b.is_empty()));
+            match opening.supply(bytes)? {
+                Opened::More(more) => opening = more,
+                Opened::Done(None) => return Ok(RowSelection::none(rows)),
+                Opened::Done(Some(row_group)) => {
+                    let never = AtomicBool::new(false);
+                    return Scout::passed(*row_group, rows, left.first_row, &never);
+                }
+            }
+        }
     }
 
     /// Opens a row group whose index was found to be wrong while it was decoded.
@@ -126,13 +218,13 @@ impl Opener {
     /// # Errors
     /// As [`Opener::open`].
     pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(Opening::again(&self.plan, rest, &self.progress)?)
+        self.drive(Opening::again(&self.plan, rest, &self.progress)?, &*self.source)
     }
 
-    fn drive(&self, opening: Opening) -> Result<Option<RowGroup>> {
+    fn drive(&self, opening: Opening, source: &dyn Source) -> Result<Option<RowGroup>> {
         let mut opening = opening.with_pull(&self.pull);
         loop {
-            let bytes = self.fetch(opening.needs(), opening.row_group())?;
+            let bytes = self.fetch(source, opening.needs(), opening.row_group())?;
             match opening.supply(bytes)? {
                 Opened::More(more) => opening = more,
                 Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
@@ -140,10 +232,17 @@ impl Opener {
         }
     }
 
-    pub(super) fn fetch(&self, needs: &[Range<u64>], row_group: usize) -> Result<Vec<Bytes>> {
+    fn fetch(
+        &self,
+        source: &dyn Source,
+        needs: &[Range<u64>],
+        row_group: usize,
+    ) -> Result<Vec<Bytes>> {
         let latency = self.plan.options().latency;
-        let bytes = fetch(&*self.source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
-        self.progress.fetched(needs.iter().map(|need| need.end - need.start).sum());
+        let missing = needs.iter().filter(|need| source.at_hand(need).is_none());
+        let missing = missing.map(|need| need.end - need.start).sum();
+        let bytes = fetch(source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
+        self.progress.fetched(missing);
         Ok(bytes)
     }
 }

@@ -9,6 +9,7 @@ mod opening;
 mod progress;
 mod pull;
 mod ranges;
+mod scout;
 mod sink;
 mod source;
 #[cfg(feature = "async")]

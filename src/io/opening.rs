@@ -66,7 +66,6 @@ impl Opening {
     ///
     /// # Errors
     /// As [`Opening::new`].
-    #[cfg(feature = "async")]
     pub(super) fn sifted(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Indexes(plan.row_group(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
@@ -74,7 +73,6 @@ impl Opening {
     }
 
     /// What is left of the row group, once that is known, and before anything is asked of its chunks.
-    #[cfg(feature = "async")]
     pub(super) fn left(&self) -> Option<&PageIndexPlan> {
         match &self.stage {
             Stage::Indexes(indexes) => Some(indexes),

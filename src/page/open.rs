@@ -30,7 +30,7 @@ pub enum Page {
 }
 
 /// The dictionary page of a chunk: PLAIN values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DictionaryPage {
     /// Number of values.
     pub values: usize,
@@ -43,6 +43,8 @@ pub struct DictionaryPage {
 pub struct DataPage {
     /// Level entries: values and nulls and empty lists. The format calls it `num_values`.
     pub slots: usize,
+    /// Level entries behind them that were not opened.
+    pub slots_left_out: usize,
     /// Values that are stored, where the page says so without counting levels: required columns, and version 2.
     pub values: Option<usize>,
     /// Repetition levels.
@@ -104,6 +106,11 @@ impl Opener {
         Self { context, decompressor: None, spare }
     }
 
+    /// What opening a page needs to know.
+    pub fn context(&self) -> &PageContext {
+        &self.context
+    }
+
     /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
     /// does not know) are `None`, as the format wants them skipped.
     ///
@@ -128,6 +135,82 @@ impl Opener {
             }
             PageType::IndexPage | PageType::Unknown(_) => Ok(None),
         }
+    }
+
+    /// Opens a data page as [`Opener::open`] does, but its first `slots` slots alone, each of which is a row; their values, if there are more, may
+    /// be cut off. `None` where that saves nothing, or something is wrong with the page: it is opened as a whole then.
+    pub fn open_start(
+        &mut self,
+        header: &PageHeader,
+        body: &Bytes,
+        slots: usize,
+    ) -> Option<DataPage> {
+        let PageContext { max_rep, max_def, bit_order, .. } = self.context;
+        self.verify_checksum(header, body).ok()?;
+        let mut len = self.uncompressed_len(header).ok()?;
+        let (all, encoding, levels_v2) = match header.r#type {
+            PageType::DataPage => {
+                let inner = header.data_page_header.as_ref()?;
+                // How long levels of the other encoding are depends on how many there are.
+                if max_def > 0 && inner.definition_level_encoding != Encoding::Rle {
+                    return None;
+                }
+                (inner.num_values, inner.encoding, None)
+            }
+            PageType::DataPageV2 => {
+                let inner = header.data_page_header_v2.as_ref()?;
+                let compressed = inner.is_compressed.unwrap_or(true);
+                let levels = usize::try_from(inner.definition_levels_byte_length).ok()?;
+                if inner.repetition_levels_byte_length != 0
+                    || !(compressed || self.context.ignore_is_compressed)
+                {
+                    return None;
+                }
+                len = len.checked_sub(levels)?;
+                (inner.num_values, inner.encoding, Some(levels))
+            }
+            _ => return None,
+        };
+        let all = usize::try_from(all).ok()?;
+        let left_out = all.checked_sub(slots).filter(|left_out| *left_out > 0)?;
+        if max_rep > 0 || encoding != Encoding::Plain {
+            return None;
+        }
+        // As if all values were of one length, and some more; levels come first.
+        let share = len as u64 * slots as u64 / all as u64;
+        let margin = SURPLUS + len / 32 + if max_def > 0 { all / 8 } else { 0 };
+        let wanted = usize::try_from(share).ok()?.saturating_add(margin);
+        if wanted > len - len / 8 {
+            return None;
+        }
+        let (levels, packed) = body.split_at_checked(levels_v2.unwrap_or(0))?;
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            empty => empty.insert(Decompressor::new(self.context.codec).ok()?),
+        };
+        let mut out = self.spare.take_used(first_room(packed.len(), len));
+        if !decompressor.decompress_start(packed, len, wanted, &mut out) {
+            self.spare.give(out);
+            return None;
+        }
+        let bytes = self.spare.lend_bytes(out);
+        let mut cursor = Cursor::new(&bytes, Spec::Pages);
+        let def = match (levels_v2, header.data_page_header.as_ref()) {
+            (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
+            (None, inner) => {
+                let encoding = inner?.definition_level_encoding;
+                levels_v1(&mut cursor, &bytes, encoding, bit_order, max_def, slots).ok()?
+            }
+        };
+        Some(DataPage {
+            slots,
+            slots_left_out: left_out,
+            values: (max_def == 0).then_some(slots),
+            rep: LevelDecoder::absent(),
+            def,
+            encoding,
+            bytes: bytes.slice_ref(cursor.rest()),
+        })
     }
 
     fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
@@ -190,6 +273,7 @@ impl Opener {
         let values = bytes.slice_ref(cursor.rest());
         Ok(DataPage {
             slots,
+            slots_left_out: 0,
             values: (max_def == 0).then_some(slots),
             rep,
             def,
@@ -236,6 +320,7 @@ impl Opener {
         };
         Ok(DataPage {
             slots,
+            slots_left_out: 0,
             values: Some(if max_def == 0 { slots } else { values }),
             rep: LevelDecoder::hybrid(rep, max_rep, slots)?,
             def: LevelDecoder::hybrid(def, max_def, slots)?,
@@ -277,6 +362,9 @@ impl Opener {
         Ok(self.spare.lend_bytes(out))
     }
 }
+
+/// Bytes of a page that are opened beyond those that are thought to do.
+const SURPLUS: usize = 256;
 
 fn levels_v1(
     cursor: &mut Cursor<'_>,
@@ -322,4 +410,83 @@ fn required<'a, T>(header: Option<&'a T>, name: &'static str) -> Result<&'a T> {
 pub(crate) fn count(value: i32, name: &str) -> Result<usize> {
     usize::try_from(value)
         .map_err(|_| Error::mismatch(Spec::Metadata("PageHeader"), name, "not negative", value))
+}
+
+#[cfg(all(test, feature = "snappy"))]
+mod tests {
+    use super::*;
+
+    /// A page of `slots` numbers, and how far it was opened for some of them.
+    fn opened(numbers: &[i64], slots: usize, version: PageType) -> Option<(Bytes, usize)> {
+        let values: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let body = snap::raw::Encoder::new().compress_vec(&values).unwrap();
+        let n = i32::try_from(numbers.len()).unwrap();
+        let (v1, v2) = (
+            DataPageHeader {
+                num_values: n,
+                encoding: Encoding::Plain,
+                definition_level_encoding: Encoding::Rle,
+                repetition_level_encoding: Encoding::Rle,
+                statistics: None,
+                unknown: Default::default(),
+            },
+            DataPageHeaderV2 {
+                num_values: n,
+                num_nulls: 0,
+                num_rows: n,
+                encoding: Encoding::Plain,
+                definition_levels_byte_length: 0,
+                repetition_levels_byte_length: 0,
+                is_compressed: None,
+                statistics: None,
+                unknown: Default::default(),
+            },
+        );
+        let is_v2 = version == PageType::DataPageV2;
+        let header = PageHeader {
+            r#type: version,
+            uncompressed_page_size: i32::try_from(values.len()).unwrap(),
+            compressed_page_size: i32::try_from(body.len()).unwrap(),
+            crc: None,
+            data_page_header: (!is_v2).then_some(v1),
+            index_page_header: None,
+            dictionary_page_header: None,
+            data_page_header_v2: is_v2.then_some(v2),
+            unknown: Default::default(),
+        };
+        let context = PageContext {
+            codec: CompressionCodec::Snappy,
+            max_def: 0,
+            max_rep: 0,
+            verify_checksums: true,
+            ignore_is_compressed: false,
+            bit_order: BitOrder::default(),
+            page_bytes: 1 << 20,
+        };
+        let mut opener = Opener::new(context, Spare::new(0));
+        let page = opener.open_start(&header, &body.into(), slots)?;
+        assert_eq!(page.slots, slots);
+        assert!(values.starts_with(&page.bytes) && page.bytes.len() >= 8 * slots);
+        Some((page.bytes, page.slots_left_out))
+    }
+
+    #[test]
+    fn a_page_is_opened_as_far_as_the_slots_that_are_wanted() {
+        let rising: Vec<i64> = (0..4_000).map(|i| i * 1_000_003).collect();
+        let mut rng = fastrand::Rng::with_seed(5);
+        let random: Vec<i64> = (0..4_000).map(|_| rng.i64(..)).collect();
+        for numbers in [rising, random] {
+            for version in [PageType::DataPage, PageType::DataPageV2] {
+                for slots in [1, 100, 2_000, 3_000] {
+                    let (bytes, left_out) = opened(&numbers, slots, version).unwrap();
+                    assert_eq!(left_out, 4_000 - slots);
+                    assert!(bytes.len() < 8 * slots + 2_000);
+                }
+                // It is no less work, or there are not so many.
+                for slots in [3_999, 4_000, 5_000] {
+                    assert!(opened(&numbers, slots, version).is_none());
+                }
+            }
+        }
+    }
 }

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::page_maps::KeptDictionary;
 use crate::error::{Error, Result, Spec};
-use crate::format::{Encoding, PageHeader, PageType};
+use crate::format::{CompressionCodec, Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
-use crate::page::{Opener, Page, PageContext};
+use crate::page::{DataPage, DictionaryPage, Opener, Page, PageContext};
 use crate::thrift::{self, Read};
 
 /// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else is asked for beforehand.
@@ -268,6 +269,10 @@ pub struct Pages {
     /// Whether a data page was given.
     data_seen: bool,
     next: Option<Pending>,
+    /// The page that was opened in part, to be opened anew as a whole if more of it is wanted.
+    in_part: Option<Pending>,
+    /// Where the dictionary is kept for other reads, if it is.
+    kept: Option<KeptDictionary>,
     placed: Option<Placed>,
     pulled: Option<Pulled>,
 }
@@ -306,6 +311,10 @@ struct Pending {
 }
 
 impl Pending {
+    fn is_data(&self) -> bool {
+        matches!(self.header.r#type, PageType::DataPage | PageType::DataPageV2)
+    }
+
     /// Whether it is a data page of indices.
     fn refers_to_dictionary(&self) -> bool {
         let header = &self.header;
@@ -351,6 +360,8 @@ impl Pages {
             dictionary_first: false,
             data_seen: false,
             next: None,
+            in_part: None,
+            kept: None,
             placed,
             pulled,
         })
@@ -359,6 +370,15 @@ impl Pages {
     /// Bytes of all pages in the file, wherever the walk is.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Keeps the dictionary, once it is decompressed, for other reads, if only some pages are read; or takes it from there.
+    #[must_use]
+    pub fn keeping(mut self, kept: KeptDictionary) -> Self {
+        let is_compressed = self.opener.context().codec != CompressionCodec::Uncompressed;
+        let few = self.placed.as_ref().is_some_and(|placed| placed.trust == Trust::Index);
+        self.kept = (is_compressed && few).then_some(kept);
+        self
     }
 
     /// Gives the dictionary page, if there is one, before all others, whether they refer to it or not.
@@ -373,6 +393,16 @@ impl Pages {
     /// # Errors
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
+        self.next_page_for(&[], 0)
+    }
+
+    /// As [`Pages::next_page`]. Of a page whose rows are known, and slots of a leaf outside lists, no more need be opened than it takes for the rows of
+    /// `expected`, which are ascending, unless row `behind` lies in it too; [`Pages::open_again`] opens the rest.
+    ///
+    /// # Errors
+    /// As [`Pages::next_page`].
+    pub fn next_page_for(&mut self, expected: &[Range<u64>], behind: u64) -> Result<Option<Page>> {
+        self.in_part = None;
         loop {
             let Some(pending) = self.pending()? else {
                 return Ok(None);
@@ -390,12 +420,29 @@ impl Pages {
                     dictionary
                 }
             };
+            if let Some(slots) = self.expected_of(&pending, expected, behind)
+                && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
+            {
+                let slots = data.slots + data.slots_left_out;
+                self.note_data(slots).map_err(|e| e.at_offset(pending.offset))?;
+                self.in_part = Some(pending);
+                return Ok(Some(Page::Data(Box::new(data))));
+            }
             let Pending { header, body, offset } = pending;
-            let page = self.opener.open(&header, body);
+            let compressed = body.len();
+            let page = match self.kept_dictionary(&header) {
+                Some(kept) => Ok(Some(Page::Dictionary(kept))),
+                None => self.opener.open(&header, body),
+            };
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
                 Some(Page::Dictionary(dictionary)) => {
                     self.note_dictionary(offset)?;
+                    // What was hardly compressed is as soon decompressed again.
+                    let pays = compressed < dictionary.bytes.len() / 8 * 7;
+                    if let Some(kept) = self.kept.as_ref().filter(|_| pays) {
+                        kept.keep(&dictionary, self.opener.context().verify_checksums);
+                    }
                     return Ok(Some(Page::Dictionary(dictionary)));
                 }
                 Some(Page::Data(data)) => {
@@ -403,6 +450,43 @@ impl Pages {
                     return Ok(Some(Page::Data(data)));
                 }
             }
+        }
+    }
+
+    /// The dictionary that another read has decompressed.
+    fn kept_dictionary(&self, header: &PageHeader) -> Option<DictionaryPage> {
+        let PageContext { page_bytes, verify_checksums, .. } = *self.opener.context();
+        let kept = self.kept.as_ref().filter(|_| header.r#type == PageType::DictionaryPage)?;
+        kept.find(page_bytes, verify_checksums)
+    }
+
+    /// How many rows of a page, from its first, there are up to the last that is expected; `None` if that is all, or nothing is known.
+    fn expected_of(
+        &self,
+        pending: &Pending,
+        expected: &[Range<u64>],
+        behind: u64,
+    ) -> Option<usize> {
+        let placed = self.placed.as_ref().filter(|_| pending.is_data())?;
+        let Range { start, end } = placed.rows;
+        if behind < end {
+            return None;
+        }
+        let last = expected.partition_point(|span| span.start < end).checked_sub(1)?;
+        let last = expected.get(last)?.end;
+        usize::try_from(last.checked_sub(start)?).ok().filter(|rows| *rows > 0 && last < end)
+    }
+
+    /// Opens the page at hand anew, as a whole, after [`Pages::next_page_for`] opened it in part.
+    ///
+    /// # Errors
+    /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
+    pub fn open_again(&mut self) -> Result<DataPage> {
+        let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
+        let Pending { header, body, offset } = self.in_part.take().ok_or_else(whole)?;
+        match self.opener.open(&header, body).map_err(|e| e.at_offset(offset))? {
+            Some(Page::Data(data)) => Ok(*data),
+            _ => Err(whole()),
         }
     }
 

@@ -29,7 +29,7 @@ pub use leaf::{LeafBatch, LeafReader};
 pub use metadata::{Metadata, PageIndex, PageIndexRef};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
-pub use page_maps::PageMaps;
+pub use page_maps::{KeptDictionary, PageMaps};
 pub use plan::{LeafPlan, PageIndexPlan, Plan, RowGroupPlan, RowRange, Supplied};
 pub use row_group::{Batcher, RowGroup, Sifted};
 pub use sieve::{Found, Sieve, Sieved};

@@ -1,12 +1,16 @@
-//! [`PageMaps`]: the offset indexes that were read once, for whoever reads of the same file again.
+//! [`PageMaps`]: the offset indexes that were read once, and the dictionaries of point reads, for whoever reads of the same file again.
 //!
-//! A filter asks for the pages of its leaves before the row group is planned, and point reads ask for those of the same columns again and again.
+//! A filter asks for the pages of its leaves before the row group is planned, and point reads ask for those of the same columns again and again: to
+//! decompress a dictionary for a few rows costs more than all pages that hold them.
 //! Trap: what is kept was held against the chunk's metadata, not against its pages: those are, when they are read.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+
+use crate::page::DictionaryPage;
 use crate::selection::PageMap;
 
 /// The pages of column chunks, by row group and leaf. Cheap to clone; clones share what they hold.
@@ -18,11 +22,73 @@ pub struct PageMaps {
 #[derive(Debug, Default)]
 struct Held {
     maps: HashMap<(usize, usize), Arc<PageMap>>,
+    dictionaries: HashMap<(usize, usize), Kept>,
+    /// Dictionaries that were read once: fresh memory for them costs as much as to decompress them.
+    read_once: HashSet<(usize, usize)>,
     bytes: usize,
 }
 
-/// Bytes that are held at most: the pages of some million rows of some hundred columns.
+/// A dictionary that was decompressed.
+#[derive(Debug)]
+struct Kept {
+    page: DictionaryPage,
+    /// Whether its checksum was verified.
+    verified: bool,
+}
+
+/// Where the dictionary of a chunk is kept.
+#[derive(Debug, Clone)]
+pub struct KeptDictionary {
+    maps: PageMaps,
+    place: (usize, usize),
+}
+
+impl KeptDictionary {
+    /// The dictionary, if it is known, of at most `most` bytes, and verified if that is wanted.
+    pub(super) fn find(&self, most: u64, verified: bool) -> Option<DictionaryPage> {
+        let held = self.maps.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = held.dictionaries.get(&self.place);
+        let fits = |kept: &&Kept| kept.page.bytes.len() as u64 <= most && kept.verified >= verified;
+        kept.filter(fits).map(|kept| kept.page.clone())
+    }
+
+    /// Keeps the dictionary, if it is read for the second time, and there is room.
+    pub(super) fn keep(&self, page: &DictionaryPage, verified: bool) {
+        let mut held = self.maps.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Held { dictionaries, read_once, bytes, .. } = &mut *held;
+        let is_first = !read_once.contains(&self.place);
+        if is_first {
+            if read_once.len() < MOST_CHUNKS {
+                read_once.insert(self.place);
+            }
+            return;
+        }
+        let more = bytes.saturating_add(page.bytes.len());
+        match dictionaries.entry(self.place) {
+            Entry::Vacant(place) if more <= MOST_BYTES - FOR_PAGES => {
+                // Not in the memory of the read, of which more may be held so.
+                let own = Bytes::copy_from_slice(&page.bytes);
+                let page = DictionaryPage { values: page.values, bytes: own };
+                place.insert(Kept { page, verified });
+                *bytes = more;
+            }
+            // The same bytes, of which more is known now.
+            Entry::Occupied(mut kept) if kept.get().page.bytes.len() == page.bytes.len() => {
+                kept.get_mut().verified |= verified;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Bytes that are held at most: the pages of some million rows of some hundred columns, or some ten dictionaries.
 const MOST_BYTES: usize = 32 << 20;
+
+/// Column chunks of which it is known that their dictionaries were read.
+const MOST_CHUNKS: usize = 1 << 16;
+
+/// Bytes of them that dictionaries leave for others.
+const FOR_PAGES: usize = 4 << 20;
 
 impl PageMaps {
     /// The pages of a chunk, if they are known.
@@ -34,7 +100,7 @@ impl PageMaps {
     /// Keeps the pages of a chunk, if there is room.
     pub(super) fn keep(&self, row_group: usize, leaf: usize, map: &Arc<PageMap>) {
         let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { maps, bytes } = &mut *held;
+        let Held { maps, bytes, .. } = &mut *held;
         let more = bytes.saturating_add(map.bytes_held());
         // What is there stays, as it is what was counted.
         if let Entry::Vacant(place) = maps.entry((row_group, leaf))
@@ -45,10 +111,20 @@ impl PageMaps {
         }
     }
 
-    /// Forgets the pages of a row group, whose index was found to be wrong.
+    /// Where the dictionary of a chunk is kept.
+    pub(super) fn dictionary(&self, row_group: usize, leaf: usize) -> KeptDictionary {
+        KeptDictionary { maps: self.clone(), place: (row_group, leaf) }
+    }
+
+    /// Forgets the pages of a row group, whose index was found to be wrong, and its dictionaries.
     pub(super) fn forget(&self, row_group: usize) {
         let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { maps, bytes } = &mut *held;
+        let Held { maps, dictionaries, bytes, .. } = &mut *held;
+        dictionaries.retain(|(of, _), kept| {
+            let stays = *of != row_group;
+            *bytes -= if stays { 0 } else { kept.page.bytes.len() };
+            stays
+        });
         maps.retain(|(of, _), map| {
             let stays = *of != row_group;
             *bytes -= if stays { 0 } else { map.bytes_held() };
@@ -76,6 +152,30 @@ mod tests {
         let index =
             OffsetIndex { page_locations: (0..n).map(page).collect(), ..Default::default() };
         Arc::new(PageMap::new(&index, 4..4 + 10 * n as u64, 50).unwrap())
+    }
+
+    #[test]
+    fn dictionaries_are_counted_and_given_to_those_whom_they_fit() {
+        let maps = PageMaps::default();
+        let page = DictionaryPage { values: 3, bytes: vec![7; 30].into() };
+        let (first, second) = (maps.dictionary(0, 0), maps.dictionary(1, 0));
+        first.keep(&page, false);
+        assert!(first.find(30, false).is_none(), "nobody has asked for it again");
+        first.keep(&page, false);
+        (0..2).for_each(|_| second.keep(&page, true));
+        assert_eq!(maps.bytes_held(), 60);
+        assert_eq!(first.find(30, false).map(|page| page.bytes), Some(page.bytes.clone()));
+        assert!(first.find(29, false).is_none() && first.find(30, true).is_none());
+        first.keep(&page, true);
+        assert!(first.find(30, true).is_some() && second.find(30, true).is_some());
+        assert!(maps.dictionary(0, 1).find(99, false).is_none());
+        let large =
+            DictionaryPage { values: 3, bytes: vec![7; MOST_BYTES - FOR_PAGES - 59].into() };
+        (0..2).for_each(|_| maps.dictionary(2, 0).keep(&large, true));
+        assert_eq!(maps.bytes_held(), 60, "there is no room for it");
+        maps.forget(0);
+        assert!(first.find(30, false).is_none() && second.find(30, false).is_some());
+        assert_eq!(maps.bytes_held(), 30);
     }
 
     #[test]

@@ -72,6 +72,11 @@ impl RowGroup {
             }
         };
         self.next_row = window.end();
+        let behind = match &self.range.selection {
+            None => Some(self.next_row).filter(|_| !self.is_done()),
+            Some(selection) => selection.runs_from(self.next_row).next().map(|run| run.start),
+        };
+        window.behind = behind.map_or(u64::MAX, |row| row.max(self.next_row));
         window.is_sure = match (&self.range.sure, self.plan.filter()) {
             (None, filter) => filter.is_none(),
             (Some(sure), _) => window.spans().iter().all(|span| {

@@ -41,6 +41,7 @@ impl Chunk {
         let Self { plan, leaf: index, list, context, row_group, column } = self;
         let pages = Pages::new(list, context.clone(), plan.budget())?;
         let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
+        let pages = pages.keeping(plan.page_maps().dictionary(*row_group, leaf.leaf.index));
         let carries_prefix = plan.footer().writer().carries_prefix;
         let utf8 = plan.options().utf8;
         let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
@@ -109,6 +110,9 @@ impl Unit {
     }
 }
 
+/// Rows of which it is looked whether all are wanted.
+const MOST_LOOKED_AT: usize = 64;
+
 impl Part {
     /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may be left after them.
     ///
@@ -120,10 +124,15 @@ impl Part {
             let picks = self.handling == Handling::Picked;
             let picked = stretches.keep.as_ref().filter(|_| picks);
             self.reader.reserve(if picks { window.rows() } else { stretches.rows });
+            self.reader.expect(&stretches.spans, window.behind);
             let mut first = 0;
             for span in &*stretches.spans {
                 let rows = usize::try_from(span.end - span.start)
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
+                // Of a span between others that were joined, all rows may be wanted.
+                let picked = picked.filter(|keep| {
+                    rows > MOST_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
+                });
                 match picked {
                     Some(keep) => {
                         self.reader.append_picked(span.start, keep, first..first + rows)?;

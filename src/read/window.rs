@@ -17,6 +17,8 @@ pub struct Window {
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_sure: bool,
+    /// The first row behind it that may be wanted.
+    pub(super) behind: u64,
 }
 
 /// What becomes of rows that are decoded and not wanted.
@@ -66,7 +68,7 @@ impl Window {
         let few = rows.saturating_mul(MOST_FOR_ONE + 1) < all.rows as u64;
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let apart = few.then(|| Stretches { spans: wanted.into(), rows, keep: None });
-        Self { all, apart, rows, is_sure: false }
+        Self { all, apart, rows, is_sure: false, behind: u64::MAX }
     }
 
     /// Only those of the decoded rows whose bits are set; `lists` says whether columns of lists are to be decoded for them.
@@ -75,7 +77,7 @@ impl Window {
         let decoded = passed.len();
         if rows == 0 {
             let none = Stretches { spans: [].into(), rows, keep: None };
-            return Self { all: none, apart: None, rows, is_sure: true };
+            return Self { all: none, apart: None, rows, is_sure: true, ..*self };
         }
         let keep = (rows < decoded).then(|| passed.clone());
         let all = Stretches { keep, ..self.all.clone() };
@@ -90,7 +92,7 @@ impl Window {
             }
             joined
         });
-        Self { all, apart, rows, is_sure: true }
+        Self { all, apart, rows, is_sure: true, ..*self }
     }
 
     /// The rows of the row group that set bits of decoded rows stand for.

@@ -1,18 +1,21 @@
 //! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the file, the predicate, the driver and the limits.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::{DataType, Schema};
-use marquetry::io::{Outcome, WriteSink};
-use marquetry::read::{PageIndexUse, VirtualColumn};
+use marquetry::io::{Outcome, Source, WriteSink};
+use marquetry::read::{Latency, PageIndexUse, VirtualColumn};
 use marquetry::{
-    BloomOptions, ErrorKind, Literal, Predicate, Reader, RowSelection, WriteOptions, Writer, col,
-    lit, not,
+    BloomOptions, ErrorKind, Literal, Predicate, Reader, Result, RowSelection, WriteOptions,
+    Writer, col, lit, not,
 };
 
 use crate::cells::{Cell, columns, plain_type};
@@ -126,6 +129,9 @@ fn filtered_rows_are_those_of_a_full_read() {
         let mut wanted: Vec<usize> =
             (0..n).filter(|row| twin.of(&all, *row) == Some(true)).collect();
         let most = [5, 50, 500][rng.usize(0..3)];
+        // From far away, what the filter needs is fetched first.
+        let reader =
+            if rng.bool() { Reader::new(Far::of(case.file)).expect("a file") } else { reader };
         let mut reader = reader
             .filter(predicate)
             .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
@@ -161,6 +167,34 @@ fn filtered_rows_are_those_of_a_full_read() {
             assert!(*found == expected, "column {i}: {name}");
         }
     });
+}
+
+/// A source that is neither memory nor a local file.
+struct Far {
+    file: Bytes,
+    read: Arc<Mutex<Vec<Range<u64>>>>,
+}
+
+impl Far {
+    fn of(file: Bytes) -> Self {
+        Self { file, read: Arc::default() }
+    }
+}
+
+impl Source for Far {
+    fn len(&self) -> Result<u64> {
+        Source::len(&self.file)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.read.lock().expect("a lock").push(range.clone());
+        self.file.read(range)
+    }
+
+    fn latency(&self) -> Latency {
+        // Nothing is read for the sake of fewer requests.
+        Latency { per_request: Duration::ZERO, ..Latency::STORE }
+    }
 }
 
 /// 40,000 sorted keys in pages of 500 rows, four row groups; a word that is looked up by a bloom filter; a wide column.
@@ -209,6 +243,41 @@ fn what_cannot_match_is_not_fetched() {
     let sure = sure.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
     assert_eq!(sure.count().expect("a count"), 30_000);
     assert_eq!(sure.progress().bytes_fetched(), 0);
+}
+
+#[test]
+fn of_columns_that_the_filter_does_not_need_only_pages_that_pass_are_fetched() {
+    // No index tells where a text ends so.
+    let predicate = col("word").like("%word 12345");
+    let expected = read_with(Reader::new(table()).expect("a file").filter(predicate.clone()));
+    let expected = expected.expect("rows");
+    assert_eq!(expected.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+    for threads in [1, 2] {
+        let source = Far::of(table());
+        let read = source.read.clone();
+        let reader = Reader::new(source).expect("a file").threads(threads);
+        let text = reader.metadata().schema().leaves_len() - 1;
+        let places: Vec<Range<u64>> = (0..4)
+            .map(|row_group| {
+                let chunk = reader.metadata().column_chunk(row_group, text).expect("a chunk");
+                let meta = chunk.meta_data.expect("metadata");
+                let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as u64;
+                start..start + meta.total_compressed_size as u64
+            })
+            .collect();
+        let reader = reader.filter(predicate.clone());
+        assert_eq!(read_with(reader.clone()).expect("rows"), expected);
+        let within = |range: &Range<u64>| -> u64 {
+            let part = |place: &Range<u64>| {
+                range.end.min(place.end).saturating_sub(range.start.max(place.start))
+            };
+            places.iter().map(part).sum()
+        };
+        let read: u64 = read.lock().expect("a lock").iter().map(within).sum();
+        let all: u64 = places.iter().map(|place| place.end - place.start).sum();
+        // One page of eighty, and what stands before the pages.
+        assert!(read > 0 && read < all / 20, "{read} of {all}, {threads} threads");
+    }
 }
 
 #[test]

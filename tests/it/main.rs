@@ -21,6 +21,7 @@ mod filter;
 mod generate;
 mod metadata;
 mod pages;
+mod points;
 mod pruning;
 mod round_trip;
 mod selection;

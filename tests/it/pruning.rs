@@ -6,10 +6,9 @@ use fastrand::Rng;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
 use marquetry::arrow_array::*;
-use marquetry::format::{BoundaryOrder, ColumnIndex, OffsetIndex, PageLocation};
+use marquetry::format::{BoundaryOrder, ColumnIndex};
 use marquetry::io::{Outcome, WriteSink};
 use marquetry::read::PageIndexUse;
-use marquetry::thrift::Write;
 use marquetry::{
     BloomOptions, Literal, PageVersion, Predicate, Reader, RowSelection, WriteOptions, Writer, col,
 };
@@ -17,7 +16,7 @@ use marquetry::{
 use crate::cells::{Cell, columns};
 use crate::generate::every_case;
 use crate::selection::{Counted, flags, lie, with_threads};
-use crate::support::{close, read_with};
+use crate::support::{read_with, with_index};
 
 fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {
     let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
@@ -188,31 +187,6 @@ fn an_index_is_read_once() {
     assert_eq!(reads(&index(1)), 1);
 }
 
-/// The file with another page index for its only column.
-fn with_index(
-    file: &bytes::Bytes,
-    columns: &ColumnIndex,
-    pages: Vec<PageLocation>,
-) -> bytes::Bytes {
-    let reader = Reader::new(file.clone()).expect("a file");
-    let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
-    let footer_len =
-        u32::from_le_bytes(file[file.len() - 8..file.len() - 4].try_into().expect("four bytes"));
-    let mut out = file[..file.len() - 8 - footer_len as usize].to_vec();
-    let chunk = &mut meta.row_groups[0].columns[0];
-    let before = out.len();
-    columns.write(&mut out);
-    chunk.column_index_offset = Some(before as i64);
-    chunk.column_index_length = Some((out.len() - before) as i32);
-    let before = out.len();
-    OffsetIndex { page_locations: pages, ..Default::default() }.write(&mut out);
-    chunk.offset_index_offset = Some(before as i64);
-    chunk.offset_index_length = Some((out.len() - before) as i32);
-    let mut footer = Vec::new();
-    meta.write(&mut footer);
-    close(out, &footer).into()
-}
-
 /// Says what the pages do not: only such things as the file can disprove, or that make no difference.
 fn lie_about_bounds(rng: &mut Rng, index: &mut ColumnIndex, rows_of_page: i64) {
     let i = rng.usize(0..index.null_pages.len());
@@ -295,7 +269,7 @@ fn an_index_that_lies_costs_no_row_of_a_filter() {
         } else {
             lie(rng, &mut pages);
         }
-        let file = with_index(&file, &bounds, pages);
+        let file = with_index(&file, Some(&bounds), pages);
         let at = rng.i64(-10..rows + 10);
         let predicate = match rng.u8(0..5) {
             0 => col("v").lt(at),

@@ -7,17 +7,16 @@ use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::{Field, Schema};
-use marquetry::format::{OffsetIndex, PageLocation};
+use marquetry::format::PageLocation;
 use marquetry::io::{Source, WriteSink};
 use marquetry::read::{PageIndexUse, VirtualColumn};
-use marquetry::thrift::Write;
 use marquetry::{
     Compression, ErrorKind, PageVersion, Reader, Result, RowSelection, WriteOptions, Writer,
 };
 
 use crate::cells::{Cell, columns};
 use crate::generate::{case, every_case};
-use crate::support::{close, read_with};
+use crate::support::{read_with, with_index};
 
 /// Flags in stretches of all lengths.
 pub fn flags(rng: &mut Rng, len: usize) -> Vec<bool> {
@@ -42,7 +41,7 @@ pub fn with_threads(rng: &mut Rng, reader: Reader) -> Reader {
     if rng.bool() { reader.threads(1) } else { reader.pool(pool()) }
 }
 
-fn with_index(rng: &mut Rng, reader: Reader) -> Reader {
+fn with_index_use(rng: &mut Rng, reader: Reader) -> Reader {
     let mut options = reader.read_options().clone();
     options.page_index =
         [PageIndexUse::Always, PageIndexUse::Always, PageIndexUse::Never][rng.usize(0..3)];
@@ -77,7 +76,7 @@ fn selected_rows_are_those_of_a_full_read() {
             reader = reader.offset(offset as u64).limit(limit as u64);
         }
         let reader = with_threads(rng, reader);
-        let reader = with_index(rng, reader);
+        let reader = with_index_use(rng, reader);
         assert_eq!(reader.rows().expect("a count"), wanted.len() as u64, "{}", case.name);
         let found = read_with(reader.clone()).unwrap_or_else(|e| panic!("{e}: {}", case.name));
         assert_eq!(reader.progress().indexes_ignored(), 0, "{}", case.name);
@@ -112,7 +111,7 @@ fn rows_are_taken_in_any_order() {
         let numbers: Vec<u64> = wanted.iter().map(|&row| row as u64).collect();
         // What else was asked of the reader does not count.
         let reader = with_threads(rng, reader).offset(3).limit(1);
-        let reader = with_index(rng, reader);
+        let reader = with_index_use(rng, reader);
         let found = reader.take(&numbers).unwrap_or_else(|e| panic!("{e}: {}", case.name));
         assert_eq!(columns(&case.schema, &[found]), only(&all, &wanted), "{}", case.name);
         assert_eq!(reader.take(&[n as u64]).expect_err("no row").kind(), ErrorKind::Usage);
@@ -231,23 +230,6 @@ fn pages_without_a_selected_row_are_not_fetched() {
     assert!(bytes < of_pages * 12 / 10 && of_pages < len / 20, "{bytes} of {of_pages}");
 }
 
-/// The file with another offset index for its only column.
-pub fn with_offset_index(file: &bytes::Bytes, pages: Vec<PageLocation>) -> bytes::Bytes {
-    let reader = Reader::new(file.clone()).expect("a file");
-    let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
-    let footer_len =
-        u32::from_le_bytes(file[file.len() - 8..file.len() - 4].try_into().expect("four bytes"));
-    let mut out = file[..file.len() - 8 - footer_len as usize].to_vec();
-    let chunk = &mut meta.row_groups[0].columns[0];
-    chunk.offset_index_offset = Some(out.len() as i64);
-    let before = out.len();
-    OffsetIndex { page_locations: pages, ..Default::default() }.write(&mut out);
-    chunk.offset_index_length = Some((out.len() - before) as i32);
-    let mut footer = Vec::new();
-    meta.write(&mut footer);
-    close(out, &footer).into()
-}
-
 /// Changes a number of one page, or the pages themselves.
 pub fn lie(rng: &mut Rng, pages: &mut Vec<PageLocation>) {
     let i = rng.usize(0..pages.len());
@@ -295,7 +277,7 @@ fn an_index_that_lies_is_put_aside() {
         let index = reader.page_index(0, 0).expect("an index").offset_index.expect("one");
         let mut pages = index.page_locations;
         lie(rng, &mut pages);
-        let file = with_offset_index(&file, pages);
+        let file = with_index(&file, None, pages);
         let rows = all[0].len();
         let flags = flags(rng, rows);
         let wanted: Vec<usize> = (0..rows).filter(|&i| flags[i]).collect();

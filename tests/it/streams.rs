@@ -22,8 +22,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use crate::cells::columns;
 use crate::filter::{Target, comparable, random, table};
 use crate::generate::{case, every_case};
-use crate::selection::{flags, lie, one_column, with_offset_index, write};
-use crate::support::{read_with, testdata};
+use crate::selection::{flags, lie, one_column, write};
+use crate::support::{read_with, testdata, with_index};
 
 /// A file that is far away.
 #[derive(Default)]
@@ -308,7 +308,7 @@ fn an_index_that_lies_is_put_aside() {
         let expected = read_with(sound.clone().select(selection.clone()).unwrap()).unwrap();
         let schema = sound.schema().unwrap();
         run(async {
-            let reader = open(with_offset_index(&file, pages)).await.select(selection).unwrap();
+            let reader = open(with_index(&file, None, pages)).await.select(selection).unwrap();
             let mut options = reader.read_options().clone();
             options.page_index = PageIndexUse::Always;
             let reader = reader.options(options).batch_rows(rng.usize(1..100));

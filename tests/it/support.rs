@@ -421,3 +421,30 @@ pub fn hex(bytes: &[u8]) -> Value {
 pub fn testdata(name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
 }
+
+/// The file with another offset index for its only column, and perhaps another column index.
+pub fn with_index(
+    file: &bytes::Bytes,
+    columns: Option<&ColumnIndex>,
+    pages: Vec<PageLocation>,
+) -> bytes::Bytes {
+    let reader = Reader::new(file.clone()).expect("a file");
+    let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
+    let footer_len =
+        u32::from_le_bytes(file[file.len() - 8..file.len() - 4].try_into().expect("four bytes"));
+    let mut out = file[..file.len() - 8 - footer_len as usize].to_vec();
+    let chunk = &mut meta.row_groups[0].columns[0];
+    if let Some(columns) = columns {
+        let start = out.len();
+        columns.write(&mut out);
+        chunk.column_index_offset = Some(start as i64);
+        chunk.column_index_length = Some((out.len() - start) as i32);
+    }
+    let start = out.len();
+    OffsetIndex { page_locations: pages, ..Default::default() }.write(&mut out);
+    chunk.offset_index_offset = Some(start as i64);
+    chunk.offset_index_length = Some((out.len() - start) as i32);
+    let mut footer = Vec::new();
+    meta.write(&mut footer);
+    close(out, &footer).into()
+}

@@ -12,12 +12,10 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use futures_channel::oneshot;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
@@ -27,9 +25,10 @@ use super::source::{AsyncSource, Fetched, FileEnd, Held, Stretches};
 use crate::error::{Error, Result};
 use crate::io::blocking::contradicts;
 use crate::io::opening::{Opened, Opening};
+use crate::io::scout::Scout;
 use crate::io::{Pool, Progress, parallel};
 use crate::limits::Limits;
-use crate::read::{Footer, Metadata, PageIndexPlan, Plan, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, Plan, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
 
 /// Reads the footer of a file, with one request if the guess of its length is right; gives what was read of the end too.
@@ -110,14 +109,6 @@ struct Shared {
     wave_bytes: u64,
 }
 
-/// Finds out which rows pass a filter before the other columns are fetched.
-struct Scout {
-    plan: Plan,
-    /// Bytes that would have been fetched without it, and that were fetched nevertheless.
-    doubtful: AtomicU64,
-    fetched: AtomicU64,
-}
-
 /// A row group that is to be decoded.
 pub(in crate::io) struct Queued {
     pub(in crate::io) row_group: RowGroup,
@@ -175,13 +166,7 @@ impl Streamed {
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
         let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
         let cancelled = Arc::new(AtomicBool::new(false));
-        // What cannot be planned without the other columns is read with them.
-        let scout = plan.scout().ok().flatten();
-        let scout = scout.map(|plan| Scout {
-            plan,
-            doubtful: AtomicU64::new(0),
-            fetched: AtomicU64::new(0),
-        });
+        let scout = Scout::new(&plan);
         let part_bytes = PART_BYTES.min(plan.budget().cap() / 8);
         let mut ranges = Vec::new();
         for range in plan.ranges() {
@@ -389,15 +374,16 @@ impl Shared {
             }
         }
         let scout = self.scout.as_ref().zip(opening.left());
-        let doubtful = scout.and_then(|(scout, left)| scout.spares(left, source.gap()));
-        let Some((scout, (doubtful, left))) = self.scout.as_ref().zip(doubtful) else {
+        let doubt = scout.and_then(|(scout, left)| scout.doubt(left, source.gap()));
+        let Some((scout, doubt)) = self.scout.as_ref().zip(doubt) else {
             return self.drive(opening, source, &mut trip).await;
         };
+        let left = &doubt.left;
         let mut early = Trip { kept: Some(Stretches::new()), read: 0 };
-        let passed = match self.passed(scout, &left, &mut early).await {
+        let passed = match self.passed(scout, left, &mut early).await {
             // Its page index is wrong.
             Err(e) if contradicts(&e) => {
-                let opening = Opening::again(plan, &left, progress)?;
+                let opening = Opening::again(plan, left, progress)?;
                 return self.drive(opening, source, &mut trip).await;
             }
             passed => passed?,
@@ -411,8 +397,7 @@ impl Shared {
                 self.drive(opening, &source, &mut late).await?
             }
         };
-        scout.doubtful.fetch_add(doubtful, Ordering::Relaxed);
-        scout.fetched.fetch_add(late.read, Ordering::Relaxed);
+        scout.learn(&doubt, late.read);
         Ok(row_group)
     }
 
@@ -457,24 +442,12 @@ impl Shared {
         left: &RowRange,
         trip: &mut Trip,
     ) -> Result<RowSelection> {
-        let opening = Opening::sifted(&scout.plan, left, &Progress::default())?;
+        let opening = Opening::sifted(scout.plan(), left, &Progress::default())?;
         let row_group = self.drive(opening, &self.source, trip).await?;
-        let rows = scout.plan.footer().row_group_rows(left.row_group)?;
-        let Some(mut row_group) = row_group else { return Ok(RowSelection::none(rows)) };
+        let rows = scout.plan().footer().row_group_rows(left.row_group)?;
+        let Some(row_group) = row_group else { return Ok(RowSelection::none(rows)) };
         let (first_row, cancelled) = (left.first_row, self.cancelled.clone());
-        let mut find = move || {
-            let mut passed = Vec::new();
-            while !cancelled.load(Ordering::Relaxed)
-                && let Some(batch) = row_group.next_batch()?
-            {
-                let numbers =
-                    batch.columns().last().and_then(|it| it.as_primitive_opt::<Int64Type>());
-                let numbers = numbers.map(|numbers| &numbers.values()[..]).unwrap_or_default();
-                let numbers = numbers.iter().filter_map(|number| u64::try_from(*number).ok());
-                passed.extend(numbers.map(|number| number.saturating_sub(first_row)));
-            }
-            RowSelection::from_rows(rows, passed)
-        };
+        let find = move || Scout::passed(row_group, rows, first_row, &cancelled);
         let Some(pool) = &self.pool else { return find() };
         let (send, receive) = oneshot::channel();
         pool.spawn(move || {
@@ -509,22 +482,6 @@ impl Shared {
                 self.source.hold(need.start, bytes);
             }
         }
-    }
-}
-
-impl Scout {
-    /// What is left of a row group, and the bytes that may be spared of it, if that is worth a trip.
-    fn spares(&self, left: &PageIndexPlan, gap: u64) -> Option<(u64, RowRange)> {
-        let range = left.range();
-        if range.is_sure() {
-            return None;
-        }
-        let own = self.plan.row_group(range).ok()?.wanted_bytes();
-        let doubtful = left.wanted_bytes().saturating_sub(own);
-        let (before, fetched) =
-            (self.doubtful.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
-        let pays = before <= gap.saturating_mul(4) || fetched <= before / 4 * 3;
-        (pays && doubtful > gap).then(|| (doubtful, range.clone()))
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod random;
 mod rules;
+mod tables;
+mod twin;
 
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 //! Two phases, block by block: find the spans, then copy the payload (offsets) or point at it (views). Text is checked in bulk: a
 //! dictionary once, other pages by the block.
 
+mod few;
 mod find;
 mod offsets;
 mod text;
@@ -13,6 +14,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use self::few::{DictionaryOfFew, look_up_few, prepare_dictionary};
 use self::find::Decoder;
 pub(super) use self::find::SpanDecoder;
 pub(super) use self::offsets::Offsets;
@@ -128,6 +130,8 @@ pub(super) struct BytesColumn<L> {
     /// How text is checked; `None` for bytes.
     utf8: Option<Utf8>,
     dictionary: Option<Dictionary>,
+    /// Instead of the dictionary, until more of it is wanted.
+    few: Option<DictionaryOfFew>,
     layout: L,
     spans: Vec<Span>,
     /// Indices that were picked.
@@ -158,6 +162,7 @@ impl BytesColumn<Views> {
                 values,
                 utf8,
                 dictionary: None,
+                few: None,
                 layout,
                 spans: Vec::new(),
                 picked: Vec::new(),
@@ -171,6 +176,29 @@ impl BytesColumn<Views> {
             BytesLayout::Views => of(values, utf8, Views::new(), data_type),
         }
     }
+}
+
+fn set_whole_dictionary<L: Layout>(
+    column: &mut BytesColumn<L>,
+    page: DictionaryPage,
+) -> Result<()> {
+    let mut decoder = SpanDecoder::new(column.values.physical, false);
+    decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
+    let mut spans = Vec::new();
+    decoder.read_spans(page.values, usize::MAX, &mut spans)?;
+    let Payload::Shared(bytes) = decoder.payload()? else {
+        return Err(no_page());
+    };
+    let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
+    if let Some(utf8) = column.utf8
+        && let Some(lossy) =
+            checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
+    {
+        dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+    }
+    column.layout.set_dictionary(&dictionary)?;
+    column.dictionary = Some(dictionary);
+    Ok(())
 }
 
 impl<L: Layout> Column for BytesColumn<L> {
@@ -187,23 +215,12 @@ impl<L: Layout> Column for BytesColumn<L> {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut decoder = SpanDecoder::new(self.values.physical, false);
-        decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
-        let mut spans = Vec::new();
-        decoder.read_spans(page.values, usize::MAX, &mut spans)?;
-        let Payload::Shared(bytes) = decoder.payload()? else {
-            return Err(no_page());
-        };
-        let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
-        if let Some(utf8) = self.utf8
-            && let Some(lossy) =
-                checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
-        {
-            dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+        // Views point into the dictionary that stands first among their buffers.
+        if !L::DICTIONARY_FIRST && self.values.physical == Physical::ByteArray {
+            self.few = Some(DictionaryOfFew::new(page)?);
+            return Ok(());
         }
-        self.layout.set_dictionary(&dictionary)?;
-        self.dictionary = Some(dictionary);
-        Ok(())
+        set_whole_dictionary(self, page)
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
@@ -211,7 +228,15 @@ impl<L: Layout> Column for BytesColumn<L> {
     }
 
     fn read(&mut self, n: usize, room: usize) -> Result<()> {
+        if self.values.indices().is_some() {
+            prepare_dictionary(self, n)?;
+        }
         if let Some(indices) = self.values.indices() {
+            if self.few.is_some() {
+                self.picked.clear();
+                indices.read(n, &mut self.picked)?;
+                return look_up_few(self, room);
+            }
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather(indices, n, dictionary, room);
         }
@@ -254,10 +279,16 @@ impl<L: Layout> Column for BytesColumn<L> {
     }
 
     fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+        if self.values.indices().is_some() {
+            prepare_dictionary(self, picks.count_ones(0..n))?;
+        }
         if let Some(indices) = self.values.indices() {
-            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             self.picked.clear();
             indices.read_picked(n, picks, &mut self.picked)?;
+            if self.few.is_some() {
+                return look_up_few(self, room);
+            }
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather_indices(&self.picked, dictionary, room);
         }
         let mut at = 0;
@@ -278,6 +309,13 @@ impl<L: Layout> Column for BytesColumn<L> {
 
     fn skip(&mut self, n: usize) -> Result<()> {
         self.values.skip(n)
+    }
+
+    fn holds(&self, n: usize) -> Option<bool> {
+        match &self.values.decoder {
+            Decoder::Plain(decoder) => Some(decoder.holds(n)),
+            _ => Some(n == 0),
+        }
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

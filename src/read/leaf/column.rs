@@ -59,6 +59,12 @@ pub(super) trait Column: Send {
         self.skip(n - at)
     }
 
+    /// Whether the next `n` values of the page are there as a whole, of a PLAIN page that may be cut off; `None` if that cannot be told without reading
+    /// them.
+    fn holds(&self, _n: usize) -> Option<bool> {
+        None
+    }
+
     /// Moves the last `values` values to their slots: the set bits of `validity[first..first + slots]`.
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 

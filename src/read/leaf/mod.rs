@@ -16,6 +16,9 @@ mod runs;
 mod spell;
 mod words;
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 
@@ -61,6 +64,8 @@ pub struct LeafReader {
     next_row: u64,
     /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many rows.
     slots_seen: u64,
+    /// Rows that will be asked for, and the first behind them that may be: no page need be opened beyond the last of them that lies in it.
+    expected: (Arc<[Range<u64>]>, u64),
     /// Rows decoded since the last batch.
     kept: Kept,
     budget: Budget,
@@ -74,6 +79,8 @@ struct OpenPage {
     slots_left: usize,
     /// Values that the levels may still ask for.
     values_left: usize,
+    /// Slots and values of a page that was opened in part, those that are used up included.
+    in_part: Option<(usize, usize)>,
     def: LevelDecoder,
     rep: LevelDecoder,
 }
@@ -122,6 +129,7 @@ impl LeafReader {
             first_slot_seen: false,
             next_row: 0,
             slots_seen: 0,
+            expected: ([].into(), 0),
             kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
             held: budget.take(0)?,
@@ -161,6 +169,14 @@ impl LeafReader {
         self.column.set_dictionary(page)?;
         let array = self.take()?.array;
         Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
+    }
+
+    /// Says which rows will be asked for next, in ascending order, and no others before `behind`: pages whose rows are known need not be opened beyond the
+    /// last of them. Others may be asked for; it is more work then.
+    pub fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
+        if self.max_rep == 0 && self.column.holds(0).is_some() {
+            self.expected = (Arc::clone(rows), behind);
+        }
     }
 
     /// Makes room for `rows` rows, before the first of a batch.
@@ -303,29 +319,89 @@ impl LeafReader {
     /// The current page, or the next one if it is used up; `None` after the last.
     fn open_page(&mut self) -> Result<Option<&mut OpenPage>> {
         while self.page.as_ref().is_none_or(|page| page.slots_left == 0) {
-            match self.pages.next_page()? {
+            if self.page.as_ref().is_some_and(|page| page.in_part.is_some()) {
+                self.open_whole(0)?;
+                continue;
+            }
+            match self.pages.next_page_for(&self.expected.0, self.expected.1)? {
                 None => return Ok(None),
                 Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
                 Some(Page::Data(page)) => {
-                    let DataPage { slots, values, rep, def, encoding, bytes } = *page;
+                    let DataPage { slots, slots_left_out, rep, .. } = &*page;
                     // An index is believed when the page says the same.
                     if let Some((placed, Trust::Index)) = self.pages.rows() {
-                        let rows = if self.max_rep == 0 { slots } else { rep.count_zeros(slots)? };
+                        let rows = match self.max_rep {
+                            0 => slots + slots_left_out,
+                            _ => rep.count_zeros(*slots)?,
+                        };
                         if placed.end - placed.start != rows as u64 {
                             return Err(misplaced(&placed, format_args!("has {rows} rows")));
                         }
                     }
-                    let count = values.map_or(Count::AtMost(slots), Count::Exactly);
-                    // A page of nulls may hold anything, or nothing, where its values would be.
-                    if count.most() > 0 {
-                        self.column.set_page(encoding, bytes, count)?;
+                    let in_part = *slots_left_out > 0;
+                    if self.set_page(*page).is_err() && in_part {
+                        let whole = self.pages.open_again()?;
+                        self.set_page(whole)?;
                     }
-                    self.page =
-                        Some(OpenPage { slots_left: slots, values_left: count.most(), def, rep });
                 }
             }
         }
         Ok(self.page.as_mut())
+    }
+
+    fn set_page(&mut self, page: DataPage) -> Result<()> {
+        let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes } = page;
+        let count = values.map_or(Count::AtMost(slots), Count::Exactly);
+        // A page of nulls may hold anything, or nothing, where its values would be.
+        if count.most() > 0 {
+            self.column.set_page(encoding, bytes, count)?;
+        }
+        let in_part = (slots_left_out > 0).then_some((slots, count.most()));
+        self.page =
+            Some(OpenPage { slots_left: slots, values_left: count.most(), in_part, def, rep });
+        Ok(())
+    }
+
+    /// Opens a page anew that was opened in part, and goes on where the reading stands; the last `values` values are to be read, or skipped, again.
+    fn open_whole(&mut self, values: usize) -> Result<()> {
+        let Some((opened, page)) = self.page.take().and_then(|page| Some((page.in_part?, page)))
+        else {
+            return Err(no_page_in_part());
+        };
+        let (slots, values_done) = (opened.0 - page.slots_left, opened.1 - page.values_left);
+        let whole = self.pages.open_again()?;
+        self.set_page(whole)?;
+        let Some(page) = &mut self.page else { return Err(no_page_in_part()) };
+        match self.max_def {
+            0 => {}
+            1 => drop(page.def.read_validity(slots, &mut Validity::default())?),
+            max_def => page.def.read(slots, &mut LevelDecoder::planes(max_def))?,
+        }
+        page.slots_left -= slots;
+        page.values_left = page.values_left.saturating_sub(values_done);
+        self.column.skip(values_done.saturating_sub(values))
+    }
+
+    /// Makes sure that the next `values` values of the page, which the levels ask for, are there if the page has them.
+    fn hold(&mut self, values: usize) -> Result<()> {
+        match &self.page {
+            Some(OpenPage { in_part: Some(_), .. }) if self.column.holds(values) != Some(true) => {
+                self.open_whole(values)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Skips values, and opens the page as a whole if it is cut off before their end.
+    fn skip_values(&mut self, values: usize) -> Result<()> {
+        let skipped = self.column.skip(values);
+        match &self.page {
+            Some(OpenPage { in_part: Some(_), .. }) if skipped.is_err() => {
+                self.open_whole(values)?;
+                self.column.skip(values)
+            }
+            _ => skipped,
+        }
     }
 
     /// Rows outside lists: one slot each.
@@ -480,9 +556,10 @@ impl LeafReader {
             })?;
         }
         let Some(kept) = sink.kept() else {
-            return self.column.skip(values);
+            return self.skip_values(values);
         };
         if values > 0 {
+            self.hold(values)?;
             let room = self.room();
             self.column.read(values, room)?;
         }
@@ -552,9 +629,14 @@ impl Pending {
     }
 }
 
+#[cold]
+fn no_page_in_part() -> Error {
+    Error::usage("no page was opened in part")
+}
+
 /// A page that does not hold the rows that it should.
 #[cold]
-fn misplaced(placed: &std::ops::Range<u64>, found: impl std::fmt::Display) -> Error {
+fn misplaced(placed: &Range<u64>, found: impl std::fmt::Display) -> Error {
     Error::malformed(
         Spec::PageIndex,
         format_args!(
@@ -601,7 +683,7 @@ mod tests {
     use std::sync::Arc;
 
     use ::bytes::Bytes;
-    use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+    use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
     use arrow_schema::DataType;
 
     use super::*;
@@ -639,6 +721,49 @@ mod tests {
             assert!(matches!(reader.append(1_500).unwrap_err().kind(), ErrorKind::Malformed(_)));
             assert_eq!(reader.take().unwrap_err().kind(), ErrorKind::Usage);
             assert_eq!(reader.append(1).unwrap_err().kind(), ErrorKind::Usage);
+        }
+    }
+
+    #[test]
+    fn more_than_was_expected_of_a_page_is_read_all_the_same() {
+        // The first half is longer than the second, or has more values: the guess of where to cut goes wrong.
+        let text =
+            |i: usize| format!("{} {i}", "long".repeat(if i % 1_000 < 500 { 12 } else { 1 }));
+        let texts: StringArray = (0..2_000).map(|i| Some(text(i))).collect();
+        let some = (0..2_000).map(|i| (i % 1_000 < 500 || i % 50 == 0).then(|| text(i)));
+        let numbers = Int64Array::from_iter((0..2_000).map(|i| (i % 1_000 < 500).then_some(i)));
+        let columns: [ArrayRef; 3] =
+            [Arc::new(texts), Arc::new(some.collect::<StringArray>()), Arc::new(numbers)];
+        for column in columns {
+            let batch = RecordBatch::try_from_iter([("v", column.clone())]).unwrap();
+            let options = WriteOptions::new()
+                .with_page_rows(1_000)
+                .with_compression(Compression::Snappy)
+                .with_column("v", |column| column.with_encoding(Encoding::Plain));
+            let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+            writer.write(&batch).unwrap();
+            let file = Bytes::from(writer.into_inner().unwrap().1);
+            let plan = Reader::new(file.clone()).unwrap().plan().unwrap();
+            let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+            let start = meta.data_page_offset as usize;
+            let bytes = file.slice(start..start + meta.total_compressed_size as usize);
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, CompressionCodec::Snappy);
+            let list = PageList::whole(bytes, start as u64, 2_000);
+            let list = list.find_pages(2_000, &context).unwrap();
+            for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
+                let pages = Pages::new(&list, context.clone(), plan.budget()).unwrap();
+                let mut reader =
+                    LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+                reader.expect(&std::iter::once(first..expected).collect(), u64::MAX);
+                reader.seek(first).unwrap();
+                let n = expected as usize - first as usize;
+                let found = reader.read(n).unwrap().array;
+                assert_eq!(*found, *column.slice(first as usize, n));
+                // More of the same page, and of the next.
+                let found = reader.read(2_000 - expected as usize).unwrap().array;
+                assert_eq!(*found, *column.slice(expected as usize, 2_000 - expected as usize));
+            }
         }
     }
 

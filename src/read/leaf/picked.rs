@@ -100,6 +100,7 @@ impl LeafReader {
             }
             kept.rep.push_run(0, slots);
         }
+        self.hold(values)?;
         let room = self.room();
         let picked = match validity.bitmap().filter(|_| values < n) {
             None => {

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page};
-use crate::encoding::dictionary::Indices;
+use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{alp, delta_binary, plain, split};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
@@ -393,10 +393,48 @@ struct WordColumn<P: Word, C: Convert<P>> {
     physical: Physical,
     data_type: DataType,
     convert: C,
-    dictionary: Option<Vec<C::Out>>,
+    dictionary: Dictionary<C::Out>,
     source: Source<P>,
     out: Vec<C::Out>,
     spare: Spare,
+    /// Indices of entries that are looked up in the page.
+    picked: Vec<u32>,
+}
+
+/// The dictionary of the chunk.
+enum Dictionary<T> {
+    Missing,
+    /// The page, as long as few entries of it are wanted: so many so far.
+    Page {
+        page: DictionaryPage,
+        wanted: usize,
+    },
+    Entries(Vec<T>),
+}
+
+/// So much of a dictionary may be looked up in its page before all of it is converted.
+const PART_OF_DICTIONARY: usize = 16;
+
+/// The entries, if they are converted, or so many more are wanted that they should be.
+fn entries<'a, P: Word, C: Convert<P>>(
+    dictionary: &'a mut Dictionary<C::Out>,
+    convert: &mut C,
+    more: usize,
+) -> Result<Option<&'a [C::Out]>> {
+    if let Dictionary::Page { page, wanted } = dictionary {
+        *wanted = wanted.saturating_add(more);
+        if *wanted <= page.values / PART_OF_DICTIONARY {
+            return Ok(None);
+        }
+        let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes.clone(), page.values)?);
+        let mut entries = Vec::with_capacity(page.values);
+        convert.read(&mut words, page.values, &mut entries)?;
+        *dictionary = Dictionary::Entries(entries);
+    }
+    match dictionary {
+        Dictionary::Entries(entries) => Ok(Some(entries)),
+        _ => Err(no_dictionary()),
+    }
 }
 
 impl<P: Word, C: Convert<P>> WordColumn<P, C> {
@@ -405,11 +443,26 @@ impl<P: Word, C: Convert<P>> WordColumn<P, C> {
             physical,
             data_type: data_type.clone(),
             convert,
-            dictionary: None,
+            dictionary: Dictionary::Missing,
             source: Source::Nothing,
             out: Vec::new(),
             spare: Spare::new(0),
+            picked: Vec::new(),
         }
+    }
+
+    /// Appends the entries of `picked`, taken from the dictionary page.
+    fn look_up(&mut self) -> Result<()> {
+        let Dictionary::Page { page, .. } = &self.dictionary else { return Err(no_dictionary()) };
+        let mut bytes = Vec::with_capacity(self.picked.len() * P::BYTES);
+        for &index in &self.picked {
+            let start = (index as usize).saturating_mul(P::BYTES);
+            let entry = page.bytes.get(start..start.saturating_add(P::BYTES));
+            let entry = entry.filter(|_| (index as usize) < page.values);
+            bytes.extend_from_slice(entry.ok_or_else(|| out_of_range(index, page.values))?);
+        }
+        let mut words = WordDecoder::Plain(plain::Fixed::new(bytes.into(), self.picked.len())?);
+        self.convert.read(&mut words, self.picked.len(), &mut self.out)
     }
 }
 
@@ -423,10 +476,9 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes, page.values)?);
-        let mut dictionary = Vec::with_capacity(page.values);
-        self.convert.read(&mut words, page.values, &mut dictionary)?;
-        self.dictionary = Some(dictionary);
+        // Whether they are all there is known before any is looked up.
+        plain::Fixed::<P>::new(page.bytes.clone(), page.values)?;
+        self.dictionary = Dictionary::Page { page, wanted: 0 };
         Ok(())
     }
 
@@ -444,8 +496,14 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
         match &mut self.source {
             Source::Words(words) => self.convert.read(words, n, &mut self.out),
             Source::Dictionary(indices) => {
-                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-                indices.gather(n, dictionary, &mut self.out)
+                match entries::<P, C>(&mut self.dictionary, &mut self.convert, n)? {
+                    Some(entries) => indices.gather(n, entries, &mut self.out),
+                    None => {
+                        self.picked.clear();
+                        indices.read(n, &mut self.picked)?;
+                        self.look_up()
+                    }
+                }
             }
             Source::Nothing => Err(no_page()),
         }
@@ -454,8 +512,15 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
     fn read_picked(&mut self, n: usize, picks: &Bitmap, _room: usize) -> Result<()> {
         match &mut self.source {
             Source::Dictionary(indices) => {
-                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-                indices.gather_picked(n, picks, dictionary, &mut self.out)
+                let more = picks.count_ones(0..n);
+                match entries::<P, C>(&mut self.dictionary, &mut self.convert, more)? {
+                    Some(entries) => indices.gather_picked(n, picks, entries, &mut self.out),
+                    None => {
+                        self.picked.clear();
+                        indices.read_picked(n, picks, &mut self.picked)?;
+                        self.look_up()
+                    }
+                }
             }
             Source::Words(words) if words.skips_at_once() && few(picks, n) => {
                 let mut at = 0;
@@ -482,6 +547,13 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
             Source::Dictionary(indices) => indices.skip(n),
             Source::Nothing if n == 0 => Ok(()),
             Source::Nothing => Err(no_page()),
+        }
+    }
+
+    fn holds(&self, n: usize) -> Option<bool> {
+        match &self.source {
+            Source::Words(WordDecoder::Plain(decoder)) => Some(n <= decoder.left()),
+            _ => Some(n == 0),
         }
     }
 

@@ -1,0 +1,84 @@
+//! [`Scout`]: which rows of a row group pass the filter, found out before the columns that the filter does not need are fetched.
+//!
+//! Used by the drivers of sources where bytes cost time: the asynchronous one, and the blocking ones where the source is neither memory nor a local file.
+//! Trap: it is a trip more for each row group. Where the rows that pass lie in all pages it spares nothing, which is learnt while reading.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+
+use crate::error::Result;
+use crate::read::{PageIndexPlan, Plan, RowGroup, RowRange};
+use crate::selection::RowSelection;
+
+/// Finds out which rows pass a filter before the other columns are fetched.
+pub(super) struct Scout {
+    plan: Plan,
+    /// Bytes that would have been fetched without it, and that were fetched nevertheless.
+    doubtful: AtomicU64,
+    fetched: AtomicU64,
+}
+
+/// What of a row group it may be worth to find out.
+pub(super) struct Doubt {
+    /// The rows that are left of it.
+    pub(super) left: RowRange,
+    /// About how many bytes of them need not be fetched if no row passes.
+    pub(super) bytes: u64,
+}
+
+impl Scout {
+    /// A scout for the filter of `plan`; `None` if there is none, or it needs all columns. What cannot be planned without the others is read with them.
+    pub(super) fn new(plan: &Plan) -> Option<Self> {
+        let plan = plan.scout().ok().flatten()?;
+        Some(Self { plan, doubtful: AtomicU64::new(0), fetched: AtomicU64::new(0) })
+    }
+
+    /// What is read to find out: the columns of the filter, and the numbers of the rows.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What is left of a row group, if a trip for it is likely to spare more bytes than could be read in its time.
+    pub(super) fn doubt(&self, left: &PageIndexPlan, gap: u64) -> Option<Doubt> {
+        let range = left.range();
+        if range.is_sure() {
+            return None;
+        }
+        let own = self.plan.row_group(range).ok()?.wanted_bytes();
+        let bytes = left.wanted_bytes().saturating_sub(own);
+        let (before, fetched) =
+            (self.doubtful.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
+        let pays = before <= gap.saturating_mul(4) || fetched <= before / 4 * 3;
+        (pays && bytes > gap).then(|| Doubt { left: range.clone(), bytes })
+    }
+
+    /// Learns how many bytes were fetched nevertheless.
+    pub(super) fn learn(&self, doubt: &Doubt, fetched: u64) {
+        self.doubtful.fetch_add(doubt.bytes, Ordering::Relaxed);
+        self.fetched.fetch_add(fetched, Ordering::Relaxed);
+    }
+
+    /// The rows of a row group that pass, which was opened by [`Scout::plan`]; as far as was read before it was cancelled.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the pages.
+    pub(super) fn passed(
+        mut row_group: RowGroup,
+        rows_in_group: u64,
+        first_row: u64,
+        cancelled: &AtomicBool,
+    ) -> Result<RowSelection> {
+        let mut passed = Vec::new();
+        while !cancelled.load(Ordering::Relaxed)
+            && let Some(batch) = row_group.next_batch()?
+        {
+            let numbers = batch.columns().last().and_then(|it| it.as_primitive_opt::<Int64Type>());
+            let numbers = numbers.map(|numbers| &numbers.values()[..]).unwrap_or_default();
+            let numbers = numbers.iter().filter_map(|number| u64::try_from(*number).ok());
+            passed.extend(numbers.map(|number| number.saturating_sub(first_row)));
+        }
+        RowSelection::from_rows(rows_in_group, passed)
+    }
+}

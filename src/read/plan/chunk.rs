@@ -1,0 +1,185 @@
+//! [`ChunkPlan`]: which bytes of a column chunk are wanted.
+//!
+//! Spec: FORMAT.md section 1, PageIndex.md. Between `Plan::row_group`, which finds the chunk in the metadata, and `PageList`, which walks its pages.
+//! Trap: the metadata may state any place; what lies outside of the file is refused here.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bytes::Bytes;
+
+use super::{LeafPlan, Plan};
+use crate::error::{Error, Result, Spec};
+use crate::format::{ColumnMetaDataRef, CompressionCodec};
+use crate::page::PageContext;
+use crate::read::chunk::{PageList, PlacedPage, Pull};
+use crate::selection::{PageMap, RowSelection};
+
+/// A column chunk of a row group.
+#[derive(Debug)]
+pub(super) struct ChunkPlan {
+    pub(super) slots: u64,
+    pub(super) codec: CompressionCodec,
+    pub(super) bytes: Range<u64>,
+    pub(super) pages: Option<WantedPages>,
+    /// Where the bytes come from while they are decoded, if they are not fetched.
+    pub(super) pull: Option<Arc<dyn Pull>>,
+}
+
+/// The pages that are wanted of a chunk.
+#[derive(Debug)]
+pub(super) struct WantedPages {
+    pub(super) map: Arc<PageMap>,
+    /// Indices of them, in stretches that follow each other without a gap.
+    pub(super) stretches: Vec<Range<usize>>,
+}
+
+impl Plan {
+    /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and where its offset index is.
+    pub(super) fn chunk(
+        &self,
+        row_group: usize,
+        plan: &LeafPlan,
+    ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
+        let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
+        if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
+            return Err(Error::unsupported(
+                "column chunks in other files",
+                format_args!(
+                    "the data lie in the file {path:?}, as in a _metadata summary; read that file instead"
+                ),
+            ));
+        }
+        let index = self.offset_index(&chunk);
+        let Some(meta) = chunk.meta_data else {
+            return Err(Error::crypto(
+                "the column is encrypted, and reading encrypted columns is not supported yet",
+            ));
+        };
+        let found = meta.r#type;
+        let expected = plan.leaf.physical.format_type();
+        if found != expected {
+            return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
+        }
+        let slots = not_negative(meta.num_values, "num_values")?;
+        let bytes = self.byte_range(&meta, slots)?;
+        let width = memory_of(&meta, slots, &plan.data_type);
+        let index = index.filter(|_| slots > 0);
+        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
+    }
+
+    /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
+    pub(super) fn byte_range(
+        &self,
+        meta: &ColumnMetaDataRef<'_>,
+        slots: u64,
+    ) -> Result<Range<u64>> {
+        // Without values there is nothing to read, and the offsets may be meaningless.
+        if slots == 0 {
+            return Ok(0..0);
+        }
+        let data = not_negative(meta.data_page_offset, "data_page_offset")?;
+        let dictionary = meta.dictionary_page_offset.unwrap_or(0);
+        let dictionary = not_negative(dictionary, "dictionary_page_offset")?;
+        // 0 means that there is none.
+        let start =
+            if dictionary > 0 && (data == 0 || dictionary <= data) { dictionary } else { data };
+        let mut len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
+        let end_of_data = self.shared.file_len.saturating_sub(8);
+        if self.footer().writer().short_chunks {
+            len = len.saturating_add(100).min(end_of_data.saturating_sub(start));
+        }
+        match start.checked_add(len).filter(|end| *end <= end_of_data) {
+            Some(end) => Ok(start..end),
+            None => Err(Error::mismatch(
+                Spec::Container,
+                "byte range of the column chunk",
+                format_args!("within the first {end_of_data} bytes of the file"),
+                format_args!("{len} bytes at {start}"),
+            )),
+        }
+    }
+}
+
+impl WantedPages {
+    pub(super) fn new(map: Arc<PageMap>, selection: &RowSelection) -> Self {
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for page in map.needed(selection) {
+            match stretches.last_mut() {
+                Some(last) if last.end == page => last.end += 1,
+                _ => stretches.push(page..page + 1),
+            }
+        }
+        Self { map, stretches }
+    }
+}
+
+/// Bytes of a chunk that is pulled rather than fetched.
+pub(super) const LARGE: u64 = 512 << 10;
+
+impl ChunkPlan {
+    pub(super) fn is_pulled(&self) -> bool {
+        self.pull.is_some() && self.pages.is_none()
+    }
+
+    /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
+    pub(super) fn needs(&self) -> Vec<Range<u64>> {
+        let Some(WantedPages { map, stretches }) = &self.pages else {
+            return if self.pull.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
+        };
+        let bytes_of = |stretch: &Range<usize>| {
+            let pages = map.pages().get(stretch.clone()).unwrap_or_default();
+            let ends = pages.first().zip(pages.last());
+            ends.map_or(0..0, |(first, last)| first.bytes.start..last.bytes.end)
+        };
+        std::iter::once(map.head()).chain(stretches.iter().map(bytes_of)).collect()
+    }
+
+    /// The pages of what was fetched for [`ChunkPlan::needs`].
+    pub(super) fn list(&self, bytes: &[Bytes], context: &PageContext) -> Result<PageList> {
+        let mut bytes = bytes.iter().cloned();
+        let head = bytes.next().unwrap_or_default();
+        let Some(WantedPages { map, stretches }) = &self.pages else {
+            return Ok(match &self.pull {
+                Some(pull) => PageList::pulled(pull.clone(), self.bytes.clone(), self.slots),
+                None => PageList::whole(head, self.bytes.start, self.slots),
+            });
+        };
+        let mut pages = Vec::new();
+        for (stretch, mut bytes) in stretches.iter().zip(bytes) {
+            for index in stretch.clone() {
+                let Some(place) = map.pages().get(index) else { continue };
+                let len = usize::try_from(place.bytes.end - place.bytes.start);
+                let bytes = bytes.split_to(len.unwrap_or(usize::MAX).min(bytes.len()));
+                let (range, rows) = (place.bytes.clone(), place.rows.clone());
+                pages.push(PlacedPage { bytes, range, rows, index });
+            }
+        }
+        PageList::placed(head, map.head().start, pages, context)
+    }
+}
+
+/// About how many bytes a chunk takes as an Arrow array.
+fn memory_of(meta: &ColumnMetaDataRef<'_>, slots: u64, data_type: &DataType) -> u64 {
+    let fixed = match data_type {
+        DataType::Dictionary(key, _) => key.primitive_width(),
+        DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
+        other => other.primitive_width(),
+    };
+    if let Some(width) = fixed {
+        return slots.saturating_mul(width as u64);
+    }
+    let exact = meta
+        .size_statistics
+        .as_ref()
+        .and_then(|sizes| sizes.unencoded_byte_array_data_bytes)
+        .and_then(|bytes| u64::try_from(bytes).ok());
+    let stated = u64::try_from(meta.total_uncompressed_size).unwrap_or_default();
+    exact.unwrap_or(stated).saturating_add(slots.saturating_mul(4))
+}
+
+pub(super) fn not_negative(value: i64, name: &str) -> Result<u64> {
+    u64::try_from(value)
+        .map_err(|_| Error::mismatch(Spec::Metadata("ColumnMetaData"), name, "not negative", value))
+}

@@ -1,0 +1,307 @@
+//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to its bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::chunk::{ChunkPlan, LARGE, WantedPages, not_negative};
+use super::{Plan, RowRange, WORTH_AN_INDEX, share};
+use crate::error::{Error, Result};
+use crate::format::OffsetIndex;
+use crate::read::chunk::Pull;
+use crate::read::options::PageIndexUse;
+use crate::read::row_group::RowGroup;
+use crate::read::unit::{Chunk, Unit};
+use crate::selection::PageMap;
+use crate::thrift::{self, Read};
+
+/// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
+#[derive(Debug)]
+pub struct PageIndexPlan {
+    pub(super) plan: Plan,
+    pub(super) range: RowRange,
+    pub(super) rows_in_group: u64,
+    pub(super) chunks: Vec<ChunkPlan>,
+    pub(super) needs: Vec<Range<u64>>,
+    /// The leaf of each of the needs.
+    pub(super) leaves: Vec<usize>,
+    pub(super) widths: Widths,
+}
+
+/// One row group of a plan: wants the bytes of its column chunks, or of some of their pages.
+#[derive(Debug)]
+pub struct RowGroupPlan {
+    pub(super) plan: Plan,
+    pub(super) range: RowRange,
+    pub(super) rows_in_group: u64,
+    pub(super) chunks: Vec<ChunkPlan>,
+    pub(super) needs: Vec<Range<u64>>,
+    pub(super) widths: Widths,
+    pub(super) ignored: Vec<Error>,
+}
+
+/// What comes of the bytes of a row group.
+pub enum Supplied {
+    /// The row group, ready to be decoded.
+    Ready(Box<RowGroup>),
+    /// Pages were not where the index says: it is put aside, and more bytes are wanted.
+    Again(Box<RowGroupPlan>),
+}
+
+/// About how many bytes a row takes as Arrow arrays.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Widths {
+    bytes_per_row: u64,
+    /// Of the widest leaf.
+    widest_per_row: u64,
+}
+
+/// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time are decoded several times as fast as many.
+const MOST_ARRAY_BYTES: u64 = 4 << 20;
+
+impl Plan {
+    /// Plans one row group of [`Plan::ranges`]: decodes the metadata of its chunks.
+    ///
+    /// # Errors
+    /// `Malformed` if a chunk's metadata contradict the schema or the file, `Unsupported` if its data lie in another file,
+    /// `Crypto` if it is encrypted.
+    pub fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
+        let footer = self.footer();
+        let rows_in_group = footer.row_group_rows(range.row_group)?;
+        let mut chunks = Vec::with_capacity(self.leaves().len());
+        let mut indexes = Vec::new();
+        let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
+        for (i, leaf) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
+            let (chunk, width, index) = self
+                .chunk(range.row_group, leaf)
+                .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
+            let per_row = width / rows_in_group.max(1);
+            bytes_per_row = bytes_per_row.saturating_add(per_row);
+            widest_per_row = per_row.max(widest_per_row);
+            indexes.extend(index.map(|index| (i, index)));
+            chunks.push(chunk);
+        }
+        let helps = match self.options().page_index {
+            PageIndexUse::Never => false,
+            PageIndexUse::Always => range.count() < rows_in_group,
+            PageIndexUse::Auto => {
+                let bytes = chunks.iter().map(|chunk| chunk.bytes.end - chunk.bytes.start).sum();
+                range.count() < rows_in_group && WORTH_AN_INDEX < bytes
+            }
+        };
+        // Pages of these writers need those in front of them.
+        if !helps || footer.writer().carries_prefix {
+            indexes.clear();
+        }
+        let wanted = range.wanted(rows_in_group)?;
+        indexes.retain(|(i, _)| {
+            let leaf = self.leaves().get(*i).map_or(usize::MAX, |leaf| leaf.leaf.index);
+            let known = self.page_maps.find(range.row_group, leaf);
+            match (known, chunks.get_mut(*i)) {
+                (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
+                _ => return true,
+            }
+            false
+        });
+        let (leaves, needs) = indexes.into_iter().unzip();
+        let (plan, range) = (self.clone(), range.clone());
+        let widths = Widths { bytes_per_row, widest_per_row };
+        Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, widths })
+    }
+
+    /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
+    pub(in crate::read) fn keep_pages(&self, row_group: usize, leaf: usize, index: &OffsetIndex) {
+        let map = || -> Result<Option<PageMap>> {
+            let chunk = self.footer().column_chunk_ref(row_group, leaf)?;
+            let Some(meta) = chunk.meta_data else { return Ok(None) };
+            let slots = not_negative(meta.num_values, "num_values")?;
+            let rows = self.footer().row_group_rows(row_group)?;
+            PageMap::new(index, self.byte_range(&meta, slots)?, rows).map(Some)
+        };
+        if let Ok(Some(map)) = map() {
+            self.page_maps.keep(row_group, leaf, &Arc::new(map));
+        }
+    }
+}
+
+impl PageIndexPlan {
+    /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
+    pub fn needs(&self) -> &[Range<u64>] {
+        &self.needs
+    }
+
+    /// The rows wanted.
+    pub fn range(&self) -> &RowRange {
+        &self.range
+    }
+
+    /// About how many bytes of the column chunks are wanted.
+    pub fn wanted_bytes(&self) -> u64 {
+        share(self.chunk_bytes(), self.range.count(), self.rows_in_group)
+    }
+
+    /// Bytes of the column chunks, all pages counted.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.bytes.end - chunk.bytes.start).sum()
+    }
+
+    /// Without indexes: the column chunks are fetched whole.
+    ///
+    /// # Errors
+    /// As [`PageIndexPlan::supply`].
+    pub fn without_index(mut self) -> Result<RowGroupPlan> {
+        self.needs.clear();
+        self.chunks.iter_mut().for_each(|chunk| chunk.pages = None);
+        self.supply(&[])
+    }
+
+    /// Takes the bytes wanted, in the same order. An index that is not sound, or contradicts the metadata, is put aside.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted.
+    pub fn supply(mut self, bytes: &[Bytes]) -> Result<RowGroupPlan> {
+        same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
+        let mut ignored = Vec::new();
+        if !bytes.is_empty() {
+            let wanted = self.range.wanted(self.rows_in_group)?;
+            for (&leaf, bytes) in self.leaves.iter().zip(bytes) {
+                let Some(chunk) = self.chunks.get_mut(leaf) else { continue };
+                let map = OffsetIndex::read(&mut thrift::Reader::new(bytes)).and_then(|index| {
+                    PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group).map(Arc::new)
+                });
+                match map {
+                    Ok(map) => {
+                        if let Some(leaf) = self.plan.leaves().get(leaf) {
+                            let row_group = self.range.row_group;
+                            self.plan.page_maps.keep(row_group, leaf.leaf.index, &map);
+                        }
+                        chunk.pages = Some(WantedPages::new(map, &wanted));
+                    }
+                    Err(e) => ignored.push(self.plan.place(e, leaf, &self.range)),
+                }
+            }
+        }
+        let Self { plan, range, rows_in_group, chunks, widths, .. } = self;
+        let needs = chunks.iter().flat_map(ChunkPlan::needs).collect();
+        Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, widths, ignored })
+    }
+}
+
+impl RowGroupPlan {
+    /// The bytes wanted: those of each leaf, in the order of [`Plan::leaves`]. A driver joins those that lie close.
+    pub fn needs(&self) -> &[Range<u64>] {
+        &self.needs
+    }
+
+    /// The rows wanted.
+    pub fn range(&self) -> &RowRange {
+        &self.range
+    }
+
+    /// What was wrong with the page indexes that were put aside.
+    pub fn ignored_indexes(&self) -> &[Error] {
+        &self.ignored
+    }
+
+    /// About how many bytes the rows wanted take as Arrow arrays, by what the metadata say.
+    pub fn memory_bytes(&self) -> u64 {
+        self.widths.bytes_per_row.saturating_mul(self.range.count())
+    }
+
+    /// Bytes that are fetched.
+    pub fn fetch_bytes(&self) -> u64 {
+        self.needs.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Rows of a batch: as many as wanted, fewer where rows are wide.
+    pub fn batch_rows(&self) -> usize {
+        let options = self.plan.options();
+        let Widths { bytes_per_row, widest_per_row } = self.widths;
+        let by_bytes = options.batch_bytes as u64 / bytes_per_row.max(1);
+        let by_bytes = by_bytes.min(MOST_ARRAY_BYTES / widest_per_row.max(1));
+        options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
+    }
+
+    /// Lets large chunks that are wanted whole be pulled while they are decoded; what is wanted before that becomes less.
+    #[must_use]
+    pub fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
+        for chunk in &mut self.chunks {
+            if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
+                chunk.pull = Some(pull.clone());
+            }
+        }
+        self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+        self
+    }
+
+    /// Takes the bytes wanted, in the same order.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
+    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Supplied> {
+        same_number("RowGroupPlan::supply", self.needs.len(), bytes.len())?;
+        for (need, bytes) in self.needs.iter().zip(&bytes) {
+            if bytes.len() as u64 != need.end - need.start {
+                return Err(Error::usage(format_args!(
+                    "RowGroupPlan::supply was given {} bytes for a range of {}",
+                    bytes.len(),
+                    need.end - need.start
+                )));
+            }
+        }
+        let fetched = usize::try_from(self.fetch_bytes()).unwrap_or(usize::MAX);
+        let reservation = self.plan.budget().take(fetched)?;
+        let mut units = Vec::with_capacity(self.chunks.len());
+        let mut rest = &bytes[..];
+        let ignored_before = self.ignored.len();
+        for (i, chunk) in self.chunks.iter_mut().enumerate() {
+            let (bytes, others) = rest.split_at(chunk.needs().len().min(rest.len()));
+            rest = others;
+            let Some(leaf) = self.plan.leaves().get(i) else { continue };
+            let context = self.plan.page_context(leaf, chunk.codec);
+            match chunk.list(bytes, &context) {
+                Ok(list) => {
+                    let cost = match chunk.is_pulled() {
+                        true => usize::try_from(chunk.bytes.end - chunk.bytes.start),
+                        false => Ok(bytes.iter().map(Bytes::len).sum()),
+                    };
+                    let cost = cost.unwrap_or(usize::MAX);
+                    let column = leaf.leaf.path.dotted().into();
+                    let row_group = self.range.row_group;
+                    let plan = self.plan.clone();
+                    let chunk = Chunk { plan, leaf: i, list, context, row_group, column };
+                    units.push(Unit::new(chunk, self.rows_in_group, cost)?);
+                }
+                Err(e) => {
+                    self.ignored.push(self.plan.place(e, i, &self.range));
+                    chunk.pages = None;
+                }
+            }
+        }
+        if self.ignored.len() > ignored_before {
+            self.plan.page_maps.forget(self.range.row_group);
+            self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+            return Ok(Supplied::Again(Box::new(self)));
+        }
+        let batch_rows = self.batch_rows();
+        let batch_bytes = self.widths.bytes_per_row.saturating_mul(batch_rows as u64);
+        let Self { plan, range, rows_in_group, .. } = self;
+        Ok(Supplied::Ready(Box::new(RowGroup::new(
+            plan,
+            range,
+            rows_in_group,
+            units,
+            batch_rows,
+            batch_bytes,
+            reservation,
+        ))))
+    }
+}
+
+pub(in crate::read) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()> {
+    if wanted == given {
+        return Ok(());
+    }
+    Err(Error::usage(format_args!("{stage} wants {wanted} ranges, and was given {given}")))
+}

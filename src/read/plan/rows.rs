@@ -1,0 +1,147 @@
+//! [`RowRange`]: which rows of which row groups are read, before any page index is asked.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::predicate::Answer;
+use crate::read::filter::Filter;
+use crate::read::footer::Footer;
+use crate::read::options::ReadOptions;
+use crate::read::window::GAP;
+use crate::selection::RowSelection;
+
+/// Rows of one row group that are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowRange {
+    /// Index of the row group.
+    pub row_group: usize,
+    /// From the first row of it that is wanted to behind the last, counted from its first.
+    pub rows: Range<u64>,
+    /// Which of its rows, all counted; `None` if they are all of `rows`.
+    pub selection: Option<RowSelection>,
+    /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated for them. `None` if that is known of none.
+    pub sure: Option<RowSelection>,
+    /// Number of its first row in the file.
+    pub first_row: u64,
+    /// The rows of the row group that it was chosen from: all, unless it is read in [parts](Plan::parts).
+    pub part: Range<u64>,
+}
+
+impl RowRange {
+    /// Rows that are wanted.
+    pub fn count(&self) -> u64 {
+        match &self.selection {
+            Some(selection) => selection.count(),
+            None => self.rows.end - self.rows.start,
+        }
+    }
+
+    /// Of all rows of its row group those of `selection`; `None` if that is none.
+    pub fn with_selection(&self, selection: RowSelection) -> Option<Self> {
+        let rows = selection.hull();
+        let is_run = selection.count() == rows.end - rows.start;
+        let selection = if is_run { None } else { Some(selection) };
+        (!rows.is_empty()).then(|| Self { rows, selection, ..self.clone() })
+    }
+
+    /// Whether the filter is known to be true of all rows that are wanted.
+    pub fn is_sure(&self) -> bool {
+        self.sure.as_ref().is_some_and(RowSelection::is_all)
+    }
+
+    /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None` if that is none.
+    pub fn passed(&self, passed: RowSelection) -> Option<Self> {
+        let sure = Some(RowSelection::all(passed.len()));
+        self.with_selection(passed).map(|range| Self { sure, ..range })
+    }
+
+    /// The filter is known to be true of the rows of `sure`.
+    #[must_use]
+    pub(in crate::read) fn with_sure(self, sure: RowSelection) -> Self {
+        let wanted = match &self.selection {
+            Some(wanted) => wanted.and(&sure).map(|both| both.count()),
+            None => Ok(sure.slice(self.rows.clone()).count()),
+        };
+        let sure = if wanted.is_ok_and(|of| of == self.count()) {
+            RowSelection::all(sure.len())
+        } else {
+            sure
+        };
+        Self { sure: Some(sure).filter(|sure| !sure.is_none()), ..self }
+    }
+
+    /// The rows whose pages are wanted: short gaps are decoded too.
+    pub(super) fn wanted(&self, rows_in_group: u64) -> Result<RowSelection> {
+        Ok(self.to_selection(rows_in_group)?.without_gaps(GAP))
+    }
+
+    /// The rows that are wanted, of all `rows_in_group`.
+    pub(in crate::read) fn to_selection(&self, rows_in_group: u64) -> Result<RowSelection> {
+        match &self.selection {
+            Some(selection) => Ok(selection.clone()),
+            None => RowSelection::from_ranges(rows_in_group, [self.rows.clone()]),
+        }
+    }
+}
+
+/// The ranges without the row groups that cannot hold a match; those become `pruned`.
+pub(super) fn prune(
+    footer: &Footer,
+    filter: &Filter,
+    ranges: Vec<RowRange>,
+    pruned: &mut Vec<usize>,
+) -> Result<Vec<RowRange>> {
+    let mut kept = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let rows = footer.row_group_rows(range.row_group)?;
+        let facts = filter.facts(footer, range.row_group, rows);
+        match filter.answer(rows, &facts) {
+            Answer::Cannot => pruned.push(range.row_group),
+            Answer::Might => kept.push(range),
+            Answer::Always => kept.push(range.with_sure(RowSelection::all(rows))),
+        }
+    }
+    Ok(kept)
+}
+
+/// Which rows of which row groups: offset and limit count over the chosen row groups, unless a filter is to choose first.
+pub(super) fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
+    let mut first_rows = Vec::with_capacity(footer.row_groups());
+    let mut first = 0u64;
+    for i in 0..footer.row_groups() {
+        first_rows.push(first);
+        first = first.saturating_add(footer.row_group_rows(i)?);
+    }
+    let chosen: Vec<usize> = match &options.row_groups {
+        Some(chosen) => chosen.clone(),
+        None => (0..footer.row_groups()).collect(),
+    };
+    if let Some(selection) = options.selection.as_ref().filter(|wanted| wanted.len() != first) {
+        return Err(Error::usage(format_args!(
+            "a selection of {} rows, and the file has {first}",
+            selection.len()
+        )));
+    }
+    let (mut skip, mut left) = match options.filter {
+        Some(_) => (0, u64::MAX),
+        None => (options.offset, options.limit.unwrap_or(u64::MAX)),
+    };
+    let mut ranges = Vec::new();
+    for row_group in chosen {
+        let rows = footer.row_group_rows(row_group)?;
+        let first_row = first_rows.get(row_group).copied().unwrap_or_default();
+        let (all, selection, sure) = (0..rows, None, None);
+        let whole =
+            RowRange { row_group, rows: all.clone(), selection, sure, first_row, part: all };
+        let wanted = match &options.selection {
+            Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
+            None => RowSelection::all(rows),
+        };
+        let skipped = skip.min(wanted.count());
+        skip -= skipped;
+        let wanted = wanted.offset(skipped).limit(left);
+        left -= wanted.count();
+        ranges.extend(whole.with_selection(wanted));
+    }
+    Ok(ranges)
+}

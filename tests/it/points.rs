@@ -1,0 +1,107 @@
+//! Few rows of large pages: pages are opened as far as the last row that is wanted, and few entries of a dictionary are looked up in its page. What
+//! comes out is what a full read has there, however wrong the guess of where a page can be cut off.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use marquetry::arrow_array::*;
+use marquetry::format::Encoding;
+use marquetry::io::WriteSink;
+use marquetry::{Compression, PageVersion, Reader, RowSelection, WriteOptions, Writer};
+
+use crate::cells::columns;
+use crate::generate::every_case;
+use crate::selection::{only, with_threads};
+use crate::support::read_with;
+
+/// A row group of 6,000 rows in pages of thousands, whose values are longer, or more of them there, in some stretches than in others.
+fn file(rng: &mut Rng) -> bytes::Bytes {
+    let n = 6_000;
+    // From one row to the next, how much there is; half of it in one half of the pages.
+    let dense: Vec<bool> = {
+        let (period, shift) = (rng.usize(1..4_000), rng.usize(0..4_000));
+        (0..n).map(|i| (i + shift) / period % 2 == 0).collect()
+    };
+    let ids = Int64Array::from_iter_values((0..n as i64).map(|i| i * 3));
+    let sparse = Int64Array::from_iter(
+        dense.iter().map(|dense| (*dense || rng.u8(..) < 9).then(|| rng.i64(0..1 << 40))),
+    );
+    let small = Int32Array::from_iter(
+        dense.iter().map(|dense| (!dense || rng.bool()).then(|| rng.i32(-9..9))),
+    );
+    let bytes = Int8Array::from_iter_values((0..n).map(|_| rng.i8(..)));
+    let floats = Float64Array::from_iter_values((0..n).map(|_| rng.f64()));
+    let mut text = |dense: &bool| match dense {
+        true => format!("long and longer {} {}", "x".repeat(rng.usize(0..90)), rng.u16(..)),
+        false => format!("{}é", rng.u8(..)),
+    };
+    let texts = StringArray::from_iter_values(dense.iter().map(&mut text));
+    let some = StringArray::from_iter(dense.iter().map(|dense| dense.then(|| text(dense))));
+    let fixed = FixedSizeBinaryArray::try_from_iter((0..n).map(|_| rng.u64(..).to_le_bytes()));
+    let decimals = Decimal128Array::from_iter_values((0..n).map(|_| i128::from(rng.i64(..))));
+    let decimals = decimals.with_precision_and_scale(30, 2).expect("digits that fit");
+    let bools = BooleanArray::from_iter(dense.iter().map(|dense| dense.then(|| rng.bool())));
+    let batch = RecordBatch::try_from_iter([
+        ("ids", Arc::new(ids) as ArrayRef),
+        ("sparse", Arc::new(sparse)),
+        ("small", Arc::new(small)),
+        ("bytes", Arc::new(bytes)),
+        ("floats", Arc::new(floats)),
+        ("texts", Arc::new(texts)),
+        ("some", Arc::new(some)),
+        ("fixed", Arc::new(fixed.expect("of one width"))),
+        ("decimals", Arc::new(decimals)),
+        ("bools", Arc::new(bools)),
+    ])
+    .expect("columns of one length");
+    let codecs = [Compression::Snappy, Compression::Snappy, Compression::Zstd(1)];
+    let options = WriteOptions::new()
+        .with_compression(codecs[rng.usize(0..3)])
+        .with_page_version([PageVersion::V1, PageVersion::V2][rng.usize(0..2)])
+        .with_checksums(rng.bool())
+        .with_page_rows(rng.usize(1_000..6_000));
+    let options = match rng.u8(0..3) {
+        0 => options.with_dictionary(true).with_dictionary_bytes(1 << 14),
+        _ => options.with_column("*", |column| column.with_encoding(Encoding::Plain)),
+    };
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("options");
+    writer.write(&batch).expect("a batch");
+    writer.into_inner().expect("a file").1.into()
+}
+
+#[test]
+fn few_rows_are_those_of_a_full_read() {
+    every_case(40, |seed| {
+        let rng = &mut Rng::with_seed(seed);
+        let file = file(rng);
+        let mut reader = Reader::new(file).expect("a file");
+        if rng.u8(0..3) == 0 {
+            let mut options = reader.read_options().clone();
+            options.arrow.views = true;
+            reader = reader.options(options);
+        }
+        let schema = reader.schema().expect("a schema");
+        let all = columns(&schema, &read_with(reader.clone().threads(1)).expect("rows"));
+        for _ in 0..6 {
+            // Batch after batch may want more of the page that was opened for the one before.
+            let most = [2, 5, 40][rng.usize(0..3)];
+            let reader = reader.clone().batch_rows(rng.usize(1..=most));
+            let reader = with_threads(rng, reader);
+            let mut wanted: Vec<usize> =
+                (0..rng.usize(1..=most)).map(|_| rng.usize(0..6_000)).collect();
+            if rng.bool() {
+                let numbers: Vec<u64> = wanted.iter().map(|&row| row as u64).collect();
+                let found = reader.take(&numbers).expect("rows");
+                assert_eq!(columns(&schema, &[found]), only(&all, &wanted), "seed {seed}");
+                continue;
+            }
+            wanted.sort_unstable();
+            wanted.dedup();
+            let mut bits = vec![false; 6_000];
+            wanted.iter().for_each(|&row| bits[row] = true);
+            let selection = RowSelection::from_bits(bits.into_iter().collect());
+            let found = read_with(reader.select(selection).expect("of as many rows"));
+            assert_eq!(columns(&schema, &found.expect("rows")), only(&all, &wanted), "seed {seed}");
+        }
+    });
+}
