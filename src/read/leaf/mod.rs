@@ -339,9 +339,12 @@ impl LeafReader {
                         }
                     }
                     let in_part = *slots_left_out > 0;
-                    if self.set_page(*page).is_err() && in_part {
-                        let whole = self.pages.open_again()?;
-                        self.set_page(whole)?;
+                    match self.set_page(*page) {
+                        Err(_) if in_part => {
+                            let whole = self.pages.open_again()?;
+                            self.set_page(whole)?;
+                        }
+                        set => set?,
                     }
                 }
             }
