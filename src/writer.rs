@@ -358,7 +358,7 @@ impl<S: Sink> Writer<S> {
         for mut chunk in row_group.chunks {
             of_chunks.push(Indexes::of(&mut chunk));
             for bytes in chunk.bytes {
-                self.send(self.encoder.layout.tools.spare.lend_bytes(bytes))?;
+                self.send(bytes)?;
             }
         }
         self.row_groups.push(placed);

@@ -12,6 +12,9 @@ mod source;
 mod statistics;
 mod texts;
 mod values;
+mod words;
+
+use bytes::Bytes;
 
 use self::cdc::InOrder;
 use self::choose::Choice;
@@ -40,7 +43,7 @@ use crate::spare::Spare;
 /// A column chunk that is ready to be written. All offsets count from its first byte.
 pub(crate) struct EncodedChunk {
     /// The pages, in pieces.
-    pub(crate) bytes: Vec<Vec<u8>>,
+    pub(crate) bytes: Vec<Bytes>,
     /// What the footer will say.
     pub(crate) meta_data: ColumnMetaData,
     /// Where the pages are.
@@ -159,9 +162,11 @@ impl<'a> Encoder<'a> {
         if next != n {
             return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
         }
-        let plan = Plan { rows: cuts, entries, values };
+        let in_pieces = self.in_pieces(form, codec, cuts.len() - 1, likely_bytes);
+        let plan = Plan { rows: cuts, entries, values, in_pieces };
         let of_levels = levels.bytes_held().min(levels.len() / 4);
-        let mut first = spare.take(likely_bytes + likely_bytes / 16 + of_levels);
+        let room = if in_pieces { 0 } else { likely_bytes + likely_bytes / 16 + of_levels };
+        let mut first = spare.take(room);
         let mut uncompressed = 0usize;
         let mut bloom = None;
         let dictionary_page = match form {
@@ -191,7 +196,7 @@ impl<'a> Encoder<'a> {
         let mut pages: Vec<(Sealed, usize)> = Vec::with_capacity(plan.rows.len());
         let mut byte_array_bytes = Vec::with_capacity(plan.rows.len());
         let made = self.pages(form, codec, &plan, likely_bytes, first, &statistician)?;
-        let mut out = Vec::with_capacity(made.len());
+        let mut out = Vec::new();
         let mut len = 0;
         for stretch in made {
             for page in stretch.pages {
@@ -205,8 +210,8 @@ impl<'a> Encoder<'a> {
                 sorting.join(next);
             }
             bloom = bloom.or(stretch.bloom);
-            len += stretch.bytes.len();
-            out.push(stretch.bytes);
+            len += stretch.bytes.iter().map(Bytes::len).sum::<usize>();
+            out.extend(stretch.bytes);
         }
         let bloom = bloom.and_then(Blooming::finish);
         let sorted = match form {

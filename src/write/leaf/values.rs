@@ -11,8 +11,10 @@ use arrow_array::{Array, RunArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_data::{ArrayData, ByteView};
 use arrow_schema::{DataType, IntervalUnit};
+use bytes::Bytes;
 
 use super::texts::{Ends, Texts};
+use super::words::Words;
 use crate::error::{Error, Result};
 use crate::schema::convert::{BytesLayout, Scale, Storage, Store};
 use crate::schema::{Leaf, Physical};
@@ -26,13 +28,13 @@ pub(super) enum Values<'a> {
     /// BOOLEAN.
     Bits(Bitmap),
     /// INT32, and FLOAT as its bits.
-    Words32(Vec<i32>),
+    Words32(Words<i32>),
     /// INT64, and DOUBLE as its bits.
-    Words64(Vec<i64>),
+    Words64(Words<i64>),
     /// BYTE_ARRAY.
     Bytes(Texts<'a>),
     /// FIXED_LEN_BYTE_ARRAY and INT96.
-    Fixed { width: usize, bytes: Vec<u8> },
+    Fixed { width: usize, bytes: Words<u8> },
 }
 
 impl<'a> Values<'a> {
@@ -40,11 +42,11 @@ impl<'a> Values<'a> {
     pub(super) fn new(physical: Physical) -> Self {
         match physical {
             Physical::Boolean => Self::Bits(Bitmap::default()),
-            Physical::Int32 | Physical::Float => Self::Words32(Vec::new()),
-            Physical::Int64 | Physical::Double => Self::Words64(Vec::new()),
+            Physical::Int32 | Physical::Float => Self::Words32(Vec::new().into()),
+            Physical::Int64 | Physical::Double => Self::Words64(Vec::new().into()),
             Physical::ByteArray => Self::Bytes(Texts::new()),
-            Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new() },
-            Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new() },
+            Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new().into() },
+            Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new().into() },
         }
     }
 
@@ -55,20 +57,79 @@ impl<'a> Values<'a> {
                 bits.reserve(n);
                 Self::Bits(bits)
             }
-            Self::Words32(_) => Self::Words32(spare.take(n)),
-            Self::Words64(_) => Self::Words64(spare.take(n)),
+            Self::Words32(_) => Self::Words32(spare.take(n).into()),
+            Self::Words64(_) => Self::Words64(spare.take(n).into()),
             Self::Bytes(texts) => Self::Bytes(texts),
-            Self::Fixed { width, .. } => Self::Fixed { width, bytes: spare.take(n * width) },
+            Self::Fixed { width, .. } => Self::Fixed { width, bytes: spare.take(n * width).into() },
         }
+    }
+
+    /// `n` values of an array without nulls, from a slot on, if they lie there as PLAIN has them.
+    pub(super) fn shared(array: &dyn Array, from: usize, n: usize, leaf: &Leaf) -> Option<Self> {
+        if cfg!(target_endian = "big") {
+            return None;
+        }
+        let store = crate::schema::convert::store(array.data_type(), leaf)?;
+        let values = |width| {
+            let data = array.to_data();
+            let start = (data.offset() + from) * width;
+            let buffer = data.buffers().first()?;
+            let fits = start + n * width <= buffer.len();
+            fits.then(|| buffer.slice_with_length(start, n * width))
+        };
+        match (store, leaf.physical) {
+            (Store::Integer { from: Storage::I32, scale: Scale::Keep, .. }, Physical::Int32)
+            | (Store::Float, Physical::Float) => {
+                Some(Self::Words32(Words::Shared(values(4)?.into())))
+            }
+            (Store::Integer { from: Storage::I64, scale: Scale::Keep, .. }, Physical::Int64)
+            | (Store::Float, Physical::Double) => {
+                Some(Self::Words64(Words::Shared(values(8)?.into())))
+            }
+            (Store::FixedBytes(of), Physical::FixedLenByteArray(width)) if of == width => {
+                Some(Self::Fixed { width, bytes: Words::Shared(values(width)?.into()) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of some values that lie in an array as PLAIN has them.
+    pub(super) fn shared_bytes(&self, range: Range<usize>) -> Option<Bytes> {
+        match self {
+            Self::Words32(words) => words.shared(range),
+            Self::Words64(words) => words.shared(range),
+            Self::Fixed { width, bytes } => bytes.shared(range.start * width..range.end * width),
+            Self::Bits(_) | Self::Bytes(_) => None,
+        }
+    }
+
+    /// The bytes of values that were gathered, as this machine has them; there are none any more.
+    pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
+        Some(match self {
+            Self::Words32(words) => spare.lend_bytes(std::mem::take(words.own())),
+            Self::Words64(words) => spare.lend_bytes(std::mem::take(words.own())),
+            Self::Fixed { bytes, .. } => spare.lend_bytes(std::mem::take(bytes.own())),
+            Self::Bits(_) | Self::Bytes(_) => return None,
+        })
     }
 
     /// Gives the memory back.
     pub(super) fn give(self, spare: &Spare) {
         match self {
-            Self::Words32(values) => spare.give(values),
-            Self::Words64(values) => spare.give(values),
-            Self::Fixed { bytes, .. } => spare.give(bytes),
+            Self::Words32(values) => values.give(spare),
+            Self::Words64(values) => values.give(spare),
+            Self::Fixed { bytes, .. } => bytes.give(spare),
             Self::Bits(_) | Self::Bytes(_) => {}
+        }
+    }
+
+    /// Whether memory is to be found before values are gathered.
+    pub(super) fn has_no_room(&self) -> bool {
+        match self {
+            Self::Words32(Words::Own(values)) => values.capacity() == 0,
+            Self::Words64(Words::Own(values)) => values.capacity() == 0,
+            Self::Fixed { bytes: Words::Own(values), .. } => values.capacity() == 0,
+            _ => false,
         }
     }
 
@@ -76,10 +137,10 @@ impl<'a> Values<'a> {
     pub(super) fn clear(&mut self) {
         match self {
             Self::Bits(bits) => bits.clear(),
-            Self::Words32(values) => values.clear(),
-            Self::Words64(values) => values.clear(),
+            Self::Words32(values) => values.own().clear(),
+            Self::Words64(values) => values.own().clear(),
             Self::Bytes(texts) => texts.clear(),
-            Self::Fixed { bytes, .. } => bytes.clear(),
+            Self::Fixed { bytes, .. } => bytes.own().clear(),
         }
     }
 
@@ -116,8 +177,8 @@ impl<'a> Values<'a> {
                 indices.iter().for_each(|&i| taken.append_run(bits.get(i as usize), 1));
                 Self::Bits(taken)
             }
-            Self::Words32(values) => Self::Words32(at(values, indices)),
-            Self::Words64(values) => Self::Words64(at(values, indices)),
+            Self::Words32(values) => Self::Words32(at(values, indices).into()),
+            Self::Words64(values) => Self::Words64(at(values, indices).into()),
             Self::Bytes(Texts::Slices(slices)) => Self::Bytes(Texts::Slices(at(slices, indices))),
             Self::Bytes(texts) => {
                 let taken = indices.iter().filter_map(|&i| texts.get(i as usize)).collect();
@@ -129,7 +190,7 @@ impl<'a> Values<'a> {
                     let start = i as usize * width;
                     taken.extend_from_slice(bytes.get(start..start + width).unwrap_or_default());
                 }
-                Self::Fixed { width: *width, bytes: taken }
+                Self::Fixed { width: *width, bytes: taken.into() }
             }
         }
     }
@@ -145,8 +206,8 @@ impl<'a> Values<'a> {
                 ranges.iter().for_each(|range| taken.append_range(bits, range.clone()));
                 Self::Bits(taken)
             }
-            Self::Words32(values) => Self::Words32(of(values, ranges)),
-            Self::Words64(values) => Self::Words64(of(values, ranges)),
+            Self::Words32(values) => Self::Words32(of(values, ranges).into()),
+            Self::Words64(values) => Self::Words64(of(values, ranges).into()),
             Self::Bytes(texts) => {
                 let taken = ranges.iter().flat_map(|range| texts.iter(range.clone())).collect();
                 Self::Bytes(Texts::Slices(taken))
@@ -154,7 +215,7 @@ impl<'a> Values<'a> {
             Self::Fixed { width, bytes } => {
                 let of = |range: &Range<usize>| range.start * width..range.end * width;
                 let taken = ranges.iter().filter_map(|r| bytes.get(of(r))).flatten().copied();
-                Self::Fixed { width: *width, bytes: taken.collect() }
+                Self::Fixed { width: *width, bytes: taken.collect::<Vec<_>>().into() }
             }
         }
     }
@@ -445,25 +506,26 @@ pub(super) fn append<'a>(
             Ok(())
         }
         (Store::Integer { from: storage, unsigned, scale }, Values::Words32(out)) => {
-            from.integers(storage, unsigned, scale, out, |v| i32::try_from(v).ok())
+            from.integers(storage, unsigned, scale, out.own(), |v| i32::try_from(v).ok())
         }
         (Store::Integer { from: storage, unsigned, scale }, Values::Words64(out)) => {
-            from.integers(storage, unsigned, scale, out, Some)
+            from.integers(storage, unsigned, scale, out.own(), Some)
         }
         (Store::Float, Values::Words32(out)) => {
-            from.words(out, |bits: f32| bits.to_bits().cast_signed())
+            from.words(out.own(), |bits: f32| bits.to_bits().cast_signed())
         }
         (Store::Float, Values::Words64(out)) => {
-            from.words(out, |bits: f64| bits.to_bits().cast_signed())
+            from.words(out.own(), |bits: f64| bits.to_bits().cast_signed())
         }
         (Store::Float16, Values::Fixed { bytes, .. }) => {
+            let bytes = bytes.own();
             from.each(|value: half::f16| bytes.extend_from_slice(&value.to_le_bytes()));
             Ok(())
         }
         (Store::Decimal { from: storage, exponent }, out) => {
             from.decimals(storage, exponent, leaf, out)
         }
-        (Store::Interval(unit), Values::Fixed { bytes, .. }) => from.intervals(unit, bytes),
+        (Store::Interval(unit), Values::Fixed { bytes, .. }) => from.intervals(unit, bytes.own()),
         (Store::Bytes { layout }, Values::Bytes(out)) => {
             let before = out.len();
             from.bytes(layout, out).ok_or_else(no_way)?;
@@ -481,6 +543,7 @@ pub(super) fn append<'a>(
             }
         }
         (Store::Bytes { layout }, Values::Fixed { width, bytes }) => {
+            let bytes = bytes.own();
             let mut values = Texts::new();
             from.bytes(layout, &mut values).ok_or_else(no_way)?;
             for value in values.iter(0..values.len()) {
@@ -498,7 +561,7 @@ pub(super) fn append<'a>(
             let Some(array) = array.as_fixed_size_binary_opt() else {
                 return Err(no_way());
             };
-            let all = array.value_data();
+            let (all, bytes) = (array.value_data(), bytes.own());
             from.for_each_run(|run| {
                 bytes.extend_from_slice(all.get(run.start * n..run.end * n).unwrap_or_default());
             });
@@ -720,12 +783,15 @@ impl<'a> Slots<'a, '_> {
         let small = most.and_then(i256::to_i128);
         let fits = |v: i128| small.is_none_or(|most| v < most && v > -most);
         match out {
-            Values::Words32(out) => match storage {
-                Storage::I32 if same => self.checked(out, |v: i32| fits(v.into()).then_some(v)),
-                Storage::I64 if same => {
-                    self.checked(out, |v: i64| i32::try_from(v).ok().filter(|v| fits((*v).into())))
+            Values::Words32(words) => match storage {
+                Storage::I32 if same => {
+                    self.checked(words.own(), |v: i32| fits(v.into()).then_some(v))
                 }
+                Storage::I64 if same => self.checked(words.own(), |v: i64| {
+                    i32::try_from(v).ok().filter(|v| fits((*v).into()))
+                }),
                 Storage::I128 if same => {
+                    let out = words.own();
                     let before = out.len();
                     let most = small.map_or(1 << 31, |most| most.min(1 << 31));
                     #[expect(clippy::cast_possible_truncation, reason = "below 2^31")]
@@ -733,44 +799,43 @@ impl<'a> Slots<'a, '_> {
                         return Ok(());
                     }
                     out.truncate(before);
-                    self.checked(out, |v: i128| i32::try_from(v).ok().filter(|v| fits((*v).into())))
+                    self.checked(words.own(), |v: i128| {
+                        i32::try_from(v).ok().filter(|v| fits((*v).into()))
+                    })
                 }
-                _ => self.wide(storage, out, |v| {
+                _ => self.wide(storage, words.own(), |v| {
                     scaled(v)?.to_i128().and_then(|v| i32::try_from(v).ok())
                 }),
             },
-            Values::Words64(out) => match storage {
-                Storage::I64 if same => self.checked(out, |v: i64| fits(v.into()).then_some(v)),
+            Values::Words64(words) => match storage {
+                Storage::I64 if same => {
+                    self.checked(words.own(), |v: i64| fits(v.into()).then_some(v))
+                }
                 Storage::I128 if same => {
+                    let out = words.own();
                     let before = out.len();
                     if self.low_halves(small, out, |low| low) {
                         return Ok(());
                     }
                     out.truncate(before);
-                    self.checked(out, |v: i128| i64::try_from(v).ok().filter(|v| fits((*v).into())))
+                    self.checked(words.own(), |v: i128| {
+                        i64::try_from(v).ok().filter(|v| fits((*v).into()))
+                    })
                 }
-                _ => self.wide(storage, out, |v| {
+                _ => self.wide(storage, words.own(), |v| {
                     scaled(v)?.to_i128().and_then(|v| i64::try_from(v).ok())
                 }),
             },
             Values::Fixed { width, bytes } => {
-                let width = *width;
+                let (width, bytes) = (*width, bytes.own());
                 if storage == Storage::I128 && same && width <= 16 {
-                    let mut values = Vec::new();
-                    self.checked(&mut values, |v: i128| fits(v).then_some(v))?;
                     let before = bytes.len();
-                    bytes.resize(before + values.len() * width, 0);
-                    let added = bytes.get_mut(before..).unwrap_or_default();
-                    if width == 16 {
-                        let (slots, _) = added.as_chunks_mut();
-                        slots.iter_mut().zip(values).for_each(|(to, v)| *to = v.to_be_bytes());
+                    if self.big_endian(small, width, bytes) {
                         return Ok(());
                     }
-                    for (to, value) in added.chunks_exact_mut(width.max(1)).zip(values) {
-                        let all = value.to_be_bytes();
-                        to.copy_from_slice(all.get(16 - width..).unwrap_or_default());
-                    }
-                    return Ok(());
+                    bytes.truncate(before);
+                    self.checked(&mut Vec::new(), |v: i128| fits(v).then_some(v))?;
+                    return Err(Error::usage("a decimal has more digits than its type"));
                 }
                 let mut values = Vec::new();
                 self.wide(storage, &mut values, scaled)?;
@@ -818,6 +883,32 @@ impl<'a> Slots<'a, '_> {
             }));
         });
         beyond >= 0 && high == 0
+    }
+
+    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; says whether all are nearer to 0 than `most`.
+    fn big_endian(&self, most: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
+        const BLOCK: usize = 64;
+        let most = most.unwrap_or(i128::MAX);
+        let data = self.data();
+        let mut beyond = false;
+        self.for_each_some(data.buffer::<i128>(0), |some| {
+            for some in some.chunks(BLOCK) {
+                let mut block = [[0u8; 16]; BLOCK];
+                for (to, value) in block.iter_mut().zip(some) {
+                    beyond |= *value >= most || *value <= -most;
+                    *to = value.to_be_bytes();
+                }
+                let block = block.get(..some.len()).unwrap_or_default();
+                if width == 16 {
+                    out.extend_from_slice(block.as_flattened());
+                    continue;
+                }
+                for value in block {
+                    out.extend_from_slice(value.get(16 - width..).unwrap_or_default());
+                }
+            }
+        });
+        !beyond
     }
 
     /// Decimals of any storage through 256 bits.
