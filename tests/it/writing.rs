@@ -8,7 +8,7 @@ use marquetry::format::{ColumnOrder, FileMetaData, RowGroup, Statistics};
 use marquetry::io::WriteSink;
 use marquetry::{
     ChunkingOptions, ErrorKind, PageIndex, PageVersion, Reader, Result, RowGroupEncoder,
-    StatisticsLevel, WriteOptions, Writer,
+    SortColumn, StatisticsLevel, WriteOptions, Writer,
 };
 
 use crate::support::read;
@@ -479,6 +479,38 @@ fn any_number_of_threads_writes_the_same_file() {
     }
     // Little memory: they wait for each other.
     assert!(write(3, 2 << 20) == alone);
+}
+
+#[test]
+fn a_sort_order_is_in_the_footer_and_true() {
+    let texts = StringArray::from(vec![None, Some("b"), Some("a"), Some("a")]);
+    let numbers = Int64Array::from(vec![1, 1, 1, 2]);
+    let batch = table(vec![("other", Arc::new(numbers.clone())), ("t", Arc::new(texts))]);
+    let order = || [SortColumn::descending("t").nulls_first(), SortColumn::ascending("other")];
+    let file = written_with(&batch, WriteOptions::new().with_sort_order(order())).expect("a file");
+    let sorted = metadata(&file).row_groups[0].sorting_columns.clone().expect("an order");
+    let columns: Vec<_> =
+        sorted.iter().map(|by| (by.column_idx, by.descending, by.nulls_first)).collect();
+    assert_eq!(columns, [(1, true, true), (0, false, false)]);
+    // Of several row groups each is sorted, and no more is said.
+    let options = WriteOptions::new().with_sort_order(order()).with_row_group_rows(2);
+    let parts = [batch.slice(2, 2), batch.slice(0, 2)];
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
+    parts.iter().for_each(|part| writer.write(part).expect("rows"));
+    let file: bytes::Bytes = writer.into_inner().expect("a file").1.into();
+    assert_eq!(metadata(&file).row_groups.len(), 2);
+    // A false claim is an error, unless nobody is to look.
+    let wrong = || [SortColumn::ascending("t")];
+    let refused = written_with(&batch, WriteOptions::new().with_sort_order(wrong()));
+    assert_eq!(refused.expect_err("rows in another order").kind(), ErrorKind::Usage);
+    let options = WriteOptions::new().with_unchecked_sort_order(wrong());
+    assert!(
+        metadata(&written_with(&batch, options).expect("a file")).row_groups[0]
+            .sorting_columns
+            .is_some()
+    );
+    let options = WriteOptions::new().with_sort_order([SortColumn::ascending("nothing")]);
+    assert_eq!(written_with(&batch, options).expect_err("no column").kind(), ErrorKind::Usage);
 }
 
 #[test]
