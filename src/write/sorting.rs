@@ -186,7 +186,7 @@ impl By {
         if nulls.is_some() {
             let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
             let data = array.to_data().into_builder().nulls(nulls).build();
-            array = make_array(data.map_err(|e| Error::usage(e))?);
+            array = make_array(data.map_err(Error::usage)?);
         }
         Ok(array)
     }

@@ -8,6 +8,7 @@ mod choose;
 mod encode;
 mod intern;
 mod pages;
+mod slots;
 mod source;
 mod statistics;
 mod texts;

@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::values::{Stretch, Values, append, for_each_stretch, values_of};
+use super::slots::append;
+use super::values::{Stretch, Values, for_each_stretch, values_of};
 use crate::error::{Error, Result};
 use crate::schema::{Leaf, Physical};
 use crate::spare::Spare;
