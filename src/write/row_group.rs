@@ -205,7 +205,8 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
 /// What a slot of a list weighs beside its value: two levels, and their copies on the way down the tree.
 const LEVEL_BYTES: u64 = 8;
 
-/// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread.
+/// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. Values that are stored as
+/// they are it does not copy: it holds the arrays that they lie in.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
     pub(crate) chunks: Vec<EncodedChunk>,
