@@ -5,7 +5,8 @@
 //! / ours, the median over the rounds of the pairs measured side by side, in CPU time of one thread; two threads are measured by the wall clock. Bytes
 //! are those of the files.
 //!
-//! `-- PATH` has the rows of that file instead, `-- chooser` what it costs to choose encodings.
+//! `-- PATH` has the rows of that file instead, `-- chooser` what it costs to choose encodings, `-- NAME profile` writes the rows of that name for a
+//! profiler.
 
 #![allow(
     unreachable_pub,
@@ -91,9 +92,12 @@ fn main() {
         return;
     }
     if filter == "chooser" {
+        let mut ratios = Vec::new();
         for case in common::lineitem().into_iter().chain(common::columns()).filter(|c| !c.views) {
-            chooser(&case.name, &Rows::of(&case));
+            ratios.extend(chooser(&case.name, &Rows::of(&case)));
         }
+        let mean = ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len().max(1) as f64;
+        println!("{} rows, geometric mean {:.3}", ratios.len(), mean.exp());
         return;
     }
     let groups: [fn() -> Vec<Case>; 4] =
@@ -182,6 +186,13 @@ fn keyed() -> Vec<(String, Rows)> {
 }
 
 fn row(name: &str, rows: &Rows, group: Group) -> f64 {
+    if std::env::args().any(|arg| arg == "profile") {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(5) {
+            std::hint::black_box(ours(rows, group, 1));
+        }
+        return 1.0;
+    }
     let time = |run: &dyn Fn() -> usize| {
         let (start, cpu) = (Instant::now(), cpu());
         let bytes = std::hint::black_box(run());
@@ -216,8 +227,8 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
 }
 
 /// What choosing costs: the time of a file whose encodings are chosen, by that of one whose are given, and are the same.
-fn chooser(name: &str, rows: &Rows) {
-    for (group, codec) in [(Group::Chosen, "no codec"), (Group::Zstd, "ZSTD 1")] {
+fn chooser(name: &str, rows: &Rows) -> [f64; 2] {
+    [(Group::Chosen, "no codec"), (Group::Zstd, "ZSTD 1")].map(|(group, codec)| {
         let file = written(options(rows, group), rows, 1);
         let reader = Reader::new(bytes::Bytes::from(file)).expect("a file of ours");
         let mut forced = options(rows, group);
@@ -231,7 +242,7 @@ fn chooser(name: &str, rows: &Rows) {
             forced = forced.with_column(&path, |column| column.with_encoding(encoding));
         }
         let mut ratios = Vec::new();
-        for _ in 0..ROUNDS * 2 {
+        for _ in 0..ROUNDS {
             let time = |options: WriteOptions| {
                 let start = cpu();
                 std::hint::black_box(written(options, rows, 1));
@@ -239,8 +250,10 @@ fn chooser(name: &str, rows: &Rows) {
             };
             ratios.push(time(options(rows, group)) / time(forced.clone()));
         }
-        println!("{name}: {codec}: chosen / given {:.3}", median(&mut ratios));
-    }
+        let ratio = median(&mut ratios);
+        println!("{name}: {codec}: chosen / given {ratio:.3}");
+        ratio
+    })
 }
 
 /// CPU time of the process; the time of the wall where there is no such clock.

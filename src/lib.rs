@@ -152,8 +152,8 @@ pub use reader::{Batches, Reader, Threads};
 pub use selection::RowSelection;
 pub use spare::BufferPool;
 pub use write::{
-    BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, StatisticsLevel, WriteOptions,
-    WriteReport,
+    BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, SortColumn, StatisticsLevel,
+    WriteOptions, WriteReport,
 };
 #[cfg(feature = "async")]
 pub use writer::AsyncWriter;

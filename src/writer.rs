@@ -16,8 +16,8 @@ use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arrow, to_arrow};
 use crate::stats::order::Order;
 use crate::write::{
-    EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, Tools, WriteOptions,
-    WriteReport, batch_bytes, footer, indexes, level_bytes,
+    EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, Sorting, Tools,
+    WriteOptions, WriteReport, batch_bytes, footer, indexes, level_bytes,
 };
 
 #[cfg(feature = "async")]
@@ -358,7 +358,7 @@ impl<S: Sink> Writer<S> {
         for mut chunk in row_group.chunks {
             of_chunks.push(Indexes::of(&mut chunk));
             for bytes in chunk.bytes {
-                self.send(self.encoder.layout.tools.spare.lend_bytes(bytes))?;
+                self.send(bytes)?;
             }
         }
         self.row_groups.push(placed);
@@ -475,7 +475,13 @@ impl RowGroupEncoder {
         }
         let settings = options.resolve(&schema)?;
         let tools = Tools::new(options.memory / SPARE_SHARE);
-        let layout = Layout { arrow, shapes: mapping.shapes, leaves, settings, tools };
+        let mut tops = Vec::with_capacity(leaves.len());
+        for (top, shape) in mapping.shapes.iter().enumerate() {
+            shape.for_each_leaf(&mut |_, _| tops.push(top));
+        }
+        let beside_tops: Vec<_> = leaves.iter().cloned().zip(tops).collect();
+        let sorting = Sorting::new(&options.sort_order, &beside_tops)?;
+        let layout = Layout { arrow, shapes: mapping.shapes, leaves, settings, sorting, tools };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
         Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
     }

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use super::Pool;
 use crate::error::{Error, Result};
-use crate::write::{Alone, Column, EncodedChunk, EncodedRowGroup, Layout, PendingRowGroup, Share};
+use crate::write::{
+    Alone, Column, EncodedChunk, EncodedRowGroup, Layout, PendingRowGroup, Share, Sorting,
+};
 
 /// The threads that encode.
 #[derive(Debug, Clone, Default)]
@@ -137,7 +139,8 @@ impl InFlight {
         state.columns.sort_by_key(|(column, _)| *column);
         let chunks = std::mem::take(&mut state.columns);
         let chunks = chunks.into_iter().flat_map(|(_, chunks)| chunks).collect();
-        let row_group = EncodedRowGroup { rows: group.pending.rows(), chunks };
+        let sorting = group.layout.sorting.as_ref().map(Sorting::columns);
+        let row_group = EncodedRowGroup { rows: group.pending.rows(), chunks, sorting };
         Ok(Some((group.pending.bytes(), row_group)))
     }
 

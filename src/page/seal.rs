@@ -48,6 +48,8 @@ pub struct Sealed {
     pub stored: usize,
     /// Bytes before compression.
     pub raw: usize,
+    /// How many of the last ones are left to the caller: values as they are.
+    pub apart: usize,
 }
 
 impl std::fmt::Debug for Sealer {
@@ -123,21 +125,22 @@ impl Sealer {
             }),
             ..PageHeader::default()
         };
-        append(header, self.checksums, values.len(), &[&self.compressed], out)
+        append(header, self.checksums, values.len(), &self.compressed, Rest::NONE, out)
     }
 
-    /// Appends a data page.
+    /// Appends a data page. With `apart`, and without a codec, all but its values: they are to follow as they are.
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.
-    pub fn data(&mut self, page: &PageParts<'_>, out: &mut Vec<u8>) -> Result<Sealed> {
+    pub fn data(&mut self, page: &PageParts<'_>, apart: bool, out: &mut Vec<u8>) -> Result<Sealed> {
+        let apart = apart && self.compression == Compression::Uncompressed;
         match self.version {
-            PageVersion::V1 => self.v1(page, out),
-            PageVersion::V2 => self.v2(page, out),
+            PageVersion::V1 => self.v1(page, apart, out),
+            PageVersion::V2 => self.v2(page, apart, out),
         }
     }
 
-    fn v1(&mut self, page: &PageParts<'_>, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn v1(&mut self, page: &PageParts<'_>, apart: bool, out: &mut Vec<u8>) -> Result<Sealed> {
         self.body.clear();
         with_length(&mut self.body, |out| page.levels.encode_rep(page.entries.clone(), out))?;
         with_length(&mut self.body, |out| page.levels.encode_def(page.entries.clone(), out))?;
@@ -154,17 +157,18 @@ impl Sealer {
         };
         let raw = self.body.len() + page.values.len();
         if self.compression == Compression::Uncompressed {
-            return append(header, self.checksums, raw, &[&self.body, page.values], out);
+            let rest = Rest::of(page.values, apart);
+            return append(header, self.checksums, raw, &self.body, rest, out);
         }
         let levels = self.body.len();
         let apart = if levels.min(page.values.len()) < APART { 0 } else { levels };
         self.body.extend_from_slice(page.values);
         self.compressed.clear();
         self.compressor.compress_apart(&self.body, apart, &mut self.compressed)?;
-        append(header, self.checksums, raw, &[&self.compressed], out)
+        append(header, self.checksums, raw, &self.compressed, Rest::NONE, out)
     }
 
-    fn v2(&mut self, page: &PageParts<'_>, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn v2(&mut self, page: &PageParts<'_>, apart: bool, out: &mut Vec<u8>) -> Result<Sealed> {
         self.body.clear();
         page.levels.encode_rep(page.entries.clone(), &mut self.body);
         let rep_len = self.body.len();
@@ -195,7 +199,8 @@ impl Sealer {
             header,
             self.checksums,
             self.body.len() + page.values.len(),
-            &[&self.body, values],
+            &self.body,
+            Rest::of(values, apart),
             out,
         )
     }
@@ -216,27 +221,49 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> bool) -> Res
     Ok(())
 }
 
+/// What a body ends with.
+#[derive(Clone, Copy)]
+struct Rest<'a> {
+    bytes: &'a [u8],
+    /// Whether the caller appends it.
+    apart: bool,
+}
+
+impl<'a> Rest<'a> {
+    const NONE: Self = Self { bytes: &[], apart: false };
+
+    fn of(bytes: &'a [u8], apart: bool) -> Self {
+        Self { bytes, apart }
+    }
+}
+
 /// Appends header and body.
 fn append(
     mut header: PageHeader,
     checksums: bool,
     raw: usize,
-    body: &[&[u8]],
+    body: &[u8],
+    rest: Rest<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Sealed> {
     let offset = out.len();
-    let stored = body.iter().map(|part| part.len()).sum();
+    let stored = body.len() + rest.bytes.len();
     header.uncompressed_page_size = size(raw)?;
     header.compressed_page_size = size(stored)?;
     if checksums {
         let mut crc = crc32fast::Hasher::new();
-        body.iter().for_each(|part| crc.update(part));
+        crc.update(body);
+        crc.update(rest.bytes);
         header.crc = Some(crc.finalize().cast_signed());
     }
     header.write(out);
     let header_len = out.len() - offset;
-    body.iter().for_each(|part| out.extend_from_slice(part));
-    Ok(Sealed { offset, stored: stored + header_len, raw: raw + header_len })
+    out.extend_from_slice(body);
+    let apart = if rest.apart { rest.bytes.len() } else { 0 };
+    if !rest.apart {
+        out.extend_from_slice(rest.bytes);
+    }
+    Ok(Sealed { offset, stored: stored + header_len, raw: raw + header_len, apart })
 }
 
 fn size(n: usize) -> Result<i32> {

@@ -15,13 +15,16 @@ mod options;
 mod report;
 mod row_group;
 mod shred;
+mod sorting;
 mod tools;
 
 pub use options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
 pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;
+pub use sorting::SortColumn;
 
 pub(crate) use footer::{Indexes, footer, indexes};
 pub(crate) use leaf::{Alone, EncodedChunk, Share};
 pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes, level_bytes};
+pub(crate) use sorting::Sorting;
 pub(crate) use tools::Tools;

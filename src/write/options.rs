@@ -1,5 +1,6 @@
 //! [`WriteOptions`]: how a file is written, and what differs for single columns.
 
+use super::sorting::{SortColumn, SortOrder};
 use crate::compress::Compression;
 use crate::encoding::choose::{Profile, is_legal};
 use crate::error::{Error, Result};
@@ -78,6 +79,7 @@ pub struct WriteOptions {
     pub(crate) created_by: String,
     pub(crate) key_values: Vec<KeyValue>,
     pub(crate) columns: Vec<(String, ColumnOptions)>,
+    pub(crate) sort_order: SortOrder,
 }
 
 impl Default for WriteOptions {
@@ -102,6 +104,7 @@ impl Default for WriteOptions {
             created_by: concat!("marquetry version ", env!("CARGO_PKG_VERSION")).to_owned(),
             key_values: Vec::new(),
             columns: Vec::new(),
+            sort_order: SortOrder::default(),
         }
     }
 }
@@ -237,6 +240,33 @@ impl WriteOptions {
     pub fn with_key_value(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         let (key, value) = (key.into(), Some(value.into()));
         self.key_values.push(KeyValue { key, value, ..KeyValue::default() });
+        self
+    }
+
+    /// Says that the rows of each row group are sorted by these columns, so that engines need not sort them again; the rows are not brought into this
+    /// order, but checked for it. Without it, the file says so where it shows by one column without nulls.
+    ///
+    /// Floats must be in their total order: -0 before 0, NaN at an end.
+    ///
+    /// ```
+    /// use marquetry::{SortColumn, WriteOptions};
+    ///
+    /// let options = WriteOptions::new()
+    ///     .with_sort_order([SortColumn::ascending("country"), SortColumn::descending("ts").nulls_first()]);
+    /// ```
+    #[must_use]
+    pub fn with_sort_order(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
+        self.sort_order = SortOrder { columns: columns.into_iter().collect(), is_checked: true };
+        self
+    }
+
+    /// As [`WriteOptions::with_sort_order`], but nobody looks: whoever reads a file that is not sorted as it says may get wrong results.
+    #[must_use]
+    pub fn with_unchecked_sort_order(
+        mut self,
+        columns: impl IntoIterator<Item = SortColumn>,
+    ) -> Self {
+        self.sort_order = SortOrder { columns: columns.into_iter().collect(), is_checked: false };
         self
     }
 

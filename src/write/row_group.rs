@@ -8,6 +8,7 @@ use super::leaf::{EncodedChunk, Share, encode_leaf};
 use super::options::LeafSettings;
 use super::report::RowGroupReport;
 use super::shred::{LeafColumn, shred};
+use super::sorting::Sorting;
 use super::tools::Tools;
 use crate::error::{Error, Result};
 use crate::format::{RowGroup, SortingColumn};
@@ -24,6 +25,8 @@ pub(crate) struct Layout {
     pub(crate) leaves: Vec<Leaf>,
     /// How each is written.
     pub(crate) settings: Vec<LeafSettings>,
+    /// How the rows are sorted, as the caller says.
+    pub(crate) sorting: Option<Sorting>,
     /// What they are made with.
     pub(crate) tools: Tools,
 }
@@ -91,16 +94,21 @@ impl PendingRowGroup {
             .collect()
     }
 
-    /// Shreds a column of all batches.
+    /// Shreds a column of all batches; with the first column that they are sorted by, checks that they are.
     ///
     /// # Errors
-    /// As [`shred`].
+    /// As [`shred`] and [`Sorting::check`].
     pub(crate) fn shred(&self, layout: &Layout, column: &Column) -> Result<Vec<LeafColumn>> {
         let leaves = layout.leaves.get(column.leaves.clone()).unwrap_or_default();
         let mut out: Vec<LeafColumn> = leaves.iter().map(LeafColumn::new).collect();
         let Some(shape) = layout.shapes.get(column.column) else {
             return Ok(out);
         };
+        if let Some(sorting) = &layout.sorting
+            && sorting.is_checked_with(column.column)
+        {
+            sorting.check(&self.batches)?;
+        }
         for batch in &self.batches {
             shred(batch.column(column.column), shape, &mut out)?;
         }
@@ -197,10 +205,13 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
 /// What a slot of a list weighs beside its value: two levels, and their copies on the way down the tree.
 const LEVEL_BYTES: u64 = 8;
 
-/// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread.
+/// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. Values that are stored as
+/// they are it does not copy: it holds the arrays that they lie in.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
     pub(crate) chunks: Vec<EncodedChunk>,
+    /// How the rows are sorted, as the caller says.
+    pub(crate) sorting: Option<Vec<SortingColumn>>,
 }
 
 impl EncodedRowGroup {
@@ -261,7 +272,7 @@ impl EncodedRowGroup {
             columns,
             total_byte_size: uncompressed,
             num_rows: signed(self.rows as u64)?,
-            sorting_columns: sorted.map(|sorted| vec![sorted]),
+            sorting_columns: self.sorting.take().or_else(|| sorted.map(|sorted| vec![sorted])),
             file_offset: Some(signed(offset)?),
             total_compressed_size: Some(compressed),
             ordinal: i16::try_from(ordinal).ok(),

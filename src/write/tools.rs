@@ -31,12 +31,12 @@ impl Tools {
         version: PageVersion,
         checksums: bool,
     ) -> Result<Sealer> {
-        let mut sealers = self.sealers();
-        let found = sealers.iter().position(|sealer| sealer.is(compression, version, checksums));
-        match found {
-            Some(at) => Ok(sealers.swap_remove(at)),
-            None => Sealer::new(compression, version, checksums),
-        }
+        let found = {
+            let mut sealers = self.sealers();
+            let at = sealers.iter().position(|sealer| sealer.is(compression, version, checksums));
+            at.map(|at| sealers.swap_remove(at))
+        };
+        found.map_or_else(|| Sealer::new(compression, version, checksums), Ok)
     }
 
     /// Gives a sealer back: there are as many as threads use at a time.

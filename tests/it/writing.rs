@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::*;
-use marquetry::format::{ColumnOrder, FileMetaData, RowGroup, Statistics};
-use marquetry::io::WriteSink;
+use marquetry::format::{ColumnOrder, Encoding, FileMetaData, RowGroup, Statistics};
+use marquetry::io::{Sink, WriteSink};
 use marquetry::{
-    ChunkingOptions, ErrorKind, PageIndex, PageVersion, Reader, Result, RowGroupEncoder,
-    StatisticsLevel, WriteOptions, Writer,
+    ChunkingOptions, Compression, ErrorKind, PageIndex, PageVersion, Reader, Result,
+    RowGroupEncoder, SortColumn, StatisticsLevel, WriteOptions, Writer,
 };
 
 use crate::support::read;
@@ -479,6 +479,96 @@ fn any_number_of_threads_writes_the_same_file() {
     }
     // Little memory: they wait for each other.
     assert!(write(3, 2 << 20) == alone);
+}
+
+/// Keeps what it is given.
+struct PiecesOf<'p>(&'p mut Vec<bytes::Bytes>);
+
+impl Sink for PiecesOf<'_> {
+    fn write(&mut self, bytes: bytes::Bytes) -> Result<()> {
+        self.0.push(bytes);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn numbers_that_are_stored_as_they_are_are_not_copied() {
+    let seed = 71;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let values: Vec<i64> = (0..40_000).map(|_| rng.i64(..)).collect();
+    let array = Int64Array::from(values);
+    let batch = table(vec![("a", Arc::new(array.slice(5_000, 30_000)))]);
+    for (nulls, version) in
+        [(false, PageVersion::V1), (false, PageVersion::V2), (true, PageVersion::V1)]
+    {
+        let batch = match nulls {
+            true => table(vec![(
+                "a",
+                Arc::new((0..30_000).map(|i| (i % 3 > 0).then_some(i)).collect::<Int64Array>()),
+            )]),
+            false => batch.clone(),
+        };
+        let options = WriteOptions::new()
+            .with_compression(Compression::Uncompressed)
+            .with_page_version(version)
+            .with_column("a", |column| {
+                column.with_encoding(Encoding::Plain).with_page_rows(10_000)
+            });
+        let encoder = RowGroupEncoder::new(batch.schema(), options).expect("a schema");
+        let encoder = encoder.with_threads(1).expect("one thread");
+        let mut pieces = Vec::new();
+        let mut writer = Writer::over(PiecesOf(&mut pieces), encoder);
+        writer.write(&batch).expect("rows");
+        writer.finish().expect("a file");
+        let places: Vec<usize> =
+            [5_000, 15_000, 25_000].map(|i| array.values()[i..].as_ptr() as usize).into();
+        let found = places.iter().filter(|place| {
+            pieces.iter().any(|piece: &bytes::Bytes| piece.as_ptr() as usize == **place)
+        });
+        assert_eq!(
+            found.count(),
+            if nulls { 0 } else { 3 },
+            "pages in the memory of the array; seed {seed}"
+        );
+        let file: bytes::Bytes = pieces.concat().into();
+        assert_eq!(read(file).expect("rows"), [batch]);
+    }
+}
+
+#[test]
+fn a_sort_order_is_in_the_footer_and_true() {
+    let texts = StringArray::from(vec![None, Some("b"), Some("a"), Some("a")]);
+    let numbers = Int64Array::from(vec![1, 1, 1, 2]);
+    let batch = table(vec![("other", Arc::new(numbers)), ("t", Arc::new(texts))]);
+    let order = || [SortColumn::descending("t").nulls_first(), SortColumn::ascending("other")];
+    let file = written_with(&batch, WriteOptions::new().with_sort_order(order())).expect("a file");
+    let sorted = metadata(&file).row_groups[0].sorting_columns.clone().expect("an order");
+    let columns: Vec<_> =
+        sorted.iter().map(|by| (by.column_idx, by.descending, by.nulls_first)).collect();
+    assert_eq!(columns, [(1, true, true), (0, false, false)]);
+    // Of several row groups each is sorted, and no more is said.
+    let options = WriteOptions::new().with_sort_order(order()).with_row_group_rows(2);
+    let parts = [batch.slice(2, 2), batch.slice(0, 2)];
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
+    parts.iter().for_each(|part| writer.write(part).expect("rows"));
+    let file: bytes::Bytes = writer.into_inner().expect("a file").1.into();
+    assert_eq!(metadata(&file).row_groups.len(), 2);
+    // A false claim is an error, unless nobody is to look.
+    let wrong = || [SortColumn::ascending("t")];
+    let refused = written_with(&batch, WriteOptions::new().with_sort_order(wrong()));
+    assert_eq!(refused.expect_err("rows in another order").kind(), ErrorKind::Usage);
+    let options = WriteOptions::new().with_unchecked_sort_order(wrong());
+    assert!(
+        metadata(&written_with(&batch, options).expect("a file")).row_groups[0]
+            .sorting_columns
+            .is_some()
+    );
+    let options = WriteOptions::new().with_sort_order([SortColumn::ascending("nothing")]);
+    assert_eq!(written_with(&batch, options).expect_err("no column").kind(), ErrorKind::Usage);
 }
 
 #[test]

@@ -106,11 +106,11 @@ pub(super) fn intern<'a>(
         Values::Bits(_) => None,
         Values::Words32(values) => {
             let (entries, codes) = words(values, limits, spare)?;
-            Some(Interned { entries: Values::Words32(entries), codes, distinct: true })
+            Some(Interned { entries: Values::Words32(entries.into()), codes, distinct: true })
         }
         Values::Words64(values) => {
             let (entries, codes) = words(values, limits, spare)?;
-            Some(Interned { entries: Values::Words64(entries), codes, distinct: true })
+            Some(Interned { entries: Values::Words64(entries.into()), codes, distinct: true })
         }
         Values::Bytes(values) => {
             let mut interner = Interner::new(values.len(), limits, spare);
@@ -129,7 +129,7 @@ pub(super) fn intern<'a>(
             }
             let (entries, codes) = interner.finish()?;
             Some(Interned {
-                entries: Values::Fixed { width: *width, bytes: entries.concat() },
+                entries: Values::Fixed { width: *width, bytes: entries.concat().into() },
                 codes,
                 distinct: true,
             })

@@ -4,43 +4,47 @@
 //! dictionary that does not pay leaves nothing behind.
 
 mod cdc;
+mod choose;
 mod encode;
 mod intern;
 mod pages;
+mod slots;
 mod source;
 mod statistics;
 mod texts;
 mod values;
+mod words;
 
-use std::ops::Range;
+use bytes::Bytes;
 
 use self::cdc::InOrder;
-use self::encode::{encode, encode_codes};
-use self::intern::{DictionaryLimits, Interned, intern, intern_parts};
+use self::choose::Choice;
+use self::encode::encode;
+use self::intern::Interned;
 use self::pages::Plan;
 pub(crate) use self::pages::{Alone, Share};
 use self::source::Source;
 use self::statistics::{Blooming, Sorting, Statistician};
-use self::values::{Gathered, Values, are_texts, gather, is_keyed};
+use self::values::Values;
 use super::options::{LeafSettings, StatisticsLevel};
 use super::report::ColumnReport;
 use super::shred::LeafColumn;
 use super::tools::Tools;
 use crate::compress::Compression;
-use crate::encoding::choose::{Estimate, PLAIN_WORDS_PAGE, candidates, choose};
+use crate::encoding::choose::PLAIN_WORDS_PAGE;
 use crate::error::{Error, Result};
 use crate::format::{
     ColumnIndex, ColumnMetaData, Encoding, OffsetIndex, PageEncodingStats, PageLocation, PageType,
     SizeStatistics,
 };
-use crate::page::{PageVersion, Sealed, Sealer};
+use crate::page::{PageVersion, Sealed};
 use crate::schema::{Leaf, Physical};
 use crate::spare::Spare;
 
 /// A column chunk that is ready to be written. All offsets count from its first byte.
 pub(crate) struct EncodedChunk {
     /// The pages, in pieces.
-    pub(crate) bytes: Vec<Vec<u8>>,
+    pub(crate) bytes: Vec<Bytes>,
     /// What the footer will say.
     pub(crate) meta_data: ColumnMetaData,
     /// Where the pages are.
@@ -111,20 +115,6 @@ impl Form<'_> {
     }
 }
 
-/// How the chunk will be written.
-struct Choice<'a> {
-    form: Form<'a>,
-    /// Whether the codec makes it smaller.
-    helps: bool,
-    /// What it is likely to take.
-    bytes: usize,
-}
-
-/// Whether nothing was gathered: the values are those of a dictionary.
-fn is_empty(values: &Source<'_>) -> bool {
-    matches!(values, Source::Whole(values) if values.len() == 0)
-}
-
 fn is_words(leaf: &Leaf) -> bool {
     let physical = leaf.physical;
     matches!(physical, Physical::Int32 | Physical::Float | Physical::Int64 | Physical::Double)
@@ -144,179 +134,6 @@ impl<'a> Encoder<'a> {
         let encoded = self.write(&form, codec, small, bytes)?;
         form.give(&self.tools.spare);
         Ok(encoded)
-    }
-
-    /// Picks the form with the fewest bytes, by a sample.
-    fn choose(&self, sealer: &mut Sealer) -> Result<Choice<'a>> {
-        let (settings, spare) = (self.settings, &self.tools.spare);
-        let forced = settings.encoding.filter(|encoding| *encoding != Encoding::RleDictionary);
-        let forced_dictionary = settings.encoding == Some(Encoding::RleDictionary);
-        let limits = match forced_dictionary {
-            true => DictionaryLimits::NONE,
-            false => DictionaryLimits { bytes: settings.dictionary_bytes, must_pay: true },
-        };
-        let wants_dictionary = settings.dictionary && self.leaf.physical != Physical::Boolean;
-        let parts = &self.column.parts;
-        let wants_dictionary = wants_dictionary && forced.is_none();
-        // Page by page, if nobody wants to see them all.
-        let by_pages = !is_keyed(parts) && settings.chunking.is_none();
-        let as_texts = wants_dictionary
-            && self.leaf.physical == Physical::ByteArray
-            && are_texts(parts, self.leaf);
-        let texts = if as_texts { intern_parts(parts, self.leaf, limits, spare) } else { None };
-        let none = || Source::Whole(Values::new(self.leaf.physical));
-        let (values, dictionary) = match texts {
-            Some(dictionary) => (none(), Some(dictionary)),
-            None if by_pages && (as_texts || !wants_dictionary) => (Source::Parts(parts), None),
-            None => match gather(parts, self.leaf, spare)? {
-                Gathered::Plain(values) => {
-                    let interned = wants_dictionary && !as_texts;
-                    let dictionary = if interned { intern(&values, limits, spare) } else { None };
-                    (Source::Whole(values), dictionary)
-                }
-                Gathered::Keyed { entries, keys } => {
-                    let dictionary =
-                        if wants_dictionary { unify(&entries, &keys, spare) } else { None };
-                    let values = match &dictionary {
-                        Some(_) => none(),
-                        None => Source::Whole(entries.take(&keys)),
-                    };
-                    spare.give(keys);
-                    (values, dictionary)
-                }
-            },
-        };
-        if let Some(encoding) = forced {
-            let bytes = match (encoding, settings.compression) {
-                (Encoding::Plain, Compression::Uncompressed) => values.plain_len(self.leaf),
-                _ => self.likely_bytes(&values, encoding, sealer)?,
-            };
-            return Ok(Choice { form: Form::Plain { values, encoding }, helps: true, bytes });
-        }
-        let n = dictionary.as_ref().map_or_else(|| values.len(), |d| d.codes.len());
-        let plain_bytes = match &dictionary {
-            Some(Interned { entries, .. }) if is_empty(&values) => {
-                entries.plain_len(0..entries.len()).saturating_mul(n) / entries.len().max(1)
-            }
-            _ => values.plain_len(self.leaf),
-        };
-        let ranges = sample_ranges(n, self.sample_len(n, plain_bytes));
-        let sampled: usize = ranges.iter().map(Range::len).sum();
-        let scale = if sampled == 0 { 1.0 } else { n as f64 / sampled as f64 };
-        let mut estimates = Vec::new();
-        let (mut raw_bytes, mut bytes) = (Vec::new(), Vec::new());
-        let measure = |raw: &[u8], sealer: &mut Sealer| -> Result<(f64, f64)> {
-            let stored = match settings.compression {
-                Compression::Uncompressed => raw.len(),
-                _ => sealer.compressed_len(raw)?,
-            };
-            Ok((raw.len() as f64, stored.min(raw.len().max(1)) as f64))
-        };
-        let mut ratios = Vec::new();
-        if let Some(dictionary) = &dictionary {
-            bytes.clear();
-            let codes: Vec<u32> = ranges
-                .iter()
-                .filter_map(|range| dictionary.codes.get(range.clone()))
-                .flatten()
-                .copied()
-                .collect();
-            encode_codes(&codes, &mut bytes)?;
-            let (raw, stored) = measure(&bytes, sealer)?;
-            // Of the entries a sample as well: they stand in the order in which they first occur, which may begin unlike it goes on.
-            let all = dictionary.entries.len();
-            let dictionary_bytes = dictionary.entries.plain_len(0..all);
-            let some = self.sample_len(all, dictionary_bytes);
-            let entries = dictionary.entries.sample(&sample_ranges(all, some));
-            raw_bytes.clear();
-            let plain = Encoding::Plain;
-            let some = entries.len();
-            encode(&entries, 0..some, self.leaf.physical, plain, spare, &mut raw_bytes)?;
-            let (entries_raw, entries_stored) = measure(&raw_bytes, sealer)?;
-            let more = if some == 0 { 1.0 } else { all as f64 / some as f64 };
-            let total = stored * scale + entries_stored * more;
-            let encoding = Encoding::RleDictionary;
-            estimates.push(Estimate { encoding, bytes: total, dictionary_bytes });
-            ratios.push((Encoding::RleDictionary, total / (raw * scale + entries_raw * more)));
-        }
-        let sample = match &dictionary {
-            // What was keyed has no values of its own.
-            Some(dictionary) if is_empty(&values) => {
-                let codes = ranges.iter().filter_map(|range| dictionary.codes.get(range.clone()));
-                dictionary.entries.take(&codes.flatten().copied().collect::<Vec<_>>())
-            }
-            _ => values.sample(&ranges, self.leaf)?,
-        };
-        for &encoding in candidates(settings.profile, self.leaf.physical.format_type()) {
-            if forced_dictionary {
-                break;
-            }
-            bytes.clear();
-            encode(&sample, 0..sample.len(), self.leaf.physical, encoding, spare, &mut bytes)?;
-            let (raw, stored) = measure(&bytes, sealer)?;
-            estimates.push(Estimate { encoding, bytes: stored * scale, dictionary_bytes: 0 });
-            ratios.push((encoding, stored / raw.max(1.0)));
-        }
-        let encoding = choose(settings.profile, &estimates);
-        let ratio = ratios.iter().find(|(of, _)| *of == encoding).map_or(1.0, |(_, ratio)| *ratio);
-        let helps = ratio < HELPS;
-        let best = estimates.iter().find(|of| of.encoding == encoding);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "an estimate, never negative"
-        )]
-        let bytes = best.map_or(0, |best| best.bytes as usize);
-        let keyed = is_empty(&values);
-        let form = match dictionary {
-            Some(dictionary) if encoding == Encoding::RleDictionary => {
-                let values = match values {
-                    Source::Whole(values) if !keyed => Some(values),
-                    _ => None,
-                };
-                Form::Dictionary { dictionary, values }
-            }
-            Some(Interned { entries, codes, .. }) => {
-                let values = match (keyed, as_texts && by_pages) {
-                    (false, _) => values,
-                    (true, true) => Source::Parts(parts),
-                    (true, false) => Source::Whole(entries.take(&codes)),
-                };
-                spare.give(codes);
-                Form::Plain { values, encoding }
-            }
-            None => Form::Plain { values, encoding },
-        };
-        Ok(Choice { form, helps, bytes })
-    }
-
-    /// How many of `n` values a sample has, which take so many bytes as PLAIN.
-    fn sample_len(&self, n: usize, plain_bytes: usize) -> usize {
-        let is_tuned = self.settings.compression != Compression::Uncompressed
-            && self.leaf.physical == Physical::ByteArray;
-        match is_tuned {
-            true => (n.saturating_mul(TUNED) / plain_bytes.max(1)).clamp(SAMPLE, SAMPLE * 3),
-            false => SAMPLE,
-        }
-    }
-
-    /// What values are likely to take, by a sample.
-    fn likely_bytes(
-        &self,
-        values: &Source<'a>,
-        encoding: Encoding,
-        sealer: &mut Sealer,
-    ) -> Result<usize> {
-        let ranges = sample_ranges(values.len(), SAMPLE);
-        let sample = values.sample(&ranges, self.leaf)?;
-        let (mut bytes, all) = (Vec::new(), 0..sample.len());
-        let spare = &self.tools.spare;
-        encode(&sample, all, self.leaf.physical, encoding, spare, &mut bytes)?;
-        let stored = match self.settings.compression {
-            Compression::Uncompressed => bytes.len(),
-            _ => sealer.compressed_len(&bytes)?,
-        };
-        Ok(stored.saturating_mul(values.len()) / sample.len().max(1))
     }
 
     fn write(
@@ -346,9 +163,11 @@ impl<'a> Encoder<'a> {
         if next != n {
             return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
         }
-        let plan = Plan { rows: cuts, entries, values };
+        let in_pieces = self.in_pieces(form, codec, cuts.len() - 1, likely_bytes);
+        let plan = Plan { rows: cuts, entries, values, in_pieces };
         let of_levels = levels.bytes_held().min(levels.len() / 4);
-        let mut first = spare.take(likely_bytes + likely_bytes / 16 + of_levels);
+        let room = if in_pieces { 0 } else { likely_bytes + likely_bytes / 16 + of_levels };
+        let mut first = spare.take(room);
         let mut uncompressed = 0usize;
         let mut bloom = None;
         let dictionary_page = match form {
@@ -378,7 +197,7 @@ impl<'a> Encoder<'a> {
         let mut pages: Vec<(Sealed, usize)> = Vec::with_capacity(plan.rows.len());
         let mut byte_array_bytes = Vec::with_capacity(plan.rows.len());
         let made = self.pages(form, codec, &plan, likely_bytes, first, &statistician)?;
-        let mut out = Vec::with_capacity(made.len());
+        let mut out = Vec::new();
         let mut len = 0;
         for stretch in made {
             for page in stretch.pages {
@@ -392,8 +211,8 @@ impl<'a> Encoder<'a> {
                 sorting.join(next);
             }
             bloom = bloom.or(stretch.bloom);
-            len += stretch.bytes.len();
-            out.push(stretch.bytes);
+            len += stretch.bytes.iter().map(Bytes::len).sum::<usize>();
+            out.extend(stretch.bytes);
         }
         let bloom = bloom.and_then(Blooming::finish);
         let sorted = match form {
@@ -553,61 +372,6 @@ fn pages_of(page_type: PageType, encoding: Encoding, count: usize) -> PageEncodi
 /// A size as the format has it.
 fn wide(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-/// A codec that leaves more than this of a chunk is not worth the reading time.
-const HELPS: f64 = 0.97;
-
-/// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its beginning may be unlike the rest.
-const SAMPLE: usize = 16 << 10;
-const STRETCHES: usize = 8;
-
-/// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than 256 KiB than in more, as pages have (a
-/// dictionary of 7 MB: 8 % smaller by a sample of 240 KiB than it was).
-const TUNED: usize = 320 << 10;
-
-fn sample_ranges(n: usize, some: usize) -> Vec<Range<usize>> {
-    if n <= some + SAMPLE {
-        return vec![Range { start: 0, end: n }];
-    }
-    let len = some / STRETCHES;
-    (0..STRETCHES)
-        .map(|i| {
-            let start = (n - len) * i / (STRETCHES - 1);
-            start..start + len
-        })
-        .collect()
-}
-
-/// One entry for each distinct value that is used, and the codes that follow; `None` where nothing repeats.
-fn unify<'a>(entries: &Values<'a>, keys: &[u32], spare: &Spare) -> Option<Interned<'a>> {
-    let limits = DictionaryLimits::NONE;
-    // First those that are used, in the order of their first use; then those that are equal become one.
-    const UNUSED: u32 = u32::MAX;
-    let mut place = vec![UNUSED; entries.len()];
-    let mut used = Vec::new();
-    let mut codes = spare.take(keys.len());
-    for &key in keys {
-        let slot = place.get_mut(key as usize)?;
-        if *slot == UNUSED {
-            *slot = u32::try_from(used.len()).ok()?;
-            used.push(key);
-        }
-        codes.push(*slot);
-    }
-    let entries = entries.take(&used);
-    match intern(&entries, limits, spare) {
-        Some(unified) if unified.entries.len() < entries.len() => {
-            for code in &mut codes {
-                *code = unified.codes.get(*code as usize).copied()?;
-            }
-            spare.give(unified.codes);
-            Some(Interned { entries: unified.entries, codes, distinct: true })
-        }
-        Some(_) => Some(Interned { entries, codes, distinct: true }),
-        // Given up as hopeless: entries that are equal do no harm.
-        None => Some(Interned { entries, codes, distinct: false }),
-    }
 }
 
 impl StatisticsLevel {

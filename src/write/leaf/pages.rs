@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
+
 use super::encode::{as_plain, encode, encode_codes};
-use super::source::Source;
+use super::source::{Source, SourceReader};
 use super::statistics::{Blooming, PageValues, Sorting, Statistician};
 use super::texts::Texts;
 use super::values::Values;
@@ -45,6 +47,8 @@ pub(super) struct Plan {
     pub(super) entries: Vec<usize>,
     /// With these values; and the end.
     pub(super) values: Vec<usize>,
+    /// Whether the values of most pages become pieces of the file by themselves: see [`Encoder::in_pieces`].
+    pub(super) in_pieces: bool,
 }
 
 impl Plan {
@@ -61,8 +65,8 @@ impl Plan {
 
 /// Consecutive pages.
 pub(super) struct Stretch<'a> {
-    /// Their bytes, behind those that were there.
-    pub(super) bytes: Vec<u8>,
+    /// Their bytes, behind those that were there, in pieces.
+    pub(super) bytes: Vec<Bytes>,
     pub(super) pages: Vec<Page>,
     pub(super) sorting: Option<Sorting<'a>>,
     pub(super) bloom: Option<Blooming>,
@@ -70,7 +74,7 @@ pub(super) struct Stretch<'a> {
 
 /// A page that is made.
 pub(super) struct Page {
-    /// Its place in the bytes of its stretch.
+    /// Its place in the stretch.
     pub(super) sealed: Sealed,
     /// The row that it begins with.
     pub(super) row: usize,
@@ -81,6 +85,9 @@ pub(super) struct Page {
 
 /// Bytes of a chunk, before compression, from which on it is made in several stretches if threads can help.
 const WORTH_SHARING: usize = 1 << 20;
+
+/// Values of so many bytes that are stored as they are become a piece of the file: they are not copied again.
+const PIECE: usize = 32 << 10;
 
 /// Stretches for each thread: one may be slower than another.
 const STRETCHES: usize = 3;
@@ -113,7 +120,9 @@ impl<'a> Encoder<'a> {
                 first.lock().unwrap_or_else(PoisonError::into_inner).take()
             };
             let start = if i == 0 { lock(&first) } else { None };
-            let start = start.unwrap_or_else(|| self.tools.spare.take(likely_bytes / n));
+            let start = start.unwrap_or_else(|| {
+                self.tools.spare.take(if plan.in_pieces { 0 } else { likely_bytes / n })
+            });
             let stretch =
                 self.stretch(form, codec, plan, pages(i)..pages(i + 1), start, statistician);
             made.lock().unwrap_or_else(PoisonError::into_inner).push((i, stretch));
@@ -125,6 +134,23 @@ impl<'a> Encoder<'a> {
         let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
         made.sort_by_key(|(i, _)| *i);
         made.into_iter().map(|(_, stretch)| stretch).collect()
+    }
+
+    /// Whether the values of most pages will be pieces of the file by themselves: large ones, stored as they are.
+    pub(super) fn in_pieces(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        pages: usize,
+        likely_bytes: usize,
+    ) -> bool {
+        let plain_bytes = match form {
+            Form::Plain { values, .. } if codec == Compression::Uncompressed => {
+                values.plain_len(self.leaf)
+            }
+            _ => return false,
+        };
+        likely_bytes / pages.max(1) >= PIECE && likely_bytes >= plain_bytes / 2
     }
 
     fn stretch(
@@ -147,7 +173,7 @@ impl<'a> Encoder<'a> {
         let most = of_pages.clone().map(|[_, _, values]| values.len()).max().unwrap_or(0);
         let begin = plan.values.get(pages.start).copied().unwrap_or_default();
         let mut source = match form {
-            Form::Plain { values, .. } => Some(values.read(leaf, begin, most, spare)?),
+            Form::Plain { values, .. } => Some(values.read(leaf, begin, most)?),
             Form::Dictionary { .. } => None,
         };
         let mut bloom = match form {
@@ -164,18 +190,24 @@ impl<'a> Encoder<'a> {
         let mut sorting = in_order.then(|| Sorting::new(statistician.order()));
         let mut buffer: Vec<u8> = spare.take(0);
         let mut made = Vec::with_capacity(pages.len());
+        let (mut pieces, mut before) = (Vec::new(), 0);
+        let own = source.as_ref().is_some_and(SourceReader::has_own);
         for [rows, entries, values] in of_pages {
             buffer.clear();
             let count = values.len();
             let mut ready = None;
             let (of_page, payload) = match (form, &mut source) {
                 (Form::Plain { encoding, .. }, Some(source)) => {
-                    let (some, range) = source.next(count)?;
+                    let (some, range) = source.next(count, spare)?;
                     if *encoding == Encoding::Plain {
                         ready = as_plain(some, range.clone());
                     }
                     if ready.is_none() {
-                        spare.grow(&mut buffer, some.plain_len(range.clone()));
+                        let room = some.plain_len(range.clone());
+                        match plan.in_pieces && buffer.capacity() == 0 {
+                            true => buffer = spare.take(room),
+                            false => spare.grow(&mut buffer, room),
+                        }
                         let physical = leaf.physical;
                         encode(some, range.clone(), physical, *encoding, spare, &mut buffer)?;
                     }
@@ -222,14 +254,34 @@ impl<'a> Encoder<'a> {
                 encoding,
                 values: ready.unwrap_or(&buffer),
             };
-            let sealed = sealer.data(&parts, &mut bytes)?;
+            let is_ready = ready.is_some();
+            let can_be_taken = if is_ready { own } else { buffer.len() >= buffer.capacity() / 2 };
+            let apart = plan.in_pieces && can_be_taken && parts.values.len() >= PIECE;
+            let sealed = sealer.data(&parts, apart, &mut bytes)?;
+            let sealed = Sealed { offset: before + sealed.offset, ..sealed };
             let statistics = statistician.page(levels, entries, count, of_page);
             made.push(Page { sealed, row: rows.start, payload, statistics });
+            if sealed.apart > 0 {
+                let values = match &mut source {
+                    Some(source) if is_ready => source.take_bytes(spare),
+                    _ => Some(spare.lend_bytes(std::mem::take(&mut buffer))),
+                };
+                let values = values.filter(|values| values.len() == sealed.apart);
+                let values = values.ok_or_else(|| {
+                    Error::usage("values that are not there; this is a fault of marquetry")
+                })?;
+                before += bytes.len() + values.len();
+                pieces.push(spare.lend_bytes(std::mem::take(&mut bytes)));
+                pieces.push(values);
+            }
+        }
+        if !bytes.is_empty() {
+            pieces.push(spare.lend_bytes(bytes));
         }
         spare.give(buffer);
         source.into_iter().for_each(|source| source.give(spare));
         self.tools.give_sealer(sealer);
-        Ok(Stretch { bytes, pages: made, sorting, bloom })
+        Ok(Stretch { bytes: pieces, pages: made, sorting, bloom })
     }
 }
 

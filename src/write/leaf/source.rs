@@ -4,7 +4,10 @@
 
 use std::ops::Range;
 
-use super::values::{Stretch, Values, append, for_each_stretch, values_of};
+use bytes::Bytes;
+
+use super::slots::append;
+use super::values::{Stretch, Values, for_each_stretch, values_of};
 use crate::error::{Error, Result};
 use crate::schema::{Leaf, Physical};
 use crate::spare::Spare;
@@ -77,15 +80,13 @@ impl<'a> Source<'a> {
         leaf: &'s Leaf,
         begin: usize,
         most: usize,
-        spare: &Spare,
     ) -> Result<SourceReader<'s, 'a>> {
         Ok(match self {
             Self::Whole(values) => SourceReader::Whole { values, next: begin },
             Self::Parts(parts) => {
                 let mut cursor = Cursor::new(parts, leaf);
                 cursor.next(begin, None)?;
-                let some = Values::with_room(leaf.physical, most, spare);
-                SourceReader::Parts { cursor, some }
+                SourceReader::Parts { cursor, some: Values::new(leaf.physical), most }
             }
         })
     }
@@ -130,6 +131,8 @@ pub(super) enum SourceReader<'s, 'a> {
         cursor: Cursor<'a, 's>,
         /// Those of the last step.
         some: Values<'a>,
+        /// How many a step has.
+        most: usize,
     },
 }
 
@@ -138,18 +141,41 @@ impl<'a> SourceReader<'_, 'a> {
     ///
     /// # Errors
     /// As [`append`].
-    pub(super) fn next(&mut self, n: usize) -> Result<(&Values<'a>, Range<usize>)> {
+    pub(super) fn next(&mut self, n: usize, spare: &Spare) -> Result<(&Values<'a>, Range<usize>)> {
         match self {
             Self::Whole { values, next } => {
                 let range = *next..*next + n;
                 *next = range.end;
                 Ok((values, range))
             }
-            Self::Parts { cursor, some } => {
+            Self::Parts { cursor, some, most } => {
+                if let Some(shared) = cursor.shared(n) {
+                    std::mem::replace(some, shared).give(spare);
+                    cursor.next(n, None)?;
+                    return Ok((some, 0..n));
+                }
                 some.clear();
+                if some.has_no_room() {
+                    *some = Values::with_room(cursor.leaf.physical, *most, spare);
+                }
                 cursor.next(n, Some(some))?;
                 Ok((some, 0..n))
             }
+        }
+    }
+
+    /// Whether [`SourceReader::take_bytes`] gives something.
+    pub(super) fn has_own(&self) -> bool {
+        matches!(self, Self::Parts { .. })
+    }
+
+    /// The values of the last step as PLAIN has them, where they lie so in memory; there are none any more.
+    pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
+        match self {
+            Self::Parts { some, .. } => {
+                some.shared_bytes(0..some.len()).or_else(|| some.take_bytes(spare))
+            }
+            Self::Whole { .. } => None,
         }
     }
 
@@ -174,6 +200,17 @@ pub(super) struct Cursor<'a, 'l> {
 impl<'a, 'l> Cursor<'a, 'l> {
     fn new(parts: &'a [Part], leaf: &'l Leaf) -> Self {
         Self { parts, leaf, part: 0, range: 0, slot: 0 }
+    }
+
+    /// The next `n` values, where they lie end to end in one array as PLAIN has them.
+    fn shared(&self, n: usize) -> Option<Values<'a>> {
+        let part = self.parts.get(self.part)?;
+        let range = part.slots.get(self.range)?;
+        let from = range.start + self.slot;
+        if part.nulls.is_some() || range.end - from < n {
+            return None;
+        }
+        Values::shared(part.array.as_ref(), from, n, self.leaf)
     }
 
     /// Steps over `n` values, appending them where they are wanted.
@@ -279,15 +316,15 @@ mod tests {
             assert_eq!(source.len(), all.len());
             assert_eq!(source.plain_len(&leaf), all.plain_len(0..all.len()));
             let mut at = rng.usize(0..=all.len());
-            let mut reader = source.read(&leaf, at, 50, &spare).unwrap();
+            let mut reader = source.read(&leaf, at, 50).unwrap();
             while at < all.len() {
                 let n = rng.usize(0..50).min(all.len() - at);
-                let (some, range) = reader.next(n).unwrap();
+                let (some, range) = reader.next(n, &spare).unwrap();
                 let expected = all.sample(std::slice::from_ref(&(at..at + n)));
                 assert_eq!(some.sample(&[range]), expected, "seed {seed}");
                 at += n;
             }
-            assert!(reader.next(1).is_err(), "more than there are");
+            assert!(reader.next(1, &spare).is_err(), "more than there are");
             let ranges = [all.len() / 5..all.len() / 3, all.len() / 2..all.len()];
             let sample = source.sample(&ranges, &leaf).unwrap();
             assert_eq!(sample, all.sample(&ranges), "seed {seed}");

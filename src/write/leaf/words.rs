@@ -1,0 +1,71 @@
+//! [`Words`]: numbers end to end, gathered, or where they lie in an array.
+
+use std::ops::{Deref, Range};
+
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use bytes::Bytes;
+
+use crate::spare::Spare;
+
+/// Numbers of one width.
+#[derive(Debug, Clone)]
+pub(super) enum Words<T: ArrowNativeType> {
+    /// Gathered.
+    Own(Vec<T>),
+    /// Those of an array, which stays as long as they do.
+    Shared(ScalarBuffer<T>),
+}
+
+impl<T: ArrowNativeType> Words<T> {
+    /// The numbers, to be added to; those of an array are forgotten.
+    pub(super) fn own(&mut self) -> &mut Vec<T> {
+        if let Self::Shared(_) = self {
+            *self = Self::Own(Vec::new());
+        }
+        match self {
+            Self::Own(values) => values,
+            Self::Shared(_) => unreachable!("they are gathered ones now"),
+        }
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give(self, spare: &Spare) {
+        if let Self::Own(values) = self {
+            spare.give(values);
+        }
+    }
+
+    /// The bytes of some that lie in an array, in the order of bytes that this machine has.
+    pub(super) fn shared(&self, range: Range<usize>) -> Option<Bytes> {
+        let Self::Shared(values) = self else {
+            return None;
+        };
+        let width = size_of::<T>();
+        values.get(range.clone())?;
+        let of_range = values.inner().slice_with_length(range.start * width, range.len() * width);
+        Some(Bytes::from_owner(ScalarBuffer::<u8>::from(of_range)))
+    }
+}
+
+impl<T: ArrowNativeType> Deref for Words<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Own(values) => values,
+            Self::Shared(values) => values,
+        }
+    }
+}
+
+impl<T: ArrowNativeType> PartialEq for Words<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ArrowNativeType> From<Vec<T>> for Words<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self::Own(values)
+    }
+}

@@ -1,0 +1,273 @@
+//! [`SortColumn`]: the order that rows have, as the caller says, and the check of it.
+//!
+//! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. It is a claim about the rows of each row group. Trap: an engine that believes a false one gives
+//! wrong results, and nobody sees why.
+
+use std::cmp::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_ord::ord::{DynComparator, make_comparator};
+use arrow_schema::SortOptions;
+
+use crate::error::{Error, Result};
+use crate::format::SortingColumn;
+use crate::schema::Leaf;
+use crate::stats::order::Order;
+
+/// A column by which the rows of each row group are sorted. Those that are equal in it are sorted by the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SortColumn {
+    path: String,
+    descending: bool,
+    nulls_first: bool,
+}
+
+impl SortColumn {
+    /// Small values first, nulls last. `path` is the dotted path of a leaf that is in no list.
+    pub fn ascending(path: impl Into<String>) -> Self {
+        Self { path: path.into(), descending: false, nulls_first: false }
+    }
+
+    /// Large values first, nulls last.
+    pub fn descending(path: impl Into<String>) -> Self {
+        Self { descending: true, ..Self::ascending(path) }
+    }
+
+    /// Nulls before all values.
+    #[must_use]
+    pub fn nulls_first(mut self) -> Self {
+        self.nulls_first = true;
+        self
+    }
+}
+
+/// The order that the rows of each row group are said to have.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SortOrder {
+    pub(crate) columns: Vec<SortColumn>,
+    /// Whether the rows are looked at.
+    pub(crate) is_checked: bool,
+}
+
+/// A sort order, found in a schema.
+#[derive(Debug)]
+pub(crate) struct Sorting {
+    by: Vec<By>,
+    is_checked: bool,
+}
+
+#[derive(Debug)]
+struct By {
+    /// Of the footer.
+    column: SortingColumn,
+    /// The column of the batches, and the names of the fields below it.
+    top: usize,
+    names: Vec<String>,
+    path: String,
+}
+
+impl Sorting {
+    /// Finds the columns among the leaves, each beside the number of its column in the batches.
+    ///
+    /// # Errors
+    /// `Usage` if there is none of a name, or two; if it lies in a list, or its values have no order.
+    pub(crate) fn new(order: &SortOrder, leaves: &[(Leaf, usize)]) -> Result<Option<Self>> {
+        let mut by: Vec<By> = Vec::with_capacity(order.columns.len());
+        for SortColumn { path, descending, nulls_first } in &order.columns {
+            let wrong = |what| {
+                Err(Error::usage(format_args!("rows cannot be sorted by \"{path}\": {what}")))
+            };
+            let found = leaves.iter().position(|(leaf, _)| leaf.path.dotted() == *path);
+            let Some((column_idx, (leaf, top))) = found.and_then(|i| Some((i, leaves.get(i)?)))
+            else {
+                return wrong("there is no such column");
+            };
+            if leaf.max_rep > 0 {
+                return wrong("it lies in a list");
+            }
+            if Order::of(leaf, true) == Order::Undefined {
+                return wrong("its values have no order");
+            }
+            if by.iter().any(|by| by.path == *path) {
+                return wrong("they are already");
+            }
+            let column = SortingColumn {
+                column_idx: i32::try_from(column_idx)
+                    .map_err(|_| Error::usage("more than 2^31 columns"))?,
+                descending: *descending,
+                nulls_first: *nulls_first,
+                ..SortingColumn::default()
+            };
+            let names = leaf.path.names().iter().skip(1).map(|name| name.to_string()).collect();
+            by.push(By { column, top: *top, names, path: path.clone() });
+        }
+        Ok((!by.is_empty()).then_some(Self { by, is_checked: order.is_checked }))
+    }
+
+    /// What the footer says.
+    pub(crate) fn columns(&self) -> Vec<SortingColumn> {
+        self.by.iter().map(|by| by.column.clone()).collect()
+    }
+
+    /// Whether the rows are to be checked together with this column of the batches.
+    pub(crate) fn is_checked_with(&self, column: usize) -> bool {
+        self.is_checked && self.by.first().is_some_and(|by| by.top == column)
+    }
+
+    /// Checks the rows of a row group.
+    ///
+    /// # Errors
+    /// `Usage` if two of them have another order, `Unsupported` if the values of a column cannot be compared.
+    pub(crate) fn check(&self, batches: &[RecordBatch]) -> Result<()> {
+        let mut row = 0;
+        let mut before: Option<Vec<ArrayRef>> = None;
+        for batch in batches.iter().filter(|batch| batch.num_rows() > 0) {
+            let arrays: Vec<ArrayRef> =
+                self.by.iter().map(|by| by.array(batch)).collect::<Result<_>>()?;
+            if let Some(before) = &before {
+                let last = before.first().map_or(0, |array| array.len().saturating_sub(1));
+                self.is_in_order(&self.comparators(before, &arrays)?, last, 0, row)?;
+            }
+            let within = self.comparators(&arrays, &arrays)?;
+            for i in 1..batch.num_rows() {
+                self.is_in_order(&within, i - 1, i, row + i)?;
+            }
+            row += batch.num_rows();
+            before = Some(arrays);
+        }
+        Ok(())
+    }
+
+    fn comparators(&self, left: &[ArrayRef], right: &[ArrayRef]) -> Result<Vec<DynComparator>> {
+        let pairs = self.by.iter().zip(left.iter().zip(right));
+        pairs
+            .map(|(by, (left, right))| {
+                let SortingColumn { descending, nulls_first, .. } = by.column;
+                make_comparator(left, right, SortOptions { descending, nulls_first }).map_err(|e| {
+                    let why = format_args!("the order by \"{}\" is not checked: {e}", by.path);
+                    Error::unsupported("sort order", why)
+                })
+            })
+            .collect()
+    }
+
+    /// Checks two rows, of which the second is row `row` of the row group.
+    fn is_in_order(&self, by: &[DynComparator], a: usize, b: usize, row: usize) -> Result<()> {
+        for (comparator, by) in by.iter().zip(&self.by) {
+            match comparator(a, b) {
+                Ordering::Less => break,
+                Ordering::Equal => {}
+                Ordering::Greater => {
+                    return Err(Error::usage(format_args!(
+                        "row {row} of a row group is not sorted by \"{}\", as was said",
+                        by.path
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl By {
+    /// The values of a batch; null too where a struct around them is.
+    fn array(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let missing = || Error::usage(format_args!("the batches have no column \"{}\"", self.path));
+        let mut array = batch.columns().get(self.top).ok_or_else(missing)?.clone();
+        let mut nulls: Option<NullBuffer> = None;
+        for name in &self.names {
+            let parent = array.as_struct_opt().ok_or_else(missing)?;
+            nulls = NullBuffer::union(nulls.as_ref(), parent.nulls());
+            let child = parent.column_by_name(name).ok_or_else(missing)?.clone();
+            array = child;
+        }
+        if nulls.is_some() {
+            let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+            let data = array.to_data().into_builder().nulls(nulls).build();
+            array = make_array(data.map_err(Error::usage)?);
+        }
+        Ok(array)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int32Array, StringArray, StructArray};
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::schema::{FromArrowOptions, from_arrow};
+
+    fn batch(a: Vec<Option<i32>>, b: Vec<Option<&str>>, parents: Vec<bool>) -> RecordBatch {
+        let field = Arc::new(Field::new("b", DataType::Utf8, true));
+        let below = StructArray::new(
+            vec![field].into(),
+            vec![Arc::new(StringArray::from(b))],
+            Some(parents.into()),
+        );
+        let columns: [(&str, ArrayRef); 2] =
+            [("a", Arc::new(Int32Array::from(a))), ("s", Arc::new(below))];
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, of)| (name, of, true)))
+            .unwrap()
+    }
+
+    fn sorting(schema: &Schema, columns: Vec<SortColumn>) -> Result<Option<Sorting>> {
+        let schema = from_arrow(schema, &FromArrowOptions::new()).unwrap().schema;
+        let leaves: Vec<(Leaf, usize)> =
+            (0..schema.leaves_len()).map(|i| (schema.leaf(i).unwrap(), i)).collect();
+        Sorting::new(&SortOrder { columns, is_checked: true }, &leaves)
+    }
+
+    #[test]
+    fn rows_have_the_order_that_was_said_or_are_refused() {
+        let (asc, desc) = (SortColumn::ascending, SortColumn::descending);
+        let first = batch(vec![Some(1), Some(1)], vec![Some("y"), Some("x")], vec![true; 2]);
+        let second =
+            batch(vec![Some(2), None], vec![Some("a"), Some("below a null")], vec![true, false]);
+        let is_sorted = |columns: Vec<SortColumn>, batches: &[RecordBatch]| {
+            let sorting = sorting(&first.schema(), columns).unwrap().unwrap();
+            sorting.check(batches).map_err(|e| e.kind())
+        };
+        let both = [first.clone(), first.slice(0, 0), second.clone()];
+        for (columns, sorted) in [
+            (vec![asc("a")], true),
+            (vec![asc("a").nulls_first()], false),
+            (vec![desc("a")], false),
+            (vec![asc("a"), desc("s.b")], true),
+            (vec![asc("a"), asc("s.b")], false),
+            (vec![desc("s.b")], true),
+            (vec![desc("s.b").nulls_first()], false),
+        ] {
+            let expected = if sorted { Ok(()) } else { Err(ErrorKind::Usage) };
+            assert_eq!(is_sorted(columns.clone(), &both), expected, "{columns:?}");
+        }
+        // Between batches.
+        assert_eq!(is_sorted(vec![asc("a")], &[second, first.clone()]), Err(ErrorKind::Usage));
+    }
+
+    #[test]
+    fn columns_that_cannot_order_rows_are_refused() {
+        let list = Field::new_list("l", Field::new_list_field(DataType::Int32, true), true);
+        let interval = DataType::Interval(arrow_schema::IntervalUnit::DayTime);
+        let fields =
+            vec![list, Field::new("i", interval, true), Field::new("a", DataType::Int32, true)];
+        let schema = Schema::new(fields);
+        let asc = SortColumn::ascending;
+        for columns in [
+            vec![asc("l.list.element")],
+            vec![asc("i")],
+            vec![asc("nothing")],
+            vec![asc("a"), asc("a")],
+        ] {
+            let found = sorting(&schema, columns.clone());
+            assert_eq!(found.unwrap_err().kind(), ErrorKind::Usage, "{columns:?}");
+        }
+        assert!(sorting(&schema, vec![]).unwrap().is_none());
+        assert!(sorting(&schema, vec![asc("a")]).unwrap().is_some());
+    }
+}
