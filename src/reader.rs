@@ -264,7 +264,7 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Gives batches of at most this many rows.
+    /// Gives batches of at most this many rows, and of fewer where they are wide: see [`ReadOptions::batch_rows`].
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.options.batch_rows = rows.max(1);

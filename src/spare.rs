@@ -19,7 +19,7 @@ use crate::trusted;
 /// the last one were, which spares the system to hand out, zero and map it again: up to half the time of a read whose batches are all kept. Memory comes back when
 /// the last array over it is dropped, from whichever thread.
 ///
-/// Cheap to clone: clones share the memory, which goes when the last clone and the last read with it are gone.
+/// What the pool keeps is no part of what [`crate::Limits::memory_bytes`] counts. Cheap to clone: clones share the memory, which goes when the last clone and the last read with it are gone.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {

@@ -145,8 +145,10 @@ impl Opener {
         body: &Bytes,
         slots: usize,
     ) -> Option<DataPage> {
-        let PageContext { max_rep, max_def, bit_order, .. } = self.context;
-        self.verify_checksum(header, body).ok()?;
+        let PageContext { max_rep, max_def, bit_order, codec, .. } = self.context;
+        if codec != CompressionCodec::Snappy {
+            return None;
+        }
         let mut len = self.uncompressed_len(header).ok()?;
         let (all, encoding, levels_v2) = match header.r#type {
             PageType::DataPage => {
@@ -184,6 +186,7 @@ impl Opener {
             return None;
         }
         let (levels, packed) = body.split_at_checked(levels_v2.unwrap_or(0))?;
+        self.verify_checksum(header, body).ok()?;
         let decompressor = match &mut self.decompressor {
             Some(decompressor) => decompressor,
             empty => empty.insert(Decompressor::new(self.context.codec).ok()?),

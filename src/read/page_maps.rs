@@ -64,17 +64,23 @@ impl KeptDictionary {
             return;
         }
         let more = bytes.saturating_add(page.bytes.len());
+        // Not in the memory of the read, of which more may be held so.
+        let own = || {
+            let bytes = Bytes::copy_from_slice(&page.bytes);
+            Kept { page: DictionaryPage { values: page.values, bytes }, verified }
+        };
         match dictionaries.entry(self.place) {
             Entry::Vacant(place) if more <= MOST_BYTES - FOR_PAGES => {
-                // Not in the memory of the read, of which more may be held so.
-                let own = Bytes::copy_from_slice(&page.bytes);
-                let page = DictionaryPage { values: page.values, bytes: own };
-                place.insert(Kept { page, verified });
+                place.insert(own());
                 *bytes = more;
             }
-            // The same bytes, of which more is known now.
-            Entry::Occupied(mut kept) if kept.get().page.bytes.len() == page.bytes.len() => {
-                kept.get_mut().verified |= verified;
+            // These bytes are verified, and those that are kept may differ from them.
+            Entry::Occupied(mut kept)
+                if verified
+                    && !kept.get().verified
+                    && kept.get().page.bytes.len() == page.bytes.len() =>
+            {
+                kept.insert(own());
             }
             _ => {}
         }

@@ -246,7 +246,8 @@ impl WriteOptions {
     /// Says that the rows of each row group are sorted by these columns, so that engines need not sort them again; the rows are not brought into this
     /// order, but checked for it. Without it, the file says so where it shows by one column without nulls.
     ///
-    /// Floats must be in their total order: -0 before 0, NaN at an end.
+    /// Floats must be in their total order: -0 before 0, NaN at an end. A column that is not there, that lies in a list or has no order is an error
+    /// (`Usage`) when the writer is made, rows that are not in order one when they are written.
     ///
     /// ```
     /// use marquetry::{SortColumn, WriteOptions};

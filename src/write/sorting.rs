@@ -72,18 +72,21 @@ impl Sorting {
     /// Finds the columns among the leaves, each beside the number of its column in the batches.
     ///
     /// # Errors
-    /// `Usage` if there is none of a name, or two; if it lies in a list, or its values have no order.
+    /// `Usage` if there is none of a name, or two, or it is named twice; if it lies in a list, or its values have no order.
     pub(crate) fn new(order: &SortOrder, leaves: &[(Leaf, usize)]) -> Result<Option<Self>> {
         let mut by: Vec<By> = Vec::with_capacity(order.columns.len());
         for SortColumn { path, descending, nulls_first } in &order.columns {
             let wrong = |what| {
                 Err(Error::usage(format_args!("rows cannot be sorted by \"{path}\": {what}")))
             };
-            let found = leaves.iter().position(|(leaf, _)| leaf.path.dotted() == *path);
-            let Some((column_idx, (leaf, top))) = found.and_then(|i| Some((i, leaves.get(i)?)))
-            else {
+            let mut found =
+                leaves.iter().enumerate().filter(|(_, (leaf, _))| leaf.path.dotted() == *path);
+            let Some((column_idx, (leaf, top))) = found.next() else {
                 return wrong("there is no such column");
             };
+            if found.next().is_some() {
+                return wrong("there are two columns of this name");
+            }
             if leaf.max_rep > 0 {
                 return wrong("it lies in a list");
             }
@@ -179,14 +182,15 @@ impl By {
         let mut nulls: Option<NullBuffer> = None;
         for name in &self.names {
             let parent = array.as_struct_opt().ok_or_else(missing)?;
-            nulls = NullBuffer::union(nulls.as_ref(), parent.nulls());
+            let more = parent.nulls().filter(|nulls| nulls.null_count() > 0);
+            nulls = NullBuffer::union(nulls.as_ref(), more);
             let child = parent.column_by_name(name).ok_or_else(missing)?.clone();
             array = child;
         }
         if nulls.is_some() {
             let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
             let data = array.to_data().into_builder().nulls(nulls).build();
-            array = make_array(data.map_err(Error::usage)?);
+            array = make_array(data.map_err(|e| Error::unsupported("sort order", e))?);
         }
         Ok(array)
     }

@@ -72,7 +72,10 @@ impl Work {
 
     /// Drops what was prepared.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        (self.bytes, self.table) = (None, None);
+        if let Some(pool) = &self.pool {
+            pool.clear();
+        }
     }
 
     /// Does a task that is prepared.

@@ -314,6 +314,7 @@ impl<L: Layout> Column for BytesColumn<L> {
     fn holds(&self, n: usize) -> Option<bool> {
         match &self.values.decoder {
             Decoder::Plain(decoder) => Some(decoder.holds(n)),
+            Decoder::Fixed { left, .. } => Some(n <= *left),
             _ => Some(n == 0),
         }
     }

@@ -661,7 +661,7 @@ const MOST_EXPECTED: usize = 1 << 20;
 const BYTES_A_SLOT: u64 = 4;
 
 /// Of so many bytes that are left, room is made for one slot.
-const BYTES_EXPECTED: usize = 64;
+const BYTES_EXPECTED: usize = 256;
 
 #[cold]
 fn fewer_rows(found: usize, wanted: usize) -> Error {
@@ -737,6 +737,7 @@ mod tests {
         let numbers = Int64Array::from_iter((0..2_000).map(|i| (i % 1_000 < 500).then_some(i)));
         let columns: [ArrayRef; 3] =
             [Arc::new(texts), Arc::new(some.collect::<StringArray>()), Arc::new(numbers)];
+        let mut in_part = 0;
         for column in columns {
             let batch = RecordBatch::try_from_iter([("v", column.clone())]).unwrap();
             let options = WriteOptions::new()
@@ -763,11 +764,13 @@ mod tests {
                 let n = expected as usize - first as usize;
                 let found = reader.read(n).unwrap().array;
                 assert_eq!(*found, *column.slice(first as usize, n));
+                in_part += usize::from(reader.page.as_ref().is_some_and(|p| p.in_part.is_some()));
                 // More of the same page, and of the next.
                 let found = reader.read(2_000 - expected as usize).unwrap().array;
                 assert_eq!(*found, *column.slice(expected as usize, 2_000 - expected as usize));
             }
         }
+        assert!(in_part > 0, "no page was opened in part");
     }
 
     /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.

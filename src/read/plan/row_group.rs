@@ -60,6 +60,9 @@ pub(super) struct Widths {
 /// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time are decoded several times as fast as many.
 const MOST_ARRAY_BYTES: u64 = 4 << 20;
 
+/// Bytes of a row below which that is left to the caller: batches of the usual number of rows are no larger.
+const WIDE: u64 = 64;
+
 impl Plan {
     /// Plans one row group of [`Plan::ranges`]: decodes the metadata of its chunks.
     ///
@@ -219,7 +222,10 @@ impl RowGroupPlan {
         let options = self.plan.options();
         let Widths { bytes_per_row, widest_per_row } = self.widths;
         let by_bytes = options.batch_bytes as u64 / bytes_per_row.max(1);
-        let by_bytes = by_bytes.min(MOST_ARRAY_BYTES / widest_per_row.max(1));
+        let by_bytes = match widest_per_row {
+            ..WIDE => by_bytes,
+            _ => by_bytes.min(MOST_ARRAY_BYTES / widest_per_row),
+        };
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
