@@ -360,7 +360,25 @@ impl<'r, 'a> Race<'r, 'a> {
         self.go_on()?;
         let profile = self.profile();
         let best = self.others().iter().min_by(|a, b| a.cost(profile).total_cmp(&b.cost(profile)));
-        Ok(best.copied().unwrap_or_else(|| Measured::new(Encoding::Plain, 0, &[])))
+        match best.copied() {
+            Some(best) if best.estimate.encoding == Encoding::DeltaBinaryPacked => {
+                self.or_split(best)
+            }
+            Some(best) => Ok(best),
+            None => Ok(Measured::new(Encoding::Plain, 0, &[])),
+        }
+    }
+
+    /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees them; beside a dictionary that is seldom worth its time.
+    fn or_split(&mut self, deltas: Measured) -> Result<Measured> {
+        let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
+        if self.profile() != Profile::Balanced || !is_compressed {
+            return Ok(deltas);
+        }
+        let sample = self.of.sample(self.some, self.encoder)?;
+        let split = self.measure(Encoding::ByteStreamSplit, &sample)?;
+        let is_smaller = split.estimate.bytes < deltas.estimate.bytes;
+        Ok(if is_smaller { split } else { deltas })
     }
 
     /// Whether a dictionary is worth looking for.
