@@ -23,7 +23,7 @@ pub struct RowRange {
     pub sure: Option<RowSelection>,
     /// Number of its first row in the file.
     pub first_row: u64,
-    /// The rows of the row group that it was chosen from: all, unless it is read in [parts](Plan::parts).
+    /// The rows of the row group that it was chosen from: all, unless it is read in [parts](super::Plan::parts).
     pub part: Range<u64>,
 }
 
