@@ -48,7 +48,7 @@ pub use stream::{AsyncReader, BatchStream};
 /// # }
 /// ```
 ///
-/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With the feature `async`, an [`AsyncReader`] has the same
+/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With the feature `async`, an `AsyncReader` has the same
 /// options, and gives a stream.
 #[derive(Clone)]
 pub struct Reader<S = Arc<dyn Source>> {
