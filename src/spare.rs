@@ -28,8 +28,11 @@ use crate::trusted;
 /// let pool = BufferPool::new(256 << 20);
 /// for _ in 0..3 {
 ///     let reader = Reader::open("testdata/trips.parquet")?.buffer_pool(&pool);
-///     let batches: Vec<_> = reader.batches()?.collect::<marquetry::Result<_>>()?;
-///     assert_eq!(batches[0].num_rows(), 1_000);
+///     let mut held = Vec::new();
+///     for batch in reader.batches()? {
+///         held.push(batch?);
+///     }
+///     assert_eq!(held[0].num_rows(), 1_000);
 /// }
 /// println!("{} bytes are ready to be used again", pool.held_bytes());
 /// # Ok(())
