@@ -1,0 +1,340 @@
+//! The hybrid, written: runs where they pay, all else packed.
+//!
+//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Trap: a run can only begin where a group of 8 packed values ends.
+
+use super::BitWidth;
+use crate::simd::bitmap;
+use crate::simd::pack::pack_u32;
+
+/// Appends the hybrid stream of values of `width` bits: runs that pay as such, all else packed. The length in front, where one stands, is up to the
+/// caller. Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid".
+///
+/// Higher bits of a value are left out. A stream of one value is one run.
+pub fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
+    encode_values(values, width, out);
+}
+
+/// As [`encode_into`] for levels.
+pub fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
+    encode_values(levels, width, out);
+}
+
+/// Appends one run: `n` times `value`, or nothing if `n` is 0.
+///
+/// ```text
+/// uleb(n << 1), value in ceil(w / 8) bytes
+/// ```
+pub fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut Vec<u8>) {
+    let value = (u64::from(value) & ((1 << width.bits()) - 1)).to_le_bytes();
+    let mut left = n;
+    while left > 0 {
+        let n = left.min(MOST_RUN);
+        put_uleb((n as u64) << 1, out);
+        out.extend_from_slice(value.get(..value_len(width)).unwrap_or_default());
+        left -= n;
+    }
+}
+
+/// Appends the hybrid stream, of width 1, of `n` bits that begin at bit `offset` of `bits`: long runs of equal bytes as runs, all else as it is.
+///
+/// # Panics
+/// If there are not so many bits.
+pub fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
+    let shifted;
+    // Every group of the stream begins at a byte; the last one is padded with zeros, which a bitmap need not have.
+    let bytes = if offset.is_multiple_of(8) {
+        bits.get(offset / 8..).and_then(|bits| bits.get(..n.div_ceil(8))).expect("n bits")
+    } else {
+        let mut aligned = Vec::new();
+        bitmap::append_aligned(bits, offset, n, &mut aligned);
+        shifted = aligned;
+        &shifted
+    };
+    let (whole, last) = bytes.split_at(n / 8);
+    let last = last.first().map_or(0, |last| last & !(u8::MAX << (n % 8)));
+    let one = BitWidth(1);
+    let (mut packed, mut at) = (0, 0);
+    while let Some(&byte) = whole.get(at) {
+        if byte != 0 && byte != u8::MAX {
+            at += 1;
+            continue;
+        }
+        let run = equal_bytes(whole.get(at..).unwrap_or_default(), byte);
+        let end = at + run;
+        // A run up to the end takes what is left of the last byte too.
+        let tail =
+            if end == whole.len() && last == byte & !(u8::MAX << (n % 8)) { n % 8 } else { 0 };
+        let all = packed == at && 8 * end + tail == n;
+        if run >= PAYING_BYTES || all {
+            put_packed_bytes(whole.get(packed..at).unwrap_or_default(), out);
+            encode_run_into(u32::from(byte & 1), 8 * run + tail, one, out);
+            if 8 * end + tail == n {
+                return;
+            }
+            packed = end;
+        }
+        at = end;
+    }
+    let whole = whole.get(packed..).unwrap_or_default();
+    let left = n % 8;
+    if left == 0 {
+        put_packed_bytes(whole, out);
+    } else if whole.is_empty() && (last == 0 || last == !(u8::MAX << left)) {
+        encode_run_into(u32::from(last & 1), left, one, out);
+    } else if let Some(groups) = whole.get(whole.len() / MOST_GROUPS * MOST_GROUPS..) {
+        // The last byte of the bitmap is not taken as it is, but belongs to the last of the runs.
+        put_packed_bytes(whole.get(..whole.len() - groups.len()).unwrap_or_default(), out);
+        put_uleb((groups.len() as u64 + 1) << 1 | 1, out);
+        out.extend_from_slice(groups);
+        out.push(last);
+    }
+}
+
+/// The bytes that [`encode_into`] appends for these values.
+pub fn estimated_len(values: &[u32], width: BitWidth) -> usize {
+    let mut len = 0;
+    stretches(values, width, |stretch| {
+        len += match stretch {
+            Stretch::Run(_, n) => {
+                let (whole, rest) = (n / MOST_RUN, n % MOST_RUN);
+                let last =
+                    if rest > 0 { uleb_len((rest as u64) << 1) + value_len(width) } else { 0 };
+                whole * (uleb_len((MOST_RUN as u64) << 1) + value_len(width)) + last
+            }
+            Stretch::Packed(values) => values
+                .chunks(8 * MOST_GROUPS)
+                .map(|values| values.len().div_ceil(8))
+                .map(|groups| uleb_len((groups as u64) << 1 | 1) + groups * width.bits() as usize)
+                .sum(),
+        }
+    });
+    len
+}
+
+/// Values of a run at most: readers count them in 32 bits with a sign.
+const MOST_RUN: usize = 1 << 30;
+
+/// Groups of a packed run at most.
+const MOST_GROUPS: usize = 1 << 20;
+
+/// Equal bytes of a bitmap that are a run: fewer save next to nothing, and many short runs are slow to read.
+const PAYING_BYTES: usize = 8;
+
+/// Bytes of the value of a run.
+fn value_len(width: BitWidth) -> usize {
+    width.bits().div_ceil(8) as usize
+}
+
+/// Equal values that are a run. In 8 values of 1 bit a run saves nothing: it takes 2 bytes, and a header for what is packed behind it.
+fn paying_run(width: BitWidth) -> usize {
+    match width.bits() {
+        0 => 1,
+        1..=2 => 32,
+        3..=8 => 16,
+        _ => 8,
+    }
+}
+
+/// A part of the values, as it is to be written.
+enum Stretch<'a, T> {
+    /// As many times the value.
+    Run(T, usize),
+    /// Values of which all but the last stretch are a multiple of 8.
+    Packed(&'a [T]),
+}
+
+/// A value or a level.
+trait Value: Copy + Eq {
+    /// As a value.
+    fn value(self) -> u32;
+
+    /// Whether all of a group are equal.
+    fn all_equal(group: &[Self; 8]) -> bool;
+
+    /// Packs values behind `out`.
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>);
+}
+
+macro_rules! all_equal {
+    () => {
+        #[inline(always)]
+        fn all_equal(group: &[Self; 8]) -> bool {
+            group.iter().fold(0, |differ, value| differ | (value ^ group[0])) == 0
+        }
+    };
+}
+
+impl Value for u32 {
+    all_equal!();
+
+    fn value(self) -> u32 {
+        self
+    }
+
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>) {
+        pack_u32(values, width, out);
+    }
+}
+
+impl Value for u16 {
+    all_equal!();
+
+    fn value(self) -> u32 {
+        u32::from(self)
+    }
+
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>) {
+        // Blocks of a multiple of 8 end at a byte.
+        let mut wide = [0; 1024];
+        for block in values.chunks(wide.len()) {
+            wide.iter_mut().zip(block).for_each(|(wide, &value)| *wide = u32::from(value));
+            pack_u32(wide.get(..block.len()).unwrap_or_default(), width, out);
+        }
+    }
+}
+
+/// Cuts values into runs and what is packed between them. A run can only begin where a group of 8 ends.
+#[inline(always)]
+fn stretches<'a, T: Value>(
+    values: &'a [T],
+    width: BitWidth,
+    mut visit: impl FnMut(Stretch<'a, T>),
+) {
+    let paying = paying_run(width);
+    // What is not written yet.
+    let mut rest = values;
+    let mut at = 0;
+    loop {
+        let ahead = rest.get(at..).unwrap_or_default();
+        let Some(group) = ahead.first_chunk::<8>() else { break };
+        if !T::all_equal(group) {
+            at += 8;
+            continue;
+        }
+        let run = equal_values(ahead);
+        if run >= paying || (at == 0 && run == rest.len()) {
+            if at > 0 {
+                visit(Stretch::Packed(rest.get(..at).unwrap_or_default()));
+            }
+            visit(Stretch::Run(group[0], run));
+            rest = ahead.get(run..).unwrap_or_default();
+            at = 0;
+        } else {
+            at += run / 8 * 8;
+        }
+    }
+    match rest {
+        [] => {}
+        // Fewer than 8, or the loop would have found the run.
+        [first, others @ ..] if at == 0 && others.iter().all(|value| value == first) => {
+            visit(Stretch::Run(*first, rest.len()));
+        }
+        _ => visit(Stretch::Packed(rest)),
+    }
+}
+
+/// How many values from the first on are equal.
+#[inline(always)]
+fn equal_values<T: Value>(values: &[T]) -> usize {
+    let Some(&first) = values.first() else { return 0 };
+    let (groups, _) = values.as_chunks::<8>();
+    let equal = |group: &&[T; 8]| T::all_equal(group) && group[0] == first;
+    let whole = 8 * groups.iter().take_while(equal).count();
+    let rest = values.get(whole..).unwrap_or_default();
+    whole + rest.iter().take_while(|&&value| value == first).count()
+}
+
+/// How many bytes from the first on are `byte`.
+fn equal_bytes(bytes: &[u8], byte: u8) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let whole = 8 * words.iter().take_while(|&&word| word == [byte; 8]).count();
+    let rest = bytes.get(whole..).unwrap_or_default();
+    whole + rest.iter().take_while(|&&other| other == byte).count()
+}
+
+fn encode_values<T: Value>(values: &[T], width: BitWidth, out: &mut Vec<u8>) {
+    let bits = width.bits();
+    stretches(values, width, |stretch| match stretch {
+        Stretch::Run(value, n) => encode_run_into(value.value(), n, width, out),
+        Stretch::Packed(values) => {
+            for values in values.chunks(8 * MOST_GROUPS) {
+                let groups = values.len().div_ceil(8);
+                put_uleb((groups as u64) << 1 | 1, out);
+                let end = out.len() + groups * bits as usize;
+                T::pack(values, bits, out);
+                out.resize(end, 0);
+            }
+        }
+    });
+}
+
+/// Packed runs of width 1: a group is a byte.
+fn put_packed_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    for groups in bytes.chunks(MOST_GROUPS) {
+        put_uleb((groups.len() as u64) << 1 | 1, out);
+        out.extend_from_slice(groups);
+    }
+}
+
+/// Bytes of a number in LEB128.
+fn uleb_len(value: u64) -> usize {
+    (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+/// Encodes values of `width` bits: runs of at least 8 as such, the rest packed in groups. Value by value: the twin of [`encode_into`] that tests
+/// read by.
+///
+/// # Panics
+/// If a value takes more bits than `width`.
+pub fn encode(values: &[u32], width: BitWidth) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = values;
+    let mut packed: Vec<u32> = Vec::new();
+    while let Some(&first) = rest.first() {
+        let run = rest.iter().take_while(|&&value| value == first).count();
+        // A run can only begin where a group ends.
+        let to_group = packed.len().next_multiple_of(8) - packed.len();
+        if run >= to_group + 8 {
+            packed.extend(std::iter::repeat_n(first, to_group));
+            flush_packed(&mut packed, width, &mut out);
+            let n = run - to_group;
+            put_uleb((n as u64) << 1, &mut out);
+            assert!(width.holds(first), "a value of at most {} bits", width.bits());
+            out.extend_from_slice(
+                first.to_le_bytes().get(..width.bits().div_ceil(8) as usize).unwrap_or_default(),
+            );
+        } else {
+            packed.extend(std::iter::repeat_n(first, run));
+        }
+        rest = rest.get(run..).unwrap_or_default();
+    }
+    flush_packed(&mut packed, width, &mut out);
+    out
+}
+
+fn flush_packed(packed: &mut Vec<u32>, width: BitWidth, out: &mut Vec<u8>) {
+    if packed.is_empty() {
+        return;
+    }
+    packed.resize(packed.len().next_multiple_of(8), 0);
+    put_uleb((packed.len() as u64 / 8) << 1 | 1, out);
+    let (mut word, mut bits) = (0u64, 0);
+    for value in packed.drain(..) {
+        assert!(width.holds(value), "a value of at most {} bits", width.bits());
+        word |= u64::from(value) << bits;
+        bits += width.bits();
+        while bits >= 8 {
+            out.push(word.to_le_bytes()[0]);
+            word >>= 8;
+            bits -= 8;
+        }
+    }
+}
+
+pub(super) fn put_uleb(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
