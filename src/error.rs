@@ -190,6 +190,15 @@ impl Error {
         &self.0.message
     }
 
+    /// The error that caused this one, such as the [`std::io::Error`] of the system.
+    ///
+    /// The text of this error ends with the text of its cause, and
+    /// [`source`](std::error::Error::source) goes on below the cause, so that a chain of causes says
+    /// each of them once. [`std::io::Error::get_ref`] works the same way.
+    pub fn get_ref(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.0.source.as_deref()
+    }
+
     /// Adds the name of the file, unless one is there.
     #[must_use]
     pub fn at_file(mut self, file: impl Into<Arc<str>>) -> Self {
@@ -315,23 +324,42 @@ impl fmt::Display for Spec {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_deref().map(|e| e as &(dyn std::error::Error + 'static))
+        // `Display` has said the cause itself.
+        self.get_ref().and_then(std::error::Error::source)
     }
 }
 
 impl From<std::io::Error> for Error {
+    /// Takes an [`Error`] out again that was wrapped on its way through `std::io`.
     #[cold]
     fn from(source: std::io::Error) -> Self {
-        Self::io("I/O failed", source)
+        source.downcast().unwrap_or_else(|source| Self::io("I/O failed", source))
     }
 }
 
 impl From<arrow_schema::ArrowError> for Error {
+    /// Takes an [`Error`] out again that was wrapped on its way through Arrow's traits.
     #[cold]
     fn from(source: arrow_schema::ArrowError) -> Self {
-        let mut error = Self::new(ErrorKind::Arrow, "Arrow refused the data".to_owned());
-        error.0.source = Some(Box::new(source));
-        error
+        use arrow_schema::ArrowError;
+        let arrow = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let mut error = Self::new(ErrorKind::Arrow, "Arrow refused the data".to_owned());
+            error.0.source = Some(source);
+            error
+        };
+        match source {
+            ArrowError::ExternalError(source) => match source.downcast::<Self>() {
+                Ok(ours) => *ours,
+                Err(source) => arrow(source),
+            },
+            ArrowError::IoError(what, source) => match source.downcast::<Self>() {
+                Ok(ours) => ours,
+                // Arrow's own conversion repeats the cause as the description.
+                Err(source) if what == source.to_string() => Self::io("I/O failed", source),
+                Err(source) => Self::io(what, source),
+            },
+            other => arrow(Box::new(other)),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod codecs;
 mod container;
 mod convert;
 mod encodings;
+mod errors;
 mod export;
 mod faults;
 mod filter;
