@@ -1,6 +1,6 @@
 //! From Arrow to the schema of a file: the way that a writer goes.
 //!
-//! Specs: LogicalTypes.md for what annotates what, FORMAT.md section 16 for the table. Called when a file is begun; how the
+//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; how the
 //! values follow is [`store`](super::convert::store)'s.
 //! What Arrow has and the format has not (offset widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
 //! Trap: an extension type counts only on the storage that it lives on; on any other the storage alone is written.

@@ -1,6 +1,6 @@
 //! [`PageMap`]: which bytes of a column chunk hold which rows, by its OffsetIndex.
 //!
-//! Spec: PageIndex.md; FORMAT.md of this project's notes, section 10. Made by `read::plan`, which asks for the pages that a selection needs.
+//! Spec: PageIndex.md. Made by `read::plan`, which asks for the pages that a selection needs.
 //! Trap: an index can lie. What contradicts itself or the chunk is refused here; whether the pages agree is seen when they are there.
 
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! [`ChunkPlan`]: which bytes of a column chunk are wanted.
 //!
-//! Spec: FORMAT.md section 1, PageIndex.md. Between `Plan::row_group`, which finds the chunk in the metadata, and `PageList`, which walks its pages.
+//! Spec: `ColumnMetaData` of parquet.thrift, PageIndex.md. Between `Plan::row_group`, which finds the chunk in the metadata, and `PageList`, which walks its pages.
 //! Trap: the metadata may state any place; what lies outside of the file is refused here.
 
 use std::ops::Range;
@@ -69,7 +69,7 @@ impl Plan {
         Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
     }
 
-    /// Where the chunk lies (FORMAT.md section 1): from its dictionary page, if it has one, else from its first data page.
+    /// Where the chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it has one, else from its first data page.
     pub(super) fn byte_range(
         &self,
         meta: &ColumnMetaDataRef<'_>,
