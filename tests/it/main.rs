@@ -14,6 +14,7 @@ mod cli;
 mod codecs;
 mod container;
 mod convert;
+mod display;
 mod encodings;
 mod errors;
 mod export;

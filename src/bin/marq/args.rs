@@ -63,6 +63,12 @@ pub(crate) struct Global {
     /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows) in a pipe.
     #[arg(short, long, global = true)]
     pub(crate) format: Option<Format>,
+    /// Tables as wide as they are: no column is left out, no cell is cut. A table where nothing else is asked for.
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
+    /// Tables with one line a column, as psql's \\x. A table where nothing else is asked for.
+    #[arg(long, global = true, conflicts_with = "wide")]
+    pub(crate) vertical: bool,
     /// Exact numbers in tables, without units.
     #[arg(long, global = true)]
     pub(crate) raw: bool,
@@ -196,6 +202,9 @@ pub(crate) struct FilesOfRows {
     /// Only rows A to B, the last not included; counted from 0.
     #[arg(long, value_name = "A:B", value_parser = range)]
     pub(crate) rows: Option<(u64, u64)>,
+    /// In JSON, CSV and tables, number columns and struct members that have one name: a, a_2. JSON cannot hold both otherwise.
+    #[arg(long)]
+    pub(crate) rename_duplicates: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -223,9 +232,9 @@ pub(crate) struct Sample {
 pub(crate) struct Pages {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// The column, by its dotted path. Default: all.
-    #[arg(short, long, value_name = "PATH")]
-    pub(crate) column: Option<String>,
+    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated. Default: all.
+    #[arg(short, long, alias = "column", value_name = "COLS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Option<usize>,
@@ -235,12 +244,12 @@ pub(crate) struct Pages {
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// One line for each column, row group, or page.
+    /// One line for each column, column chunk, row group, or page.
     #[arg(long, default_value = "column")]
     pub(crate) by: By,
-    /// Only this column, by its dotted path.
-    #[arg(short, long, value_name = "PATH")]
-    pub(crate) column: Option<String>,
+    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated. Default: all.
+    #[arg(short, long, alias = "column", value_name = "COLS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -269,7 +278,8 @@ pub(crate) struct Convert {
     /// The delimiter of CSV, read and written: one ASCII character, or tab. Default: a comma; a tab for .tsv.
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
-    /// What stands for null in CSV: may be repeated; the first is written. Default: nothing at all.
+    /// What stands for null in CSV, without quotes; may be repeated, the first is written. Default: nothing at all. A cell in quotes is never null:
+    /// "" is the empty text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Vec<String>,
     /// How VARIANT columns are shown (not there yet).
@@ -329,6 +339,7 @@ pub(crate) enum Switch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
     Column,
+    Chunk,
     Rowgroup,
     Page,
 }

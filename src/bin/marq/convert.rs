@@ -14,7 +14,8 @@ use crate::args::{Convert, Format, Global, Target, When, not_there_yet};
 use crate::failure::{Failure, Result};
 use crate::output::{self, Sink};
 use crate::parquet_out::ParquetOut;
-use crate::rows::{CsvForm, Printer};
+use crate::printer::Printer;
+use crate::printer::csv::CsvForm;
 use crate::source::{self, Source};
 
 /// Converts the files, one after the other, into one output.
@@ -35,12 +36,15 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
         Target::Arrow => ipc_file(Sink::open(global)?, &schema, sources, &progress),
         Target::Arrows => ipc_stream(Sink::open(global)?, &schema, sources, &progress),
         Target::Csv => {
-            let csv = csv_form(command, global);
-            let printer = Printer::new(Sink::open(global)?, Format::Csv).with_csv(csv);
+            let csv = csv_form(command, global)?;
+            let printer = Printer::new(Sink::open(global)?, Format::Csv, global).with_csv(csv);
+            let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &progress)
         }
         Target::Jsonl => {
-            text(Printer::new(Sink::open(global)?, Format::Jsonl), &schema, sources, &progress)
+            let printer = Printer::new(Sink::open(global)?, Format::Jsonl, global);
+            let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
+            text(printer, &schema, sources, &progress)
         }
     }
 }
@@ -149,17 +153,20 @@ fn text(
     sources: Vec<Source>,
     progress: &Bar,
 ) -> Result<()> {
-    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    printer.columns(&names)?;
+    printer.schema(schema)?;
     for_each_batch(sources, progress, |batch| printer.rows(&batch))?;
     printer.close()
 }
 
-fn csv_form(command: &Convert, global: &Global) -> CsvForm {
+fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
     let tsv = global.output.as_deref().and_then(Path::extension).is_some_and(|e| e == "tsv");
     let delimiter = command.delimiter.map_or(if tsv { '\t' } else { ',' }, char::from);
     let null = command.null.first().cloned().unwrap_or_default();
-    CsvForm { delimiter, header: !command.no_header, null }
+    if null.contains([delimiter, '"', '\n', '\r']) {
+        let text = format!("--null {null:?}: null is written without quotes, and this needs them");
+        return Err(Failure::Usage(text));
+    }
+    Ok(CsvForm { delimiter, header: !command.no_header, null })
 }
 
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {

@@ -5,7 +5,8 @@ use serde_json::json;
 use crate::args::{Files, Global};
 use crate::failure::{Failure, Result};
 use crate::input;
-use crate::output::{Report, Section, count};
+use crate::output::count;
+use crate::report::{Report, Section};
 
 /// Counts the rows of each file, and of all.
 pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
@@ -34,6 +35,7 @@ pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
     let report = Report {
         command: "count",
         json: json!({ "rows": total, "files": listed }),
+        records: listed,
         sections: vec![Section::new("", &["file", ">rows"]).with(rows)],
     };
     report.print(global)?;

@@ -7,13 +7,15 @@ use serde_json::json;
 use crate::args::{Explain, Global};
 use crate::failure::Result;
 use crate::input;
-use crate::output::{Report, Section, bytes, count};
+use crate::output::{bytes, count};
+use crate::report::{Report, Section, with_keys};
 
 /// Explains the read of each file.
 pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
     let latency = Duration::from_millis(command.latency.into());
     let per_second = f64::from(command.bandwidth) * 1e6;
     let mut files = Vec::new();
+    let mut records = Vec::new();
     let mut sections = Vec::new();
     for path in input::paths(&command.rows.files)? {
         let plan = input::open_rows(&path, &command.rows, global)?.explain()?;
@@ -66,6 +68,8 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
                 })
             })
             .collect();
+        let keys = |group| with_keys([("file", json!(path))], group);
+        records.extend(groups.iter().map(keys));
         files.push(json!({
             "file": path,
             "filter": plan.filter,
@@ -77,5 +81,5 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
             "row_groups": groups,
         }));
     }
-    Report { command: "explain", json: json!({ "files": files }), sections }.print(global)
+    Report { command: "explain", json: json!({ "files": files }), records, sections }.print(global)
 }

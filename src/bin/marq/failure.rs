@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use marquetry::{Error, ErrorKind};
 
 use crate::args::Format;
+use crate::escape::{escape, escape_json};
 
 /// A result whose error ends the command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -40,10 +41,10 @@ impl Failure {
             }
             Self::Partial => {}
             _ if matches!(format, Some(Format::Json | Format::Jsonl)) => {
-                eprintln!("{}", self.json(code))
+                eprintln!("{}", escape_json(&self.json(code).to_string()))
             }
             _ => {
-                eprintln!("marq: {}", self.text());
+                eprintln!("marq: {}", escape(&self.text()));
                 if let Some(hint) = self.hint() {
                     eprintln!("  hint: {hint}");
                 }
@@ -52,7 +53,8 @@ impl Failure {
         ExitCode::from(code)
     }
 
-    fn code(&self) -> u8 {
+    /// The exit code that says so.
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Output(_) => 1,
             Self::Content { .. } => 3,

@@ -6,9 +6,11 @@ use marquetry::Reader;
 use serde_json::{Value, json};
 
 use crate::args::{Global, Info};
+use crate::escape::escape;
 use crate::failure::{Failure, Result};
 use crate::input;
-use crate::output::{Report, Section, Sink, bytes, count, share};
+use crate::output::{Sink, bytes, count, share};
+use crate::report::{Report, Section};
 
 /// Says what there is to say, or prints one key-value.
 pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
@@ -28,7 +30,7 @@ pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
         [one] => one.clone(),
         _ => json!({ "files": files }),
     };
-    Report { command: "info", json, sections }.print(global)
+    Report { command: "info", json, records: files, sections }.print(global)
 }
 
 fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {
@@ -38,7 +40,15 @@ fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {
         let reader = input::open(path, global)?;
         let pair = reader.metadata().key_values().iter().find(|pair| pair.key == key);
         match pair {
-            Some(pair) => writeln!(out, "{}", pair.value.as_deref().unwrap_or_default())?,
+            Some(pair) => {
+                let value = pair.value.as_deref().unwrap_or_default();
+                // A program gets every byte of it.
+                if out.terminal {
+                    writeln!(out, "{}", escape(value))?
+                } else {
+                    writeln!(out, "{value}")?
+                }
+            }
             None => return Err(Failure::Usage(format!("{path} has no key {key:?}"))),
         }
     }

@@ -1,144 +1,19 @@
-//! Where a command writes to, and the forms that a report can take.
+//! Where a command writes to, and numbers for people.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use serde_json::{Value, json};
-
-use crate::args::{Format, Global};
+use crate::args::Global;
 use crate::failure::Result;
-
-/// What a command found out: the same as JSON, and as tables for people.
-pub(crate) struct Report {
-    /// Name of the command; `marq/1/NAME` is the name of its JSON form.
-    pub(crate) command: &'static str,
-    /// The JSON object.
-    pub(crate) json: Value,
-    /// The tables.
-    pub(crate) sections: Vec<Section>,
-}
-
-/// A table with a title.
-pub(crate) struct Section {
-    pub(crate) title: String,
-    /// Headers; those that begin with `>` are of numbers, which are aligned to the right.
-    pub(crate) headers: Vec<Cow<'static, str>>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-impl Report {
-    /// Prints the report in the form that the flags, or the place that it goes to, ask for.
-    pub(crate) fn print(&self, global: &Global) -> Result<()> {
-        let mut out = Sink::open(global)?;
-        let format =
-            global.format.unwrap_or(if out.terminal { Format::Table } else { Format::Json });
-        match format {
-            Format::Json => writeln!(out, "{:#}", self.named())?,
-            Format::Jsonl => writeln!(out, "{}", self.named())?,
-            Format::Csv => {
-                for section in self.sections.iter().filter(|section| !section.headers.is_empty()) {
-                    let headers: Vec<String> = section
-                        .headers
-                        .iter()
-                        .map(|h| h.trim_start_matches('>').to_owned())
-                        .collect();
-                    for row in std::iter::once(&headers).chain(&section.rows) {
-                        writeln!(
-                            out,
-                            "{}",
-                            row.iter().map(|cell| csv(cell)).collect::<Vec<_>>().join(",")
-                        )?;
-                    }
-                }
-            }
-            Format::Table | Format::Md => {
-                for (i, section) in self.sections.iter().enumerate() {
-                    if i > 0 {
-                        writeln!(out)?;
-                    }
-                    if !section.title.is_empty() {
-                        writeln!(
-                            out,
-                            "{}{}",
-                            if format == Format::Md { "### " } else { "" },
-                            section.title
-                        )?;
-                    }
-                    writeln!(out, "{}", section.table(format))?;
-                }
-            }
-        }
-        out.close()
-    }
-
-    fn named(&self) -> Value {
-        let mut named = json!({ "schema": format!("marq/1/{}", self.command) });
-        if let (Some(named), Some(json)) = (named.as_object_mut(), self.json.as_object()) {
-            named.extend(json.clone());
-        }
-        named
-    }
-}
-
-impl Section {
-    /// A table with these headers.
-    pub(crate) fn new(title: impl Into<String>, headers: &[&'static str]) -> Self {
-        let headers = headers.iter().map(|header| Cow::Borrowed(*header)).collect();
-        Self { title: title.into(), headers, rows: Vec::new() }
-    }
-
-    /// The same with these rows.
-    pub(crate) fn with(mut self, rows: Vec<Vec<String>>) -> Self {
-        self.rows = rows;
-        self
-    }
-
-    fn table(&self, format: Format) -> Table {
-        let mut table = Table::new();
-        table.load_style(if format == Format::Md {
-            presets::ASCII_MARKDOWN
-        } else {
-            presets::UTF8_FULL_CONDENSED
-        });
-        if format == Format::Table {
-            table.set_content_arrangement(ContentArrangement::Dynamic);
-            if let Some(width) =
-                std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
-            {
-                table.set_width(width);
-            }
-        }
-        table.set_header(self.headers.iter().map(|header| header.trim_start_matches('>')));
-        for row in &self.rows {
-            table.add_row(row);
-        }
-        for (i, header) in self.headers.iter().enumerate() {
-            if header.starts_with('>')
-                && let Some(column) = table.column_mut(i)
-            {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        table
-    }
-}
-
-fn csv(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
-    }
-}
 
 /// Where the output goes: standard output, or a file that appears when it is whole.
 pub(crate) struct Sink {
     out: Box<dyn Write>,
     /// Whether a person reads it.
     pub(crate) terminal: bool,
+    /// Whether it is standard output.
+    pub(crate) stdout: bool,
     /// The file that is written, and the one that it becomes.
     rename: Option<(PathBuf, PathBuf)>,
 }
@@ -153,13 +28,15 @@ impl Sink {
                 Ok(Self {
                     out: Box::new(BufWriter::with_capacity(1 << 16, stdout)),
                     terminal,
+                    stdout: true,
                     rename: None,
                 })
             }
             Some(path) if is_special(path) => {
                 let file = File::options().write(true).open(path)?;
                 let terminal = file.is_terminal();
-                Ok(Self { out: Box::new(BufWriter::new(file)), terminal, rename: None })
+                let out = Box::new(BufWriter::new(file));
+                Ok(Self { out, terminal, stdout: false, rename: None })
             }
             Some(path) => {
                 let mut beside = path.as_os_str().to_owned();
@@ -167,7 +44,8 @@ impl Sink {
                 let beside = PathBuf::from(beside);
                 let file = File::create(&beside)?;
                 let out = Box::new(BufWriter::with_capacity(1 << 20, file));
-                Ok(Self { out, terminal: false, rename: Some((beside, path.to_owned())) })
+                let rename = Some((beside, path.to_owned()));
+                Ok(Self { out, terminal: false, stdout: false, rename })
             }
         }
     }

@@ -6,24 +6,19 @@ use serde_json::json;
 use crate::args::{Global, Pages};
 use crate::failure::{Failure, Result};
 use crate::input;
-use crate::output::{Report, Section, bytes, count};
+use crate::output::{bytes, count};
+use crate::report::{Report, Section, with_keys};
 use crate::walk;
 
 /// Lists the pages of each column chunk that is asked for.
 pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
     let mut sections = Vec::new();
     let mut chunks = Vec::new();
+    let mut records = Vec::new();
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
         let footer = reader.metadata();
-        let leaves = match &command.column {
-            Some(name) => {
-                let node =
-                    footer.schema().node_named(name).map_err(|e| e.at_file(path.as_str()))?;
-                node.leaves()
-            }
-            None => 0..footer.schema().leaves_len(),
-        };
+        let leaves = input::leaves(&reader, &path, &command.columns)?;
         let groups = match command.row_group {
             Some(group) if group >= footer.row_groups() => {
                 return Err(Failure::Usage(format!(
@@ -35,7 +30,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
             None => 0..footer.row_groups(),
         };
         for group in groups {
-            for leaf in leaves.clone() {
+            for leaf in leaves.iter().copied() {
                 let column = footer.schema().leaf_node(leaf)?.path().dotted();
                 let place = |e: Failure| match e {
                     Failure::File(e) => Failure::File(
@@ -110,6 +105,13 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
                     ">offset",
                 ];
                 sections.push(Section::new(title, &headers).with(rows));
+                let place = [
+                    ("file", json!(path)),
+                    ("row_group", json!(group)),
+                    ("column", json!(column)),
+                    ("codec", json!(meta.codec.to_string())),
+                ];
+                records.extend(listed.iter().map(|page| with_keys(place.clone(), page)));
                 chunks.push(json!({
                     "file": path, "row_group": group, "column": column, "codec": meta.codec.to_string(),
                     "dictionary_fallback_page": fallback, "boundary_order": order.map(|order| order.to_string()), "pages": listed,
@@ -117,7 +119,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
             }
         }
     }
-    Report { command: "pages", json: json!({ "chunks": chunks }), sections }.print(global)
+    Report { command: "pages", json: json!({ "chunks": chunks }), records, sections }.print(global)
 }
 
 /// The first data page that does not use the dictionary, if one before it does.

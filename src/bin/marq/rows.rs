@@ -1,20 +1,14 @@
 //! `head`, `tail`, `cat`, `sample`: rows.
 
-use std::io::Write;
-
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use comfy_table::{ContentArrangement, Table, presets};
 use marquetry::read::VirtualColumn;
 use marquetry::{Reader, RowSelection};
-use serde_json::{Map, Value};
 
-use crate::args::{Format, Global, Rows, Sample};
-use crate::cells;
-use crate::failure::Result;
+use crate::args::{Global, Rows, Sample};
+use crate::failure::{Failure, Result};
 use crate::input;
-use crate::output::Sink;
+use crate::printer::Printer;
 
 /// Rows shown where nobody says how many.
 const DEFAULT_ROWS: u64 = 10;
@@ -105,183 +99,55 @@ fn stretch(reader: &Reader, rows: std::ops::Range<u64>) -> Reader {
     reader.clone().offset(first + rows.start).limit(rows.end - rows.start)
 }
 
+/// Prints rows of all files; those that cannot be read are reported after the rows of the others.
 fn print(
     command: &Rows,
     global: &Global,
     choose: impl Fn(&Reader, Option<u64>) -> Result<Vec<Reader>>,
 ) -> Result<()> {
-    let mut printer = Printer::open(global)?;
-    for path in input::paths(&command.files.files)? {
-        let reader = input::open_rows(&path, &command.files, global)?;
-        for stretch in choose(&reader, command.rows_max)? {
-            let mut batches = stretch.batches()?;
-            printer.columns(&batches_schema(&reader)?)?;
-            while let Some(batch) = batches.next_batch()? {
-                printer.rows(&batch)?;
-            }
+    let paths = input::paths(&command.files.files)?;
+    let printer = Printer::open(global)?;
+    let mut printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
+    let mut failures: Vec<Failure> = Vec::new();
+    for (i, path) in paths.iter().enumerate() {
+        if paths.len() > 1 {
+            printer.title(path);
         }
+        let reader = input::open_rows(path, &command.files, global);
+        let printed = reader.and_then(|reader| {
+            let chosen = choose(&reader, command.rows_max)?;
+            print_rows(&mut printer, &reader, chosen)
+        });
+        let Err(failure) = printed else { continue };
+        // What is wrong with the first file for want of a better command line is so with the others.
+        let ends_all = matches!(failure, Failure::Output(_)) || (i == 0 && failure.code() == 2);
+        if ends_all || failures.len() + 1 == paths.len() {
+            printer.give_up()?;
+            report(&failures, global);
+            return Err(failure);
+        }
+        failures.push(failure);
     }
-    printer.close()
+    printer.close()?;
+    report(&failures, global);
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Partial) }
 }
 
-fn batches_schema(reader: &Reader) -> Result<Vec<String>> {
-    Ok(reader.schema()?.fields().iter().map(|field| field.name().clone()).collect())
-}
-
-/// Prints rows in one of the forms.
-pub(crate) struct Printer {
-    out: Sink,
-    format: Format,
-    table: Option<Table>,
-    /// Objects of the JSON array so far.
-    objects: u64,
-    header: Vec<String>,
-    csv: CsvForm,
-}
-
-/// How CSV is written.
-#[derive(Debug, Clone)]
-pub(crate) struct CsvForm {
-    pub(crate) delimiter: char,
-    pub(crate) header: bool,
-    /// What stands for null.
-    pub(crate) null: String,
-}
-
-impl Default for CsvForm {
-    fn default() -> Self {
-        Self { delimiter: ',', header: true, null: String::new() }
+fn report(failures: &[Failure], global: &Global) {
+    for failure in failures {
+        let _ = failure.report(global.format);
     }
 }
 
-impl Printer {
-    /// Opens the output.
-    pub(crate) fn open(global: &Global) -> Result<Self> {
-        let out = Sink::open(global)?;
-        let format =
-            global.format.unwrap_or(if out.terminal { Format::Table } else { Format::Jsonl });
-        Ok(Self::new(out, format))
-    }
-
-    /// A printer of this form.
-    pub(crate) fn new(out: Sink, format: Format) -> Self {
-        Self { out, format, table: None, objects: 0, header: Vec::new(), csv: CsvForm::default() }
-    }
-
-    /// The same with another form of CSV.
-    pub(crate) fn with_csv(mut self, csv: CsvForm) -> Self {
-        self.csv = csv;
-        self
-    }
-
-    /// Says the names of the columns; said again when they change.
-    pub(crate) fn columns(&mut self, names: &[String]) -> Result<()> {
-        if self.header == names {
-            return Ok(());
+fn print_rows(printer: &mut Printer, reader: &Reader, chosen: Vec<Reader>) -> Result<()> {
+    for (i, rows) in chosen.iter().enumerate() {
+        let mut batches = rows.batches()?;
+        if i == 0 {
+            printer.schema(reader.schema()?.as_ref())?;
         }
-        self.header = names.to_vec();
-        if matches!(self.format, Format::Table | Format::Md) {
-            let mut table = Table::new();
-            table.load_style(if self.format == Format::Md {
-                presets::ASCII_MARKDOWN
-            } else {
-                presets::UTF8_FULL_CONDENSED
-            });
-            if self.format == Format::Table {
-                table.set_content_arrangement(ContentArrangement::Dynamic);
-                if let Some(width) =
-                    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
-                {
-                    table.set_width(width);
-                }
-            }
-            table.set_header(names);
-            self.table = Some(table);
-        }
-        if self.format == Format::Csv && self.csv.header {
-            csv_line(&mut self.out, self.csv.delimiter, names.iter().map(String::as_str))?;
-        }
-        Ok(())
-    }
-
-    /// Prints the rows of a batch.
-    pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
-        let names: Vec<String> =
-            batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-        self.columns(&names)?;
-        for i in 0..batch.num_rows() {
-            match self.format {
-                Format::Table | Format::Md => {
-                    let cells = batch.columns().iter().map(|column| cells::cell(column, i, "null"));
-                    let cells = cells.collect::<Result<Vec<_>, _>>()?;
-                    if let Some(table) = &mut self.table {
-                        table.add_row(cells);
-                    }
-                }
-                Format::Csv => {
-                    let null = &self.csv.null;
-                    let cells = batch.columns().iter().map(|column| cells::cell(column, i, null));
-                    let cells = cells.collect::<Result<Vec<_>, _>>()?;
-                    csv_line(&mut self.out, self.csv.delimiter, cells.iter().map(String::as_str))?;
-                }
-                Format::Json | Format::Jsonl => self.object(batch, i)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn object(&mut self, batch: &RecordBatch, i: usize) -> Result<()> {
-        let mut object = Map::new();
-        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-            object.insert(field.name().clone(), cells::json(column, i)?);
-        }
-        if self.format == Format::Json {
-            self.out.write_all(if self.objects == 0 { b"[\n" } else { b",\n" })?;
-        }
-        self.objects += 1;
-        serde_json::to_writer(&mut self.out, &Value::Object(object))
-            .map_err(std::io::Error::from)?;
-        if self.format == Format::Jsonl {
-            self.out.write_all(b"\n")?;
-        }
-        Ok(())
-    }
-
-    /// Ends the output.
-    pub(crate) fn close(mut self) -> Result<()> {
-        match self.format {
-            Format::Json => {
-                self.out.write_all(if self.objects == 0 { b"[]\n" } else { b"\n]\n" })?
-            }
-            Format::Table | Format::Md => {
-                if let Some(table) = &self.table {
-                    writeln!(self.out, "{table}")?;
-                }
-            }
-            Format::Csv | Format::Jsonl => {}
-        }
-        self.out.close()
-    }
-}
-
-/// A line of CSV (RFC 4180): cells with delimiters, quotes or line ends are quoted.
-fn csv_line<'a>(
-    out: &mut impl Write,
-    delimiter: char,
-    cells: impl ExactSizeIterator<Item = &'a str>,
-) -> Result<()> {
-    // A line with nothing on it is no record to most readers.
-    let alone = cells.len() == 1;
-    for (i, cell) in cells.enumerate() {
-        if i > 0 {
-            write!(out, "{delimiter}")?;
-        }
-        if cell.contains([delimiter, '"', '\n', '\r']) || (alone && cell.is_empty()) {
-            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
-        } else {
-            out.write_all(cell.as_bytes())?;
+        while let Some(batch) = batches.next_batch()? {
+            printer.rows(&batch)?;
         }
     }
-    out.write_all(b"\n")?;
     Ok(())
 }

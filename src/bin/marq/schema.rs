@@ -7,30 +7,46 @@ use marquetry::Reader;
 use serde_json::{Value, json};
 
 use crate::args::{Format, Global, Schema};
+use crate::escape::{escape, escape_lines};
 use crate::failure::{Failure, Result};
 use crate::input;
 use crate::output::Sink;
+use crate::report::{Report, Section, json_line, with_keys};
 
 /// Prints the schema of each file.
 pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
+    if matches!(global.format, Some(Format::Table | Format::Md | Format::Csv)) {
+        return table(command, global);
+    }
     let mut out = Sink::open(global)?;
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
+        let shown = |text: &str| escape(text).into_owned();
         let as_json = matches!(global.format, Some(Format::Json | Format::Jsonl));
         match command.form.as_str() {
-            "json" => writeln!(out, "{:#}", tree_json(&reader, &path)?)?,
-            "tree" if as_json => writeln!(out, "{:#}", tree_json(&reader, &path)?)?,
-            "tree" => writeln!(out, "{}", reader.metadata().schema().tree())?,
-            "parquet" => writeln!(out, "{}", reader.metadata().schema())?,
+            "json" => json_line(&mut out, &format!("{:#}", tree_json(&reader, &path)?))?,
+            "tree" if as_json => json_line(&mut out, &format!("{:#}", tree_json(&reader, &path)?))?,
+            "tree" => {
+                let tree = reader.metadata().schema().tree().to_string();
+                writeln!(out, "{}", escape_lines(&tree))?;
+            }
+            "parquet" => {
+                let message = reader.metadata().schema().to_string();
+                writeln!(out, "{}", escape_lines(&message))?;
+            }
             "arrow" => {
                 for field in reader.schema()?.fields() {
                     let null = if field.is_nullable() { "" } else { " not null" };
-                    writeln!(out, "{}: {}{null}", field.name(), field.data_type())?;
+                    let data_type = field.data_type().to_string();
+                    writeln!(out, "{}: {}{null}", shown(field.name()), shown(&data_type))?;
                 }
             }
             form => match form.strip_prefix("sql:") {
                 Some(dialect) => {
-                    writeln!(out, "{}", sql(&reader, &path, Dialect::parse(dialect)?)?)?
+                    let sql = sql(&reader, &path, Dialect::parse(dialect)?)?;
+                    // A program gets the names as they are.
+                    let shown = if out.terminal { escape_lines(&sql) } else { sql.as_str().into() };
+                    writeln!(out, "{shown}")?
                 }
                 None => {
                     return Err(Failure::Usage(format!(
@@ -43,7 +59,42 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
     out.close()
 }
 
-fn tree_json(reader: &Reader, path: &str) -> Result<Value> {
+/// The leaves as a table, or as records.
+fn table(command: &Schema, global: &Global) -> Result<()> {
+    if command.form != "tree" && command.form != "json" {
+        let text = format!("--as {} is text of its own; leave -f out", command.form);
+        return Err(Failure::Usage(text));
+    }
+    let (mut records, mut sections) = (Vec::new(), Vec::new());
+    let paths = input::paths(&command.files.files)?;
+    for path in &paths {
+        let reader = input::open(path, global)?;
+        let headers =
+            ["column", "physical", "logical", "repetition", ">id", ">max def", ">max rep"];
+        let mut section = Section::new(if paths.len() > 1 { path } else { "" }, &headers);
+        let schema = reader.metadata().schema();
+        for (i, leaf) in leaves_json(&reader)?.into_iter().enumerate() {
+            let text = |key: &str| match &leaf[key] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let column = schema.leaf_node(i)?.path().dotted();
+            let mut row = vec![column.clone(), text("physical")];
+            row.push(if leaf["logical"].is_null() { text("converted") } else { text("logical") });
+            row.extend(
+                ["repetition", "field_id", "max_definition_level", "max_repetition_level"]
+                    .map(text),
+            );
+            section.rows.push(row);
+            records.push(with_keys([("file", json!(path)), ("column", json!(column))], &leaf));
+        }
+        sections.push(section);
+    }
+    Report { command: "schema", json: Value::Null, records, sections }.print(global)
+}
+
+fn leaves_json(reader: &Reader) -> Result<Vec<Value>> {
     let schema = reader.metadata().schema();
     let mut leaves = Vec::new();
     for i in 0..schema.leaves_len() {
@@ -58,6 +109,11 @@ fn tree_json(reader: &Reader, path: &str) -> Result<Value> {
             "field_id": element.field_id, "max_definition_level": node.max_def(), "max_repetition_level": node.max_rep(),
         }));
     }
+    Ok(leaves)
+}
+
+fn tree_json(reader: &Reader, path: &str) -> Result<Value> {
+    let leaves = leaves_json(reader)?;
     let arrow = reader.schema()?;
     let fields: Vec<_> = arrow
         .fields()
@@ -210,6 +266,9 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
             dialect.pick(["VARCHAR", "text", "STRING", "String", "STRING", "VARCHAR"])
+        }
+        DataType::FixedSizeBinary(16) if field.extension_type_name() == Some("arrow.uuid") => {
+            dialect.pick(["UUID", "uuid", "BINARY", "UUID", "BYTES", "BINARY"])
         }
         DataType::Binary
         | DataType::LargeBinary

@@ -28,6 +28,10 @@ fn field(text: &str) -> Result<Field, String> {
     let lower = rest.to_ascii_lowercase();
     let required = lower.ends_with(" not null");
     let kind = if required { rest.get(..rest.len() - 9).unwrap_or_default() } else { rest };
+    if kind.trim().eq_ignore_ascii_case("uuid") {
+        let field = Field::new(name, DataType::FixedSizeBinary(16), !required);
+        return Ok(field.with_extension_type(arrow_schema::extension::Uuid));
+    }
     Ok(Field::new(name, data_type(kind)?, !required))
 }
 

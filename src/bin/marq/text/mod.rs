@@ -1,11 +1,13 @@
 //! CSV and JSON lines as inputs: the schema, inferred and said, and the rows.
 
+mod nulls;
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
@@ -15,6 +17,7 @@ use crate::args::Convert;
 use crate::failure::{Failure, Result};
 use crate::source::{Batches, Content, invalid};
 use crate::types;
+use nulls::{Convention, Rewritten};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -37,9 +40,13 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
     let mut first = None;
     for file in files {
         let name = file.name.clone();
-        let format = format(&name, command)?;
-        let found = file.head(|bytes| format.infer_schema(bytes, most))?;
+        let format = format_of(&name, command);
+        let convention = convention(&name, command, Vec::new(), String::new());
+        let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), most))?;
         let (found, _) = found.map_err(|e| csv_error(&name, e))?;
+        let found =
+            file.head(|bytes| zones(&found, rewritten(bytes, &convention), &format, most))?;
+        let found = found.map_err(|e| csv_error(&name, e))?;
         if found.fields().is_empty() {
             return Err(Failure::content(&name, None, "no header, and no rows"));
         }
@@ -90,9 +97,11 @@ fn both(a: &DataType, b: &DataType) -> DataType {
         _ if a == b => a.clone(),
         (Null, other) | (other, Null) => other.clone(),
         (Int64, Float64) | (Float64, Int64) => Float64,
-        (Date32, Timestamp(..)) => b.clone(),
-        (Timestamp(..), Date32) => a.clone(),
-        (Timestamp(a, zone), Timestamp(b, _)) => Timestamp((*a).max(*b), zone.clone()),
+        (Date32, Timestamp(_, None)) => b.clone(),
+        (Timestamp(_, None), Date32) => a.clone(),
+        (Timestamp(a, zone), Timestamp(b, other)) if zone == other => {
+            Timestamp((*a).max(*b), zone.clone())
+        }
         _ => Utf8,
     }
 }
@@ -117,28 +126,78 @@ fn delimiter(name: &str, command: &Convert) -> u8 {
     command.delimiter.unwrap_or(if tsv { b'\t' } else { b',' })
 }
 
-fn format(name: &str, command: &Convert) -> Result<Format> {
-    let format =
-        Format::default().with_header(!command.no_header).with_delimiter(delimiter(name, command));
-    if command.null.is_empty() {
-        return Ok(format);
-    }
-    match null_pattern(&command.null).parse() {
-        Ok(pattern) => Ok(format.with_null_regex(pattern)),
-        Err(_) => Err(Failure::Usage("--null: too long".to_owned())),
-    }
+fn format_of(name: &str, command: &Convert) -> Format {
+    Format::default().with_header(!command.no_header).with_delimiter(delimiter(name, command))
 }
 
-/// A regular expression for exactly these texts.
-fn null_pattern(texts: &[String]) -> String {
-    let escaped = texts.iter().map(|text| {
-        let escape = |c: char| match c {
-            c if c.is_ascii_punctuation() && !matches!(c, '<' | '>') => format!("\\{c}"),
-            c => c.to_string(),
-        };
-        text.chars().map(escape).collect::<String>()
-    });
-    format!("^(?:{})$", escaped.collect::<Vec<_>>().join("|"))
+/// What is null in a file whose columns hold texts or not.
+fn convention(name: &str, command: &Convert, texts: Vec<bool>, mark: String) -> Convention {
+    let nulls = match command.null.as_slice() {
+        [] => vec![Vec::new()],
+        said => said.iter().map(|null| null.as_bytes().to_vec()).collect(),
+    };
+    let (delimiter, header) = (delimiter(name, command), !command.no_header);
+    Convention { delimiter, header, nulls, texts, mark }
+}
+
+fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<R>> {
+    Rewritten::new(BufReader::new(bytes), convention.clone())
+}
+
+/// The schema with times that all have an offset as instants in UTC, and times of which some have one as text.
+fn zones(
+    found: &Schema,
+    file: impl BufRead,
+    format: &Format,
+    most: Option<usize>,
+) -> Result<Schema, ArrowError> {
+    let fields = found.fields().iter().enumerate();
+    let times: Vec<usize> = fields
+        .filter(|(_, field)| matches!(field.data_type(), DataType::Timestamp(_, None)))
+        .map(|(i, _)| i)
+        .collect();
+    let mut fields: Vec<Field> = found.fields().iter().map(|f| f.as_ref().clone()).collect();
+    if times.is_empty() {
+        return Ok(Schema::new(fields));
+    }
+    let texts: Vec<Field> =
+        fields.iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
+    let reader = arrow_csv::ReaderBuilder::new(Arc::new(Schema::new(texts)))
+        .with_format(format.clone())
+        .with_projection(times.clone())
+        .with_batch_size(BATCH_ROWS)
+        .build_buffered(file)?;
+    let mut left = most.unwrap_or(usize::MAX);
+    // For each column, whether there are times without an offset, and with one.
+    let mut seen = vec![[false; 2]; times.len()];
+    for batch in reader {
+        let batch = batch?;
+        for (column, seen) in batch.columns().iter().zip(&mut seen) {
+            for cell in column.as_string::<i32>().iter().take(left).flatten() {
+                seen[usize::from(has_offset(cell))] = true;
+            }
+        }
+        left = left.saturating_sub(batch.num_rows());
+        if left == 0 {
+            break;
+        }
+    }
+    for (i, seen) in times.into_iter().zip(seen) {
+        match (seen, found.field(i).data_type()) {
+            ([false, true], DataType::Timestamp(unit, _)) => {
+                fields[i].set_data_type(DataType::Timestamp(*unit, Some("UTC".into())));
+            }
+            ([true, true], _) => fields[i].set_data_type(DataType::Utf8),
+            _ => {}
+        }
+    }
+    Ok(Schema::new(fields))
+}
+
+/// Whether a date with a time says its offset from UTC, or its time zone.
+fn has_offset(text: &str) -> bool {
+    let time = text.get("2000-01-01T".len()..).unwrap_or_default();
+    time.contains(|c: char| matches!(c, '+' | '-') || c.is_ascii_alphabetic())
 }
 
 /// The rows of a CSV file.
@@ -149,19 +208,15 @@ pub(crate) fn csv(
     command: &Convert,
 ) -> Result<Batches> {
     let decoded = decoded_as(schema, csv_type);
-    let mut builder = arrow_csv::ReaderBuilder::new(decoded)
-        .with_header(!command.no_header)
+    let builder = arrow_csv::ReaderBuilder::new(decoded)
+        .with_format(format_of(name, command))
         .with_header_validation(!command.no_header && command.schema_only)
-        .with_delimiter(delimiter(name, command))
         .with_batch_size(BATCH_ROWS);
-    if !command.null.is_empty() {
-        builder = match null_pattern(&command.null).parse() {
-            Ok(pattern) => builder.with_null_regex(pattern),
-            Err(_) => return Err(Failure::Usage("--null: too long".to_owned())),
-        };
-    }
+    let mark = nulls::mark();
+    let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
+    let convention = convention(name, command, texts, mark.clone());
     let reader = builder
-        .build_buffered(BufReader::with_capacity(1 << 18, file))
+        .build_buffered(Rewritten::new(BufReader::with_capacity(1 << 18, file), convention))
         .map_err(|e| invalid(name, e))?;
     let (name, schema) = (name.to_owned(), schema.clone());
     let mut line = 1 + u64::from(!command.no_header);
@@ -169,10 +224,35 @@ pub(crate) fn csv(
         let batch = batch.map_err(|e| csv_error(&name, e))?;
         let first = line;
         line += batch.num_rows() as u64;
+        let batch = unmarked(&batch, &mark)?;
         finish(&batch, &schema).map_err(|wrong| {
             Failure::content(&name, wrong.row.map(|row| first + row as u64), wrong.error)
         })
     })))
+}
+
+/// Whether an empty text is a value of the type.
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_text(value),
+        other => {
+            other.is_string() || other.is_binary() && !matches!(other, DataType::FixedSizeBinary(_))
+        }
+    }
+}
+
+/// The batch with empty texts in place of their marks.
+fn unmarked(batch: &RecordBatch, mark: &str) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(|column| {
+        let Some(texts) = column.as_string_opt::<i32>() else { return column.clone() };
+        if !texts.iter().flatten().any(|text| text == mark) {
+            return column.clone();
+        }
+        let unmarked = |text: Option<_>| text.map(|text| if text == mark { "" } else { text });
+        Arc::new(texts.iter().map(unmarked).collect::<StringArray>()) as ArrayRef
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
 }
 
 /// Arrow says the line somewhere in the text, and counts from 0 where a value is wrong.
@@ -200,7 +280,7 @@ fn csv_type(data_type: &DataType) -> DataType {
         DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64 => {
             data_type.clone()
         }
-        DataType::Date32 | DataType::Timestamp(..) | DataType::Utf8 => data_type.clone(),
+        DataType::Date32 | DataType::Utf8 => data_type.clone(),
         other if other.is_integer() => other.clone(),
         DataType::Decimal128(..) | DataType::Decimal256(..) => data_type.clone(),
         _ => DataType::Utf8,
@@ -526,17 +606,30 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
             if *from == DataType::Utf8 =>
         {
             let cells = column.as_string::<i32>().iter();
-            let bytes = cells.map(|cell| cell.map(bytes).transpose());
+            let bytes = cells.map(|cell| cell.map(|cell| bytes(cell, to)).transpose());
             let bytes: BinaryArray = bytes.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
             cast_with_options(&bytes, to, &options)
+        }
+        DataType::Timestamp(_, None) if *from == DataType::Utf8 => {
+            let zoned = column.as_string::<i32>().iter().flatten().find(|text| has_offset(text));
+            match zoned {
+                Some(text) => Err(ArrowError::ParseError(format!(
+                    "{text} has an offset, and the column is of times without one; \
+                     timestamp(us, UTC) in --schema makes instants of them"
+                ))),
+                None => cast_with_options(column, to, &options),
+            }
         }
         _ if to.is_nested() && *from == DataType::Utf8 => nested(column, field),
         _ => cast_with_options(column, to, &options),
     }
 }
 
-/// Bytes as `marq` writes them, in hex behind `0x`; other text is its own bytes.
-fn bytes(cell: &str) -> Result<Vec<u8>, ArrowError> {
+/// Bytes as `marq` writes them, in hex behind `0x`, or as a UUID for 16 of them; other text is its own bytes.
+fn bytes(cell: &str, to: &DataType) -> Result<Vec<u8>, ArrowError> {
+    if *to == DataType::FixedSizeBinary(16) && is_uuid(cell) {
+        return bytes(&format!("0x{}", cell.replace('-', "")), to);
+    }
     let Some(hex) = cell.strip_prefix("0x") else { return Ok(cell.as_bytes().to_vec()) };
     let wrong = || ArrowError::ParseError(format!("{cell:?} is not hex"));
     let digits = hex.as_bytes().chunks(2).map(|pair| {
@@ -544,6 +637,15 @@ fn bytes(cell: &str) -> Result<Vec<u8>, ArrowError> {
         u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2).ok_or_else(wrong)
     });
     digits.collect()
+}
+
+/// Whether a text is a UUID with its dashes: `123e4567-e89b-12d3-a456-426614174000`.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(i, byte)| match i {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }
 
 /// Nested values in the cells of CSV are JSON.

@@ -1,0 +1,136 @@
+//! Text of a file in what people read: nothing of it may steer the terminal, or look like other text.
+//!
+//! Data that programs read (JSON, CSV, Arrow, Parquet) keep every character.
+
+use std::borrow::Cow;
+
+/// The text with escapes in place of characters that a terminal obeys, hides, or reorders: `\n`, `\u{1b}`.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    escape_but(text, |_| false)
+}
+
+/// The same for text of several lines whose line ends are our own.
+pub(crate) fn escape_lines(text: &str) -> Cow<'_, str> {
+    escape_but(text, |c| c == '\n')
+}
+
+/// JSON with escapes for those that JSON leaves as they are; its values stay the same.
+pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_hidden_in_json) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            // Such characters stand in strings only.
+            c if is_hidden_in_json(c) => {
+                c.encode_utf16(&mut [0; 2])
+                    .iter()
+                    .for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Control characters below it are escaped already, but for the line ends between values.
+fn is_hidden_in_json(c: char) -> bool {
+    c >= '\u{7f}' && is_hidden(c)
+}
+
+fn escape_but(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let hidden = match c {
+            '\u{200c}' | '\u{200d}' => !joins(before, chars.peek().copied()),
+            '\u{fe00}'..='\u{fe0f}' => !before.is_some_and(takes_variation),
+            _ => is_hidden(c),
+        };
+        if hidden && !keep(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+        before = Some(c);
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character steers the terminal, reorders the text around it, or cannot be seen.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        // C0, DEL, C1.
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Bidirectional marks, embeddings, overrides and isolates.
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // No width: soft hyphen, joiners, zero-width space, invisible operators, byte order mark.
+        | '\u{ad}' | '\u{34f}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Fillers that look like nothing.
+        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+        // Line and paragraph separators.
+        | '\u{2028}' | '\u{2029}'
+        // Musical controls, shorthand controls, tags, further variation selectors.
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a joiner stands where scripts and emoji need it: between two letters that are not ASCII.
+fn joins(before: Option<char>, after: Option<char>) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
+    letter(before) && letter(after)
+}
+
+/// Whether a variation selector after this one does something that is seen.
+fn takes_variation(c: char) -> bool {
+    matches!(c, '0'..='9' | '#' | '*') || !c.is_ascii() && !is_hidden(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_of_any_script_stays() {
+        for text in [
+            "",
+            "a b",
+            "naïve €",
+            "日本語",
+            "می\u{200c}خواهم",
+            "👩\u{200d}👩\u{200d}👧",
+            "☂\u{fe0f}",
+            "1\u{fe0f}\u{20e3}",
+        ] {
+            assert_eq!(escape(text), text);
+        }
+    }
+
+    #[test]
+    fn what_steers_hides_or_reorders_is_escaped() {
+        for (text, shown) in [
+            ("a\tb\nc\r", "a\\tb\\nc\\r"),
+            ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("evil\u{202e}gpj.exe", "evil\\u{202e}gpj.exe"),
+            ("a\u{200b}b\u{feff}", "a\\u{200b}b\\u{feff}"),
+            ("a\u{200d}b", "a\\u{200d}b"),
+            ("é\u{200d}", "é\\u{200d}"),
+            ("a\u{fe0f}", "a\\u{fe0f}"),
+            ("\u{e0041}", "\\u{e0041}"),
+            ("\u{7f}", "\\u{7f}"),
+        ] {
+            assert_eq!(escape(text), shown);
+        }
+        assert_eq!(
+            escape_json("{\n\"\u{9b}\": \"é\u{e0041}\"}"),
+            "{\n\"\\u009b\": \"é\\udb40\\udc41\"}"
+        );
+        assert_eq!(escape_lines("a\n\u{1b}b\n"), "a\n\\u{1b}b\n");
+    }
+}

@@ -1,0 +1,65 @@
+//! CSV (RFC 4180): null is nothing, or the text of `--null`; text that looks like it is quoted, so that an empty text is `""`.
+
+use std::io::Write;
+
+use crate::failure::Result;
+
+/// How CSV is written.
+#[derive(Debug, Clone)]
+pub(crate) struct CsvForm {
+    pub(crate) delimiter: char,
+    pub(crate) header: bool,
+    /// What stands for null, without quotes.
+    pub(crate) null: String,
+}
+
+impl Default for CsvForm {
+    fn default() -> Self {
+        Self { delimiter: ',', header: true, null: String::new() }
+    }
+}
+
+impl CsvForm {
+    /// Writes a line. Text that would be read as null, and text with delimiters, quotes or line ends, is quoted.
+    pub(crate) fn line<'a>(
+        &self,
+        out: &mut impl Write,
+        cells: impl ExactSizeIterator<Item = Option<&'a str>>,
+    ) -> Result<()> {
+        // A line with nothing on it is no record to most readers.
+        let alone = cells.len() == 1;
+        for (i, cell) in cells.enumerate() {
+            if i > 0 {
+                write!(out, "{}", self.delimiter)?;
+            }
+            match cell {
+                None => out.write_all(self.null.as_bytes())?,
+                Some(cell) if self.quotes(cell) || (alone && cell.is_empty()) => {
+                    write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
+                }
+                Some(cell) => out.write_all(cell.as_bytes())?,
+            }
+        }
+        out.write_all(b"\n")?;
+        Ok(())
+    }
+
+    fn quotes(&self, cell: &str) -> bool {
+        cell == self.null || cell.contains([self.delimiter, '"', '\n', '\r'])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_differs_from_every_text() {
+        for (null, line) in [("", ",\"\",NA\n"), ("NA", "NA,,\"NA\"\n")] {
+            let mut out = Vec::new();
+            let form = CsvForm { null: null.to_owned(), ..CsvForm::default() };
+            form.line(&mut out, [None, Some(""), Some("NA")].into_iter()).expect("memory");
+            assert_eq!(String::from_utf8(out).expect("text"), line);
+        }
+    }
+}

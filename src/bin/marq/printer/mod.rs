@@ -1,0 +1,313 @@
+//! Rows on their way out: as tables, JSON, or CSV.
+
+pub(crate) mod csv;
+mod names;
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use marquetry::Error;
+
+use self::csv::CsvForm;
+use crate::args::{Format, Global};
+use crate::cells::Values;
+use crate::escape;
+use crate::failure::{Failure, Result};
+use crate::output::Sink;
+use crate::table::{Align, Cell, Column, NULL, Style, Table};
+
+/// The width below which no column is cut while others can be left out: a timestamp is whole.
+const LEAST: usize = 20;
+
+/// Prints rows in one of the forms.
+pub(crate) struct Printer {
+    out: Sink,
+    format: Format,
+    style: Style,
+    csv: CsvForm,
+    rename: bool,
+    /// The columns of the rows that come, with the names that are shown.
+    schema: Option<SchemaRef>,
+    /// The table that rows are added to.
+    table: Option<Table>,
+    /// Tables and titles so far.
+    tables: u64,
+    title: Option<String>,
+    /// Rows so far.
+    rows: u64,
+}
+
+impl Printer {
+    /// Opens the output.
+    pub(crate) fn open(global: &Global) -> Result<Self> {
+        let out = Sink::open(global)?;
+        let table = out.terminal || global.wide || global.vertical;
+        let format = global.format.unwrap_or(if table { Format::Table } else { Format::Jsonl });
+        Ok(Self::new(out, format, global))
+    }
+
+    /// A printer of this form.
+    pub(crate) fn new(out: Sink, format: Format, global: &Global) -> Self {
+        Self {
+            style: Style::new(format, global, &out),
+            out,
+            format,
+            csv: CsvForm::default(),
+            rename: false,
+            schema: None,
+            table: None,
+            tables: 0,
+            title: None,
+            rows: 0,
+        }
+    }
+
+    /// The same with another form of CSV.
+    pub(crate) fn with_csv(mut self, csv: CsvForm) -> Self {
+        self.csv = csv;
+        self
+    }
+
+    /// The same with columns of one name numbered, if `rename` says so.
+    pub(crate) fn with_renamed_duplicates(mut self, rename: bool) -> Self {
+        self.rename = rename;
+        self
+    }
+
+    /// The title of the next table, should one begin.
+    pub(crate) fn title(&mut self, title: &str) {
+        self.title = Some(title.to_owned());
+    }
+
+    /// Says what rows come; said again when it changes.
+    pub(crate) fn schema(&mut self, schema: &Schema) -> Result<()> {
+        let shown = names::shown(schema, self.rename);
+        let same = |old: &SchemaRef| match self.format {
+            Format::Table | Format::Md => columns(old) == columns(&shown),
+            _ => old.fields() == shown.fields(),
+        };
+        if self.schema.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        let objects = match self.format {
+            Format::Json | Format::Jsonl => names::duplicate(shown.fields()),
+            // A header may say a name twice, the JSON in a cell may not.
+            Format::Csv => shown.fields().iter().find_map(|field| names::duplicate_below(field)),
+            Format::Table | Format::Md => None,
+        };
+        if let Some(path) = objects {
+            return Err(Failure::Usage(format!(
+                "column {path}: several columns have this name, and a JSON object holds one of them; \
+                 --rename-duplicates numbers them"
+            )));
+        }
+        match self.format {
+            Format::Table | Format::Md => {
+                self.end_table()?;
+                if self.tables > 0 {
+                    writeln!(self.out)?;
+                }
+                if let Some(title) = self.title.take() {
+                    let mark = if self.format == Format::Md { "### " } else { "" };
+                    writeln!(self.out, "{mark}{}", escape::escape(&title))?;
+                    if self.format == Format::Md {
+                        writeln!(self.out)?;
+                    }
+                }
+                self.tables += 1;
+                self.table = Some(Table::new(self.style, columns(&shown), LEAST));
+            }
+            Format::Csv if self.csv.header => {
+                let same = |old: &SchemaRef| {
+                    let name = |schema: &Schema, i: usize| schema.field(i).name().clone();
+                    old.fields().len() == shown.fields().len()
+                        && (0..shown.fields().len()).all(|i| name(old, i) == name(&shown, i))
+                };
+                if !self.schema.as_ref().is_some_and(same) {
+                    let names = shown.fields().iter().map(|field| Some(field.name().as_str()));
+                    self.csv.line(&mut self.out, names)?;
+                }
+            }
+            _ => {}
+        }
+        self.schema = Some(shown);
+        Ok(())
+    }
+
+    /// Prints the rows of a batch.
+    pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.schema(batch.schema_ref())?;
+        // Tables go on where only what they do not show differs.
+        let schema = names::shown(batch.schema_ref(), self.rename);
+        let columns: Vec<Values<'_>> = (batch.columns().iter().zip(schema.fields()))
+            .map(|(column, field)| {
+                Values::new(column, field).map_err(|e| wrong(field.name(), self.rows, &e))
+            })
+            .collect::<Result<_>>()?;
+        let mut json = Vec::new();
+        for i in 0..batch.num_rows() {
+            let at = |column: usize, error: ArrowError| {
+                wrong(schema.field(column).name(), self.rows, &error)
+            };
+            let cell =
+                |(column, values): (usize, &Values<'_>)| values.text(i).map_err(|e| at(column, e));
+            match self.format {
+                Format::Table | Format::Md => {
+                    let cells = columns.iter().enumerate().map(|(column, values)| {
+                        let text = cell((column, values))?;
+                        Ok(table_cell(text, values.are_texts()))
+                    });
+                    let cells = cells.collect::<Result<Vec<_>>>()?;
+                    if let Some(table) = &mut self.table {
+                        table.row(&mut self.out, cells)?;
+                    }
+                }
+                Format::Csv => {
+                    let cells = columns.iter().enumerate().map(cell);
+                    let cells = cells.collect::<Result<Vec<_>>>()?;
+                    self.csv.line(&mut self.out, cells.iter().map(Option::as_deref))?;
+                }
+                Format::Json | Format::Jsonl => {
+                    json.clear();
+                    for (column, (values, field)) in columns.iter().zip(schema.fields()).enumerate()
+                    {
+                        json.push(if column == 0 { b'{' } else { b',' });
+                        serde_json::to_writer(&mut json, field.name())
+                            .map_err(std::io::Error::from)?;
+                        json.push(b':');
+                        values.json(i, &mut json).map_err(|e| at(column, e))?;
+                    }
+                    json.extend_from_slice(if columns.is_empty() { b"{}" } else { b"}" });
+                    self.object(&json)?;
+                }
+            }
+            self.rows += 1;
+        }
+        if self.out.terminal {
+            if let Some(table) = &mut self.table {
+                table.show(&mut self.out)?;
+            }
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, json: &[u8]) -> Result<()> {
+        if self.format == Format::Json {
+            self.out.write_all(if self.rows == 0 { b"[\n" } else { b",\n" })?;
+        }
+        match std::str::from_utf8(json) {
+            Ok(text) if self.out.terminal => {
+                self.out.write_all(escape::escape_json(text).as_bytes())?
+            }
+            _ => self.out.write_all(json)?,
+        }
+        if self.format == Format::Jsonl {
+            self.out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn end_table(&mut self) -> Result<()> {
+        match self.table.take() {
+            Some(table) => table.end(&mut self.out),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the output.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.end_table()?;
+        if self.format == Format::Json {
+            self.out.write_all(if self.rows == 0 { b"[]\n" } else { b"\n]\n" })?;
+        }
+        self.out.close()
+    }
+
+    /// Shows what came before a failure; a file of which this is not all does not stay.
+    pub(crate) fn give_up(mut self) -> Result<()> {
+        self.end_table()?;
+        if self.format == Format::Json && self.rows > 0 {
+            self.out.write_all(b"\n]\n")?;
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+/// A value that has no text.
+fn wrong(column: &str, row: u64, error: &ArrowError) -> Failure {
+    let text = format!("row {row} of the output cannot be written as text: {error}");
+    Failure::File(Error::unsupported("value without a text", text).at_column(column))
+}
+
+/// A cell of a table: text that looks like null, or that begins with a quote, stands in quotes.
+fn table_cell(text: Option<String>, any: bool) -> Cell {
+    match text {
+        None => Cell::Null,
+        Some(text) if any && (text == NULL || text.starts_with('"')) => {
+            Cell::Text(serde_json::Value::from(text).to_string())
+        }
+        Some(text) => Cell::Text(text),
+    }
+}
+
+/// The columns of a table for these fields.
+fn columns(schema: &Schema) -> Vec<Column> {
+    let column = |field: &arrow_schema::FieldRef| Column {
+        name: field.name().clone(),
+        type_name: match field.extension_type_name() {
+            Some("arrow.uuid") => "uuid".to_owned(),
+            _ => type_name(field.data_type()),
+        },
+        align: if is_number(field.data_type()) { Align::Right } else { Align::Left },
+    };
+    schema.fields().iter().map(column).collect()
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_number(value),
+        DataType::RunEndEncoded(_, values) => is_number(values.data_type()),
+        other => other.is_numeric(),
+    }
+}
+
+/// A type in a word or two.
+fn type_name(data_type: &DataType) -> String {
+    let name = match data_type {
+        DataType::Boolean => "bool",
+        DataType::Float16 => "float16",
+        DataType::Float32 => "float",
+        DataType::Float64 => "double",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "string",
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => "binary",
+        DataType::Date32 | DataType::Date64 => "date",
+        DataType::Time32(_) | DataType::Time64(_) => "time",
+        DataType::Timestamp(_, None) => "timestamp",
+        DataType::Timestamp(_, Some(_)) => "timestamptz",
+        DataType::Duration(_) => "duration",
+        DataType::Interval(_) => "interval",
+        DataType::Decimal32(p, s)
+        | DataType::Decimal64(p, s)
+        | DataType::Decimal128(p, s)
+        | DataType::Decimal256(p, s) => return format!("decimal({p},{s})"),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => {
+            return format!("{}[]", type_name(item.data_type()));
+        }
+        DataType::Struct(_) => "struct",
+        DataType::Map(..) => "map",
+        DataType::Dictionary(_, value) => return type_name(value),
+        DataType::RunEndEncoded(_, values) => return type_name(values.data_type()),
+        other => return other.to_string().to_ascii_lowercase(),
+    };
+    name.to_owned()
+}

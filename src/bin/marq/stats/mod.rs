@@ -1,0 +1,310 @@
+//! `stats`: what the file says of its values.
+
+mod bounds;
+
+use std::cmp::Ordering;
+
+use marquetry::Reader;
+use marquetry::format::ColumnMetaData;
+use marquetry::schema::Leaf;
+use serde_json::{Value, json};
+
+use self::bounds::Bound;
+use crate::args::{By, Global, Stats};
+use crate::failure::Result;
+use crate::input;
+use crate::output::{bytes, count, share};
+use crate::report::{Report, Section};
+use crate::walk;
+
+/// Lists statistics by column, column chunk, row group or page.
+pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
+    let mut sections = Vec::new();
+    let mut lines = Vec::new();
+    for path in input::paths(&command.files.files)? {
+        let reader = input::open(&path, global)?;
+        let leaves = input::leaves(&reader, &path, &command.columns)?;
+        let section = Section::new(path.as_str(), headers(command.by));
+        let mut file = File { path: &path, reader: &reader, global, section, lines: &mut lines };
+        match command.by {
+            By::Rowgroup if command.columns.is_empty() => file.row_groups(None)?,
+            By::Rowgroup => file.row_groups(Some(&leaves))?,
+            _ => leaves.into_iter().try_for_each(|leaf| file.leaf(leaf, command.by))?,
+        }
+        sections.push(file.section);
+    }
+    let by = match command.by {
+        By::Column => "column",
+        By::Chunk => "chunk",
+        By::Rowgroup => "rowgroup",
+        By::Page => "page",
+    };
+    let json = json!({ "by": by, "stats": lines });
+    Report { command: "stats", json, records: lines, sections }.print(global)
+}
+
+fn headers(by: By) -> &'static [&'static str] {
+    match by {
+        By::Rowgroup => &[">row group", ">rows", ">compressed", ">raw", ">ratio", "sorted by"],
+        By::Column => &[
+            "column",
+            ">values",
+            ">nulls",
+            ">NaN",
+            "min",
+            "max",
+            ">distinct",
+            ">compressed",
+            ">ratio",
+        ],
+        By::Chunk => &[
+            "column",
+            ">row group",
+            ">values",
+            ">nulls",
+            ">NaN",
+            "min",
+            "max",
+            ">distinct",
+            ">compressed",
+            ">ratio",
+        ],
+        By::Page => {
+            &["column", ">row group", ">page", ">values", ">nulls", "min", "max", ">compressed"]
+        }
+    }
+}
+
+/// What is known of the values of a column, or of a chunk of it.
+#[derive(Clone)]
+struct Known {
+    values: u64,
+    nulls: Option<u64>,
+    nans: Option<u64>,
+    distinct: Option<u64>,
+    min: Option<Bound>,
+    max: Option<Bound>,
+    compressed: u64,
+    raw: u64,
+}
+
+impl Known {
+    fn of_chunk(leaf: &Leaf, meta: &ColumnMetaData) -> Self {
+        let statistics = meta.statistics.clone().unwrap_or_default();
+        let (min, max) = bounds::of_chunk(leaf, &statistics);
+        let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
+        let size = |n: i64| u64::try_from(n).unwrap_or_default();
+        Self {
+            values: size(meta.num_values),
+            nulls: number(statistics.null_count),
+            nans: number(statistics.nan_count),
+            distinct: number(statistics.distinct_count),
+            min,
+            max,
+            compressed: size(meta.total_compressed_size),
+            raw: size(meta.total_uncompressed_size),
+        }
+    }
+
+    /// Whether there is nothing that bounds could be of.
+    fn only_nulls(&self) -> bool {
+        self.nulls == Some(self.values)
+    }
+
+    /// The same of both: unknown where one of them does not say it.
+    fn and(self, other: Self) -> Self {
+        let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
+        let (min, max) = match (self.only_nulls(), other.only_nulls()) {
+            (true, _) => (other.min, other.max),
+            (_, true) => (self.min, self.max),
+            _ => {
+                let either = |a: Option<Bound>, b: Option<Bound>, wanted| a?.either(b?, wanted);
+                (
+                    either(self.min, other.min, Ordering::Less),
+                    either(self.max, other.max, Ordering::Greater),
+                )
+            }
+        };
+        Self {
+            values: self.values.saturating_add(other.values),
+            nulls: both(self.nulls, other.nulls),
+            nans: both(self.nans, other.nans),
+            // The same values may be in both.
+            distinct: None,
+            min,
+            max,
+            compressed: self.compressed.saturating_add(other.compressed),
+            raw: self.raw.saturating_add(other.raw),
+        }
+    }
+
+    fn cells(&self, global: &Global) -> Vec<String> {
+        let shown = |n: Option<u64>| n.map_or_else(String::new, |n| count(n, global));
+        let bound = |bound: &Option<Bound>| bound.as_ref().map_or_else(String::new, Bound::text);
+        vec![
+            count(self.values, global),
+            shown(self.nulls),
+            shown(self.nans),
+            bound(&self.min),
+            bound(&self.max),
+            shown(self.distinct),
+            bytes(self.compressed, global),
+            share(self.compressed, self.raw),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let bound = |bound: &Option<Bound>| bound.as_ref().map(Bound::json);
+        let exact = |bound: &Option<Bound>| bound.as_ref().and_then(|bound| bound.exact);
+        json!({
+            "values": self.values, "nulls": self.nulls, "nans": self.nans,
+            "min": bound(&self.min), "max": bound(&self.max),
+            "min_exact": exact(&self.min), "max_exact": exact(&self.max), "distinct": self.distinct,
+            "compressed_bytes": self.compressed, "uncompressed_bytes": self.raw,
+        })
+    }
+}
+
+/// A file, and what was found in it so far.
+struct File<'a> {
+    path: &'a str,
+    reader: &'a Reader,
+    global: &'a Global,
+    section: Section,
+    lines: &'a mut Vec<Value>,
+}
+
+impl File<'_> {
+    fn leaf(&mut self, leaf: usize, by: By) -> Result<()> {
+        let footer = self.reader.metadata();
+        let leaf = footer.schema().leaf(leaf)?;
+        let column = leaf.path.dotted();
+        let mut all: Option<Known> = None;
+        for group in 0..footer.row_groups() {
+            let chunk = footer.column_chunk(group, leaf.index)?;
+            let Some(meta) = chunk.meta_data else { continue };
+            if by == By::Page {
+                self.pages(&leaf, group, &meta)?;
+                continue;
+            }
+            let known = Known::of_chunk(&leaf, &meta);
+            if by == By::Column {
+                all = Some(match all {
+                    None => known,
+                    Some(all) => all.and(known),
+                });
+                continue;
+            }
+            let place = [("column", json!(column)), ("row_group", json!(group))];
+            self.add(place.to_vec(), &known);
+        }
+        if let Some(known) = all {
+            self.add(vec![("column", json!(column))], &known);
+        }
+        Ok(())
+    }
+
+    /// Adds a line: where it is of, and what is known.
+    fn add(&mut self, place: Vec<(&str, Value)>, known: &Known) {
+        let mut row: Vec<String> = place
+            .iter()
+            .map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            .collect();
+        row.extend(known.cells(self.global));
+        self.section.rows.push(row);
+        self.line(place, known.json());
+    }
+
+    fn line(&mut self, place: Vec<(&str, Value)>, found: Value) {
+        let mut line = json!({ "file": self.path });
+        if let (Some(line), Value::Object(found)) = (line.as_object_mut(), found) {
+            line.extend(place.into_iter().map(|(key, value)| (key.to_owned(), value)));
+            line.extend(found);
+        }
+        self.lines.push(line);
+    }
+
+    fn row_groups(&mut self, leaves: Option<&[usize]>) -> Result<()> {
+        let footer = self.reader.metadata();
+        for (i, group) in footer.index().head().row_groups.iter().enumerate() {
+            let rows = footer.row_group_rows(i)?;
+            let size = |n: i64| u64::try_from(n).unwrap_or_default();
+            let (mut raw, mut compressed) = (
+                size(group.total_byte_size),
+                group.total_compressed_size.and_then(|n| u64::try_from(n).ok()),
+            );
+            if let Some(leaves) = leaves {
+                (raw, compressed) = (0, Some(0));
+                for leaf in leaves {
+                    let chunk = footer.column_chunk(i, *leaf)?;
+                    let Some(meta) = chunk.meta_data else { continue };
+                    raw += size(meta.total_uncompressed_size);
+                    compressed = compressed.map(|n| n + size(meta.total_compressed_size));
+                }
+            }
+            let sorted: Vec<String> = group
+                .sorting_columns
+                .iter()
+                .flatten()
+                .map(|s| {
+                    let name = usize::try_from(s.column_idx)
+                        .ok()
+                        .and_then(|i| footer.schema().leaf_node(i).ok());
+                    let name =
+                        name.map_or_else(|| s.column_idx.to_string(), |node| node.path().dotted());
+                    format!("{name}{}", if s.descending { " descending" } else { "" })
+                })
+                .collect();
+            self.section.rows.push(vec![
+                i.to_string(),
+                count(rows, self.global),
+                compressed.map_or_else(String::new, |n| bytes(n, self.global)),
+                bytes(raw, self.global),
+                compressed.map_or_else(String::new, |n| share(n, raw)),
+                sorted.join(", "),
+            ]);
+            let found = json!({ "rows": rows, "compressed_bytes": compressed, "uncompressed_bytes": raw, "sorted_by": sorted });
+            self.line(vec![("row_group", json!(i))], found);
+        }
+        Ok(())
+    }
+
+    fn pages(&mut self, leaf: &Leaf, group: usize, meta: &ColumnMetaData) -> Result<()> {
+        let index = self.reader.page_index(group, leaf.index).ok();
+        let index = index.and_then(|index| index.column_index);
+        let pages = walk::pages(self.reader, meta)?;
+        for (i, page) in pages.iter().filter(|page| page.is_data()).enumerate() {
+            let index = index.as_ref().filter(|index| index.null_pages.get(i) == Some(&false));
+            let of = |list: Option<&Vec<Vec<u8>>>| {
+                let bytes = list.filter(|_| leaf.ordered).and_then(|list| list.get(i));
+                bytes.map(|bytes| Bound::new(leaf, bytes))
+            };
+            let min = of(index.map(|index| &index.min_values));
+            let max = of(index.map(|index| &index.max_values));
+            let nulls = index
+                .and_then(|index| index.null_counts.as_ref())
+                .and_then(|nulls| nulls.get(i))
+                .copied();
+            let size = u64::from(page.header.compressed_page_size.max(0).cast_unsigned());
+            let column = leaf.path.dotted();
+            self.section.rows.push(vec![
+                column.clone(),
+                group.to_string(),
+                i.to_string(),
+                page.values().map_or_else(String::new, |n| n.to_string()),
+                nulls.map_or_else(String::new, |n| n.to_string()),
+                min.as_ref().map_or_else(String::new, Bound::text),
+                max.as_ref().map_or_else(String::new, Bound::text),
+                bytes(size, self.global),
+            ]);
+            let place =
+                [("column", json!(column)), ("row_group", json!(group)), ("page", json!(i))];
+            let found = json!({
+                "values": page.values(), "nulls": nulls, "min": min.as_ref().map(Bound::json),
+                "max": max.as_ref().map(Bound::json), "compressed_bytes": size,
+            });
+            self.line(place.to_vec(), found);
+        }
+        Ok(())
+    }
+}

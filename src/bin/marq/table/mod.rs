@@ -1,0 +1,475 @@
+//! Tables for people: on a screen, one column a line, or as Markdown.
+//!
+//! A table is drawn while its rows come: widths are those of the first rows, later cells are cut to them. What is drawn is escaped here.
+
+mod layout;
+mod width;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use terminal_size::{Width, terminal_size_of};
+
+use crate::args::{Format, Global};
+use crate::escape::escape;
+use crate::failure::Result;
+use crate::output::Sink;
+use layout::Layout;
+use width::{cut, width};
+
+/// What stands for null.
+pub(crate) const NULL: &str = "null";
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its type in a word or two; nothing where none is known.
+    pub(crate) type_name: String,
+    pub(crate) align: Align,
+}
+
+/// The side that cells stand on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Null,
+    Text(String),
+}
+
+/// How tables look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Style {
+    form: Form,
+    /// Whether nulls and types are dimmed.
+    dim: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Lines as long as the screen; of any length without one.
+    Screen(Option<usize>),
+    Vertical(Option<usize>),
+    Markdown,
+}
+
+impl Style {
+    /// The style that the flags and the output ask for.
+    pub(crate) fn new(format: Format, global: &Global, out: &Sink) -> Self {
+        let screen = screen(out);
+        let form = match format {
+            Format::Md => Form::Markdown,
+            _ if global.vertical => Form::Vertical(screen),
+            _ if global.wide => Form::Screen(None),
+            _ => Form::Screen(screen),
+        };
+        let color = anstream::AutoStream::choice(&std::io::stdout());
+        let dim = out.stdout && !global.no_color && color != anstream::ColorChoice::Never;
+        Self { form, dim: dim && form != Form::Markdown }
+    }
+}
+
+/// The columns of the screen, where there is one.
+fn screen(out: &Sink) -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    if said.is_some_and(|columns| columns > 0) {
+        return said;
+    }
+    if !out.terminal {
+        return None;
+    }
+    match terminal_size_of(std::io::stdout()) {
+        Some((Width(columns), _)) if columns > 0 => Some(columns.into()),
+        _ => Some(80),
+    }
+}
+
+/// Rows that widths are taken from.
+const SAMPLE_ROWS: usize = 1000;
+/// Bytes of cells from which on no more rows are waited for.
+const SAMPLE_BYTES: usize = 1 << 22;
+/// How long rows are held before they are shown.
+const SAMPLE_TIME: Duration = Duration::from_millis(250);
+
+/// A table that rows are added to.
+pub(crate) struct Table {
+    style: Style,
+    columns: Vec<Column>,
+    least: usize,
+    /// The first rows, until the layout is known.
+    held: Vec<Vec<Cell>>,
+    held_bytes: usize,
+    since: Option<Instant>,
+    layout: Option<Layout>,
+    rows: u64,
+    /// Whether a cell was cut.
+    cut: bool,
+}
+
+impl Table {
+    /// A table with these columns, which are not cut below `least` while others can be left out.
+    pub(crate) fn new(style: Style, columns: Vec<Column>, least: usize) -> Self {
+        let columns = columns
+            .into_iter()
+            .map(|column| Column { name: escape(&column.name).into_owned(), ..column })
+            .collect();
+        Self {
+            style,
+            columns,
+            least,
+            held: Vec::new(),
+            held_bytes: 0,
+            since: None,
+            layout: None,
+            rows: 0,
+            cut: false,
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, out: &mut impl Write, cells: Vec<Cell>) -> Result<()> {
+        let cells: Vec<Cell> = cells.into_iter().map(|cell| self.shown(cell)).collect();
+        if self.layout.is_some() {
+            return self.draw_row(out, &cells);
+        }
+        let len = |cell: &Cell| match cell {
+            Cell::Null => NULL.len(),
+            Cell::Text(text) => text.len(),
+        };
+        self.held_bytes += cells.iter().map(len).sum::<usize>();
+        self.held.push(cells);
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let enough = self.held.len() >= SAMPLE_ROWS || self.held_bytes >= SAMPLE_BYTES;
+        if enough || matches!(self.style.form, Form::Vertical(_)) || since.elapsed() > SAMPLE_TIME {
+            self.begin(out)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the rows that are held if they have waited for long.
+    pub(crate) fn show(&mut self, out: &mut impl Write) -> Result<()> {
+        match self.since {
+            Some(since) if self.layout.is_none() && since.elapsed() > SAMPLE_TIME => {
+                self.begin(out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the table.
+    pub(crate) fn end(mut self, out: &mut impl Write) -> Result<()> {
+        if self.layout.is_none() {
+            self.begin(out)?;
+        }
+        let Some(layout) = self.layout.take() else { return Ok(()) };
+        if !matches!(self.style.form, Form::Screen(_)) {
+            return Ok(());
+        }
+        rule(out, &layout, ["└", "┴", "┘"])?;
+        let all = self.columns.len();
+        if layout.hidden > 0 {
+            let hidden = layout.hidden;
+            writeln!(out, "{hidden} of {all} columns left out; --wide or --vertical shows them")?;
+        } else if self.cut {
+            writeln!(out, "cells cut at …; --wide or --vertical shows them whole")?;
+        }
+        Ok(())
+    }
+
+    /// A cell as it is drawn: escaped, and not longer than the screen.
+    fn shown(&self, cell: Cell) -> Cell {
+        let Cell::Text(text) = cell else { return Cell::Null };
+        let text = match self.style.form {
+            Form::Screen(Some(screen)) => {
+                // More than is ever shown, less than a cell of a megabyte costs.
+                let end = text.char_indices().nth(4 * screen).map_or(text.len(), |(i, _)| i);
+                cut(&escape(text.get(..end).unwrap_or_default()), screen).into_owned()
+            }
+            Form::Screen(None) | Form::Vertical(_) => escape(&text).into_owned(),
+            Form::Markdown => markdown(&escape(&text)),
+        };
+        Cell::Text(text)
+    }
+
+    fn begin(&mut self, out: &mut impl Write) -> Result<()> {
+        let held = std::mem::take(&mut self.held);
+        match self.style.form {
+            Form::Screen(screen) => {
+                let (layout, types) = self.layout_of(&held, screen);
+                rule(out, &layout, ["┌", "┬", "┐"])?;
+                self.layout = Some(layout);
+                self.draw_header(out, |column| &column.name, false)?;
+                if types {
+                    self.draw_header(out, |column| &column.type_name, true)?;
+                }
+                if let Some(layout) = &self.layout {
+                    rule(out, layout, ["├", "┼", "┤"])?;
+                }
+            }
+            Form::Markdown => {
+                let names: Vec<String> =
+                    self.columns.iter().map(|column| markdown(&column.name)).collect();
+                for (column, name) in self.columns.iter_mut().zip(names) {
+                    column.name = name;
+                }
+                let mut layout = Layout::whole(&self.natural(&held));
+                // A dash, and the colon that stands for the right side.
+                layout.left.iter_mut().for_each(|width| *width = 2.max(*width));
+                let widths = layout.left.clone();
+                self.layout = Some(layout);
+                self.draw_header(out, |column| &column.name, false)?;
+                for (column, width) in self.columns.iter().zip(widths) {
+                    match column.align {
+                        Align::Left => write!(out, "| {} ", "-".repeat(width))?,
+                        Align::Right => write!(out, "| {}: ", "-".repeat(width - 1))?,
+                    }
+                }
+                writeln!(out, "|")?;
+            }
+            Form::Vertical(_) => self.layout = Some(Layout::whole(&[])),
+        }
+        held.iter().try_for_each(|cells| self.draw_row(out, cells))
+    }
+
+    /// The widths of the names and of the cells of these rows.
+    fn natural(&self, rows: &[Vec<Cell>]) -> Vec<usize> {
+        let mut natural: Vec<usize> =
+            self.columns.iter().map(|column| width(&column.name)).collect();
+        for row in rows {
+            for (natural, cell) in natural.iter_mut().zip(row) {
+                let width = match cell {
+                    Cell::Null => NULL.len(),
+                    Cell::Text(text) => width(text),
+                };
+                *natural = width.max(*natural);
+            }
+        }
+        natural
+    }
+
+    /// The layout that these rows ask for, and whether types have room in it.
+    fn layout_of(&self, rows: &[Vec<Cell>], screen: Option<usize>) -> (Layout, bool) {
+        let natural = self.natural(rows);
+        let types = self.columns.iter().map(|column| width(&column.type_name));
+        let known = self.columns.iter().any(|column| !column.type_name.is_empty());
+        let with_types: Vec<usize> = natural
+            .iter()
+            .zip(types.clone())
+            .map(|(natural, of_type)| of_type.max(*natural))
+            .collect();
+        let Some(screen) = screen else { return (Layout::whole(&with_types), known) };
+        let layout = Layout::fit(&with_types, screen, self.least);
+        if known && layout == Layout::whole(&with_types) {
+            return (layout, true);
+        }
+        let layout = Layout::fit(&natural, screen, self.least);
+        let types: Vec<usize> = types.collect();
+        let fits =
+            |(i, width): (usize, usize)| types.get(i).is_none_or(|of_type| *of_type <= width);
+        let fits = layout.shown().all(fits);
+        (layout, known && fits)
+    }
+
+    fn draw_header(
+        &self,
+        out: &mut impl Write,
+        of: impl Fn(&Column) -> &str,
+        dim: bool,
+    ) -> Result<()> {
+        let Some(layout) = &self.layout else { return Ok(()) };
+        line(out, &self.style, layout, |i| match self.columns.get(i) {
+            Some(column) => (of(column), column.align, dim),
+            None => ("", Align::Left, dim),
+        })
+    }
+
+    fn draw_row(&mut self, out: &mut impl Write, cells: &[Cell]) -> Result<()> {
+        self.rows += 1;
+        if let Form::Vertical(screen) = self.style.form {
+            return self.draw_vertical(out, cells, screen);
+        }
+        let Some(layout) = &self.layout else { return Ok(()) };
+        let of = |i: usize| {
+            let align = self.columns.get(i).map_or(Align::Left, |column| column.align);
+            match cells.get(i) {
+                Some(Cell::Text(text)) => (text.as_str(), align, false),
+                _ => (NULL, align, true),
+            }
+        };
+        self.cut |= layout.shown().any(|(i, columns)| width(of(i).0) > columns);
+        line(out, &self.style, layout, of)
+    }
+
+    fn draw_vertical(
+        &self,
+        out: &mut impl Write,
+        cells: &[Cell],
+        screen: Option<usize>,
+    ) -> Result<()> {
+        let names = self.columns.iter().map(|column| width(&column.name)).max().unwrap_or_default();
+        let title = format!("─[ row {} ]", self.rows);
+        let dashes = screen.unwrap_or(80).min(names + 40).saturating_sub(width(&title));
+        writeln!(out, "{title}{}", "─".repeat(dashes))?;
+        for (column, cell) in self.columns.iter().zip(cells) {
+            let space = names - width(&column.name);
+            write!(out, "{}{:space$} │ ", column.name, "")?;
+            match cell {
+                Cell::Text(text) => writeln!(out, "{text}")?,
+                Cell::Null if self.style.dim => writeln!(out, "{DIM}{NULL}{PLAIN}")?,
+                Cell::Null => writeln!(out, "{NULL}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+const DIM: &str = "\u{1b}[2m";
+const PLAIN: &str = "\u{1b}[0m";
+
+/// A line of cells; `of` says the text of a column, its side, and whether it is dimmed.
+fn line<'a>(
+    out: &mut impl Write,
+    style: &Style,
+    layout: &Layout,
+    of: impl Fn(usize) -> (&'a str, Align, bool),
+) -> Result<()> {
+    let (bar, limited) = match style.form {
+        Form::Markdown => ("|", false),
+        Form::Screen(screen) => ("│", screen.is_some()),
+        Form::Vertical(_) => return Ok(()),
+    };
+    for (i, (column, columns)) in layout.shown().enumerate() {
+        if layout.hidden > 0 && i == layout.left.len() {
+            write!(out, "{bar} … ")?;
+        }
+        let (text, align, dim) = of(column);
+        let text = if limited { cut(text, columns) } else { text.into() };
+        let space = columns.saturating_sub(width(&text));
+        let (before, after) = match align {
+            Align::Left => (0, space),
+            Align::Right => (space, 0),
+        };
+        let (on, off) = if dim && style.dim { (DIM, PLAIN) } else { ("", "") };
+        write!(out, "{bar} {:before$}{on}{text}{off}{:after$} ", "", "")?;
+    }
+    if layout.hidden > 0 && layout.right.is_empty() {
+        write!(out, "{bar} … ")?;
+    }
+    writeln!(out, "{bar}")?;
+    Ok(())
+}
+
+fn rule(out: &mut impl Write, layout: &Layout, [first, between, last]: [&str; 3]) -> Result<()> {
+    let mut widths: Vec<usize> = layout.shown().map(|(_, width)| width).collect();
+    if layout.hidden > 0 {
+        widths.insert(layout.left.len(), 1);
+    }
+    let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(width + 2)).collect();
+    writeln!(out, "{first}{}{last}", dashes.join(between))?;
+    Ok(())
+}
+
+/// A text in a cell of a Markdown table: no end of the cell, and no HTML.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // A backslash before it would be read as one of the pair.
+            '|' if out.ends_with('\\') => out.push_str("&#124;"),
+            '|' => out.push_str("\\|"),
+            '<' if out.ends_with('\\') => out.push_str("&lt;"),
+            '<' => out.push_str("\\<"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN_STYLE: Style = Style { form: Form::Screen(None), dim: false };
+
+    fn column(name: &str, type_name: &str, align: Align) -> Column {
+        Column { name: name.to_owned(), type_name: type_name.to_owned(), align }
+    }
+
+    fn text(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+
+    fn drawn(form: Form, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> String {
+        let mut out = Vec::new();
+        let mut table = Table::new(Style { form, ..PLAIN_STYLE }, columns, 12);
+        for row in rows {
+            table.row(&mut out, row).expect("memory");
+        }
+        table.end(&mut out).expect("memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn types_stand_under_names_and_numbers_on_the_right() {
+        let columns = vec![column("n", "int64", Align::Right), column("名", "string", Align::Left)];
+        let rows = vec![vec![text("1"), text("日本")], vec![Cell::Null, text("x\ty")]];
+        let wanted = "\
+┌───────┬────────┐
+│     n │ 名     │
+│ int64 │ string │
+├───────┼────────┤
+│     1 │ 日本   │
+│  null │ x\\ty   │
+└───────┴────────┘
+";
+        assert_eq!(drawn(Form::Screen(Some(80)), columns, rows), wanted);
+    }
+
+    #[test]
+    fn columns_left_out_are_counted() {
+        let columns = vec![column("abcdef", "", Align::Left); 9];
+        let rows = vec![vec![text("1"); 9]];
+        let wanted = "\
+┌────────┬───┬────────┐
+│ abcdef │ … │ abcdef │
+├────────┼───┼────────┤
+│ 1      │ … │ 1      │
+└────────┴───┴────────┘
+7 of 9 columns left out; --wide or --vertical shows them
+";
+        assert_eq!(drawn(Form::Screen(Some(26)), columns, rows), wanted);
+    }
+
+    #[test]
+    fn later_cells_keep_to_the_widths_of_the_first() {
+        let columns = vec![column("a", "", Align::Left)];
+        let mut rows = vec![vec![text("12345")]; SAMPLE_ROWS];
+        rows.push(vec![text("123456")]);
+        let drawn = drawn(Form::Screen(Some(80)), columns, rows);
+        assert!(drawn.contains("│ 1234… │\n"), "{drawn}");
+    }
+
+    #[test]
+    fn markdown_cells_end_where_they_should() {
+        let columns = vec![column("a|b", "", Align::Right)];
+        let rows = vec![vec![text("x|y\\|<b>\n")]];
+        let drawn = drawn(Form::Markdown, columns, rows);
+        let lines: Vec<&str> = drawn.lines().collect();
+        assert_eq!(lines[2].trim(), "| x\\|y\\&#124;\\<b>\\n |");
+        assert!(lines[0].ends_with("a\\|b |") && lines[1].ends_with("-: |"), "{drawn}");
+    }
+
+    #[test]
+    fn one_column_a_line() {
+        let columns = vec![column("a", "", Align::Left), column("long", "", Align::Left)];
+        let drawn = drawn(Form::Vertical(Some(20)), columns, vec![vec![text("1"), Cell::Null]]);
+        assert_eq!(drawn, "─[ row 1 ]──────────\na    │ 1\nlong │ null\n");
+    }
+}

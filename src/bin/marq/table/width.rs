@@ -1,0 +1,63 @@
+//! How many columns of a terminal a text takes.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// The columns that a text takes: two for wide characters and emoji, none for combining marks.
+pub(crate) fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.graphemes(true).map(UnicodeWidthStr::width).sum()
+    }
+}
+
+/// The text in at most `columns`, with `…` where it was cut; never within a character and its marks.
+pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let Some(left) = columns.checked_sub(1) else { return Cow::Borrowed("") };
+    let (mut end, mut used) = (0, 0);
+    for grapheme in text.graphemes(true) {
+        let more = UnicodeWidthStr::width(grapheme);
+        if used + more > left {
+            break;
+        }
+        used += more;
+        end += grapheme.len();
+    }
+    Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_combining_and_emoji_count_as_they_are_drawn() {
+        for (text, columns) in
+            [("abc", 3), ("日本", 4), ("e\u{301}", 1), ("👩\u{200d}👩\u{200d}👧", 2), ("", 0)]
+        {
+            assert_eq!(width(text), columns, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cut_text_fits_and_says_that_it_was_cut() {
+        for (text, columns, shown) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("日本語", 4, "日…"),
+            ("日本語", 5, "日本…"),
+            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
+            ("abc", 1, "…"),
+            ("abc", 0, ""),
+        ] {
+            assert_eq!(cut(text, columns), shown);
+            assert!(width(&cut(text, columns)) <= columns);
+        }
+    }
+}
