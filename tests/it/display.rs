@@ -95,7 +95,7 @@ fn files_of_other_schemas_are_tables_of_their_own() {
             for what in ["11", "12", "21", "31", "x", "y", "a.parquet", "b.parquet"] {
                 assert!(shown.contains(what), "{command} {format}: {what} in {shown}");
             }
-            let rule = if format == "md" { "| --" } else { "├" };
+            let rule = if format == "md" { "| -: |" } else { "├" };
             assert_eq!(shown.matches(rule).count(), 2, "{command} {format}: {shown}");
         }
     }

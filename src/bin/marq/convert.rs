@@ -161,12 +161,15 @@ fn text(
 fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
     let tsv = global.output.as_deref().and_then(Path::extension).is_some_and(|e| e == "tsv");
     let delimiter = command.delimiter.map_or(if tsv { '\t' } else { ',' }, char::from);
-    let null = command.null.first().cloned().unwrap_or_default();
-    if null.contains([delimiter, '"', '\n', '\r']) {
+    let mut nulls = command.null.clone();
+    if nulls.is_empty() {
+        nulls.push(String::new());
+    }
+    if let Some(null) = nulls.first().filter(|null| null.contains([delimiter, '"', '\n', '\r'])) {
         let text = format!("--null {null:?}: null is written without quotes, and this needs them");
         return Err(Failure::Usage(text));
     }
-    Ok(CsvForm { delimiter, header: !command.no_header, null })
+    Ok(CsvForm { delimiter, header: !command.no_header, nulls })
 }
 
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {

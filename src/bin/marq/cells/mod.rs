@@ -50,17 +50,6 @@ impl<'a> Values<'a> {
     }
 
     fn of(array: &'a dyn Array, shown: &DataType, uuid: bool) -> Result<Self, ArrowError> {
-        let child = |values: &'a ArrayRef| -> Result<Box<Self>, ArrowError> {
-            let field = match shown {
-                DataType::List(item)
-                | DataType::LargeList(item)
-                | DataType::ListView(item)
-                | DataType::LargeListView(item)
-                | DataType::FixedSizeList(item, _) => item,
-                _ => return Ok(Box::new(Self::of(values, values.data_type(), false)?)),
-            };
-            Ok(Box::new(Self::new(values, field)?))
-        };
         macro_rules! floats {
             ($type:ty, $to:expr) => {{
                 let values = array.as_primitive::<$type>().values();
@@ -101,33 +90,11 @@ impl<'a> Values<'a> {
             | DataType::Time64(_)
             | DataType::Timestamp(..)
             | DataType::Duration(_) => Kind::Time(formatter(array).ok()),
-            DataType::List(_) => {
-                let list = array.as_list::<i32>();
-                let offsets = list.value_offsets();
-                Kind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
-            }
-            DataType::LargeList(_) => {
-                let list = array.as_list::<i64>();
-                let offsets = list.value_offsets();
-                Kind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
-            }
-            DataType::ListView(_) => {
-                let list = array.as_list_view::<i32>();
-                let (starts, sizes) = (list.value_offsets(), list.value_sizes());
-                let range = |i| span(starts[i], starts[i] + sizes[i]);
-                Kind::List(Box::new(range), child(list.values())?)
-            }
-            DataType::LargeListView(_) => {
-                let list = array.as_list_view::<i64>();
-                let (starts, sizes) = (list.value_offsets(), list.value_sizes());
-                let range = |i| span(starts[i], starts[i] + sizes[i]);
-                Kind::List(Box::new(range), child(list.values())?)
-            }
-            DataType::FixedSizeList(_, size) => {
-                let list = array.as_fixed_size_list();
-                let size = usize::try_from(*size).unwrap_or_default();
-                Kind::List(Box::new(move |i| i * size..(i + 1) * size), child(list.values())?)
-            }
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_)
+            | DataType::FixedSizeList(..) => list(array, shown)?,
             DataType::Map(..) => map(array, shown)?,
             DataType::Struct(_) => {
                 let DataType::Struct(fields) = shown else {
@@ -290,6 +257,49 @@ impl Form {
             }
         }
     }
+}
+
+fn list<'a>(array: &'a dyn Array, shown: &DataType) -> Result<Kind<'a>, ArrowError> {
+    let child = |values: &'a ArrayRef| -> Result<Box<Values<'a>>, ArrowError> {
+        let field = match shown {
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => item,
+            other => return Err(ArrowError::SchemaError(format!("a list shown as {other}"))),
+        };
+        Ok(Box::new(Values::new(values, field)?))
+    };
+    Ok(match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let offsets = list.value_offsets();
+            Kind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let offsets = list.value_offsets();
+            Kind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
+        }
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            let (starts, sizes) = (list.value_offsets(), list.value_sizes());
+            let range = |i| span(starts[i], starts[i] + sizes[i]);
+            Kind::List(Box::new(range), child(list.values())?)
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            let (starts, sizes) = (list.value_offsets(), list.value_sizes());
+            let range = |i| span(starts[i], starts[i] + sizes[i]);
+            Kind::List(Box::new(range), child(list.values())?)
+        }
+        _ => {
+            let list = array.as_fixed_size_list();
+            let size = usize::try_from(list.value_length()).unwrap_or_default();
+            Kind::List(Box::new(move |i| i * size..(i + 1) * size), child(list.values())?)
+        }
+    })
 }
 
 fn map<'a>(array: &'a dyn Array, shown: &DataType) -> Result<Kind<'a>, ArrowError> {

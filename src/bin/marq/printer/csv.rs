@@ -9,13 +9,13 @@ use crate::failure::Result;
 pub(crate) struct CsvForm {
     pub(crate) delimiter: char,
     pub(crate) header: bool,
-    /// What stands for null, without quotes.
-    pub(crate) null: String,
+    /// What is read as null without quotes; the first is written.
+    pub(crate) nulls: Vec<String>,
 }
 
 impl Default for CsvForm {
     fn default() -> Self {
-        Self { delimiter: ',', header: true, null: String::new() }
+        Self { delimiter: ',', header: true, nulls: vec![String::new()] }
     }
 }
 
@@ -28,12 +28,13 @@ impl CsvForm {
     ) -> Result<()> {
         // A line with nothing on it is no record to most readers.
         let alone = cells.len() == 1;
+        let null = self.nulls.first().map_or("", String::as_str);
         for (i, cell) in cells.enumerate() {
             if i > 0 {
                 write!(out, "{}", self.delimiter)?;
             }
             match cell {
-                None => out.write_all(self.null.as_bytes())?,
+                None => out.write_all(null.as_bytes())?,
                 Some(cell) if self.quotes(cell) || (alone && cell.is_empty()) => {
                     write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
                 }
@@ -45,7 +46,8 @@ impl CsvForm {
     }
 
     fn quotes(&self, cell: &str) -> bool {
-        cell == self.null || cell.contains([self.delimiter, '"', '\n', '\r'])
+        self.nulls.iter().any(|null| null == cell)
+            || cell.contains([self.delimiter, '"', '\n', '\r'])
     }
 }
 
@@ -57,7 +59,7 @@ mod tests {
     fn null_differs_from_every_text() {
         for (null, line) in [("", ",\"\",NA\n"), ("NA", "NA,,\"NA\"\n")] {
             let mut out = Vec::new();
-            let form = CsvForm { null: null.to_owned(), ..CsvForm::default() };
+            let form = CsvForm { nulls: vec![null.to_owned()], ..CsvForm::default() };
             form.line(&mut out, [None, Some(""), Some("NA")].into_iter()).expect("memory");
             assert_eq!(String::from_utf8(out).expect("text"), line);
         }

@@ -12,6 +12,7 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_ord::ord::make_comparator;
+use arrow_schema::extension::Uuid;
 use arrow_schema::{DataType, Field};
 use marquetry::format::{LogicalType, Statistics, TimeUnit};
 use marquetry::schema::{Leaf, Physical};
@@ -54,9 +55,7 @@ impl Bound {
             value.unwrap_or_else(|| Arc::new(BinaryArray::from_iter_values([bytes])) as ArrayRef);
         let mut field = Field::new("", value.data_type().clone(), true);
         if *field.data_type() == DataType::FixedSizeBinary(16) {
-            field = field.with_metadata(
-                [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into(),
-            );
+            field = field.with_extension_type(Uuid);
         }
         Self { value, field, exact: None }
     }

@@ -148,7 +148,7 @@ impl Table {
         let since = *self.since.get_or_insert_with(Instant::now);
         let enough = self.held.len() >= SAMPLE_ROWS || self.held_bytes >= SAMPLE_BYTES;
         if enough || matches!(self.style.form, Form::Vertical(_)) || since.elapsed() > SAMPLE_TIME {
-            self.begin(out)?;
+            self.begin(out, true)?;
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Table {
     pub(crate) fn show(&mut self, out: &mut impl Write) -> Result<()> {
         match self.since {
             Some(since) if self.layout.is_none() && since.elapsed() > SAMPLE_TIME => {
-                self.begin(out)
+                self.begin(out, true)
             }
             _ => Ok(()),
         }
@@ -166,7 +166,7 @@ impl Table {
     /// Ends the table.
     pub(crate) fn end(mut self, out: &mut impl Write) -> Result<()> {
         if self.layout.is_none() {
-            self.begin(out)?;
+            self.begin(out, false)?;
         }
         let Some(layout) = self.layout.take() else { return Ok(()) };
         if !matches!(self.style.form, Form::Screen(_)) {
@@ -198,11 +198,12 @@ impl Table {
         Cell::Text(text)
     }
 
-    fn begin(&mut self, out: &mut impl Write) -> Result<()> {
+    /// Draws the header and the rows that are held; whether more may come decides whether room is kept for them.
+    fn begin(&mut self, out: &mut impl Write, more: bool) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         match self.style.form {
             Form::Screen(screen) => {
-                let (layout, types) = self.layout_of(&held, screen);
+                let (layout, types) = self.layout_of(&held, screen, more);
                 rule(out, &layout, ["┌", "┬", "┐"])?;
                 self.layout = Some(layout);
                 self.draw_header(out, |column| &column.name, false)?;
@@ -224,7 +225,11 @@ impl Table {
                 layout.left.iter_mut().for_each(|width| *width = 2.max(*width));
                 let widths = layout.left.clone();
                 self.layout = Some(layout);
-                self.draw_header(out, |column| &column.name, false)?;
+                for (column, width) in self.columns.iter().zip(&widths) {
+                    let space = width.saturating_sub(self::width(&column.name));
+                    write!(out, "| {}{:space$} ", column.name, "")?;
+                }
+                writeln!(out, "|")?;
                 for (column, width) in self.columns.iter().zip(widths) {
                     match column.align {
                         Align::Left => write!(out, "| {} ", "-".repeat(width))?,
@@ -255,7 +260,7 @@ impl Table {
     }
 
     /// The layout that these rows ask for, and whether types have room in it.
-    fn layout_of(&self, rows: &[Vec<Cell>], screen: Option<usize>) -> (Layout, bool) {
+    fn layout_of(&self, rows: &[Vec<Cell>], screen: Option<usize>, more: bool) -> (Layout, bool) {
         let natural = self.natural(rows);
         let types = self.columns.iter().map(|column| width(&column.type_name));
         let known = self.columns.iter().any(|column| !column.type_name.is_empty());
@@ -264,6 +269,22 @@ impl Table {
             .zip(types.clone())
             .map(|(natural, of_type)| of_type.max(*natural))
             .collect();
+        // Numbers get longer, and texts do: later ones should not be cut while the screen has room.
+        let grown: Vec<usize> = with_types
+            .iter()
+            .zip(&self.columns)
+            .map(|(width, column)| match column.align {
+                Align::Right => 12.max(*width),
+                Align::Left => width + (width / 2).min(8),
+            })
+            .collect();
+        if more
+            && screen.is_none_or(|screen| {
+                Layout::fit(&grown, screen, self.least) == Layout::whole(&grown)
+            })
+        {
+            return (Layout::whole(&grown), known);
+        }
         let Some(screen) = screen else { return (Layout::whole(&with_types), known) };
         let layout = Layout::fit(&with_types, screen, self.least);
         if known && layout == Layout::whole(&with_types) {
@@ -451,9 +472,9 @@ mod tests {
     fn later_cells_keep_to_the_widths_of_the_first() {
         let columns = vec![column("a", "", Align::Left)];
         let mut rows = vec![vec![text("12345")]; SAMPLE_ROWS];
-        rows.push(vec![text("123456")]);
+        rows.push(vec![text("12345678")]);
         let drawn = drawn(Form::Screen(Some(80)), columns, rows);
-        assert!(drawn.contains("│ 1234… │\n"), "{drawn}");
+        assert!(drawn.contains("│ 123456… │\n"), "{drawn}");
     }
 
     #[test]
@@ -463,7 +484,7 @@ mod tests {
         let drawn = drawn(Form::Markdown, columns, rows);
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[2].trim(), "| x\\|y\\&#124;\\<b>\\n |");
-        assert!(lines[0].ends_with("a\\|b |") && lines[1].ends_with("-: |"), "{drawn}");
+        assert!(lines[0].starts_with("| a\\|b ") && lines[1].ends_with("-: |"), "{drawn}");
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let Some(left) = columns.checked_sub(1) else { return Cow::Borrowed("") };
+    if text.is_ascii() {
+        return Cow::Owned(format!("{}…", text.get(..left).unwrap_or_default()));
+    }
     let (mut end, mut used) = (0, 0);
     for grapheme in text.graphemes(true) {
         let more = UnicodeWidthStr::width(grapheme);
