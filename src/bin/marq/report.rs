@@ -71,9 +71,6 @@ impl Report {
     }
 }
 
-/// The width below which no column is cut while others can be left out; of a report, all are wanted.
-const LEAST: usize = 10;
-
 /// Writes JSON, in which a terminal finds nothing to obey.
 pub(crate) fn json_line(out: &mut Sink, json: &str) -> Result<()> {
     if out.terminal {
@@ -135,9 +132,11 @@ impl Section {
                 Some(name) => (name, Align::Right),
                 None => (&**header, Align::Left),
             };
-            Column { name: name.to_owned(), type_name: String::new(), align }
+            // Of a report, all columns are wanted.
+            let least = if align == Align::Right { 30 } else { 10 };
+            Column { name: name.to_owned(), type_name: String::new(), align, least }
         });
-        let mut table = Table::new(style, columns.collect(), LEAST);
+        let mut table = Table::new(style, columns.collect());
         for row in &self.rows {
             let cells = row.iter().enumerate().filter(|(i, _)| used(*i));
             table.row(out, cells.map(|(_, cell)| Cell::Text(cell.clone())).collect())?;

@@ -17,9 +17,6 @@ use crate::failure::{Failure, Result};
 use crate::output::Sink;
 use crate::table::{Align, Cell, Column, NULL, Style, Table};
 
-/// The width below which no column is cut while others can be left out: a timestamp is whole.
-const LEAST: usize = 20;
-
 /// Prints rows in one of the forms.
 pub(crate) struct Printer {
     out: Sink,
@@ -116,7 +113,7 @@ impl Printer {
                     }
                 }
                 self.tables += 1;
-                self.table = Some(Table::new(self.style, columns(&shown), LEAST));
+                self.table = Some(Table::new(self.style, columns(&shown)));
             }
             Format::Csv if self.csv.header => {
                 let same = |old: &SchemaRef| {
@@ -262,6 +259,13 @@ fn columns(schema: &Schema) -> Vec<Column> {
             _ => type_name(field.data_type()),
         },
         align: if is_number(field.data_type()) { Align::Right } else { Align::Left },
+        // Half a number or half a timestamp is worth little.
+        least: match field.data_type() {
+            nested if nested.is_nested() => 12,
+            text if text.is_string() || text.is_binary() => 12,
+            DataType::Dictionary(..) => 12,
+            _ => 30,
+        },
     };
     schema.fields().iter().map(column).collect()
 }

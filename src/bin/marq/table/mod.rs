@@ -28,6 +28,8 @@ pub(crate) struct Column {
     /// Its type in a word or two; nothing where none is known.
     pub(crate) type_name: String,
     pub(crate) align: Align,
+    /// The width below which it is not cut while columns can be left out.
+    pub(crate) least: usize,
 }
 
 /// The side that cells stand on.
@@ -102,7 +104,6 @@ const SAMPLE_TIME: Duration = Duration::from_millis(250);
 pub(crate) struct Table {
     style: Style,
     columns: Vec<Column>,
-    least: usize,
     /// The first rows, until the layout is known.
     held: Vec<Vec<Cell>>,
     held_bytes: usize,
@@ -114,8 +115,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these columns, which are not cut below `least` while others can be left out.
-    pub(crate) fn new(style: Style, columns: Vec<Column>, least: usize) -> Self {
+    /// A table with these columns.
+    pub(crate) fn new(style: Style, columns: Vec<Column>) -> Self {
         let columns = columns
             .into_iter()
             .map(|column| Column { name: escape(&column.name).into_owned(), ..column })
@@ -123,7 +124,6 @@ impl Table {
         Self {
             style,
             columns,
-            least,
             held: Vec::new(),
             held_bytes: 0,
             since: None,
@@ -262,6 +262,7 @@ impl Table {
     /// The layout that these rows ask for, and whether types have room in it.
     fn layout_of(&self, rows: &[Vec<Cell>], screen: Option<usize>, more: bool) -> (Layout, bool) {
         let natural = self.natural(rows);
+        let least: Vec<usize> = self.columns.iter().map(|column| column.least).collect();
         let types = self.columns.iter().map(|column| width(&column.type_name));
         let known = self.columns.iter().any(|column| !column.type_name.is_empty());
         let with_types: Vec<usize> = natural
@@ -279,18 +280,17 @@ impl Table {
             })
             .collect();
         if more
-            && screen.is_none_or(|screen| {
-                Layout::fit(&grown, screen, self.least) == Layout::whole(&grown)
-            })
+            && screen
+                .is_none_or(|screen| Layout::fit(&grown, &least, screen) == Layout::whole(&grown))
         {
             return (Layout::whole(&grown), known);
         }
         let Some(screen) = screen else { return (Layout::whole(&with_types), known) };
-        let layout = Layout::fit(&with_types, screen, self.least);
+        let layout = Layout::fit(&with_types, &least, screen);
         if known && layout == Layout::whole(&with_types) {
             return (layout, true);
         }
-        let layout = Layout::fit(&natural, screen, self.least);
+        let layout = Layout::fit(&natural, &least, screen);
         let types: Vec<usize> = types.collect();
         let fits =
             |(i, width): (usize, usize)| types.get(i).is_none_or(|of_type| *of_type <= width);
@@ -420,7 +420,7 @@ mod tests {
     const PLAIN_STYLE: Style = Style { form: Form::Screen(None), dim: false };
 
     fn column(name: &str, type_name: &str, align: Align) -> Column {
-        Column { name: name.to_owned(), type_name: type_name.to_owned(), align }
+        Column { name: name.to_owned(), type_name: type_name.to_owned(), align, least: 12 }
     }
 
     fn text(text: &str) -> Cell {
@@ -429,7 +429,7 @@ mod tests {
 
     fn drawn(form: Form, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> String {
         let mut out = Vec::new();
-        let mut table = Table::new(Style { form, ..PLAIN_STYLE }, columns, 12);
+        let mut table = Table::new(Style { form, ..PLAIN_STYLE }, columns);
         for row in rows {
             table.row(&mut out, row).expect("memory");
         }

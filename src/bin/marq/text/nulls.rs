@@ -182,9 +182,7 @@ impl<R: BufRead> Rewritten<R> {
     fn write_cell(&mut self, line_ends: bool) {
         let names = self.first && self.convention.header;
         let null = match self.state {
-            State::Start | State::Short => {
-                self.convention.nulls.iter().any(|null| *null == self.cell)
-            }
+            State::Start | State::Short => self.convention.nulls.contains(&self.cell),
             State::Long | State::Quote | State::Quoted => return,
             State::EmptyQuote | State::Opened => false,
         };
