@@ -8,11 +8,13 @@
 mod assemble;
 mod codec;
 mod leaf;
+mod order;
 mod validity;
 
 pub use assemble::{Decoded, Lists, leaf_validity, list_slots, rows, validity};
 pub use codec::LevelDecoder;
 pub use leaf::LeafLevels;
+pub use order::{OfLeaf, Order, agree};
 pub use validity::Validity;
 
 /// The levels of consecutive slots: one number where all are equal, a vector otherwise.

@@ -1,7 +1,8 @@
 //! Dremel assembly: from decoded leaves and their levels to nested Arrow arrays, once around each node.
 //!
 //! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of `write::shred`.
-//! Trap: all leaves below a list must agree on its offsets; the first speaks for all, and the lengths of the others are compared.
+//! Trap: all leaves below a list or a struct must agree on where it is null and how long it is; the first speaks for all, and the levels of the
+//! others are held against its own.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::leaf::LeafBatch;
 use crate::error::{Error, Result, Spec};
-use crate::levels::{list_slots, validity};
+use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::schema::{Kind, Shape};
 use crate::simd::planes::Planes;
 use crate::trusted;
@@ -43,6 +44,30 @@ impl Leaves {
     fn levels(&self, leaf: usize) -> Result<(&Planes, &Planes)> {
         let leaf = self.leaves.get(leaf).ok_or_else(short)?;
         Ok((&leaf.def, &leaf.rep))
+    }
+
+    /// Checks that two leaves below a struct say the same of it.
+    fn agree(&self, a: usize, b: usize, group: &Shape) -> Result<()> {
+        let node = group.levels;
+        if node.present == 0 && node.rep == 0 {
+            // It is always there, and each row has one.
+            return Ok(());
+        }
+        let of = |leaf: usize| -> Result<OfLeaf<'_>> {
+            let LeafBatch { def, rep, max_rep, .. } = self.leaves.get(leaf).ok_or_else(short)?;
+            Ok(OfLeaf { def, rep, max_rep: *max_rep })
+        };
+        if agree(of(a)?, of(b)?, node) {
+            return Ok(());
+        }
+        Err(Error::malformed(
+            Spec::Levels,
+            format_args!(
+                "the columns below {:?} contradict each other: the levels of one do not have it, or \
+                 the lists around it, where those of another do",
+                group.field.name()
+            ),
+        ))
     }
 }
 
@@ -97,8 +122,14 @@ fn assemble_struct(
     len: usize,
 ) -> Result<ArrayRef> {
     let first = leaves.next;
-    let arrays =
-        children.iter().map(|child| assemble(child, leaves, len)).collect::<Result<Vec<_>>>()?;
+    let mut arrays = Vec::with_capacity(children.len());
+    for child in children {
+        let of_child = leaves.next;
+        arrays.push(assemble(child, leaves, len)?);
+        if of_child > first && leaves.next > of_child {
+            leaves.agree(first, of_child, shape)?;
+        }
+    }
     // A struct of nothing but missing fields has no leaf that could say where it is null.
     // A required one is null where a struct around it is, as its children are.
     let nulls = if shape.levels.may_be_null() && leaves.next > first {

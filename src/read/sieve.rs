@@ -231,7 +231,8 @@ impl Sieve {
         let conversion = conversion(&described, &data_type);
         let found = self.facts.iter_mut().find(|found| found.leaf == leaf);
         let (Some(conversion), Some(found)) = (conversion, found) else { return Ok(()) };
-        let leaf = LeafPlan { leaf: described, data_type, conversion, keep_levels: false, slot: 0 };
+        let (keep_levels, slot, elements) = (false, 0, Vec::new());
+        let leaf = LeafPlan { leaf: described, data_type, conversion, keep_levels, slot, elements };
         let context = plan.page_context(&leaf, found.meta.codec);
         let slots = u64::try_from(found.meta.num_values).unwrap_or_default();
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;

@@ -27,7 +27,7 @@ pub(super) use self::spell::spelled_out;
 use super::options::Utf8;
 use super::plan::LeafPlan;
 use crate::error::{Error, Result, Spec};
-use crate::levels::{Decoded, LevelDecoder, Validity, leaf_validity, rows};
+use crate::levels::{Decoded, LevelDecoder, Order, Validity, leaf_validity, rows};
 use crate::limits::{Budget, Reservation};
 use crate::page::{DataPage, Page};
 use crate::simd::planes::Planes;
@@ -45,6 +45,8 @@ pub struct LeafBatch {
     pub def: Planes,
     /// Repetition levels, if they are kept.
     pub rep: Planes,
+    /// The highest repetition level.
+    pub max_rep: u16,
 }
 
 /// Decodes the rows of one leaf in one row group.
@@ -53,6 +55,7 @@ pub struct LeafReader {
     max_rep: u16,
     slot: u16,
     keep_levels: bool,
+    order: Order,
     pages: Pages,
     column: Box<dyn Column>,
     page: Option<OpenPage>,
@@ -117,6 +120,7 @@ impl LeafReader {
             max_rep: plan.leaf.max_rep,
             slot: plan.slot,
             keep_levels: plan.keep_levels,
+            order: Order::new(&plan.elements),
             pages,
             column,
             page: None,
@@ -215,7 +219,7 @@ impl LeafReader {
             let slots = kept.validity.len();
             let array = reader.column.finish(kept.validity.into_nulls(), slots)?;
             reader.held.resize(0)?;
-            Ok(LeafBatch { array, def: kept.def, rep: kept.rep })
+            Ok(LeafBatch { array, def: kept.def, rep: kept.rep, max_rep: reader.max_rep })
         })
     }
 
@@ -532,6 +536,7 @@ impl LeafReader {
         let n = page.slots_left.min(LEVEL_BLOCK);
         let Pending { def, rep, .. } = &mut self.pending;
         let read = page.rep.read(n, rep).and_then(|()| page.def.read(n, def));
+        let read = read.and_then(|()| self.order.check(def, rep));
         if read.is_err() {
             self.pending.clear();
         }

@@ -1,0 +1,433 @@
+//! [`Order`]: which levels may stand behind which; and whether the leaves of a group [`agree`].
+//!
+//! Spec: README.md, "Nested Encoding". Used by `read::leaf` before anything is made of levels, and by `read::assemble`.
+//! An entry stands for an element of the innermost list of which it repeats, or begins a row. With `element(k)` the definition level of an
+//! element of the list whose repetition level is `k`, these may follow one another, and no others:
+//!
+//! | repetition level | definition level | that of the entry in front | the entry |
+//! |---|---|---|---|
+//! | 0 | any | any, or none | begins a row |
+//! | `k` > 0 | at least `element(k)` | at least `element(k)` | is another element of the list that is open there |
+//! | `k` > 0 | less | any | would be an element, and is none: nothing has a slot for it |
+//! | `k` > 0 | any | less, or none | would continue a list that is null or empty |
+//!
+//! Trap: `element` grows with `k`, so what holds for the repetition level of an entry holds for all smaller ones. That is why "at least `k`", a
+//! word of 64 entries at a time, says the same as the table.
+
+use super::Validity;
+use crate::error::{Error, Result, Spec};
+use crate::schema::Levels;
+use crate::simd::Isa;
+use crate::simd::planes::{self, BLOCK, Kernel, Planes, Work};
+
+/// Holds the levels of a column chunk to the table, in pieces.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The definition level of an element, for each list around the leaf, the outermost first.
+    elements: Box<[u16]>,
+    /// The definition level of the last entry so far.
+    before: u16,
+}
+
+impl Order {
+    /// Of a leaf within lists whose elements have these definition levels, the outermost first.
+    pub fn new(elements: &[u16]) -> Self {
+        Self { elements: elements.into(), before: 0 }
+    }
+
+    /// Checks the entries to come, of which the very first of a chunk, and of a page that was sought, must begin a row.
+    ///
+    /// # Errors
+    /// `Malformed(Levels)` if one may not stand behind the one in front of it.
+    pub fn check(&mut self, def: &Planes, rep: &Planes) -> Result<()> {
+        let Some(last) = def.len().checked_sub(1) else {
+            return Ok(());
+        };
+        let before = std::mem::replace(&mut self.before, def.get(last));
+        let highest = self.elements.last().copied().unwrap_or_default();
+        let all_have_elements = def.uniform().is_some_and(|level| level.min(before) >= highest);
+        if rep.uniform() == Some(0) || all_have_elements {
+            return Ok(());
+        }
+        let elements = &self.elements;
+        match planes::run(Isa::best(), FindWrong { def, rep, elements, before }) {
+            None => Ok(()),
+            Some(wrong) => Err(self.wrong(def, rep, before, wrong)),
+        }
+    }
+
+    #[cold]
+    fn wrong(&self, def: &Planes, rep: &Planes, before: u16, wrong: usize) -> Error {
+        let (d, r) = (def.get(wrong), rep.get(wrong));
+        let before = wrong.checked_sub(1).map_or(before, |i| def.get(i));
+        let k = usize::from(r).saturating_sub(1);
+        let element = self.elements.get(k).copied().unwrap_or_default();
+        let found = if d < element {
+            format!("has definition level {d}")
+        } else {
+            format!("stands behind one of definition level {before}: a list that is null or empty")
+        };
+        Error::malformed(
+            Spec::Levels,
+            format_args!(
+                "an entry of repetition level {r} is an element of a list, which takes a definition \
+                 level of at least {element}, there and in front of it; it {found}"
+            ),
+        )
+    }
+}
+
+struct FindWrong<'a> {
+    def: &'a Planes,
+    rep: &'a Planes,
+    elements: &'a [u16],
+    before: u16,
+}
+
+impl Work for FindWrong<'_> {
+    /// The first entry that may not stand where it stands, for the outermost list of which that is so.
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run(self, _kernel: impl Kernel) -> Option<usize> {
+        let Self { def, rep, elements, before } = self;
+        for (k, &element) in (1..).zip(elements) {
+            let mut in_front = u64::from(before >= element);
+            for block in 0..def.blocks() {
+                let is_element = def.at_least(block, element);
+                let allowed = is_element & (is_element << 1 | in_front);
+                let wrong = rep.at_least(block, k) & !allowed;
+                if wrong != 0 {
+                    return Some(block * BLOCK + wrong.trailing_zeros() as usize);
+                }
+                in_front = is_element >> (BLOCK - 1);
+            }
+        }
+        None
+    }
+}
+
+/// Levels of a leaf.
+#[derive(Debug, Clone, Copy)]
+pub struct OfLeaf<'a> {
+    /// Definition levels.
+    pub def: &'a Planes,
+    /// Repetition levels.
+    pub rep: &'a Planes,
+    /// The highest repetition level that there may be.
+    pub max_rep: u16,
+}
+
+/// Whether two leaves below a struct say the same of it, and of all around it: where a list begins and ends, what is null, what is empty.
+pub fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
+    // Where no list is below the struct, its entries are those of the leaf.
+    if a.max_rep == node.rep && b.max_rep == node.rep {
+        return a.def.len() == b.def.len()
+            && (1..=node.present).all(|level| same(a.def, b.def, level))
+            && (1..=node.rep).all(|level| same(a.rep, b.rep, level));
+    }
+    let of = |leaf: OfLeaf<'_>, levels: &Planes, level: u16| {
+        planes::run(Isa::best(), Entries { levels, rep: leaf.rep, level, most: node.rep })
+    };
+    let same = |a: Validity, b: Validity| a.len() == b.len() && a.into_nulls() == b.into_nulls();
+    (0..=node.present).all(|level| same(of(a, a.def, level), of(b, b.def, level)))
+        && (1..=node.rep).all(|level| same(of(a, a.rep, level), of(b, b.rep, level)))
+}
+
+/// Whether as many levels of two leaves are at least `level` in the same places.
+fn same(a: &Planes, b: &Planes, level: u16) -> bool {
+    if let (Some(a), Some(b)) = (a.uniform(), b.uniform()) {
+        return (a >= level) == (b >= level);
+    }
+    planes::run(Isa::best(), Same { a, b, level })
+}
+
+struct Same<'a> {
+    a: &'a Planes,
+    b: &'a Planes,
+    level: u16,
+}
+
+impl Work for Same<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, _kernel: impl Kernel) -> bool {
+        let Self { a, b, level } = self;
+        (0..a.blocks()).all(|block| a.at_least(block, level) == b.at_least(block, level))
+    }
+}
+
+/// Which of the entries that begin something at repetition level `most` or above have at least a level.
+struct Entries<'a> {
+    levels: &'a Planes,
+    rep: &'a Planes,
+    level: u16,
+    most: u16,
+}
+
+impl Work for Entries<'_> {
+    type Output = Validity;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Validity {
+        let Self { levels, rep, level, most } = self;
+        let mut out = Validity::default();
+        for block in 0..levels.blocks() {
+            let entries = levels.there(block) & !rep.at_least(block, most + 1);
+            let bits = kernel.select(levels.at_least(block, level), entries);
+            out.push_word(bits, entries.count_ones() as usize);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// A node on the way to a leaf.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Step {
+        Optional,
+        Repeated,
+    }
+
+    /// What a record has at a step.
+    #[derive(Debug, Clone, PartialEq)]
+    enum Value {
+        Null,
+        There(Box<Self>),
+        List(Vec<Self>),
+        Leaf,
+    }
+
+    fn random(steps: &[Step], rng: &mut Rng) -> Value {
+        match steps.split_first() {
+            None => Value::Leaf,
+            Some((Step::Optional, _)) if rng.u8(..4) == 0 => Value::Null,
+            Some((Step::Optional, rest)) => Value::There(Box::new(random(rest, rng))),
+            Some((Step::Repeated, rest)) => {
+                Value::List((0..rng.usize(..4)).map(|_| random(rest, rng)).collect())
+            }
+        }
+    }
+
+    /// The entries of a value, as Dremel has them.
+    fn shred(value: &Value, rep: u16, def: u16, lists: u16, out: &mut Vec<(u16, u16)>) {
+        match value {
+            Value::Null | Value::Leaf => out.push((rep, def)),
+            Value::There(value) => shred(value, rep, def + 1, lists, out),
+            Value::List(values) if values.is_empty() => out.push((rep, def)),
+            Value::List(values) => {
+                for (i, value) in values.iter().enumerate() {
+                    let rep = if i == 0 { rep } else { lists + 1 };
+                    shred(value, rep, def + 1, lists + 1, out);
+                }
+            }
+        }
+    }
+
+    /// A value with one path, as far as `def` goes.
+    fn path(steps: &[Step], def: u16) -> Value {
+        match steps.split_first() {
+            None => Value::Leaf,
+            Some((Step::Optional, _)) if def == 0 => Value::Null,
+            Some((Step::Repeated, _)) if def == 0 => Value::List(Vec::new()),
+            Some((Step::Optional, rest)) => Value::There(Box::new(path(rest, def - 1))),
+            Some((Step::Repeated, rest)) => Value::List(vec![path(rest, def - 1)]),
+        }
+    }
+
+    /// Puts what an entry says behind the last element of list `rep`; false if that list is not open, or the entry has no element.
+    fn extend(value: &mut Value, steps: &[Step], rep: u16, def: u16) -> bool {
+        let Some((_, rest)) = steps.split_first() else { return false };
+        if def == 0 {
+            return false;
+        }
+        match value {
+            Value::There(value) => extend(value, rest, rep, def - 1),
+            Value::List(values) if rep == 1 && !values.is_empty() => {
+                values.push(path(rest, def - 1));
+                true
+            }
+            Value::List(values) if rep > 1 => {
+                values.last_mut().is_some_and(|last| extend(last, rest, rep - 1, def - 1))
+            }
+            _ => false,
+        }
+    }
+
+    /// The records that entries stand for, one by one; nothing if they contradict each other.
+    fn naive_records(entries: &[(u16, u16)], steps: &[Step]) -> Option<Vec<Value>> {
+        let mut records: Vec<Value> = Vec::new();
+        for &(rep, def) in entries {
+            match rep {
+                0 => records.push(path(steps, def)),
+                _ => {
+                    let last = records.last_mut()?;
+                    extend(last, steps, rep, def).then_some(())?;
+                }
+            }
+        }
+        Some(records)
+    }
+
+    fn elements(steps: &[Step]) -> Vec<u16> {
+        let repeated = (1..).zip(steps).filter(|(_, step)| **step == Step::Repeated);
+        repeated.map(|(def, _)| def).collect()
+    }
+
+    fn planes_of(levels: impl Iterator<Item = u16>, rng: &mut Rng) -> Planes {
+        let levels: Vec<u16> = levels.collect();
+        let mut out = Planes::new(5);
+        match levels.first() {
+            // One number where all are the same, or a vector of them.
+            Some(first) if levels.iter().all(|level| level == first) && rng.bool() => {
+                out.push_run(*first, levels.len());
+            }
+            _ => out.push_levels(&levels),
+        }
+        out
+    }
+
+    fn check(entries: &[(u16, u16)], steps: &[Step], rng: &mut Rng) -> Result<()> {
+        let mut order = Order::new(&elements(steps));
+        let mut left = entries;
+        while !left.is_empty() {
+            let (block, rest) = left.split_at(rng.usize(1..=left.len().min(200)));
+            let rep = planes_of(block.iter().map(|(rep, _)| *rep), rng);
+            let def = planes_of(block.iter().map(|(_, def)| *def), rng);
+            order.check(&def, &rep)?;
+            left = rest;
+        }
+        Ok(())
+    }
+
+    fn random_steps(rng: &mut Rng) -> Vec<Step> {
+        let step = |rng: &mut Rng| if rng.bool() { Step::Optional } else { Step::Repeated };
+        (0..rng.usize(1..8)).map(|_| step(rng)).collect()
+    }
+
+    fn random_entries(steps: &[Step], rng: &mut Rng) -> (Vec<Value>, Vec<(u16, u16)>) {
+        let records: Vec<Value> = (0..rng.usize(1..40)).map(|_| random(steps, rng)).collect();
+        let mut entries = Vec::new();
+        records.iter().for_each(|record| shred(record, 0, 0, 0, &mut entries));
+        (records, entries)
+    }
+
+    #[test]
+    fn levels_that_no_records_have_are_malformed_and_no_others() {
+        let seed = 131;
+        let mut rng = Rng::with_seed(seed);
+        let (mut good, mut bad) = (0, 0);
+        for round in 0..4000 {
+            let steps = random_steps(&mut rng);
+            let (records, mut entries) = random_entries(&steps, &mut rng);
+            assert_eq!(naive_records(&entries, &steps), Some(records), "the twin, seed {seed}");
+            let max_rep = elements(&steps).len() as u16;
+            for mutations in 0..3 {
+                let expected = naive_records(&entries, &steps).is_some();
+                let found = check(&entries, &steps, &mut rng);
+                assert_eq!(found.is_ok(), expected, "{round} {steps:?} {entries:?} {found:?}");
+                if let Err(error) = found {
+                    assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Levels));
+                }
+                *(if expected { &mut good } else { &mut bad }) += usize::from(mutations > 0);
+                // The first begins a row: that is checked where the levels are decoded.
+                let i = rng.usize(1..=entries.len());
+                let Some((rep, def)) = entries.get_mut(i) else { continue };
+                match rng.bool() {
+                    true => *rep = rng.u16(0..=max_rep),
+                    false => *def = rng.u16(0..=steps.len() as u16),
+                }
+            }
+        }
+        assert!(good > 1000 && bad > 1000, "{good} valid and {bad} invalid mutations");
+    }
+
+    /// optional group a (LIST) { repeated group list { optional group element (LIST) { repeated group list { required int32 element } } } }
+    #[test]
+    fn pairs_of_the_table() {
+        use Step::{Optional, Repeated};
+        let steps = [Optional, Repeated, Optional, Repeated];
+        let rng = &mut Rng::with_seed(1);
+        for before in 0..=4 {
+            for rep in 0..=2 {
+                for def in 0..=4 {
+                    let least = [0, 2, 4][usize::from(rep)];
+                    let allowed = rep == 0 || (before >= least && def >= least);
+                    let found = check(&[(0, before), (rep, def)], &steps, rng);
+                    assert_eq!(found.is_ok(), allowed, "({rep}, {def}) behind {before}");
+                }
+            }
+        }
+    }
+
+    /// Down to a struct that stands below `steps`.
+    fn naive_outline(entries: &[(u16, u16)], steps: &[Step]) -> Vec<(u16, u16)> {
+        let (present, most) = (steps.len() as u16, elements(steps).len() as u16);
+        let outer = entries.iter().filter(|(rep, _)| *rep <= most);
+        outer.map(|&(rep, def)| (rep, def.min(present))).collect()
+    }
+
+    #[test]
+    fn leaves_agree_where_the_struct_above_them_is_the_same() {
+        let seed = 132;
+        let mut rng = Rng::with_seed(seed);
+        let mut contradictions = 0;
+        for _ in 0..4000 {
+            let above = random_steps(&mut rng);
+            let outer: Vec<Value> =
+                (0..rng.usize(1..40)).map(|_| random(&above, &mut rng)).collect();
+            let leaf = |rng: &mut Rng| {
+                let below = random_steps(rng);
+                let below = &below[..rng.usize(0..=below.len())];
+                let mut entries = Vec::new();
+                for value in &outer {
+                    let whole = grown(value, below, rng);
+                    shred(&whole, 0, 0, 0, &mut entries);
+                }
+                let steps = [&above[..], below].concat();
+                (entries, steps)
+            };
+            let (a, a_steps) = leaf(&mut rng);
+            let (mut b, b_steps) = leaf(&mut rng);
+            if rng.bool() {
+                // Another valid leaf, of which most likely something differs.
+                b = random_entries(&b_steps, &mut rng).1;
+            }
+            let expected = naive_outline(&a, &above) == naive_outline(&b, &above);
+            contradictions += usize::from(!expected);
+            let levels = |entries: &[(u16, u16)], rng: &mut Rng| {
+                let def = planes_of(entries.iter().map(|(_, def)| *def), rng);
+                (def, planes_of(entries.iter().map(|(rep, _)| *rep), rng))
+            };
+            let (a_planes, b_planes) = (levels(&a, &mut rng), levels(&b, &mut rng));
+            let of = |planes| {
+                let ((def, rep), steps): (&(Planes, Planes), &[Step]) = planes;
+                OfLeaf { def, rep, max_rep: elements(steps).len() as u16 }
+            };
+            let node =
+                Levels { slot: 0, present: above.len() as u16, rep: elements(&above).len() as u16 };
+            let found = agree(of((&a_planes, &a_steps)), of((&b_planes, &b_steps)), node);
+            assert_eq!(found, expected, "seed {seed}: {above:?} {a:?} {b:?}");
+        }
+        assert!(contradictions > 1000, "{contradictions} contradictions");
+    }
+
+    /// The value with something below each of its leaves.
+    fn grown(value: &Value, below: &[Step], rng: &mut Rng) -> Value {
+        match value {
+            Value::Leaf => random(below, rng),
+            Value::Null => Value::Null,
+            Value::There(value) => Value::There(Box::new(grown(value, below, rng))),
+            Value::List(values) => {
+                Value::List(values.iter().map(|value| grown(value, below, rng)).collect())
+            }
+        }
+    }
+}
