@@ -34,6 +34,10 @@ pub trait Int: Native + TryFrom<i64> + Into<i64> {
     /// Bits of the type: no difference takes more.
     const BITS: u32;
 
+    /// Bits of a packed difference at most. DuckDB (1.0 to 2.0, `PARQUET_VERSION v2`) takes the differences of INT32 in 64 bits, where that less the
+    /// smallest takes up to 33: of those the low 32 count, as the specification has it that they wrap.
+    const MOST_WIDTH: u32;
+
     /// From a number of the header, wrapping to the width.
     fn wrap(value: i64) -> Self;
 
@@ -60,10 +64,11 @@ pub trait Int: Native + TryFrom<i64> + Into<i64> {
 }
 
 macro_rules! int {
-    ($int:ty, $delta:ty, $sum:ident, $differences:ident, $pack:ident) => {
+    ($int:ty, $delta:ty, $most:literal, $sum:ident, $differences:ident, $pack:ident) => {
         impl Int for $int {
             type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
+            const MOST_WIDTH: u32 = $most;
 
             #[allow(clippy::cast_possible_truncation, reason = "the format wraps")]
             fn wrap(value: i64) -> Self {
@@ -111,8 +116,8 @@ macro_rules! int {
         }
     };
 }
-int!(i32, u32, sum_packed_i32, differences_i32_with, pack_u32_with);
-int!(i64, u64, sum_packed_i64, differences_i64_with, pack_u64_with);
+int!(i32, u32, 33, sum_packed_i32, differences_i32_with, pack_u32_with);
+int!(i64, u64, 64, sum_packed_i64, differences_i64_with, pack_u64_with);
 
 /// The number of values that a stream says it has.
 ///
@@ -214,6 +219,8 @@ pub struct Decoder<T: Int> {
     widths: std::ops::Range<usize>,
     miniblock: Miniblock,
     scratch: Vec<T::Delta>,
+    /// Differences that were wider than the type.
+    narrowed: Vec<u8>,
 }
 
 /// What is left of a miniblock.
@@ -249,6 +256,7 @@ impl<T: Int> Decoder<T> {
             widths: 0..0,
             miniblock: Miniblock::default(),
             scratch: Vec::new(),
+            narrowed: Vec::new(),
         })
     }
 
@@ -295,7 +303,12 @@ impl<T: Int> Decoder<T> {
             let n = (*values - *next).min(wanted);
             let (width, group, skip) = (*width, *next / 8, *next % 8);
             let packed = self.bytes.get(packed.clone()).unwrap_or_default();
-            let bytes = packed.get(group * width as usize..).unwrap_or_default();
+            let mut bytes = packed.get(group * width as usize..).unwrap_or_default();
+            let mut width = width;
+            if width > T::BITS {
+                narrow(bytes, width as usize, skip + n, &mut self.narrowed);
+                (bytes, width) = (&self.narrowed, T::BITS);
+            }
             let packed = |n| Packed { bytes, width, n };
             let scratch = &mut self.scratch;
             self.last = if width == 0 {
@@ -346,11 +359,11 @@ impl<T: Int> Decoder<T> {
         }
         let width = self.widths.next().and_then(|at| self.bytes.get(at).copied());
         let width = u32::from(width.unwrap_or(0));
-        if width > T::BITS {
+        if width > T::MOST_WIDTH {
             return Err(Error::mismatch(
                 SPEC,
                 "bit width of a miniblock",
-                format_args!("at most {}", T::BITS),
+                format_args!("at most {}", T::MOST_WIDTH),
                 width,
             ));
         }
@@ -386,6 +399,20 @@ impl<T: Int> Decoder<T> {
             self.miniblock.packed.end += len;
             self.miniblock.values += self.header.miniblock_values;
         }
+    }
+}
+
+/// Packs the low 32 bits of each of `n` packed differences of `width` bits, at most 57; of bytes that are not there, 0.
+fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(n * size_of::<u32>());
+    for first in (0..n).map(|i| i * width) {
+        let bytes = packed.get(first / 8..).unwrap_or_default();
+        let mut word = [0; 8];
+        let there = bytes.len().min(word.len());
+        word[..there].copy_from_slice(&bytes[..there]);
+        let [a, b, c, d, ..] = (u64::from_le_bytes(word) >> (first % 8)).to_le_bytes();
+        out.extend_from_slice(&[a, b, c, d]);
     }
 }
 
@@ -587,12 +614,52 @@ mod tests {
         let mut out = Vec::new();
         Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap();
         assert_eq!(out, [1, 2, 3, 4, 5]);
-        bytes[6] = 33;
+        bytes[6] = 34;
         bytes.extend([0; 200]);
         let error =
             Decoder::<i32>::new(bytes.clone().into(), 5).unwrap().read(5, &mut out).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed(SPEC));
         Decoder::<i64>::new(bytes.into(), 5).unwrap().read(5, &mut Vec::new()).unwrap();
+    }
+
+    /// The stream of INT64 with these values says what DuckDB writes for INT32.
+    #[test]
+    fn differences_of_33_bits_are_those_of_int32_that_wrap() {
+        let seed = 17;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for n in [2, 5, 32, 33, 34, 65, 129, 130, 300, 1000] {
+            let mut values: Vec<i32> = (0..n).map(|_| rng.i32(..)).collect();
+            // The difference that is least, and the largest.
+            values[..2].copy_from_slice(&[i32::MAX, i32::MIN]);
+            if n > 4 {
+                values[2..5].copy_from_slice(&[i32::MAX, 0, i32::MAX]);
+            }
+            let wide: Vec<i64> = values.iter().map(|value| i64::from(*value)).collect();
+            let bytes = encode(&wide);
+            assert!(n < 5 || bytes[bytes.len().min(13)..].len() > n * 4, "33 bits, n {n}");
+            let mut decoder = Decoder::<i32>::new(bytes.clone().into(), n).unwrap();
+            let mut at = 0;
+            while at < n {
+                let k = rng.usize(1..=(n - at).min(150));
+                if rng.bool() {
+                    let mut out = Vec::new();
+                    decoder.read(k, &mut out).unwrap();
+                    assert_eq!(out, values[at..at + k], "n {n} at {at} seed {seed}");
+                } else {
+                    decoder.skip(k).unwrap();
+                }
+                at += k;
+            }
+            // Cut behind the last value.
+            let used = (n - 1) % 32 * 33;
+            if used > 0 && (5..33).contains(&n) {
+                let cut = bytes.len() - 32 * 33 / 8 + used.div_ceil(8);
+                let mut out = Vec::new();
+                let cut = Bytes::copy_from_slice(&bytes[..cut]);
+                Decoder::<i32>::new(cut, n).unwrap().read(n, &mut out).unwrap();
+                assert_eq!(out, values, "n {n}");
+            }
+        }
     }
 
     #[test]
