@@ -13,7 +13,7 @@ use super::eval::Set;
 use super::like::Pattern;
 use super::literal::{Kind as LiteralKind, Misfit, array_of};
 use super::value::Value;
-use super::{Column, Elements, Expr, Function, Literal, Op, Predicate, Test};
+use super::{Column, Elements, Function, Literal, Op, Part, Predicate, Test};
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::schema::convert::{Conversion, conversion};
@@ -156,7 +156,7 @@ impl Predicate {
         options: &ArrowOptions,
     ) -> Result<Bound> {
         let mut names = Vec::new();
-        self.0.for_each_column(&mut |path| names.push(path.to_owned()));
+        self.for_each_column(|path| names.push(path.to_owned()));
         let mapping = to_arrow(schema, key_values, &Projection::names(names), options)?;
         let target = options.target.is_some();
         let find = |path: &str, wants_list: bool| {
@@ -174,8 +174,8 @@ impl Predicate {
             find: &find,
             columns: Vec::new(),
         };
-        let root = binder.expr(&self.0)?;
-        Ok(Bound { root: Arc::new(root), columns: binder.columns.into(), by_name: target })
+        let root = binder.root(self)?;
+        Ok(Bound { root, columns: binder.columns.into(), by_name: target })
     }
 
     /// Holds the predicate against the schema of batches, with no file behind them: it can be evaluated, and prunes nothing.
@@ -186,21 +186,20 @@ impl Predicate {
         let find = |path: &str, _| find_field(schema.fields(), path);
         let mut binder =
             Binder { fields: schema.fields(), file: None, find: &find, columns: Vec::new() };
-        let root = binder.expr(&self.0)?;
-        Ok(Bound { root: Arc::new(root), columns: binder.columns.into(), by_name: true })
+        let root = binder.root(self)?;
+        Ok(Bound { root, columns: binder.columns.into(), by_name: true })
     }
 }
 
-impl Expr {
-    fn for_each_column(&self, visit: &mut impl FnMut(&str)) {
-        match self {
-            Self::Constant(_) => {}
-            Self::Test(column, _) => visit(&column.path),
-            Self::Not(inner) => inner.for_each_column(visit),
-            Self::And(parts) | Self::Or(parts) => {
-                parts.iter().for_each(|part| part.for_each_column(visit));
+impl Predicate {
+    /// Calls `visit` with every column.
+    fn for_each_column(&self, mut visit: impl FnMut(&str)) {
+        for part in self.parts() {
+            match part {
+                Part::Test(column, _) => visit(&column.path),
+                Part::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
+                Part::Constant(_) | Part::Not | Part::And(_) | Part::Or(_) => {}
             }
-            Self::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
         }
     }
 }
@@ -294,6 +293,14 @@ impl Node {
     }
 }
 
+/// A bound predicate is a tree, and what is done with it takes a piece of the stack for each level. The text form is nested less deep.
+const MOST_NESTED: usize = 512;
+
+#[cold]
+fn nothing_to_join() -> Error {
+    Error::usage("a predicate with a part missing")
+}
+
 /// Binds one predicate.
 struct Binder<'a> {
     fields: &'a Fields,
@@ -304,40 +311,59 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    fn expr(&mut self, expr: &Expr) -> Result<Node> {
-        Ok(match expr {
-            Expr::Constant(value) => Node::Constant(*value),
-            Expr::Test(column, test) => {
-                let tests_group = matches!(test, Test::IsNull | Test::IsEmpty);
-                let bound = self.column(column, tests_group)?;
-                let test = bind_test(&bound, test)?;
-                self.columns.push(bound);
-                Node::Test(self.columns.len() - 1, test)
+    fn root(&mut self, predicate: &Predicate) -> Result<Arc<Node>> {
+        // What is bound, and how deep it is nested, until it becomes a part of something.
+        let mut bound: Vec<(Arc<Node>, usize)> = Vec::new();
+        for part in predicate.parts() {
+            let n = match part {
+                Part::And(n) | Part::Or(n) => *n,
+                Part::Not => 1,
+                _ => 0,
+            };
+            let of_part = bound.split_off(bound.len().saturating_sub(n));
+            let depth = of_part.iter().map(|(_, depth)| depth + 1).max().unwrap_or(1);
+            if depth > MOST_NESTED {
+                return Err(Error::usage(format_args!(
+                    "a predicate nested more than {MOST_NESTED} deep: join what stands side by side \
+                     with Predicate::all_of and Predicate::any_of"
+                )));
             }
-            Expr::Not(inner) => Node::Not(Arc::new(self.expr(inner)?)),
-            Expr::And(parts) => Node::And(self.all(parts)?),
-            Expr::Or(parts) => Node::Or(self.all(parts)?),
-            Expr::Function(columns, function) => {
-                let mut numbers = Vec::new();
-                for path in &**columns {
-                    let column = Column { path: path.clone(), elements: None };
-                    let mut bound = self.column(&column, true)?;
-                    if let (Origin::File(file), Some((schema, _))) = (&mut bound.origin, self.file)
-                    {
-                        // Of a group, a function may look at everything.
-                        let whole = schema.node_named(path).map(SchemaNode::leaves);
-                        file.needed = whole.map_or_else(|_| file.needed.clone(), Iterator::collect);
-                    }
-                    numbers.push(self.columns.len());
-                    self.columns.push(bound);
-                }
-                Node::Function(numbers, function.clone())
-            }
-        })
+            let mut of_part = of_part.into_iter().map(|(node, _)| node);
+            let node = match part {
+                Part::Constant(value) => Node::Constant(*value),
+                Part::Test(column, test) => self.test(column, test)?,
+                Part::Function(columns, function) => self.function(columns, function)?,
+                Part::Not => Node::Not(of_part.next().ok_or_else(nothing_to_join)?),
+                Part::And(_) => Node::And(of_part.collect()),
+                Part::Or(_) => Node::Or(of_part.collect()),
+            };
+            bound.push((Arc::new(node), depth));
+        }
+        bound.pop().map(|(node, _)| node).ok_or_else(nothing_to_join)
     }
 
-    fn all(&mut self, parts: &[Expr]) -> Result<Vec<Arc<Node>>> {
-        parts.iter().map(|part| Ok(Arc::new(self.expr(part)?))).collect()
+    fn test(&mut self, column: &Column, test: &Test) -> Result<Node> {
+        let tests_group = matches!(test, Test::IsNull | Test::IsEmpty);
+        let bound = self.column(column, tests_group)?;
+        let test = bind_test(&bound, test)?;
+        self.columns.push(bound);
+        Ok(Node::Test(self.columns.len() - 1, test))
+    }
+
+    fn function(&mut self, columns: &[String], function: &Function) -> Result<Node> {
+        let mut numbers = Vec::new();
+        for path in columns {
+            let column = Column { path: path.clone(), elements: None };
+            let mut bound = self.column(&column, true)?;
+            if let (Origin::File(file), Some((schema, _))) = (&mut bound.origin, self.file) {
+                // Of a group, a function may look at everything.
+                let whole = schema.node_named(path).map(SchemaNode::leaves);
+                file.needed = whole.map_or_else(|_| file.needed.clone(), Iterator::collect);
+            }
+            numbers.push(self.columns.len());
+            self.columns.push(bound);
+        }
+        Ok(Node::Function(numbers, function.clone()))
     }
 
     fn column(&self, column: &Column, tests_group: bool) -> Result<BoundColumn> {

@@ -70,23 +70,30 @@ pub use prune::Answer;
 use crate::error::Result;
 
 /// Which rows are wanted. See the [module](self) for what is true, and for the text form, which [`Display`](fmt::Display) gives.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Predicate(Expr);
-
-/// A predicate taken apart.
 #[derive(Clone, PartialEq)]
-enum Expr {
+pub struct Predicate {
+    /// Behind each other, each behind those that it is made of: a list and no tree, so that nothing that is done with one takes more stack the deeper
+    /// it is nested.
+    operands: Vec<Part>,
+    /// The last of them.
+    root: Part,
+}
+
+/// A part of a predicate.
+#[derive(Clone, PartialEq)]
+enum Part {
     /// True, false or null, whatever the row.
     Constant(Option<bool>),
     /// A test of one column.
     Test(Column, Test),
-    Not(Box<Self>),
-    /// At least two, none of them an `And`.
-    And(Vec<Self>),
-    /// At least two, none of them an `Or`.
-    Or(Vec<Self>),
     /// A function of the user.
     Function(Arc<[String]>, Function),
+    /// Of the one in front of it.
+    Not,
+    /// Of so many in front of it: at least two, none of them an `And`.
+    And(usize),
+    /// Of so many in front of it: at least two, none of them an `Or`.
+    Or(usize),
 }
 
 /// A test of the values of a column.
@@ -156,7 +163,9 @@ pub fn all(list: impl Into<Column>) -> Column {
 
 /// The rows for which `predicate` is false. Where it is null, so is this.
 pub fn not(predicate: Predicate) -> Predicate {
-    Predicate(Expr::Not(Box::new(predicate.0)))
+    let Predicate { mut operands, root } = predicate;
+    operands.push(root);
+    Predicate { operands, root: Part::Not }
 }
 
 impl From<&str> for Column {
@@ -173,7 +182,7 @@ impl From<String> for Column {
 
 impl Column {
     fn test(self, test: Test) -> Predicate {
-        Predicate(Expr::Test(self, test))
+        Predicate::of(Part::Test(self, test))
     }
 
     fn compare(self, op: Op, literal: impl Into<Literal>) -> Predicate {
@@ -262,10 +271,10 @@ impl Column {
 
 impl Predicate {
     /// All rows.
-    pub const TRUE: Self = Self(Expr::Constant(Some(true)));
+    pub const TRUE: Self = Self::of(Part::Constant(Some(true)));
 
     /// No row.
-    pub const FALSE: Self = Self(Expr::Constant(Some(false)));
+    pub const FALSE: Self = Self::of(Part::Constant(Some(false)));
 
     /// The rows for which both are true.
     #[must_use]
@@ -281,34 +290,47 @@ impl Predicate {
 
     /// The rows for which all are true; of none, all rows.
     pub fn all_of(predicates: impl IntoIterator<Item = Self>) -> Self {
-        let mut parts = Vec::new();
-        for predicate in predicates {
-            match predicate.0 {
-                Expr::And(inner) => parts.extend(inner),
-                other => parts.push(other),
-            }
-        }
-        Self(if parts.len() > 1 {
-            Expr::And(parts)
-        } else {
-            parts.pop().unwrap_or(Expr::Constant(Some(true)))
-        })
+        Self::joined(predicates, Part::And)
     }
 
     /// The rows for which at least one is true; of none, no row.
     pub fn any_of(predicates: impl IntoIterator<Item = Self>) -> Self {
-        let mut parts = Vec::new();
+        Self::joined(predicates, Part::Or)
+    }
+
+    /// All of them, joined by `by`; those that are joined so already are joined as their parts.
+    fn joined(predicates: impl IntoIterator<Item = Self>, by: fn(usize) -> Part) -> Self {
+        let is_and = by(0) == Part::And(0);
+        let (mut operands, mut n) = (Vec::new(), 0);
         for predicate in predicates {
-            match predicate.0 {
-                Expr::Or(inner) => parts.extend(inner),
-                other => parts.push(other),
+            match operands.is_empty() {
+                true => operands = predicate.operands,
+                false => operands.extend(predicate.operands),
+            }
+            match predicate.root {
+                Part::And(parts) if is_and => n += parts,
+                Part::Or(parts) if !is_and => n += parts,
+                root => {
+                    operands.push(root);
+                    n += 1;
+                }
             }
         }
-        Self(if parts.len() > 1 {
-            Expr::Or(parts)
-        } else {
-            parts.pop().unwrap_or(Expr::Constant(Some(false)))
-        })
+        let root = match n {
+            0 => Part::Constant(Some(is_and)),
+            1 => operands.pop().unwrap_or(Part::Constant(Some(is_and))),
+            _ => by(n),
+        };
+        Self { operands, root }
+    }
+
+    const fn of(root: Part) -> Self {
+        Self { operands: Vec::new(), root }
+    }
+
+    /// All parts, each behind those that it is made of.
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.operands.iter().chain(std::iter::once(&self.root))
     }
 
     /// The rows for which a function of yours is true. It is given batches of the named columns, in this order; a nested column is named by its
@@ -320,7 +342,7 @@ impl Predicate {
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self(Expr::Function(columns, Function(Arc::new(function))))
+        Self::of(Part::Function(columns, Function(Arc::new(function))))
     }
 
     /// Reads the text form.
@@ -354,9 +376,9 @@ impl fmt::Debug for Function {
     }
 }
 
-impl fmt::Debug for Expr {
+impl fmt::Debug for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        write!(f, "Predicate({self})")
     }
 }
 

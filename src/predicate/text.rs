@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::literal::{Kind, from_hex};
-use super::{Column, Elements, Expr, Literal, Op, Predicate, Test, calendar, col, not};
+use super::{Column, Elements, Literal, Op, Part, Predicate, Test, calendar, col, not};
 use crate::error::{Error, Result};
 
 /// Deeper nesting than this is refused: every level takes a piece of the stack.
@@ -274,8 +274,8 @@ impl Parser<'_> {
                 return Ok(column.compare(op.flipped(), literal));
             }
             return match literal.0 {
-                Kind::Boolean(value) => Ok(Predicate(Expr::Constant(Some(value)))),
-                Kind::Null => Ok(Predicate(Expr::Constant(None))),
+                Kind::Boolean(value) => Ok(Predicate::of(Part::Constant(Some(value)))),
+                Kind::Null => Ok(Predicate::of(Part::Constant(None))),
                 _ => Err(self.expected("a comparison")),
             };
         }
@@ -499,50 +499,86 @@ impl fmt::Display for Column {
     }
 }
 
+/// What is still to be written.
+enum Piece {
+    /// A part, by its number.
+    Part(usize),
+    Text(&'static str),
+}
+
 impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        let parts: Vec<&Part> = self.parts().collect();
+        let starts = starts(&parts);
+        let mut left = vec![Piece::Part(parts.len() - 1)];
+        while let Some(piece) = left.pop() {
+            let at = match piece {
+                Piece::Text(text) => {
+                    f.write_str(text)?;
+                    continue;
+                }
+                Piece::Part(at) => at,
+            };
+            match parts[at] {
+                Part::Constant(None) => f.write_str("null")?,
+                Part::Constant(Some(value)) => write!(f, "{value}")?,
+                Part::Test(column, test) => write_test(f, column, test, "")?,
+                Part::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
+                Part::Not => match parts[at - 1] {
+                    Part::Test(
+                        column,
+                        test @ (Test::In(_)
+                        | Test::Between(..)
+                        | Test::IsNull
+                        | Test::IsEmpty
+                        | Test::Like(..)),
+                    ) => write_test(f, &column.clone().opposite(), test, "not ")?,
+                    Part::And(_) | Part::Or(_) => {
+                        f.write_str("not (")?;
+                        left.extend([Piece::Text(")"), Piece::Part(at - 1)]);
+                    }
+                    _ => {
+                        f.write_str("not ")?;
+                        left.push(Piece::Part(at - 1));
+                    }
+                },
+                Part::And(n) | Part::Or(n) => {
+                    let is_and = matches!(parts[at], Part::And(_));
+                    // What is pushed last is written first, and the last part is found first.
+                    let mut part = at;
+                    for i in (0..*n).rev() {
+                        part = if i + 1 == *n { at - 1 } else { starts[part] - 1 };
+                        let in_brackets = is_and && matches!(parts[part], Part::Or(_));
+                        if in_brackets {
+                            left.push(Piece::Text(")"));
+                        }
+                        left.push(Piece::Part(part));
+                        if in_brackets {
+                            left.push(Piece::Text("("));
+                        }
+                        if i > 0 {
+                            left.push(Piece::Text(if is_and { " and " } else { " or " }));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Constant(None) => f.write_str("null"),
-            Self::Constant(Some(value)) => write!(f, "{value}"),
-            Self::Test(column, test) => write_test(f, column, test, ""),
-            Self::Not(inner) => match &**inner {
-                Self::Test(
-                    column,
-                    test @ (Test::In(_)
-                    | Test::Between(..)
-                    | Test::IsNull
-                    | Test::IsEmpty
-                    | Test::Like(..)),
-                ) => write_test(f, &column.clone().opposite(), test, "not "),
-                Self::And(_) | Self::Or(_) => write!(f, "not ({inner})"),
-                _ => write!(f, "not {inner}"),
-            },
-            Self::And(parts) => {
-                for (i, part) in parts.iter().enumerate() {
-                    let between = if i > 0 { " and " } else { "" };
-                    match part {
-                        Self::Or(_) => write!(f, "{between}({part})")?,
-                        _ => write!(f, "{between}{part}")?,
-                    }
-                }
-                Ok(())
-            }
-            Self::Or(parts) => {
-                for (i, part) in parts.iter().enumerate() {
-                    let between = if i > 0 { " or " } else { "" };
-                    write!(f, "{between}{part}")?;
-                }
-                Ok(())
-            }
-            Self::Function(columns, _) => write!(f, "function({})", columns.join(", ")),
-        }
+/// For each part, the number of the first of those that it is made of, or its own.
+fn starts(parts: &[&Part]) -> Vec<usize> {
+    let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
+    for (at, step) in parts.iter().enumerate() {
+        let parts = match step {
+            Part::Constant(_) | Part::Test(..) | Part::Function(..) => 0,
+            Part::Not => 1,
+            Part::And(n) | Part::Or(n) => *n,
+        };
+        starts.push((0..parts).fold(at, |before, _| starts[before - 1]));
     }
+    starts
 }
 
 fn write_test(

@@ -233,7 +233,7 @@ impl Twin {
 
     pub(super) fn predicate(&self) -> Predicate {
         match self {
-            Self::Constant(value) => Predicate(Expr::Constant(*value)),
+            Self::Constant(value) => Predicate::of(Part::Constant(*value)),
             Self::Not(inner) => not(inner.predicate()),
             Self::And(parts) => Predicate::all_of(parts.iter().map(Self::predicate)),
             Self::Or(parts) => Predicate::any_of(parts.iter().map(Self::predicate)),
