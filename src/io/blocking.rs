@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::opening::{Opened, Opening};
 use super::pull::LocalPull;
-use super::ranges::fetch;
+use super::ranges::{fetch, read_exactly};
 use super::scout::Scout;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
@@ -27,7 +27,7 @@ pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)
     let tail = Tail::new(file_len)?;
     let bytes = fetch(source, tail.needs(), None)?;
     let footer = tail.supply(&bytes, limits)?;
-    let missing = footer.needs().map(|range| source.read(range)).transpose()?;
+    let missing = footer.needs().map(|range| read_exactly(source, range)).transpose()?;
     Ok((footer.supply(missing, limits)?, file_len))
 }
 
@@ -44,7 +44,8 @@ pub fn load_indexes(
 ) -> Result<()> {
     let gap = if source.in_memory() { 0 } else { source.latency().gap() };
     let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
-    let bytes = needs.iter().map(|need| source.read(need.clone())).collect::<Result<_>>()?;
+    let bytes = needs.iter().map(|need| read_exactly(source, need.clone()));
+    let bytes = bytes.collect::<Result<_>>()?;
     metadata.supply_indexes(&needs, bytes)
 }
 

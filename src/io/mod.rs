@@ -28,6 +28,7 @@ pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
+pub(crate) use ranges::read_exactly;
 pub use ranges::{Fetch, Requests, coalesce};
 pub use sink::{PathSink, Sink, WriteSink};
 pub(crate) use source::Indexed;

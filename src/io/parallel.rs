@@ -353,7 +353,8 @@ pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &Atom
     waved
 }
 
-/// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are wanted.
+/// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are wanted. One window goes into a wave however little that
+/// holds: nothing is taken only where nothing is left.
 fn gather(
     wave_bytes: u64,
     mut windows_left: u64,
@@ -361,11 +362,11 @@ fn gather(
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
-    while bytes < wave_bytes
+    while (parts.is_empty() || bytes < wave_bytes)
         && windows_left > 0
         && let Some((mut row_group, is_new)) = next()?
     {
-        let left = wave_bytes - bytes;
+        let left = wave_bytes.saturating_sub(bytes);
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
         let batches = batches.min(windows_left);
         let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::ranges::exactly;
 use super::{Progress, Source};
 use crate::error::Result;
 use crate::read::Pull;
@@ -38,7 +39,8 @@ impl Pull for LocalPull {
     fn pull(&self, range: Range<u64>) -> Result<Bytes> {
         let len = range.end.saturating_sub(range.start);
         let mut memory = self.spare.take(usize::try_from(len).unwrap_or(usize::MAX));
-        self.source.read_into(range, &mut memory)?;
+        self.source.read_into(range.clone(), &mut memory)?;
+        exactly(&range, memory.len())?;
         self.progress.fetched(len);
         Ok(self.spare.lend_bytes(memory))
     }

@@ -1,6 +1,7 @@
 //! The requests that bring the ranges of a plan: those that lie close are joined, as a request costs more than some bytes; long ones are split,
 //! where requests run side by side.
 
+use std::io::ErrorKind;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -126,9 +127,28 @@ impl Requests {
             "{given} bytes were given for {} ranges of {wanted} bytes in all",
             self.needs.len()
         );
-        let error = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text);
+        let error = std::io::Error::new(ErrorKind::UnexpectedEof, text);
         Error::io("reading ranges", error)
     }
+}
+
+/// Reads a range, and takes no other number of bytes for it.
+pub(crate) fn read_exactly(source: &dyn Source, range: Range<u64>) -> Result<Bytes> {
+    let bytes = source.read(range.clone())?;
+    exactly(&range, bytes.len()).map(|()| bytes)
+}
+
+/// Checks that as many bytes were given as were asked for.
+pub(in crate::io) fn exactly(range: &Range<u64>, given: usize) -> Result<()> {
+    let wanted = range.end.saturating_sub(range.start);
+    if given as u64 == wanted {
+        return Ok(());
+    }
+    let is_short = (given as u64) < wanted;
+    let kind = if is_short { ErrorKind::UnexpectedEof } else { ErrorKind::InvalidData };
+    let text = format!("the source gave {given} bytes, where {wanted} were asked for");
+    let what = format_args!("reading bytes {} to {}", range.start, range.end);
+    Err(Error::io(what, std::io::Error::new(kind, text)))
 }
 
 /// Reads the wanted ranges, joined, and gives them in their order.
@@ -138,13 +158,17 @@ pub(super) fn fetch(
     latency: Option<Latency>,
 ) -> Result<Vec<Bytes>> {
     if source.in_memory() {
-        return ranges.iter().map(|range| source.read(range.clone())).collect();
+        return ranges.iter().map(|range| read_exactly(source, range.clone())).collect();
     }
-    let at_hand: Vec<_> = ranges.iter().map(|range| source.at_hand(range)).collect();
+    let at_hand = |range: &Range<u64>| {
+        let found = source.at_hand(range)?;
+        exactly(range, found.len()).ok().map(|()| found)
+    };
+    let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();
     let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
     let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
     let requests = Requests::in_turn(&missing, latency.unwrap_or_else(|| source.latency()));
-    let bytes = requests.needs().iter().map(|need| source.read(need.clone()));
+    let bytes = requests.needs().iter().map(|need| read_exactly(source, need.clone()));
     let bytes = bytes.collect::<Result<_>>()?;
     let mut read = requests.supply(bytes)?.into_iter();
     Ok(at_hand.into_iter().map(|found| found.or_else(|| read.next()).unwrap_or_default()).collect())

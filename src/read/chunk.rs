@@ -602,7 +602,15 @@ impl Pages {
         // Before the next piece, so that its memory can be used again.
         self.rest = Bytes::new();
         held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
-        self.rest = pull.pull(self.offset..end)?;
+        let range = self.offset..end;
+        let bytes = pull.pull(range.clone())?;
+        if bytes.len() as u64 != range.end - range.start {
+            let given = bytes.len();
+            return Err(Error::usage(format_args!(
+                "Pull::pull gave {given} bytes for the range {range:?}"
+            )));
+        }
+        self.rest = bytes;
         Ok(())
     }
 

@@ -82,6 +82,13 @@ impl Tail {
         let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
             return Err(Error::usage("Tail::supply was given no bytes"));
         };
+        let wanted = self.need.last().map_or(0, |need| need.end - need.start);
+        if end.len() as u64 != wanted {
+            return Err(Error::usage(format_args!(
+                "Tail::supply was given {} bytes for a range of {wanted}",
+                end.len()
+            )));
+        }
         let mut have = end.clone();
         let Some((_, &end)) = end.split_last_chunk::<TAIL_LEN>() else {
             return Err(Error::malformed(

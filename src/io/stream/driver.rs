@@ -145,6 +145,9 @@ const MOST_FETCHED: u64 = 256 << 20;
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
 
+/// Bytes that are fetched at a time however little memory there is: where they do not fit, that is an error.
+const SMALLEST_PART: u64 = 64 << 10;
+
 impl Streamed {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread that polls; `end` is the end of the file, if it is at
     /// hand, and `metadata` holds the page indexes that are.
@@ -167,7 +170,7 @@ impl Streamed {
         let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
         let cancelled = Arc::new(AtomicBool::new(false));
         let scout = Scout::new(&plan);
-        let part_bytes = PART_BYTES.min(plan.budget().cap() / 8);
+        let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).max(SMALLEST_PART);
         let mut ranges = Vec::new();
         for range in plan.ranges() {
             let parts = plan.parts(range, part_bytes);

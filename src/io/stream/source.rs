@@ -9,6 +9,7 @@ use futures_core::future::BoxFuture;
 use futures_util::future::try_join_all;
 
 use crate::error::Result;
+use crate::io::ranges::exactly;
 use crate::io::{Requests, Source};
 use crate::read::{Latency, Metadata};
 
@@ -45,7 +46,9 @@ pub trait AsyncSource: Send + Sync {
     fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
         Box::pin(async move {
             let file_len = self.len().await?;
-            let bytes = self.read(file_len.saturating_sub(most)..file_len).await?;
+            let range = file_len.saturating_sub(most)..file_len;
+            let bytes = self.read(range.clone()).await?;
+            exactly(&range, bytes.len())?;
             Ok(FileEnd { bytes, file_len })
         })
     }
