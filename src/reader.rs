@@ -15,14 +15,15 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::io::{
     Explanation, Indexed, Parallel, Pool, Progress, Serial, Source, load_indexes, open_footer,
+    read_exactly,
 };
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::read::Gather;
 use crate::read::pick;
 use crate::read::{
-    Latency, Metadata, PageIndex, PageMaps, Plan, ReadOptions, TrustedUtf8, Utf8, VirtualColumn,
-    column_index_range, decode, offset_index_range,
+    Latency, Metadata, PageIndex, PageMaps, Plan, ReadOptions, RowRange, TrustedUtf8, Utf8,
+    VirtualColumn, column_index_range, decode, offset_index_range,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
@@ -531,12 +532,22 @@ impl Reader {
         if self.options.filter.is_none() {
             return self.rows();
         }
-        let mut batches = self.counting().batches()?;
-        let mut rows = 0u64;
+        let mut reader = self.counting();
+        let (offset, limit) = (reader.options.offset, reader.options.limit);
+        // Of row groups of which the metadata prove that all rows pass, none is looked at.
+        let plan = reader.plan()?;
+        let sure = plan.ranges().iter().filter(|range| range.is_sure()).map(RowRange::count);
+        let mut rows = sure.fold(0u64, u64::saturating_add);
+        let doubtful = plan.ranges().iter().filter(|range| !range.is_sure());
+        reader.options.row_groups = Some(doubtful.map(|range| range.row_group).collect());
+        // They count over all rows that pass.
+        let wanted = limit.map(|limit| limit.saturating_add(offset).saturating_sub(rows));
+        (reader.options.offset, reader.options.limit) = (0, wanted);
+        let mut batches = reader.batches()?;
         while let Some(batch) = batches.next_batch()? {
-            rows += batch.num_rows() as u64;
+            rows = rows.saturating_add(batch.num_rows() as u64);
         }
-        Ok(rows)
+        Ok(rows.saturating_sub(offset).min(limit.unwrap_or(u64::MAX)))
     }
 
     /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
@@ -580,7 +591,7 @@ impl Reader {
                 let Some(range) = range else { return Ok(None) };
                 match self.metadata.loaded(&range) {
                     Some(bytes) => Ok(Some(bytes)),
-                    None => self.source.read(range).map(Some),
+                    None => read_exactly(&*self.source, range).map(Some),
                 }
             };
             let file_len = self.metadata.file_len();

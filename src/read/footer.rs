@@ -129,6 +129,11 @@ impl Footer {
         size_of::<Shared>() + self.shared.index.heap_bytes() + self.shared.schema.heap_bytes()
     }
 
+    /// Bytes of the FileMetaData.
+    pub(super) fn byte_len(&self) -> usize {
+        self.shared.index.byte_len()
+    }
+
     /// The FileMetaData as it is in the file.
     pub(super) fn thrift_bytes(&self) -> &[u8] {
         let index = &self.shared.index;
@@ -159,7 +164,7 @@ pub(super) struct Writer {
     pub(super) carries_prefix: bool,
     /// Impala packs BIT_PACKED levels from the least significant bit (testdata/bit_packed_levels_impala.parquet).
     pub(super) bit_order: BitOrder,
-    /// parquet-mr up to 1.2.8 (PARQUET-816): total_compressed_size leaves out the header of the dictionary page.
+    /// parquet-mr up to 1.2.8 (PARQUET-816), and one that names no version: total_compressed_size leaves out the header of the dictionary page.
     pub(super) short_chunks: bool,
 }
 
@@ -168,8 +173,9 @@ impl Writer {
     fn parse(created_by: &str) -> Self {
         let mut words = created_by.split_whitespace();
         let application = words.next().unwrap_or_default();
-        let version = words.skip_while(|word| *word != "version").nth(1).unwrap_or_default();
+        let version = words.skip_while(|word| *word != "version").nth(1);
         let mut numbers = version
+            .unwrap_or("0")
             .split(|c: char| !c.is_ascii_digit())
             .map(|part| part.parse::<u32>().unwrap_or(u32::MAX));
         let mut number = || numbers.next().unwrap_or_default();
@@ -198,6 +204,8 @@ mod tests {
         assert!(!Writer::parse("parquet-cpp-arrow version 2.0.0").ignores_is_compressed);
         let old_mr = Writer::parse("parquet-mr version 1.2.8 (build abc)");
         assert!(old_mr.carries_prefix && old_mr.short_chunks);
+        let unversioned = Writer::parse("parquet-mr");
+        assert!(unversioned.carries_prefix && unversioned.short_chunks);
         let newer_mr = Writer::parse("parquet-mr version 1.8.0 (build abc)");
         assert!(!newer_mr.carries_prefix && !newer_mr.short_chunks);
         for text in ["", "parquet-mr", "version", "parquet-mr version", "parquet-cpp version x.y"] {

@@ -13,6 +13,7 @@ mod cells;
 mod cli;
 mod codecs;
 mod container;
+mod contradictions;
 mod convert;
 mod display;
 mod encodings;

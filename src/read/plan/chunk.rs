@@ -63,7 +63,10 @@ impl Plan {
             return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
         }
         let slots = not_negative(meta.num_values, "num_values")?;
-        let bytes = self.byte_range(&meta, slots)?;
+        let mut bytes = self.byte_range(&meta, slots)?;
+        if self.footer().writer().short_chunks && slots > 0 {
+            bytes.end = self.end_of_short_chunk(row_group, plan.leaf.index, &bytes);
+        }
         let width = memory_of(&meta, slots, &plan.data_type);
         let index = index.filter(|_| slots > 0);
         Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
@@ -85,11 +88,8 @@ impl Plan {
         // 0 means that there is none.
         let start =
             if dictionary > 0 && (data == 0 || dictionary <= data) { dictionary } else { data };
-        let mut len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
+        let len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
         let end_of_data = self.shared.file_len.saturating_sub(8);
-        if self.footer().writer().short_chunks {
-            len = len.saturating_add(100).min(end_of_data.saturating_sub(start));
-        }
         match start.checked_add(len).filter(|end| *end <= end_of_data) {
             Some(end) => Ok(start..end),
             None => Err(Error::mismatch(
@@ -99,6 +99,24 @@ impl Plan {
                 format_args!("{len} bytes at {start}"),
             )),
         }
+    }
+
+    /// Behind a chunk whose size leaves out the header of its dictionary page: no header is longer than 100 bytes, and none is where the next chunk, or
+    /// the footer, begins.
+    fn end_of_short_chunk(&self, row_group: usize, leaf: usize, bytes: &Range<u64>) -> u64 {
+        let start_of = |row_group, leaf| {
+            let meta = self.footer().column_chunk_ref(row_group, leaf).ok()?.meta_data?;
+            let starts = [meta.dictionary_page_offset, Some(meta.data_page_offset)];
+            let starts = starts.into_iter().flatten().filter_map(|start| u64::try_from(start).ok());
+            starts.filter(|start| *start > 0).min()
+        };
+        let next = match leaf + 1 < self.footer().schema().leaves_len() {
+            true => start_of(row_group, leaf + 1),
+            false => start_of(row_group + 1, 0),
+        };
+        let footer = self.shared.file_len.saturating_sub(8 + self.footer().byte_len() as u64);
+        let most = bytes.end.saturating_add(100).min(footer);
+        next.filter(|next| bytes.start < *next).map_or(most, |next| most.min(next)).max(bytes.end)
     }
 }
 

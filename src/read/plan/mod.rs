@@ -93,7 +93,7 @@ impl Footer {
             None => None,
         };
         let (column_picks, picks) = picks(&mapping.shapes, filter.as_ref());
-        let mut ranges = row_ranges(self, options)?;
+        let mut ranges = row_ranges(self, options, file_len)?;
         let mut pruned = Vec::new();
         if let Some(filter) = &filter {
             ranges = prune(self, filter, ranges, &mut pruned)?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Spec};
 use crate::predicate::Answer;
 use crate::read::filter::Filter;
 use crate::read::footer::Footer;
@@ -104,8 +104,34 @@ pub(super) fn prune(
     Ok(kept)
 }
 
+/// Bytes of the shortest page with values, its header included.
+const SHORTEST_PAGE: u64 = 16;
+
+/// Checks that a file of `file_len` bytes can hold so many rows: each takes a slot of every leaf, and a page has fewer than 2^31 of them.
+///
+/// A page may well be one run of so many nulls; but nobody could ever read what, say, 2^63 rows would be.
+fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Result<()> {
+    let most = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
+    if rows <= most || footer.schema().leaves_len() == 0 {
+        return Ok(());
+    }
+    Err(Error::mismatch(
+        Spec::Metadata("RowGroup"),
+        "num_rows",
+        format_args!(
+            "at most {most}, the slots that the pages of a file of {file_len} bytes can have"
+        ),
+        rows,
+    )
+    .at_row_group(row_group))
+}
+
 /// Which rows of which row groups: offset and limit count over the chosen row groups, unless a filter is to choose first.
-pub(super) fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<RowRange>> {
+pub(super) fn row_ranges(
+    footer: &Footer,
+    options: &ReadOptions,
+    file_len: u64,
+) -> Result<Vec<RowRange>> {
     let mut first_rows = Vec::with_capacity(footer.row_groups());
     let mut first = 0u64;
     for i in 0..footer.row_groups() {
@@ -129,6 +155,7 @@ pub(super) fn row_ranges(footer: &Footer, options: &ReadOptions) -> Result<Vec<R
     let mut ranges = Vec::new();
     for row_group in chosen {
         let rows = footer.row_group_rows(row_group)?;
+        check_rows(footer, row_group, rows, file_len)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
         let (all, selection, sure) = (0..rows, None, None);
         let whole =
