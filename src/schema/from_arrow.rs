@@ -84,10 +84,10 @@ pub struct Written {
 /// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL |
 /// | `Utf8`, `LargeUtf8`, `Utf8View` | BYTE_ARRAY as STRING; as JSON with the extension `arrow.json` |
 /// | `Binary`, `LargeBinary`, `BinaryView` | BYTE_ARRAY; as GEOMETRY or GEOGRAPHY with the extension `geoarrow.wkb` |
-/// | `FixedSizeBinary(n)` | FIXED_LEN_BYTE_ARRAY(n); as UUID with the extension `arrow.uuid` |
+/// | `FixedSizeBinary(n)`, n > 0 | FIXED_LEN_BYTE_ARRAY(n); as UUID with the extension `arrow.uuid` |
 /// | `List`, `LargeList`, `ListView`, `LargeListView`, `FixedSizeList` | LIST of three levels |
 /// | `Map` | MAP, its keys REQUIRED |
-/// | `Struct` | group; VARIANT with the extension `arrow.parquet.variant`; FILE if so marked under [`LOGICAL_TYPE_KEY`] |
+/// | `Struct` | group; VARIANT with the extension `arrow.parquet.variant`, its metadata REQUIRED; FILE if so marked under [`LOGICAL_TYPE_KEY`] |
 /// | `Dictionary`, `RunEndEncoded` | as their values |
 ///
 /// Nullable is OPTIONAL. A field id is taken from the metadata of its field under [`FIELD_ID_KEY`].
@@ -118,8 +118,8 @@ pub struct Written {
 /// ```
 ///
 /// # Errors
-/// `Unsupported`, with the column, for what the format has no way to say: unions, structs without fields, decimals of negative
-/// scale, dictionaries and runs of nested values, maps with null keys. `Usage`, with the column, if the schema contradicts itself: a
+/// `Unsupported`, with the column, for what the format has no way to say, or other readers refuse: unions, structs without
+/// fields, binary of fixed size 0, decimals of negative scale, dictionaries and runs of nested values, maps with null keys. `Usage`, with the column, if the schema contradicts itself: a
 /// map that is not of keys and values, a decimal of more digits than its type has, a field id that is no number, an extension
 /// type whose structure or metadata are not what its specification says. `Limit(Nesting)` if it is deeper than
 /// [`Limits::nesting`] is by default.
@@ -254,9 +254,12 @@ impl<'a> Tree<'a> {
             ));
         }
         let logical = extension::logical_type(field, self.key_values)?;
+        let is_variant = matches!(logical, Some(LogicalType::Variant(_)));
         self.group(element, logical, children.len())?;
         for child in children {
-            self.field(child, child.name())?;
+            // SPEC VariantEncoding.md: `metadata` is REQUIRED, whatever Arrow says.
+            let is_required = is_variant && child.name() == "metadata";
+            self.field_as(child, child.name(), child.is_nullable() && !is_required)?;
         }
         Ok(())
     }
@@ -358,6 +361,13 @@ impl<'a> Tree<'a> {
             D::Interval(_) => (Physical::FixedLenByteArray(12), None),
             D::Utf8 | D::LargeUtf8 | D::Utf8View => (Physical::ByteArray, Some(L::String)),
             D::Binary | D::LargeBinary | D::BinaryView => (Physical::ByteArray, None),
+            // Readers take a length of 0 for a broken file.
+            D::FixedSizeBinary(0) => {
+                return Err(Error::unsupported(
+                    "binary of fixed size 0",
+                    "other readers refuse FIXED_LEN_BYTE_ARRAY(0); cast to Binary, or leave the column out",
+                ));
+            }
             D::FixedSizeBinary(length) => match usize::try_from(*length) {
                 Ok(length) => (Physical::FixedLenByteArray(length), None),
                 Err(_) => return Err(Error::usage(format_args!("values of {length} bytes"))),
@@ -438,15 +448,14 @@ fn check_structure(node: Node<'_>) -> Result<()> {
     };
     let wanted = match &node.element().logical_type {
         Some(LogicalType::Variant(_)) => {
-            // SPEC VariantEncoding.md and VariantShredding.md: `metadata` is REQUIRED, and neither it nor `value` is annotated.
+            // SPEC VariantEncoding.md and VariantShredding.md: neither `metadata` nor `value` is annotated.
             let fits = nested::group(node) == Group::Variant
                 && node.children().all(|child| match child.name() {
-                    "metadata" => is_required(child) && is_bare(child),
-                    "value" => is_bare(child),
+                    "metadata" | "value" => is_bare(child),
                     _ => true,
                 });
             (!fits).then_some(
-                "a variant has metadata, which is binary and not nullable, and may have value, which is binary, and typed_value",
+                "a variant has metadata, which is binary, and may have value, which is binary, and typed_value",
             )
         }
         Some(LogicalType::File) => {

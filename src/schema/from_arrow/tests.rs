@@ -156,7 +156,6 @@ fn table() -> Vec<(DataType, &'static str, Option<ConvertedType>)> {
         (D::Binary, "binary a", None),
         (D::LargeBinary, "binary a", None),
         (D::BinaryView, "binary a", None),
-        (D::FixedSizeBinary(0), "fixed_len_byte_array(0) a", None),
         (D::FixedSizeBinary(7), "fixed_len_byte_array(7) a", None),
         (dictionary(D::UInt8, D::LargeUtf8), "binary a (STRING)", Some(C::Utf8)),
         (dictionary(D::Int64, D::Int32), "int32 a", None),
@@ -463,13 +462,19 @@ fn variants_and_files() {
     let bytes = |name: &str, nullable| Field::new(name, D::Binary, nullable);
     for fields in [
         vec![bytes("value", true)],
-        vec![bytes("metadata", true), bytes("value", true)],
         vec![bytes("metadata", false), bytes("values", true)],
         vec![Field::new("metadata", D::Utf8, false)],
     ] {
         let error = variant(fields);
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert_eq!(error.at().column.as_deref(), Some("l.list.element"));
+    }
+    // Its metadata is REQUIRED in the file, whatever Arrow says.
+    for nullable in [false, true] {
+        let fields = vec![bytes("metadata", nullable), bytes("value", true)];
+        let field = Field::new("v", D::Struct(fields.into()), true);
+        let schema = written(vec![extended(field, "arrow.parquet.variant", Some(""))]).schema;
+        assert!(schema.to_string().contains("required binary metadata;"), "{schema}");
     }
     for fields in [
         vec![Field::new("uri", D::Utf8, false)],
@@ -496,6 +501,9 @@ fn errors_name_the_column() {
         D::Union(union, UnionMode::Sparse),
         D::Struct(Fields::empty()),
         D::Decimal128(5, -1),
+        D::FixedSizeBinary(0),
+        dictionary(D::Int8, D::FixedSizeBinary(0)),
+        run_ends(D::Int32, D::FixedSizeBinary(0)),
         dictionary(D::Int32, one.clone()),
         run_ends(D::Int32, D::List(item(D::Int32))),
     ] {
