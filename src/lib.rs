@@ -140,6 +140,7 @@ pub use {arrow_array, arrow_schema};
 
 pub use compress::Compression;
 pub use encoding::choose::Profile;
+pub use encoding::readers::TargetReader;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};

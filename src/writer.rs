@@ -13,11 +13,14 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, tail};
 use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
-use crate::schema::{ArrowOptions, FromArrowOptions, Projection, Schema, from_arrow, to_arrow};
+use crate::schema::{
+    ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Projection, Schema, Shape, from_arrow,
+    to_arrow,
+};
 use crate::stats::order::Order;
 use crate::write::{
-    EncodedRowGroup, Indexes, Layout, PendingRowGroup, RowGroupReport, Sorting, Tools,
-    WriteOptions, WriteReport, batch_bytes, footer, indexes, level_bytes,
+    EncodedRowGroup, Indexes, Layout, LeafSettings, PendingRowGroup, RowGroupReport, Sorting,
+    Tools, WriteOptions, WriteReport, batch_bytes, footer, indexes, level_bytes,
 };
 
 #[cfg(feature = "async")]
@@ -473,7 +476,12 @@ impl RowGroupEncoder {
         for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
             fits(field, shape, &leaves)?;
         }
-        let settings = options.resolve(&schema)?;
+        let mut settings = options.resolve(&schema)?;
+        if key_values.iter().any(|pair| pair.key == HINT_KEY) {
+            for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
+                mark_dictionaries(field, shape, &mut settings);
+            }
+        }
         let tools = Tools::new(options.memory / SPARE_SHARE);
         let mut tops = Vec::with_capacity(leaves.len());
         for (top, shape) in mapping.shapes.iter().enumerate() {
@@ -575,8 +583,7 @@ fn same_type(a: &DataType, b: &DataType) -> bool {
 }
 
 /// Checks that arrays of a field can be stored in the leaves of a shape.
-fn fits(field: &Field, shape: &crate::schema::Shape, leaves: &[crate::schema::Leaf]) -> Result<()> {
-    use crate::schema::Kind;
+fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
     let wrong = || {
         Error::usage(format_args!(
             "\"{}\" of {} cannot be stored in \"{}\" of the Parquet schema, which reads as {}",
@@ -607,6 +614,39 @@ fn fits(field: &Field, shape: &crate::schema::Shape, leaves: &[crate::schema::Le
         ) => fits(of, item, leaves),
         (Kind::Map { entries, .. }, DataType::Map(of, _)) => fits(of, entries, leaves),
         _ => Err(wrong()),
+    }
+}
+
+/// Notes which leaves are dictionaries of Arrow: readers that go by `ARROW:schema` decode fewer encodings to those.
+fn mark_dictionaries(field: &Field, shape: &Shape, settings: &mut [LeafSettings]) {
+    match (&shape.kind, field.data_type()) {
+        (Kind::Leaf { leaf }, data_type) => {
+            if let Some(settings) = settings.get_mut(*leaf) {
+                settings.arrow_dictionary = holds_dictionary(data_type);
+            }
+        }
+        (Kind::Struct(children), DataType::Struct(fields)) => {
+            let pairs = fields.iter().zip(children);
+            pairs.for_each(|(field, child)| mark_dictionaries(field, child, settings));
+        }
+        (
+            Kind::List { item: child, .. } | Kind::Map { entries: child, .. },
+            DataType::List(of)
+            | DataType::LargeList(of)
+            | DataType::ListView(of)
+            | DataType::LargeListView(of)
+            | DataType::FixedSizeList(of, _)
+            | DataType::Map(of, _),
+        ) => mark_dictionaries(of, child, settings),
+        _ => {}
+    }
+}
+
+fn holds_dictionary(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(..) => true,
+        DataType::RunEndEncoded(_, values) => holds_dictionary(values.data_type()),
+        _ => false,
     }
 }
 

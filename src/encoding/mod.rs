@@ -13,6 +13,7 @@ pub mod delta_length;
 pub mod dictionary;
 pub mod legacy;
 pub mod plain;
+pub mod readers;
 pub mod rle;
 mod span;
 pub mod split;

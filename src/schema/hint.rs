@@ -34,7 +34,7 @@ use crate::format::KeyValue;
 use crate::trusted;
 
 /// The key of the file under which the hint stands.
-pub(super) const KEY: &str = "ARROW:schema";
+pub(crate) const KEY: &str = "ARROW:schema";
 
 /// The bytes of a hint.
 pub(super) struct Hint {

@@ -59,6 +59,7 @@ mod to_arrow;
 
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
+pub(crate) use hint::KEY as HINT_KEY;
 pub use leaf::{Leaf, LeafPath, Physical};
 pub use node::{Children, Named, Node, Repetition, Schema};
 pub use projection::Projection;

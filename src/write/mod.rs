@@ -25,6 +25,7 @@ pub use sorting::SortColumn;
 
 pub(crate) use footer::{Indexes, footer, indexes};
 pub(crate) use leaf::{Alone, EncodedChunk, Share};
+pub(crate) use options::LeafSettings;
 pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes, level_bytes};
 pub(crate) use sorting::Sorting;
 pub(crate) use tools::Tools;

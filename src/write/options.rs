@@ -1,8 +1,11 @@
 //! [`WriteOptions`]: how a file is written, and what differs for single columns.
 
+use std::sync::Arc;
+
 use super::sorting::{SortColumn, SortOrder};
 use crate::compress::Compression;
 use crate::encoding::choose::{Profile, is_legal};
+use crate::encoding::readers::{TargetReader, ValueType};
 use crate::error::{Error, Result};
 use crate::format::{Encoding, KeyValue};
 use crate::page::PageVersion;
@@ -61,6 +64,7 @@ impl Default for ChunkingOptions {
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     pub(crate) profile: Profile,
+    pub(crate) readers: Vec<TargetReader>,
     pub(crate) compression: Option<Compression>,
     pub(crate) page_version: Option<PageVersion>,
     pub(crate) dictionary: bool,
@@ -86,6 +90,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             profile: Profile::Balanced,
+            readers: TargetReader::ALL.to_vec(),
             compression: None,
             page_version: None,
             dictionary: true,
@@ -119,6 +124,29 @@ impl WriteOptions {
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// The readers that the file is for; all that are known by default. A column gets only encodings that each of them decodes
+    /// for its type, so that a shorter list may give smaller files:
+    ///
+    /// | left out | then tried too |
+    /// |---|---|
+    /// | [`Polars`](TargetReader::Polars) | DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY: UUIDs, FLOAT16, decimals of more than 18 digits |
+    /// | `Polars` and [`DuckDb`](TargetReader::DuckDb) | BYTE_STREAM_SPLIT of those as well |
+    /// | [`Spark`](TargetReader::Spark) | BYTE_STREAM_SPLIT of unsigned integers of 32 and 64 bits |
+    /// | [`PyArrow`](TargetReader::PyArrow) | DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY of Arrow dictionaries of strings or binary |
+    ///
+    /// Encodings that are [asked for](ColumnOptions::with_encoding) are written whoever reads them.
+    ///
+    /// ```
+    /// use marquetry::{TargetReader, WriteOptions};
+    ///
+    /// let options = WriteOptions::new().with_readers([TargetReader::PyArrow, TargetReader::Spark]);
+    /// ```
+    #[must_use]
+    pub fn with_readers(mut self, readers: impl IntoIterator<Item = TargetReader>) -> Self {
+        self.readers = readers.into_iter().collect();
         self
     }
 
@@ -335,6 +363,8 @@ impl WriteOptions {
         };
         LeafSettings {
             profile: self.profile,
+            readers: self.readers.clone().into(),
+            arrow_dictionary: false,
             compression: usable(
                 self.compression.unwrap_or(compression),
                 self.compression.is_none(),
@@ -498,6 +528,10 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSettings {
     pub(crate) profile: Profile,
+    /// What the file is for: the chooser takes only encodings that each of them decodes.
+    pub(crate) readers: Arc<[TargetReader]>,
+    /// Whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
+    pub(crate) arrow_dictionary: bool,
     pub(crate) compression: Compression,
     /// Whether the codec was asked for, so that the chunk says it even where it does not help.
     pub(crate) codec_is_fixed: bool,
@@ -513,6 +547,18 @@ pub(crate) struct LeafSettings {
     pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
     pub(crate) bloom: Option<BloomOptions>,
+}
+
+impl LeafSettings {
+    /// Whether all readers that the file is for decode the leaf in this encoding.
+    pub(crate) fn is_read_in(&self, encoding: Encoding, leaf: &Leaf) -> bool {
+        let values = ValueType {
+            physical: leaf.physical.format_type(),
+            logical: leaf.logical.as_ref(),
+            hinted_dictionary: self.arrow_dictionary,
+        };
+        self.readers.iter().all(|reader| reader.reads(encoding, &values))
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod metadata;
 mod pages;
 mod points;
 mod pruning;
+mod readers;
 mod round_trip;
 mod selection;
 #[cfg(feature = "object_store")]

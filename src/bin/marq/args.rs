@@ -295,6 +295,10 @@ pub(crate) struct WriteFlags {
     /// What the file is made for.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileName>,
+    /// The readers that the file is for, separated by commas: duckdb, polars, pyarrow, parquet-java, spark, or all (the default). Columns get only
+    /// encodings that each of them decodes.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) readers: Vec<String>,
     /// The codec: none, snappy, gzip, zstd, brotli, lz4_raw; with a level: zstd:3.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) codec: Option<String>,

@@ -7,7 +7,8 @@ use arrow_schema::SchemaRef;
 use marquetry::encoding::choose::encoding_named;
 use marquetry::io::{PathSink, Sink, WriteSink};
 use marquetry::{
-    BloomOptions, Error, PageVersion, Profile, RowGroupEncoder, WriteOptions, WriteReport, Writer,
+    BloomOptions, Error, PageVersion, Profile, RowGroupEncoder, TargetReader, WriteOptions,
+    WriteReport, Writer,
 };
 
 use crate::args::{Global, ProfileName, Switch, WriteFlags};
@@ -24,6 +25,10 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
             ProfileName::FastRead => Profile::FastRead,
             ProfileName::Compatible => Profile::Compatible,
         });
+    }
+    if !flags.readers.is_empty() && flags.readers != ["all"] {
+        let readers = flags.readers.iter().map(|name| name.parse::<TargetReader>());
+        options = options.with_readers(readers.collect::<Result<Vec<_>, _>>()?);
     }
     if let Some(codec) = &flags.codec {
         options = options.with_compression(codec.parse()?);

@@ -312,8 +312,10 @@ impl<'r, 'a> Race<'r, 'a> {
         }
         let sample = self.of.sample(QUICK, self.encoder)?;
         self.is_final = sample.len() == self.n;
-        let physical = self.encoder.leaf.physical.format_type();
-        let encodings = candidates(self.profile(), physical).iter();
+        let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
+        let encodings = candidates(self.profile(), leaf.physical.format_type())
+            .iter()
+            .filter(|encoding| settings.is_read_in(**encoding, leaf));
         let others = encodings.map(|encoding| self.measure(*encoding, &sample));
         self.others = Some((others.collect::<Result<_>>()?, sample));
         Ok(())
@@ -372,7 +374,9 @@ impl<'r, 'a> Race<'r, 'a> {
     /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees them; beside a dictionary that is seldom worth its time.
     fn or_split(&mut self, deltas: Measured) -> Result<Measured> {
         let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
-        if self.profile() != Profile::Balanced || !is_compressed {
+        let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
+        let is_read = settings.is_read_in(Encoding::ByteStreamSplit, leaf);
+        if self.profile() != Profile::Balanced || !is_compressed || !is_read {
             return Ok(deltas);
         }
         let sample = self.of.sample(self.some, self.encoder)?;

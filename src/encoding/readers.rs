@@ -1,0 +1,196 @@
+//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. The one place of it.
+//!
+//! Spec: Encodings.md says what is legal. A chooser that goes by that alone writes valid files that some readers refuse.
+//! The table was found by experiment: for every Arrow type, encoding and page version one file, with and without nulls, all
+//! null, constant, in lists and as a dictionary, was read with each of the readers, column by column.
+//! Trap: a reader may decode an encoding for one logical type and not for another on the same physical type.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::format::{Encoding, IntType, LogicalType, Type};
+
+/// A reader that files are written for; see [`WriteOptions::with_readers`](crate::WriteOptions::with_readers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TargetReader {
+    /// DuckDB 2.0: no BYTE_STREAM_SPLIT of FIXED_LEN_BYTE_ARRAY.
+    DuckDb,
+    /// polars 2.1: FIXED_LEN_BYTE_ARRAY only as PLAIN and with a dictionary.
+    Polars,
+    /// pyarrow 26: all encodings but ALP; columns that are dictionaries in the Arrow schema only as PLAIN and with a
+    /// dictionary, if they hold strings or binary.
+    PyArrow,
+    /// parquet-java 1.17: all encodings but ALP.
+    ParquetJava,
+    /// Spark 4.3: no BYTE_STREAM_SPLIT of unsigned integers of 32 and 64 bits.
+    Spark,
+}
+
+impl TargetReader {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::DuckDb, Self::Polars, Self::PyArrow, Self::ParquetJava, Self::Spark];
+
+    /// The name by which [`str::parse`] knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DuckDb => "duckdb",
+            Self::Polars => "polars",
+            Self::PyArrow => "pyarrow",
+            Self::ParquetJava => "parquet-java",
+            Self::Spark => "spark",
+        }
+    }
+
+    /// Whether it decodes values of this type in this encoding; RLE_DICTIONARY stands for a dictionary.
+    pub fn reads(self, encoding: Encoding, values: &ValueType<'_>) -> bool {
+        !unread_by(encoding, values).contains(&self)
+    }
+}
+
+/// The name and the version that was tried.
+impl fmt::Display for TargetReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DuckDb => "DuckDB 2.0",
+            Self::Polars => "polars 2.1",
+            Self::PyArrow => "pyarrow 26",
+            Self::ParquetJava => "parquet-java 1.17",
+            Self::Spark => "Spark 4.3",
+        })
+    }
+}
+
+impl FromStr for TargetReader {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|reader| reader.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::usage(format_args!("no reader \"{name}\" is known; there are {names}"))
+        })
+    }
+}
+
+/// What the values of a leaf are to a reader.
+#[derive(Debug, Clone, Copy)]
+pub struct ValueType<'a> {
+    /// The physical type.
+    pub physical: Type,
+    /// The logical type.
+    pub logical: Option<&'a LogicalType>,
+    /// Whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
+    pub hinted_dictionary: bool,
+}
+
+/// The readers that refuse values of this type in this encoding. Encodings that the format does not have for the type, and
+/// those that it has deprecated, are read by none.
+fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetReader] {
+    use Encoding as E;
+    use TargetReader::{DuckDb, Polars, PyArrow, Spark};
+    use Type::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+    match (encoding, values.physical) {
+        (E::Plain | E::RleDictionary, _) => &[],
+        (E::Rle, Boolean) => &[],
+        (E::DeltaBinaryPacked, Int32 | Int64) => &[],
+        // "DecodeArrow of DictAccumulator for DeltaByteArrayDecoder": not yet implemented.
+        (E::DeltaLengthByteArray | E::DeltaByteArray, ByteArray) if values.hinted_dictionary => {
+            &[PyArrow]
+        }
+        // Decimals in BYTE_ARRAY are rare, and were not tried.
+        (E::DeltaLengthByteArray | E::DeltaByteArray, ByteArray) => match values.logical {
+            Some(LogicalType::Decimal(_)) => &TargetReader::ALL,
+            _ => &[],
+        },
+        // "Decoding FixedLenByteArray(16) "DeltaByteArray"-encoded": not yet supported.
+        (E::DeltaByteArray, FixedLenByteArray) => &[Polars],
+        // "only supported for FLOAT, DOUBLE, INT32 or INT64 data".
+        (E::ByteStreamSplit, FixedLenByteArray) => &[DuckDb, Polars],
+        // The vectorized reader of the encoding has no `readUnsignedIntegers` and no `readUnsignedLongs`.
+        (E::ByteStreamSplit, Int32 | Int64) => match values.logical {
+            Some(LogicalType::Integer(IntType { bit_width: 32 | 64, is_signed: false })) => {
+                &[Spark]
+            }
+            _ => &[],
+        },
+        (E::ByteStreamSplit, Float | Double) => &[],
+        // DuckDB refuses the whole file: the number of the encoding is unknown to it.
+        (E::Alp, _) => &TargetReader::ALL,
+        _ => &TargetReader::ALL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::DecimalType;
+
+    const ENCODINGS: [Encoding; 8] = [
+        Encoding::Plain,
+        Encoding::RleDictionary,
+        Encoding::Rle,
+        Encoding::DeltaBinaryPacked,
+        Encoding::DeltaLengthByteArray,
+        Encoding::DeltaByteArray,
+        Encoding::ByteStreamSplit,
+        Encoding::Alp,
+    ];
+
+    fn read_by_all(physical: Type, logical: Option<LogicalType>, dictionary: bool) -> String {
+        let values =
+            ValueType { physical, logical: logical.as_ref(), hinted_dictionary: dictionary };
+        let read = |e: &Encoding| TargetReader::ALL.iter().all(|reader| reader.reads(*e, &values));
+        let names: Vec<_> =
+            ENCODINGS.iter().filter(|e| read(e)).map(|encoding| encoding.to_string()).collect();
+        names.join(" ")
+    }
+
+    #[test]
+    fn what_all_of_them_read() {
+        let unsigned =
+            |bit_width| Some(LogicalType::Integer(IntType { bit_width, is_signed: false }));
+        let decimal = Some(LogicalType::Decimal(DecimalType { scale: 2, precision: 20 }));
+        for (physical, logical, dictionary, expected) in [
+            (Type::Boolean, None, false, "PLAIN RLE_DICTIONARY RLE"),
+            (
+                Type::Int32,
+                None,
+                false,
+                "PLAIN RLE_DICTIONARY DELTA_BINARY_PACKED BYTE_STREAM_SPLIT",
+            ),
+            (
+                Type::Int32,
+                unsigned(16),
+                true,
+                "PLAIN RLE_DICTIONARY DELTA_BINARY_PACKED BYTE_STREAM_SPLIT",
+            ),
+            (Type::Int32, unsigned(32), false, "PLAIN RLE_DICTIONARY DELTA_BINARY_PACKED"),
+            (Type::Int64, unsigned(64), false, "PLAIN RLE_DICTIONARY DELTA_BINARY_PACKED"),
+            (Type::Int96, None, false, "PLAIN RLE_DICTIONARY"),
+            (Type::Double, None, false, "PLAIN RLE_DICTIONARY BYTE_STREAM_SPLIT"),
+            (
+                Type::ByteArray,
+                Some(LogicalType::String),
+                false,
+                "PLAIN RLE_DICTIONARY DELTA_LENGTH_BYTE_ARRAY DELTA_BYTE_ARRAY",
+            ),
+            (Type::ByteArray, Some(LogicalType::String), true, "PLAIN RLE_DICTIONARY"),
+            (Type::ByteArray, decimal.clone(), false, "PLAIN RLE_DICTIONARY"),
+            (Type::FixedLenByteArray, decimal, false, "PLAIN RLE_DICTIONARY"),
+            (Type::FixedLenByteArray, Some(LogicalType::Uuid), false, "PLAIN RLE_DICTIONARY"),
+        ] {
+            let name = format!("{physical} {logical:?} {dictionary}");
+            assert_eq!(read_by_all(physical, logical, dictionary), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_parsed() {
+        for reader in TargetReader::ALL {
+            assert_eq!(reader.name().parse::<TargetReader>().unwrap(), reader);
+        }
+        assert!("excel".parse::<TargetReader>().is_err());
+    }
+}
