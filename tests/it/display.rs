@@ -257,6 +257,11 @@ fn empty_text_and_null_come_back_from_csv() {
     }
     assert_eq!(folder.text(&["cat", "-f", "csv", "two.parquet"]).lines().nth(1), Some(",1"));
     assert_eq!(folder.text(&["cat", "-f", "csv", "two.parquet"]).lines().nth(2), Some("\"\","));
+    // A column without texts needs no empty line for null, which other readers pass over.
+    folder.put("n.parquet", &batch(vec![("n", Arc::new(Int64Array::from(vec![Some(1), None])))]));
+    folder.text(&["convert", "n.parquet", "-o", "n.csv"]);
+    assert_eq!(std::fs::read_to_string(folder.path("n.csv")).expect("a file"), "n\n1\n\"\"\n");
+    assert_eq!(folder.text(&["convert", "n.csv", "--to", "jsonl"]), "{\"n\":1}\n{\"n\":null}\n");
     // Other writers quote everything: nothing in quotes is null where no text can be meant.
     std::fs::write(folder.path("all.csv"), "a,b\n\"1\",\"\"\n\"\",\"x\"\n").expect("a file");
     let back = folder.text(&["convert", "all.csv", "--to", "jsonl"]);

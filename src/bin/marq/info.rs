@@ -206,7 +206,9 @@ impl Summary {
             .map(|(name, n)| vec![name.to_owned(), bytes(n, global), share(n, reader.file_len())])
             .collect();
         let mut about = Section::new("", &["file"]).with(rows);
-        about.headers.push(path.to_owned().into());
+        // A header that begins with > is of numbers.
+        let here = if path.starts_with('>') { "./" } else { "" };
+        about.headers.push(format!("{here}{path}").into());
         Ok(vec![about, Section::new("", &["where the bytes are", ">bytes", ">share"]).with(parts)])
     }
 }

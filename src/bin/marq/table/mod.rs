@@ -140,8 +140,8 @@ impl Table {
             return self.draw_row(out, &cells);
         }
         let len = |cell: &Cell| match cell {
-            Cell::Null => NULL.len(),
-            Cell::Text(text) => text.len(),
+            Cell::Null => size_of::<Cell>(),
+            Cell::Text(text) => size_of::<Cell>() + text.len(),
         };
         self.held_bytes += cells.iter().map(len).sum::<usize>();
         self.held.push(cells);
