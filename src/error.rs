@@ -161,6 +161,15 @@ impl Error {
         Self::new(ErrorKind::Crypto, message.to_string())
     }
 
+    /// A column is encrypted, of which nothing but what the footer says can be read.
+    #[cold]
+    pub(crate) fn encrypted_column() -> Self {
+        Self::crypto(
+            "the column is encrypted: its pages and indexes need a key, and reading encrypted \
+             columns is not supported yet; leave it out of the projection to read the others",
+        )
+    }
+
     /// The caller asked for something that does not exist or does not fit.
     #[cold]
     pub fn usage(message: impl fmt::Display) -> Self {
@@ -304,9 +313,10 @@ impl fmt::Display for At {
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Parquet format, ")?;
         match self {
             Self::Container => f.write_str("README.md, File format"),
-            Self::Thrift => f.write_str("Thrift compact protocol"),
+            Self::Thrift => f.write_str("parquet.thrift, Thrift compact protocol"),
             Self::Metadata(name) => write!(f, "parquet.thrift, {name}"),
             Self::Schema => f.write_str("parquet.thrift, SchemaElement"),
             Self::Pages => f.write_str("README.md, Data Pages"),
@@ -383,7 +393,7 @@ mod tests {
             .at_page(9);
         assert_eq!(
             error.to_string(),
-            "row group 3, column a.b.list.element, page 7, byte 41288: values in the run: expected 10, found 12 (Encodings.md, RLE)"
+            "row group 3, column a.b.list.element, page 7, byte 41288: values in the run: expected 10, found 12 (Parquet format, Encodings.md, RLE)"
         );
         assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Encodings("RLE")));
     }

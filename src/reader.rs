@@ -477,8 +477,17 @@ impl<S> Reader<S> {
         let mut sorted = rows.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let selection = RowSelection::from_rows(self.file_rows()?, sorted.iter().copied())
-            .map_err(|e| self.name(e))?;
+        let len = self.file_rows()?;
+        if let Some(row) = sorted.last().filter(|row| **row >= len) {
+            let last = match len.checked_sub(1) {
+                Some(last) => format!("its {len} rows are 0 to {last}"),
+                None => "it has no rows".to_owned(),
+            };
+            let error = format_args!("row {row} was asked for, which lies beyond the file: {last}");
+            return Err(self.name(Error::usage(error)));
+        }
+        let selection =
+            RowSelection::from_rows(len, sorted.iter().copied()).map_err(|e| self.name(e))?;
         let mut reader = self.clone();
         let options = &mut reader.options;
         (options.row_groups, options.offset, options.limit) = (None, 0, None);

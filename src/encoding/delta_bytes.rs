@@ -173,7 +173,10 @@ fn refused(before: usize, prefixes: &[i32], suffixes: &[i32], room: usize) -> Er
 fn too_long(total: u64, room: usize) -> Error {
     Error::limit(
         LimitKind::Memory,
-        format_args!("the values of a DELTA_BYTE_ARRAY block take {total} bytes, {room} are left"),
+        format_args!(
+            "the values of a DELTA_BYTE_ARRAY block take {total} bytes, {room} are left; \
+             raise Limits::memory_bytes to read on"
+        ),
     )
 }
 

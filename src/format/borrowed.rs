@@ -38,6 +38,13 @@ thrift! {
     }
 }
 
+impl ColumnChunkRef<'_> {
+    /// Whether its pages and indexes are encrypted, whatever the footer is.
+    pub fn is_encrypted(&self) -> bool {
+        self.crypto_metadata.is_some() || self.encrypted_column_metadata.is_some()
+    }
+}
+
 thrift! {
     /// A [`ColumnMetaData`](super::ColumnMetaData), borrowed.
     #[derive(Copy)]

@@ -180,6 +180,8 @@ pub struct IndexPlaces {
     pub column_index_offset: Option<i64>,
     /// Bytes of the column index.
     pub column_index_length: Option<i32>,
+    /// Whether the column is encrypted, and so are these.
+    pub encrypted: bool,
 }
 
 impl From<&ColumnChunkRef<'_>> for IndexPlaces {
@@ -189,6 +191,7 @@ impl From<&ColumnChunkRef<'_>> for IndexPlaces {
             offset_index_length: chunk.offset_index_length,
             column_index_offset: chunk.column_index_offset,
             column_index_length: chunk.column_index_length,
+            encrypted: chunk.is_encrypted(),
         }
     }
 }
@@ -205,6 +208,10 @@ impl IndexPlaces {
                 (5, wire::I32) => places.offset_index_length = Some(reader.i32()?),
                 (6, wire::I64) => places.column_index_offset = Some(reader.i64()?),
                 (7, wire::I32) => places.column_index_length = Some(reader.i32()?),
+                (8, wire::STRUCT) => {
+                    places.encrypted = true;
+                    reader.skip(field.ty)?;
+                }
                 (_, ty) => reader.skip(ty)?,
             }
         }

@@ -1,6 +1,6 @@
 //! [`Sink`]: where the bytes of a file go.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -52,8 +52,12 @@ impl<W: Write + Send> Sink for WriteSink<W> {
 
 /// A file at a path, which holds at every instant what it held before, or the whole new file.
 ///
-/// Bytes go to a temporary file beside it, which is synced and renamed at the end, and removed if there is none. A symbolic link is followed. What is
-/// no file, such as a pipe or a device, cannot be replaced: bytes go straight there.
+/// Bytes go to a temporary file beside it, `.NAME.PID-N.tmp`, which is synced and renamed at the end, and removed if
+/// the sink is dropped before. A symbolic link is followed. What is no file, such as a pipe or a device, cannot be
+/// replaced: bytes go straight there.
+///
+/// The temporary file is locked while it is written. What a process that was killed has left is not, and is removed by
+/// the next one that writes the same file.
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
@@ -84,22 +88,34 @@ impl PathSink {
         let Some(name) = path.file_name() else {
             return Err(failed(io::ErrorKind::IsADirectory.into(), &path));
         };
-        // A long name leaves no room for more.
+        // A long name leaves no space for more.
         let shown: String = name.to_string_lossy().chars().take(NAME_SHOWN).collect();
+        remove_abandoned(&path, &shown);
         let mut attempt = 0u32;
         let (temporary, file) = loop {
             let hidden = format!(".{shown}.{}-{attempt}.tmp", std::process::id());
             let temporary = path.with_file_name(hidden);
-            match File::options().write(true).create_new(true).open(&temporary) {
-                Ok(file) => break (temporary, file),
-                // A name that is taken belongs to another writer, or to one that was killed.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 10_000 => {
+            let file = File::options().write(true).create_new(true).open(&temporary);
+            match file.and_then(|file| lock(&file, &temporary).map(|locked| (file, locked))) {
+                Ok((file, true)) => break (temporary, file),
+                // Another process took it for abandoned before it was locked.
+                Ok((_, false)) if attempt < MAX_ATTEMPTS => attempt += 1,
+                Ok((_, false)) => return Err(failed(io::ErrorKind::WouldBlock.into(), &path)),
+                // A name that is taken belongs to another writer.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_ATTEMPTS => {
                     attempt += 1
                 }
                 Err(e) => return Err(failed(e, &path)),
             }
         };
         Ok(Self { path, temporary: Some(temporary), file: Some(file) })
+    }
+
+    /// The temporary file that bytes go to; `None` if they go straight to the path, or the file is finished.
+    ///
+    /// For a program that is ended from outside, and removes it on the way.
+    pub fn temporary(&self) -> Option<&Path> {
+        self.temporary.as_deref()
     }
 
     fn failed(&self, what: &str, e: io::Error) -> Error {
@@ -123,11 +139,12 @@ impl Sink for PathSink {
             // Nothing is held back here, and what is no file may refuse to be synced.
             return Ok(());
         };
-        let done =
-            file.sync_all().and_then(|()| keep_permissions(&file, &self.path)).and_then(|()| {
-                drop(file);
-                std::fs::rename(&temporary, &self.path)
-            });
+        // Renamed while it is locked, so that nobody takes it for abandoned.
+        let done = file
+            .sync_all()
+            .and_then(|()| keep_permissions(&file, &self.path))
+            .and_then(|()| std::fs::rename(&temporary, &self.path));
+        drop(file);
         match done {
             Ok(()) => sync_folder(&self.path).map_err(|e| self.failed("syncing the folder", e)),
             Err(e) => {
@@ -144,6 +161,57 @@ impl Drop for PathSink {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+/// Locks a new temporary file; false if it was removed before that. Where files cannot be locked, none is ever removed
+/// as abandoned.
+fn lock(file: &File, path: &Path) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(is_at(file, path)),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(_)) => Ok(true),
+    }
+}
+
+/// Whether the file still has its name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(file), Ok(there)) => (file.dev(), file.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Removes the temporary files of `path` that no process holds any more. Whatever fails leaves them.
+fn remove_abandoned(path: &Path, shown: &str) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(folder.unwrap_or_else(|| Path::new("."))) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_file = || entry.file_type().is_ok_and(|kind| kind.is_file());
+        if !is_temporary(&name.to_string_lossy(), shown) || !is_file() {
+            continue;
+        }
+        // Opened as a writer, without a change: some systems lock only what can be written.
+        let Ok(file) = File::options().write(true).open(entry.path()) else { continue };
+        if file.try_lock().is_ok() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a name is `.NAME.PID-N.tmp`.
+fn is_temporary(name: &str, shown: &str) -> bool {
+    let rest = name.strip_prefix('.').and_then(|name| name.strip_prefix(shown));
+    let rest = rest.and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".tmp"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    rest.and_then(|rest| rest.split_once('-')).is_some_and(|(pid, n)| digits(pid) && digits(n))
 }
 
 /// Gives the new file the permissions of the one that it takes the place of.
@@ -179,3 +247,6 @@ fn sync_folder(_path: &Path) -> io::Result<()> {
 
 /// Characters of the file's name in that of the temporary one: at most 160 of the 255 bytes that a name may have.
 const NAME_SHOWN: usize = 40;
+
+/// Temporary names that are tried, because more than a few are taken only where something else is wrong.
+const MAX_ATTEMPTS: u32 = 10_000;

@@ -344,7 +344,7 @@ impl Opener {
             return Err(Error::limit(
                 LimitKind::Page,
                 format_args!(
-                    "a page of {len} bytes; Limits::page_bytes allows {}",
+                    "a page of {len} bytes; Limits::page_bytes allows {}: raise it to read on",
                     self.context.page_bytes
                 ),
             ));

@@ -49,6 +49,7 @@ mod bind;
 mod calendar;
 mod eval;
 mod facts;
+mod known;
 mod learn;
 mod like;
 mod literal;

@@ -119,7 +119,8 @@ impl Filter {
     /// What the footer says of the leaves of the predicate in a row group. What cannot be read says nothing.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
         let facts = |leaf: usize| {
-            let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
+            let chunk = footer.column_chunk(row_group, leaf).ok()?;
+            let meta = chunk.meta_data.filter(|_| chunk.crypto_metadata.is_none())?;
             let described = footer.schema().leaf(leaf).ok()?;
             let facts = Facts::of_chunk(&described, column_order(footer, leaf), &meta, rows);
             Some(LeafFacts { leaf, facts, meta })

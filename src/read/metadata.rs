@@ -156,7 +156,7 @@ impl Metadata {
             return Err(Error::limit(
                 LimitKind::Memory,
                 format_args!(
-                    "page indexes of {bytes} bytes; Limits::memory_bytes allows {}",
+                    "page indexes of {bytes} bytes; Limits::memory_bytes allows {}: raise it to read on",
                     limits.memory_bytes
                 ),
             ));
@@ -235,7 +235,11 @@ impl Metadata {
         if footer.len() as u64 > limits.footer_bytes {
             return Err(Error::limit(
                 LimitKind::Footer,
-                format_args!("a footer of {} bytes is more than allowed", footer.len()),
+                format_args!(
+                    "a footer of {} bytes; Limits::footer_bytes allows {}: raise it to read on",
+                    footer.len(),
+                    limits.footer_bytes
+                ),
             ));
         }
         let mut list = Vec::new();
@@ -291,7 +295,7 @@ pub(crate) fn offset_index_range(
     places: &IndexPlaces,
     file_len: u64,
 ) -> Result<Option<Range<u64>>> {
-    within(places.offset_index_offset, places.offset_index_length, file_len)
+    within(places.offset_index_offset, places.offset_index_length, places.encrypted, file_len)
 }
 
 /// As [`offset_index_range`], of the column index.
@@ -299,11 +303,19 @@ pub(crate) fn column_index_range(
     places: &IndexPlaces,
     file_len: u64,
 ) -> Result<Option<Range<u64>>> {
-    within(places.column_index_offset, places.column_index_length, file_len)
+    within(places.column_index_offset, places.column_index_length, places.encrypted, file_len)
 }
 
-fn within(offset: Option<i64>, len: Option<i32>, file_len: u64) -> Result<Option<Range<u64>>> {
+fn within(
+    offset: Option<i64>,
+    len: Option<i32>,
+    encrypted: bool,
+    file_len: u64,
+) -> Result<Option<Range<u64>>> {
     let (Some(offset), Some(len)) = (offset, len) else { return Ok(None) };
+    if encrypted {
+        return Err(Error::encrypted_column());
+    }
     let range = u64::try_from(offset).ok().zip(u64::try_from(len).ok());
     let range = range.and_then(|(at, len)| Some(at..at.checked_add(len)?));
     match range.filter(|range| range.end <= file_len) {

@@ -116,7 +116,7 @@ impl Tail {
             return Err(Error::limit(
                 LimitKind::Footer,
                 format_args!(
-                    "a footer of {} bytes; Limits::footer_bytes allows {}",
+                    "a footer of {} bytes; Limits::footer_bytes allows {}: raise it to read on",
                     tail.footer_len, limits.footer_bytes
                 ),
             ));

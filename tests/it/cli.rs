@@ -43,8 +43,8 @@ fn info_is_the_default_and_json_in_a_pipe() {
 #[test]
 fn count_adds_up_files_and_reports_those_that_fail() {
     let (trips, duckdb) = (path("trips.parquet"), path("duckdb.parquet"));
-    assert_eq!(json(&["count", &trips, &duckdb])["rows"], 1200);
-    let partial = marq(&["count", &trips, &path("README.md")]);
+    assert_eq!(json(&["count", "-f", "json", &trips, &duckdb])["rows"], 1200);
+    let partial = marq(&["count", "-f", "json", &trips, &path("README.md")]);
     assert_eq!(partial.status.code(), Some(5));
     assert_eq!(serde_json::from_slice::<Value>(&partial.stdout).expect("JSON")["rows"], 1000);
 }
@@ -180,7 +180,7 @@ fn standard_input_is_a_file_named_dash() {
     use std::io::Write;
     use std::process::Stdio;
     let mut child = Command::new(env!("CARGO_BIN_EXE_marq"))
-        .args(["count", "-"])
+        .args(["count", "-f", "json", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -217,7 +217,7 @@ fn where_leaves_the_rows_that_meet_it() {
     let first: Vec<Value> =
         all[..600].iter().filter(|id| id.as_i64() >= Some(500)).cloned().collect();
     assert_eq!(lines(&with(&["cat", "--rows", "0:600"])), first);
-    let count = marq(&["count", "--where", "id >= 500", &trips]);
+    let count = marq(&["count", "-f", "json", "--where", "id >= 500", &trips]);
     let count: Value = serde_json::from_slice(&count.stdout).expect("JSON");
     assert_eq!(count["rows"], wanted.len());
     let explained = marq(&["explain", "--where", "id < 0", &trips]);

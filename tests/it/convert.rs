@@ -286,7 +286,7 @@ fn every_flag_of_writing_shows_in_the_file() {
     assert!(meta(0).bloom_filter_offset.is_some() && meta(1).bloom_filter_offset.is_none());
     out(&["--threads", "1", "--mem", "64MiB"]);
     let said = folder.convert(&[&trips, "-v", "-o", "a.parquet"]);
-    assert!(error(&said).starts_with("1 000 rows, 1 row groups, "), "{}", error(&said));
+    assert!(error(&said).starts_with("1 000 rows, 1 row group, ratio "), "{}", error(&said));
 }
 
 #[test]
@@ -370,14 +370,16 @@ fn a_file_is_converted_onto_itself() {
     let folder = Folder::new();
     folder.convert(&[&trips(), "-o", "a.parquet"]);
     let before = folder.parquet("a.parquet");
-    folder.convert(&["a.parquet", "--codec", "gzip", "--row-group-rows", "100", "-o", "a.parquet"]);
+    let flags = ["a.parquet", "--codec", "gzip", "--row-group-rows", "100"];
+    folder.refused(2, &[&flags[..], &["-o", "a.parquet"]].concat());
+    folder.convert(&[&flags[..], &["--in-place", "-o", "a.parquet"]].concat());
     let rows = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
     assert_eq!(rows(&before), rows(&folder.parquet("a.parquet")));
     folder.put("a.csv", CSV);
-    folder.convert(&["a.csv", "-o", "a.csv"]);
+    folder.convert(&["a.csv", "--in-place"]);
     assert_eq!(folder.text("a.csv"), CSV);
     folder.convert(&["a.parquet", "-o", "a.arrow"]);
-    folder.convert(&["a.arrow", "-o", "a.arrow"]);
+    folder.convert(&["a.arrow", "--in-place"]);
     folder.convert(&["a.arrow", "-o", "b.parquet"]);
     assert_eq!(rows(&before), rows(&folder.parquet("b.parquet")));
     assert_eq!(folder.files(), ["a.arrow", "a.csv", "a.parquet", "b.parquet"]);

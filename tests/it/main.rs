@@ -14,6 +14,7 @@ mod cli;
 mod codecs;
 mod container;
 mod contradictions;
+mod control;
 mod convert;
 mod display;
 mod encodings;

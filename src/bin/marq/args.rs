@@ -1,17 +1,22 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use marquetry::Error;
 
 use crate::failure::{Failure, Result};
 
 /// Look at Parquet files, and turn them into something else.
 ///
-/// `marq FILE` is `marq info FILE`. Tables on a terminal, JSON in a pipe. Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a
-/// limit, 5 some files failed, 6 missing key.
+/// `marq FILE` is `marq info FILE`. Tables on a terminal, JSON in a pipe.
+///
+/// A folder stands for the .parquet files in it; parts of its name and below it that are KEY=VALUE are columns (int64, date32 or utf8), which take the
+/// place of columns of the files with the same name.
+///
+/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 5 some files failed, 6 missing key, 130 interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -48,20 +53,14 @@ pub(crate) enum Command {
     Convert(Convert),
 }
 
-/// Flags that every command takes.
-#[derive(Debug, clap::Args)]
+/// Flags of every command, and those of all commands that read rows.
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Global {
-    /// Colours: on a terminal, always, or never. NO_COLOR and CLICOLOR_FORCE are honoured.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: When,
-    /// The same as --color never.
-    #[arg(long, global = true)]
-    pub(crate) no_color: bool,
-    /// Write to this file instead of standard output.
-    #[arg(short, long, global = true, value_name = "FILE")]
+    /// Write to this file instead of standard output; its ending says the format, where -f does not.
+    #[arg(short, long, global = true, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-    /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows) in a pipe.
-    #[arg(short, long, global = true)]
+    /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows, a number for count) in a pipe.
+    #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) format: Option<Format>,
     /// Tables as wide as they are: no column is left out, no cell is cut. A table where nothing else is asked for.
     #[arg(long, global = true)]
@@ -70,76 +69,94 @@ pub(crate) struct Global {
     #[arg(long, global = true, conflicts_with = "wide")]
     pub(crate) vertical: bool,
     /// Exact numbers in tables, without units.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OUTPUT)]
     pub(crate) raw: bool,
-    /// Say nothing on standard error but errors.
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// Say more.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
+    /// Colours in messages and in this help: on a terminal, always, or never. NO_COLOR and CLICOLOR_FORCE are honoured.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
+    pub(crate) color: When,
+    /// The same as --color never.
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) no_color: bool,
     /// A progress bar on standard error: for long work on a terminal, always, or never.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
     pub(crate) progress: When,
+    /// Say nothing on standard error but errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+    /// Say what was written, also where standard error is no terminal.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
+    pub(crate) verbose: u8,
+    /// Only rows that meet a condition, as `amount > 10 and country in ('NL', 'BE')`. --rows counts before it, -n after it.
+    #[arg(
+        long = "where",
+        global = true,
+        value_name = "EXPR",
+        allow_hyphen_values = true,
+        help_heading = READING
+    )]
+    pub(crate) filter: Option<String>,
+    /// Folders named KEY=VALUE are no columns.
+    #[arg(long, global = true, help_heading = READING)]
+    pub(crate) no_hive: bool,
+    /// Unit that INT96 timestamps are read in.
+    #[arg(long, global = true, value_name = "UNIT", help_heading = READING)]
+    pub(crate) int96: Option<Unit>,
     /// Threads that decode. Default: all cores.
-    #[arg(short = 'j', long, global = true, value_name = "N")]
+    #[arg(short = 'j', long, global = true, value_name = "N", help_heading = READING)]
     pub(crate) threads: Option<usize>,
     /// Memory that reading may hold, as 512MiB.
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) mem: Option<u64>,
-    /// The longest footer that is read.
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    /// The longest footer that is read. Default: 1GiB.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) limit_footer: Option<u64>,
-    /// Unit that INT96 timestamps are read in.
-    #[arg(long, global = true, value_name = "UNIT")]
-    pub(crate) int96: Option<Unit>,
-    /// Only rows that meet a condition, as `amount > 10 and country in ('NL', 'BE')`; for commands that read rows. --rows counts before it.
-    #[arg(long = "where", global = true, value_name = "EXPR")]
-    pub(crate) filter: Option<String>,
-    /// Key of the footer, in hex (not there yet).
-    #[arg(long, global = true, value_name = "HEX")]
+    /// Key of the footer, in hex.
+    #[arg(long, global = true, value_name = "HEX", hide = true)]
     pub(crate) footer_key: Option<String>,
-    /// Key of a column, in hex (not there yet).
-    #[arg(long, global = true, value_name = "COL=HEX")]
+    /// Key of a column, in hex.
+    #[arg(long, global = true, value_name = "COL=HEX", hide = true)]
     pub(crate) column_key: Vec<String>,
-    /// AAD prefix that the file does not store (not there yet).
-    #[arg(long, global = true, value_name = "TEXT")]
+    /// AAD prefix that the file does not store.
+    #[arg(long, global = true, value_name = "TEXT", hide = true)]
     pub(crate) aad_prefix: Option<String>,
 }
 
+/// Headings of the help.
+const OUTPUT: &str = "Output";
+const READING: &str = "Reading";
+const WRITING: &str = "Writing Parquet";
+const TEXT: &str = "CSV and JSON lines";
+
 impl Global {
-    /// Flags whose capability is still to come are refused by name, never passed over.
-    pub(crate) fn refuse_what_is_not_there(&self) -> Result<()> {
-        let missing = [
+    /// Whether messages have colours.
+    pub(crate) fn color(&self) -> When {
+        if self.no_color { When::Never } else { self.color }
+    }
+
+    /// The first flag whose capability is still to come.
+    pub(crate) fn not_there_yet(&self) -> Option<&'static str> {
+        let flags = [
             ("--footer-key", self.footer_key.is_some()),
             ("--column-key", !self.column_key.is_empty()),
             ("--aad-prefix", self.aad_prefix.is_some()),
         ];
-        match missing.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(not_there_yet(flag)),
-            None => Ok(()),
-        }
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 }
 
 impl Command {
-    /// Refuses --where where it would say nothing.
-    pub(crate) fn refuse_filter(&self, global: &Global) -> Result<()> {
-        let reads_rows = matches!(
-            self,
-            Self::Head(_)
-                | Self::Tail(_)
-                | Self::Cat(_)
-                | Self::Sample(_)
-                | Self::Count(_)
-                | Self::Convert(_)
-                | Self::Explain(_)
-        );
-        match &global.filter {
-            Some(_) if !reads_rows => {
-                Err(Failure::Usage("--where is for commands that read rows".to_owned()))
-            }
-            _ => Ok(()),
+    /// The files that are read.
+    pub(crate) fn files(&self) -> &[String] {
+        match self {
+            Self::Info(command) => &command.files.files,
+            Self::Schema(command) => &command.files.files,
+            Self::Head(command) | Self::Tail(command) | Self::Cat(command) => &command.files.files,
+            Self::Sample(command) => &command.rows.files.files,
+            Self::Count(command) => &command.files,
+            Self::Explain(command) => &command.rows.files,
+            Self::Pages(command) => &command.files.files,
+            Self::Stats(command) => &command.files.files,
+            Self::Convert(command) => &command.files.files,
         }
     }
 }
@@ -165,7 +182,7 @@ pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) files: Files,
     /// Print one value of the key-value metadata, whole.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) kv: Option<String>,
 }
 
@@ -182,7 +199,7 @@ pub(crate) struct Schema {
 pub(crate) struct Rows {
     #[command(flatten)]
     pub(crate) files: FilesOfRows,
-    /// Number of rows [default: 10; cat: all].
+    /// Number of rows, of all files together [default: 10; cat: all].
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) rows_max: Option<u64>,
 }
@@ -193,9 +210,8 @@ pub(crate) struct FilesOfRows {
     /// Files, globs, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
-    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated.
-    #[arg(short, long, value_name = "COLS", value_delimiter = ',')]
-    pub(crate) columns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Vec<usize>,
@@ -205,6 +221,21 @@ pub(crate) struct FilesOfRows {
     /// In JSON, CSV and tables, number columns and struct members that have one name: a, a_2. JSON cannot hold both otherwise.
     #[arg(long)]
     pub(crate) rename_duplicates: bool,
+}
+
+/// Which columns, in all commands alike.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Columns {
+    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated.
+    #[arg(
+        short,
+        long,
+        alias = "column",
+        value_name = "COLS",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub(crate) columns: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -232,9 +263,8 @@ pub(crate) struct Sample {
 pub(crate) struct Pages {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated. Default: all.
-    #[arg(short, long, alias = "column", value_name = "COLS", value_delimiter = ',')]
-    pub(crate) columns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Option<usize>,
@@ -247,9 +277,8 @@ pub(crate) struct Stats {
     /// One line for each column, column chunk, row group, or page.
     #[arg(long, default_value = "column")]
     pub(crate) by: By,
-    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated. Default: all.
-    #[arg(short, long, alias = "column", value_name = "COLS", value_delimiter = ',')]
-    pub(crate) columns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
 }
 
 #[derive(Debug, clap::Args)]
@@ -262,35 +291,49 @@ pub(crate) struct Convert {
     /// Form of the input, where neither its first bytes nor its ending say it.
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<SourceForm>,
-    /// Records of CSV and JSON lines that types are inferred from; 0 is all.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(crate) infer_rows: usize,
+    /// Replace the one file by what is made of it, when that is whole.
+    #[arg(long)]
+    pub(crate) in_place: bool,
+    /// How VARIANT columns are shown.
+    #[arg(long, value_name = "FORM", hide = true)]
+    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) text: TextFlags,
+    #[command(flatten)]
+    pub(crate) write: WriteFlags,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
+}
+
+/// How CSV and JSON lines are read and written.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = TEXT)]
+pub(crate) struct TextFlags {
     /// Types of columns of CSV and JSON lines, as `id: int64, name: utf8 not null, tags: list<utf8>`; @FILE reads them from a file. Other columns are
     /// inferred.
-    #[arg(long, value_name = "FIELDS")]
+    #[arg(long, value_name = "FIELDS", allow_hyphen_values = true)]
     pub(crate) schema: Option<String>,
     /// Infer nothing: --schema names all columns.
     #[arg(long, requires = "schema")]
     pub(crate) schema_only: bool,
+    /// Records of CSV and JSON lines that types are inferred from; 0 is all [default: 10000].
+    #[arg(long, value_name = "N", conflicts_with = "schema_only")]
+    pub(crate) infer_rows: Option<usize>,
     /// CSV has no header row, read or written.
     #[arg(long)]
     pub(crate) no_header: bool,
     /// The delimiter of CSV, read and written: one ASCII character, or tab. Default: a comma; a tab for .tsv.
-    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter, allow_hyphen_values = true)]
     pub(crate) delimiter: Option<u8>,
     /// What stands for null in CSV, without quotes; may be repeated, the first is written. Default: nothing at all. A cell in quotes is never null:
     /// "" is the empty text.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
-    /// How VARIANT columns are shown (not there yet).
-    #[arg(long, value_name = "FORM")]
-    pub(crate) variant: Option<String>,
-    #[command(flatten)]
-    pub(crate) write: WriteFlags,
 }
 
 /// How Parquet is written.
 #[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = WRITING)]
 pub(crate) struct WriteFlags {
     /// What the file is made for.
     #[arg(long, value_name = "PROFILE")]
@@ -305,12 +348,12 @@ pub(crate) struct WriteFlags {
     /// The encoding of a column, without a dictionary, by its name in the specification.
     #[arg(long, value_name = "COL=ENC")]
     pub(crate) encoding: Vec<String>,
-    /// The version of data pages.
-    #[arg(long, value_name = "1|2", value_parser = clap::value_parser!(u8).range(1..=2))]
-    pub(crate) page_version: Option<u8>,
     /// Whether dictionaries are made where they pay.
     #[arg(long, value_name = "on|off")]
     pub(crate) dictionary: Option<Switch>,
+    /// The version of data pages.
+    #[arg(long, value_name = "1|2", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) page_version: Option<u8>,
     /// The most rows of a row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group_rows: Option<u64>,
@@ -320,6 +363,55 @@ pub(crate) struct WriteFlags {
     /// A bloom filter for a column, with a false-positive rate (0.01 if none is said).
     #[arg(long, value_name = "COL[:FPP]")]
     pub(crate) bloom: Vec<String>,
+}
+
+impl WriteFlags {
+    /// The first of them that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--profile", self.profile.is_some()),
+            ("--codec", self.codec.is_some()),
+            ("--encoding", !self.encoding.is_empty()),
+            ("--dictionary", self.dictionary.is_some()),
+            ("--page-version", self.page_version.is_some()),
+            ("--row-group-rows", self.row_group_rows.is_some()),
+            ("--row-group-bytes", self.row_group_bytes.is_some()),
+            ("--bloom", !self.bloom.is_empty()),
+        ];
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
+}
+
+/// Encryption on the way out, which is still to come: flags that are refused by name.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct EncryptFlags {
+    #[arg(long, value_name = "HEX", hide = true)]
+    encrypt_footer_key: Option<String>,
+    #[arg(long, value_name = "COL=HEX", hide = true)]
+    encrypt_column_key: Vec<String>,
+    #[arg(long, value_name = "ALGORITHM", hide = true)]
+    algorithm: Option<String>,
+    #[arg(long, hide = true)]
+    plaintext_footer: bool,
+    #[arg(long, value_name = "TEXT", hide = true)]
+    footer_key_metadata: Option<String>,
+    #[arg(long, value_name = "COL=TEXT", hide = true)]
+    column_key_metadata: Vec<String>,
+}
+
+impl EncryptFlags {
+    /// The first of them that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--encrypt-footer-key", self.encrypt_footer_key.is_some()),
+            ("--encrypt-column-key", !self.encrypt_column_key.is_empty()),
+            ("--algorithm", self.algorithm.is_some()),
+            ("--plaintext-footer", self.plaintext_footer),
+            ("--footer-key-metadata", self.footer_key_metadata.is_some()),
+            ("--column-key-metadata", !self.column_key_metadata.is_empty()),
+        ];
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -414,21 +506,68 @@ pub(crate) enum Unit {
     Ns,
 }
 
-/// Puts `info` in front where the first word is no command: `marq FILE`.
-pub(crate) fn with_default_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    const COMMANDS: [&str; 12] = [
-        "info", "schema", "head", "tail", "cat", "sample", "count", "explain", "pages", "stats",
-        "convert", "help",
-    ];
-    let mut args: Vec<OsString> = args.collect();
-    let first = args.get(1).map(|arg| arg.to_string_lossy().into_owned());
-    if let Some(first) = first {
-        let is_flag = first.starts_with('-') && first != "-";
-        if !is_flag && !COMMANDS.contains(&first.as_str()) {
-            args.insert(1, "info".into());
+/// Reads the command line. A word that is no command, and may be a file, is one: `marq FILE`.
+///
+/// # Errors
+/// What is wrong with it; help and version, too.
+pub(crate) fn parse() -> Result<Args, clap::Error> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let command = Args::command().color(colors(&words));
+    let parse = |command: clap::Command, words: &[OsString]| {
+        let matches = command.try_get_matches_from(words)?;
+        Args::from_arg_matches(&matches)
+    };
+    let error = match parse(command.clone(), &words) {
+        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
+        done => return done,
+    };
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return Err(error);
+    };
+    let at = words.iter().position(|found| found.to_string_lossy() == *word);
+    match at.filter(|_| may_be_a_file(word)) {
+        Some(at) => {
+            words.insert(at, "info".into());
+            parse(command, &words)
         }
+        None => Err(error),
     }
-    args
+}
+
+fn may_be_a_file(word: &str) -> bool {
+    word == "-" || word.contains(['.', '/', '\\', '*', '?', '[', ':']) || Path::new(word).exists()
+}
+
+/// What is said of a word that is neither a command nor a file.
+pub(crate) fn unknown_command(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
+        return None;
+    };
+    let close = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(close)) => close.join(" or "),
+        Some(ContextValue::String(close)) => close.clone(),
+        _ => String::new(),
+    };
+    let close = if close.is_empty() { ".".to_owned() } else { format!("; did you mean {close}?") };
+    let command = Args::command();
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let names = names.join(", ");
+    Some(format!("{word:?} is neither a command nor a file{close} The commands are {names}"))
+}
+
+/// --color and --no-color, which the help obeys before they are parsed.
+fn colors(words: &[OsString]) -> ColorChoice {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let said = |when: &str| {
+        let equals = format!("--color={when}");
+        words.iter().any(|word| *word == equals)
+            || words.windows(2).any(|pair| pair[0] == "--color" && pair[1] == when)
+    };
+    match () {
+        () if said("never") || words.iter().any(|word| word == "--no-color") => ColorChoice::Never,
+        () if said("always") => ColorChoice::Always,
+        () => ColorChoice::Auto,
+    }
 }
 
 /// A number of bytes: 512MiB, 64KB, 1000.

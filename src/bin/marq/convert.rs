@@ -2,50 +2,82 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use indicatif::{ProgressBar, ProgressStyle};
+use marquetry::Error;
 
-use crate::args::{Convert, Format, Global, Target, When, not_there_yet};
+use crate::args::{Convert, Format, Global, Target};
+use crate::checks;
 use crate::failure::{Failure, Result};
-use crate::output::{self, Sink};
+use crate::output::Sink;
 use crate::parquet_out::ParquetOut;
 use crate::printer::Printer;
 use crate::printer::csv::CsvForm;
+use crate::progress::{Bar, Read, Work};
 use crate::source::{self, Source};
 
 /// Converts the files, one after the other, into one output.
 pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
-    if command.variant.is_some() {
-        return Err(not_there_yet("--variant"));
-    }
+    let in_place = if command.in_place { Some(in_place(command, global)?) } else { None };
+    let global = in_place.as_ref().unwrap_or(global);
     let target = target(command, global)?;
-    let read = Arc::new(AtomicU64::new(0));
-    let sources = source::open(command, global, &read)?;
+    let mut read = Read::default();
+    let sources = source::open(command, target, global, &mut read)?;
     let Some(first) = sources.first() else {
         return Err(Failure::Usage("no file to convert".to_owned()));
     };
     let schema = first.schema.clone();
-    let progress = Bar::new(&sources, global, read);
+    let mut progress = Bar::new(work(&sources), global, read);
     match target {
-        Target::Parquet => parquet(command, global, schema, sources, &progress),
-        Target::Arrow => ipc_file(Sink::open(global)?, &schema, sources, &progress),
-        Target::Arrows => ipc_stream(Sink::open(global)?, &schema, sources, &progress),
+        Target::Parquet => parquet(command, global, schema, sources, &mut progress),
+        Target::Arrow => ipc_file(&schema, sources, &mut progress, global),
+        Target::Arrows => ipc_stream(&schema, sources, &mut progress, global),
         Target::Csv => {
             let csv = csv_form(command, global)?;
             let printer = Printer::new(Sink::open(global)?, Format::Csv, global).with_csv(csv);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
-            text(printer, &schema, sources, &progress)
+            text(printer, &schema, sources, &mut progress, global)
         }
         Target::Jsonl => {
             let printer = Printer::new(Sink::open(global)?, Format::Jsonl, global);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
-            text(printer, &schema, sources, &progress)
+            text(printer, &schema, sources, &mut progress, global)
         }
+    }
+}
+
+/// The flags with the input as the output.
+fn in_place(command: &Convert, global: &Global) -> Result<Global> {
+    let files = crate::input::paths(&command.files.files)?;
+    let wrong = |text: &str| Err(Failure::Usage(format!("--in-place: {text}")));
+    let file = match files.as_slice() {
+        [file] if file != "-" => Path::new(file),
+        [_] => return wrong("standard input cannot be replaced"),
+        files => return wrong(&format!("one file can be replaced, and {} are given", files.len())),
+    };
+    if !file.exists() {
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let name = file.display().to_string();
+        return Err(Error::io("the file cannot be opened", missing).at_file(name).into());
+    }
+    match &global.output {
+        Some(output) if !checks::is_same_file(file, output) => {
+            wrong("the output is another file; leave out -o, or --in-place")
+        }
+        _ => Ok(Global { output: Some(file.to_owned()), ..global.clone() }),
+    }
+}
+
+fn work(sources: &[Source]) -> Work {
+    if let Some(rows) = sources.iter().map(|source| source.rows).sum() {
+        return Work::Rows(rows);
+    }
+    match sources.iter().map(|source| source.bytes).sum() {
+        Some(bytes) => Work::Bytes(bytes),
+        None => Work::Unknown,
     }
 }
 
@@ -73,17 +105,18 @@ fn target(command: &Convert, global: &Global) -> Result<Target> {
 /// Calls `write` with every batch of every file.
 fn for_each_batch(
     sources: Vec<Source>,
-    progress: &Bar,
+    progress: &mut Bar,
     mut write: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
     for source in sources {
         for batch in source.batches() {
             let batch = batch?;
-            progress.gave(batch.num_rows());
+            let rows = batch.num_rows();
             write(batch)?;
+            progress.gave(rows);
         }
     }
-    progress.done();
+    progress.finishing();
     Ok(())
 }
 
@@ -92,28 +125,30 @@ fn parquet(
     global: &Global,
     schema: SchemaRef,
     sources: Vec<Source>,
-    progress: &Bar,
+    progress: &mut Bar,
 ) -> Result<()> {
     let mut out = ParquetOut::create(schema, &command.write, global)?;
     for_each_batch(sources, progress, |batch| Ok(out.write(&batch)?))?;
     let report = out.finish()?;
-    if global.verbose > 0 && !global.quiet {
-        let columns = report.row_groups.iter().flat_map(|row_group| &row_group.columns);
-        let plain: u64 = columns.map(|column| column.uncompressed_bytes).sum();
-        #[expect(clippy::cast_precision_loss, reason = "shown with two digits behind the point")]
-        let ratio = plain as f64 / report.bytes.max(1) as f64;
-        eprintln!(
-            "{} rows, {} row groups, {}, ratio {ratio:.2}",
-            output::count(report.rows, global),
-            report.row_groups.len(),
-            output::bytes(report.bytes, global),
-        );
-    }
+    let columns = report.row_groups.iter().flat_map(|row_group| &row_group.columns);
+    let plain: u64 = columns.map(|column| column.uncompressed_bytes).sum();
+    #[expect(clippy::cast_precision_loss, reason = "shown with two digits after the point")]
+    let ratio = plain as f64 / report.bytes.max(1) as f64;
+    let groups = report.row_groups.len();
+    let plural = if groups == 1 { "" } else { "s" };
+    let more = format!("{groups} row group{plural}, ratio {ratio:.2}, ");
+    progress.done(report.bytes, &more, global);
     Ok(())
 }
 
 /// An IPC file cannot replace a dictionary, so dictionaries are spelled out; a stream keeps them.
-fn ipc_file(mut out: Sink, schema: &SchemaRef, sources: Vec<Source>, progress: &Bar) -> Result<()> {
+fn ipc_file(
+    schema: &SchemaRef,
+    sources: Vec<Source>,
+    progress: &mut Bar,
+    global: &Global,
+) -> Result<()> {
+    let mut out = Sink::open(global)?;
     let schema = without_dictionaries(schema);
     let mut writer = FileWriter::try_new(&mut out, &schema)?;
     for_each_batch(sources, progress, |batch| {
@@ -131,37 +166,42 @@ fn ipc_file(mut out: Sink, schema: &SchemaRef, sources: Vec<Source>, progress: &
     })?;
     writer.finish()?;
     drop(writer);
-    out.close()
+    progress.done(out.close()?, "", global);
+    Ok(())
 }
 
 fn ipc_stream(
-    mut out: Sink,
     schema: &SchemaRef,
     sources: Vec<Source>,
-    progress: &Bar,
+    progress: &mut Bar,
+    global: &Global,
 ) -> Result<()> {
+    let mut out = Sink::open(global)?;
     let mut writer = StreamWriter::try_new(&mut out, schema)?;
     for_each_batch(sources, progress, |batch| Ok(writer.write(&batch)?))?;
     writer.finish()?;
     drop(writer);
-    out.close()
+    progress.done(out.close()?, "", global);
+    Ok(())
 }
 
 fn text(
     mut printer: Printer,
     schema: &SchemaRef,
     sources: Vec<Source>,
-    progress: &Bar,
+    progress: &mut Bar,
+    global: &Global,
 ) -> Result<()> {
     printer.schema(schema)?;
     for_each_batch(sources, progress, |batch| printer.rows(&batch))?;
-    printer.close()
+    progress.done(printer.close()?, "", global);
+    Ok(())
 }
 
 fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
     let tsv = global.output.as_deref().and_then(Path::extension).is_some_and(|e| e == "tsv");
-    let delimiter = command.delimiter.map_or(if tsv { '\t' } else { ',' }, char::from);
-    let mut nulls = command.null.clone();
+    let delimiter = command.text.delimiter.map_or(if tsv { '\t' } else { ',' }, char::from);
+    let mut nulls = command.text.null.clone();
     if nulls.is_empty() {
         nulls.push(String::new());
     }
@@ -169,7 +209,7 @@ fn csv_form(command: &Convert, global: &Global) -> Result<CsvForm> {
         let text = format!("--null {null:?}: null is written without quotes, and this needs them");
         return Err(Failure::Usage(text));
     }
-    Ok(CsvForm { delimiter, header: !command.no_header, nulls })
+    Ok(CsvForm { delimiter, header: !command.text.no_header, nulls })
 }
 
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
@@ -199,71 +239,5 @@ fn plain(data_type: &DataType) -> DataType {
         DataType::Map(entries, sorted) => DataType::Map(plain_field(entries), *sorted),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
         other => other.clone(),
-    }
-}
-
-/// A progress bar on standard error, for whoever waits.
-struct Bar {
-    bar: Option<ProgressBar>,
-    /// Bytes read so far, where the files do not say their rows.
-    read: Option<Arc<AtomicU64>>,
-}
-
-/// Rows from which on a bar is worth its lines.
-const BAR_FROM: u64 = 1_000_000;
-/// The same for bytes.
-const BAR_FROM_BYTES: u64 = 64 << 20;
-
-impl Bar {
-    fn new(sources: &[Source], global: &Global, read: Arc<AtomicU64>) -> Self {
-        let rows: Option<u64> = sources.iter().map(|source| source.rows).sum();
-        let bytes = sources.iter().map(|source| source.bytes);
-        let bytes: Option<u64> = if rows.is_some() { None } else { bytes.sum() };
-        let long = match (rows, bytes) {
-            (Some(rows), _) => rows >= BAR_FROM,
-            (None, Some(bytes)) => bytes >= BAR_FROM_BYTES,
-            // A pipe has no end in sight.
-            (None, None) => true,
-        };
-        let wanted = match global.progress {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => {
-                !global.quiet && long && std::io::IsTerminal::is_terminal(&std::io::stderr())
-            }
-        };
-        let bar = wanted.then(|| {
-            let (bar, template) = match (rows, bytes) {
-                (Some(rows), _) => {
-                    (ProgressBar::new(rows), "{bar:40} {human_pos} of {human_len} rows, {eta} left")
-                }
-                (None, Some(bytes)) => (
-                    ProgressBar::new(bytes),
-                    "{bar:40} {binary_bytes} of {binary_total_bytes}, {eta} left",
-                ),
-                (None, None) => {
-                    (ProgressBar::new_spinner(), "{spinner} {binary_bytes}, {binary_bytes_per_sec}")
-                }
-            };
-            match ProgressStyle::with_template(template) {
-                Ok(style) => bar.with_style(style),
-                Err(_) => bar,
-            }
-        });
-        Self { bar, read: rows.is_none().then_some(read) }
-    }
-
-    fn gave(&self, rows: usize) {
-        match (&self.bar, &self.read) {
-            (Some(bar), Some(read)) => bar.set_position(read.load(Ordering::Relaxed)),
-            (Some(bar), None) => bar.inc(rows as u64),
-            (None, _) => {}
-        }
-    }
-
-    fn done(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }

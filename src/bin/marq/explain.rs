@@ -17,8 +17,9 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
     let mut files = Vec::new();
     let mut records = Vec::new();
     let mut sections = Vec::new();
-    for path in input::paths(&command.rows.files)? {
-        let plan = input::open_rows(&path, &command.rows, global)?.explain()?;
+    for input in input::inputs(&command.rows.files, global)? {
+        let path = &input.path;
+        let plan = input::open_rows(&input, &command.rows, global)?.reader.explain()?;
         let rows = plan.row_groups.iter().map(|group| {
             vec![
                 group.row_group.to_string(),

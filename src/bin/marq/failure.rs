@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use marquetry::{Error, ErrorKind};
+use marquetry::{Error, ErrorKind, LimitKind};
 
 use crate::args::Format;
 use crate::escape::{escape, escape_json};
@@ -44,9 +44,11 @@ impl Failure {
                 eprintln!("{}", escape_json(&self.json(code).to_string()))
             }
             _ => {
-                eprintln!("marq: {}", escape(&self.text()));
+                // As people chose it: --color, NO_COLOR and CLICOLOR_FORCE.
+                let (red, cyan, end) = ("\x1b[1;31m", "\x1b[36m", "\x1b[0m");
+                anstream::eprintln!("{red}marq:{end} {}", escape(&self.text()));
                 if let Some(hint) = self.hint() {
-                    eprintln!("  hint: {hint}");
+                    anstream::eprintln!("  {cyan}hint:{end} {hint}");
                 }
             }
         }
@@ -88,14 +90,43 @@ impl Failure {
     fn hint(&self) -> Option<&'static str> {
         let Self::File(error) = self else { return None };
         Some(match error.kind() {
-            ErrorKind::Limit(_) => {
-                "raise the cap with --mem or --limit-footer if you trust the file"
+            ErrorKind::Limit(LimitKind::Footer) => {
+                "raise the limit with --limit-footer SIZE, if you trust the file"
+            }
+            ErrorKind::Limit(LimitKind::Memory) => {
+                "raise the limit with --mem SIZE, or read fewer columns with -c"
+            }
+            ErrorKind::Limit(LimitKind::ArrayLength) => {
+                "read fewer rows at a time with --rows A:B, or fewer columns with -c"
+            }
+            ErrorKind::Limit(LimitKind::Nesting) if error.message().contains("Limits::nesting") => {
+                "marq has no flag for this limit; the library reads on with a larger Limits::nesting"
             }
             ErrorKind::Unsupported("timestamp out of range") => {
                 "read INT96 in a coarser unit: --int96 us"
             }
             _ => return None,
         })
+    }
+
+    /// What the operating system, or Arrow, said.
+    fn cause(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.get_ref().map(ToString::to_string),
+            Self::Output(error) => Some(error.to_string()),
+            _ => None,
+        }
+    }
+
+    /// The section of the specification that is broken.
+    fn section(&self) -> Option<String> {
+        match self {
+            Self::File(error) => match error.kind() {
+                ErrorKind::Malformed(spec) => Some(spec.to_string()),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn json(&self, code: u8) -> serde_json::Value {
@@ -114,7 +145,8 @@ impl Failure {
         };
         let mut json = serde_json::json!({
             "code": code, "file": file, "row_group": at.row_group, "column": at.column.as_deref(),
-            "page": at.page, "offset": at.offset, "message": message, "hint": self.hint(),
+            "page": at.page, "offset": at.offset, "message": message, "cause": self.cause(),
+            "section": self.section(), "hint": self.hint(),
         });
         if let (Some(json), Some(line)) = (json.as_object_mut(), line) {
             json.insert("line".to_owned(), line.into());

@@ -52,7 +52,8 @@ fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {
             None => return Err(Failure::Usage(format!("{path} has no key {key:?}"))),
         }
     }
-    out.close()
+    out.close()?;
+    Ok(())
 }
 
 /// What the column chunks add up to.

@@ -3,32 +3,72 @@
 use std::io::Read;
 use std::path::Path;
 
-use arrow_schema::TimeUnit;
+use arrow_array::RecordBatch;
+use arrow_schema::{SchemaRef, TimeUnit};
 use bytes::Bytes;
 use marquetry::io::Source;
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
+use crate::checks;
 use crate::failure::{Failure, Result};
+use crate::hive::{self, Completed, Input};
 
 /// Spells out globs and folders; the order of what was typed is kept.
 pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
+    Ok(expanded(files)?.into_iter().map(|(path, _)| path).collect())
+}
+
+/// The same for rows: files that a folder or a glob stands for have the partition columns that their folders say.
+pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
+    let files = expanded(files)?;
+    let in_folders: Vec<Option<&str>> = files
+        .iter()
+        .map(|(path, found)| (*found && !global.no_hive).then_some(path.as_str()))
+        .collect();
+    let known = hive::partitions(&in_folders)?;
+    Ok(files.into_iter().zip(known).map(|((path, _), known)| Input { path, known }).collect())
+}
+
+/// The same without those whose folders say that no row meets the filter; one is kept at least, for its columns.
+pub(crate) fn unpruned(files: &[String], global: &Global) -> Result<Vec<Input>> {
+    let inputs = inputs(files, global)?;
+    let mut kept = Vec::new();
+    for input in &inputs {
+        if !input.is_pruned(global.filter.as_deref())? {
+            kept.push(input.clone());
+        }
+    }
+    if kept.is_empty() {
+        kept.extend(inputs.into_iter().next());
+    }
+    Ok(kept)
+}
+
+/// The files, and whether each was found in a folder or by a glob.
+fn expanded(files: &[String]) -> Result<Vec<(String, bool)>> {
     let mut out = Vec::new();
     for file in files {
         let path = Path::new(file);
         if file == "-" || path.is_file() {
-            out.push(file.clone());
+            out.push((file.clone(), false));
         } else if path.is_dir() {
-            out.extend(matches(&format!("{}/**/*.parquet", glob::Pattern::escape(file)))?);
+            let found = matches(&format!("{}/**/*.parquet", glob::Pattern::escape(file)))?;
+            if found.is_empty() {
+                return Err(Failure::Usage(format!("{file}: no .parquet file in this folder")));
+            }
+            out.extend(found.into_iter().map(|path| (path, true)));
+        } else if file.contains("://") {
+            return Err(checks::unknown_scheme(file));
         } else if file.contains(['*', '?', '[']) {
             let found = matches(file)?;
             if found.is_empty() {
                 return Err(Failure::Usage(format!("no file matches {file}")));
             }
-            out.extend(found);
+            out.extend(found.into_iter().map(|path| (path, true)));
         } else {
             // Opening it says what is wrong.
-            out.push(file.clone());
+            out.push((file.clone(), false));
         }
     }
     Ok(out)
@@ -85,23 +125,70 @@ pub(crate) fn configure(
             Unit::Ns => TimeUnit::Nanosecond,
         });
     }
-    if let Some(filter) = &global.filter {
-        reader = reader.filter(Predicate::parse(filter)?);
-    }
     Ok(reader)
 }
 
+/// A file whose rows are read.
+pub(crate) struct Opened {
+    pub(crate) reader: Reader,
+    /// Says how batches get their partition columns.
+    completed: Option<Completed>,
+}
+
+impl Opened {
+    /// The schema of the rows.
+    pub(crate) fn schema(&self) -> Result<SchemaRef> {
+        match &self.completed {
+            Some(completed) => Ok(completed.schema.clone()),
+            None => Ok(self.reader.schema()?),
+        }
+    }
+
+    /// A batch of the reader, with its partition columns.
+    pub(crate) fn complete(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        match &self.completed {
+            Some(completed) => completed.complete(&batch),
+            None => Ok(batch),
+        }
+    }
+}
+
+/// Opens a file of which rows are counted or read: those that meet the filter.
+pub(crate) fn open_filtered(input: &Input, global: &Global) -> Result<Reader> {
+    filtered(open(&input.path, global)?, input, global)
+}
+
+fn filtered(reader: Reader, input: &Input, global: &Global) -> Result<Reader> {
+    let Some(filter) = &global.filter else { return Ok(reader) };
+    Ok(match input.filter(filter)? {
+        filter if filter == Predicate::TRUE => reader,
+        filter => reader.filter(filter),
+    })
+}
+
 /// Opens a file whose rows are read: columns, row groups and rows as the flags say.
-pub(crate) fn open_rows(path: &str, rows: &FilesOfRows, global: &Global) -> Result<Reader> {
-    narrow(open(path, global)?, path, rows)
+pub(crate) fn open_rows(input: &Input, rows: &FilesOfRows, global: &Global) -> Result<Opened> {
+    narrow(open(&input.path, global)?, input, rows, global)
 }
 
 /// Leaves the columns, row groups and rows that the flags say.
-pub(crate) fn narrow(mut reader: Reader, path: &str, rows: &FilesOfRows) -> Result<Reader> {
-    if !rows.columns.is_empty() {
+pub(crate) fn narrow(
+    reader: Reader,
+    input: &Input,
+    rows: &FilesOfRows,
+    global: &Global,
+) -> Result<Opened> {
+    let path = input.path.as_str();
+    let mut reader = filtered(reader, input, global)?;
+    let mut completed = None;
+    let wanted = &rows.columns.columns;
+    if let Some(known) = &input.known {
+        let (projected, how) = Completed::new(reader, known, wanted)?;
+        (reader, completed) = (projected, Some(how));
+    } else if !wanted.is_empty() {
         let schema = reader.schema()?;
         let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let names = columns(&all, &rows.columns)?;
+        let names = columns(&all, wanted)?;
         reader = reader.project(names).map_err(|e| e.at_file(path))?;
     }
     if !rows.row_group.is_empty() {
@@ -116,7 +203,7 @@ pub(crate) fn narrow(mut reader: Reader, path: &str, rows: &FilesOfRows) -> Resu
         Some((from, to)) => reader = reader.offset(from).limit(to - from),
         None => {}
     }
-    Ok(reader)
+    Ok(Opened { reader, completed })
 }
 
 /// The rows `from` to `to` of the chosen row groups, by their numbers in the file.
@@ -159,7 +246,7 @@ pub(crate) fn leaves(reader: &Reader, path: &str, wanted: &[String]) -> Result<V
         let found = paths.iter().enumerate().filter(|(_, path)| glob.matches(path));
         let found: Vec<usize> = found.map(|(leaf, _)| leaf).collect();
         if found.is_empty() {
-            return Err(Failure::Usage(format!("no column matches {text}")));
+            return Err(no_column(text, &paths));
         }
         Ok(found)
     };
@@ -197,14 +284,17 @@ pub(crate) fn columns(all: &[String], wanted: &[String]) -> Result<Vec<String>> 
     }
     for name in wanted {
         if let Some(out) = name.strip_prefix('!') {
-            let out = pattern(out)?;
-            names.retain(|name| !out.matches(name));
+            let pattern = pattern(out)?;
+            if !all.iter().any(|name| pattern.matches(name) || name == out) {
+                return Err(no_column(&format!("!{out}"), all));
+            }
+            names.retain(|name| !pattern.matches(name) && name != out);
         } else if name.contains(['*', '?', '[']) && !all.contains(name) {
             let glob = pattern(name)?;
             let found: Vec<String> =
                 all.iter().filter(|name| glob.matches(name)).cloned().collect();
             if found.is_empty() {
-                return Err(Failure::Usage(format!("no column matches {name}")));
+                return Err(no_column(name, all));
             }
             names.extend(found);
         } else {
@@ -215,4 +305,11 @@ pub(crate) fn columns(all: &[String], wanted: &[String]) -> Result<Vec<String>> 
         return Err(Failure::Usage("no column is left to read".to_owned()));
     }
     Ok(names)
+}
+
+fn no_column(pattern: &str, all: &[String]) -> Failure {
+    let shown: Vec<&str> = all.iter().take(20).map(String::as_str).collect();
+    let more = if shown.len() < all.len() { ", …" } else { "" };
+    let names = shown.join(", ");
+    Failure::Usage(format!("no column matches {pattern}; the columns are {names}{more}"))
 }

@@ -4,17 +4,22 @@
 
 mod args;
 mod cells;
+mod checks;
 mod convert;
 mod count;
 mod escape;
 mod explain;
 mod failure;
+mod hive;
 mod info;
 mod input;
+mod integers;
+mod interrupt;
 mod output;
 mod pages;
 mod parquet_out;
 mod printer;
+mod progress;
 mod report;
 mod rows;
 mod schema;
@@ -27,22 +32,27 @@ mod walk;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::args::{Args, Command};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse_from(args::with_default_command(std::env::args_os())) {
+    interrupt::listen();
+    let mut args = match args::parse() {
         Ok(args) => args,
+        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+            let text = args::unknown_command(&error).unwrap_or_else(|| error.to_string());
+            return Failure::Usage(text).report(None);
+        }
         Err(error) => {
             // Help and version are answers; everything else is a usage error.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    args.global.color.apply();
-    match run(&args) {
+    args.global.color().apply();
+    match checks::check(&mut args).and_then(|()| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(args.global.format),
     }
@@ -50,8 +60,6 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let global = &args.global;
-    global.refuse_what_is_not_there()?;
-    args.command.refuse_filter(global)?;
     match &args.command {
         Command::Info(command) => info::run(command, global),
         Command::Schema(command) => schema::run(command, global),

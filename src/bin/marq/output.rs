@@ -1,74 +1,64 @@
 //! Where a command writes to, and numbers for people.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, IsTerminal, Stdout, Write};
+use std::path::Path;
+
+use bytes::Bytes;
+use marquetry::io::{PathSink, Sink as _};
 
 use crate::args::Global;
 use crate::failure::Result;
+use crate::interrupt;
 
 /// Where the output goes: standard output, or a file that appears when it is whole.
 pub(crate) struct Sink {
-    out: Box<dyn Write>,
+    out: BufWriter<Target>,
     /// Whether a person reads it.
     pub(crate) terminal: bool,
     /// Whether it is standard output.
     pub(crate) stdout: bool,
-    /// The file that is written, and the one that it becomes.
-    rename: Option<(PathBuf, PathBuf)>,
+    /// Bytes so far.
+    pub(crate) bytes: u64,
+}
+
+enum Target {
+    Stdout(Stdout),
+    /// A device or a pipe among them.
+    File(PathSink),
 }
 
 impl Sink {
     /// Opens what `-o` names; `-` and nothing are standard output.
     pub(crate) fn open(global: &Global) -> Result<Self> {
-        match global.output.as_deref().filter(|path| *path != Path::new("-")) {
+        let path = global.output.as_deref().filter(|path| *path != Path::new("-"));
+        let (target, terminal, capacity) = match path {
             None => {
                 let stdout = std::io::stdout();
                 let terminal = stdout.is_terminal();
-                Ok(Self {
-                    out: Box::new(BufWriter::with_capacity(1 << 16, stdout)),
-                    terminal,
-                    stdout: true,
-                    rename: None,
-                })
+                (Target::Stdout(stdout), terminal, 1 << 16)
             }
-            Some(path) if is_special(path) => {
-                let file = File::options().write(true).open(path)?;
-                let terminal = file.is_terminal();
-                let out = Box::new(BufWriter::new(file));
-                Ok(Self { out, terminal, stdout: false, rename: None })
-            }
-            Some(path) => {
-                let mut beside = path.as_os_str().to_owned();
-                beside.push(format!(".{}.part", std::process::id()));
-                let beside = PathBuf::from(beside);
-                let file = File::create(&beside)?;
-                let out = Box::new(BufWriter::with_capacity(1 << 20, file));
-                let rename = Some((beside, path.to_owned()));
-                Ok(Self { out, terminal: false, stdout: false, rename })
-            }
-        }
+            Some(path) => (Target::File(interrupt::create(path)?), is_terminal(path), 1 << 20),
+        };
+        let stdout = path.is_none();
+        Ok(Self { out: BufWriter::with_capacity(capacity, target), terminal, stdout, bytes: 0 })
     }
 
-    /// Ends the output: only now does a file have its name.
-    pub(crate) fn close(mut self) -> Result<()> {
+    /// Ends the output: only now does a file have its name. Gives its bytes.
+    pub(crate) fn close(mut self) -> Result<u64> {
         self.out.flush()?;
-        if let Some((from, to)) = self.rename.take() {
-            File::open(&from)?.sync_all()?;
-            std::fs::rename(from, to)?;
+        if let Target::File(file) = self.out.get_mut() {
+            file.finish()?;
         }
-        Ok(())
+        Ok(self.bytes)
     }
-}
-
-/// Whether a path is a device or a pipe, which is written to and not replaced.
-pub(crate) fn is_special(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.out.write(bytes)
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -76,13 +66,37 @@ impl Write for Sink {
     }
 }
 
-impl Drop for Sink {
-    fn drop(&mut self) {
-        // Not closed: what is there is not whole, and does not stay.
-        if let Some((from, _)) = self.rename.take() {
-            let _ = std::fs::remove_file(from);
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::File(file) => {
+                file.write(Bytes::copy_from_slice(bytes)).map_err(std::io::Error::other)?;
+                Ok(bytes.len())
+            }
         }
     }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::File(_) => Ok(()),
+        }
+    }
+}
+
+/// Whether a path is the device of a terminal; a pipe is not opened to find out, which would wait for its other end.
+#[cfg(unix)]
+fn is_terminal(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let is_device = |there: std::fs::Metadata| there.file_type().is_char_device();
+    std::fs::metadata(path).is_ok_and(is_device)
+        && File::open(path).is_ok_and(|file| file.is_terminal())
+}
+
+#[cfg(not(unix))]
+fn is_terminal(_path: &Path) -> bool {
+    false
 }
 
 /// Bytes for people: 1.5 MiB; exact with --raw.

@@ -18,7 +18,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
         let footer = reader.metadata();
-        let leaves = input::leaves(&reader, &path, &command.columns)?;
+        let leaves = input::leaves(&reader, &path, &command.columns.columns)?;
         let groups = match command.row_group {
             Some(group) if group >= footer.row_groups() => {
                 return Err(Failure::Usage(format!(
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
             None => 0..footer.row_groups(),
         };
         for group in groups {
-            for leaf in leaves.iter().copied() {
+            for &leaf in &leaves {
                 let column = footer.schema().leaf_node(leaf)?.path().dotted();
                 let place = |e: Failure| match e {
                     Failure::File(e) => Failure::File(
@@ -39,7 +39,7 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
                     other => other,
                 };
                 let chunk = footer.column_chunk(group, leaf)?;
-                let Some(meta) = chunk.meta_data else { continue };
+                let meta = walk::readable(chunk).map_err(place)?;
                 let pages = walk::pages(&reader, &meta).map_err(place)?;
                 let index = reader.page_index(group, leaf).ok();
                 let order = index

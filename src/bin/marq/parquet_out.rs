@@ -1,11 +1,9 @@
 //! Parquet as an output: flags to options, and the file itself.
 
-use std::fs::File;
-
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use marquetry::encoding::choose::encoding_named;
-use marquetry::io::{PathSink, Sink, WriteSink};
+use marquetry::io::{Sink, WriteSink};
 use marquetry::{
     BloomOptions, Error, PageVersion, Profile, RowGroupEncoder, TargetReader, WriteOptions,
     WriteReport, Writer,
@@ -13,7 +11,7 @@ use marquetry::{
 
 use crate::args::{Global, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::interrupt;
 
 /// The options that the flags say.
 pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
@@ -80,12 +78,7 @@ impl ParquetOut {
         };
         let path = global.output.as_deref();
         let sink: Box<dyn Sink> = match path.filter(|path| *path != std::path::Path::new("-")) {
-            // A device or a pipe is written to, and not replaced by a file.
-            Some(path) if output::is_special(path) => {
-                let file = File::options().write(true).open(path);
-                Box::new(WriteSink(file.map_err(|e| Error::io("opening the output", e))?))
-            }
-            Some(path) => Box::new(PathSink::create(path)?),
+            Some(path) => Box::new(interrupt::create(path)?),
             None => Box::new(WriteSink(std::io::stdout())),
         };
         Ok(Self(Writer::over(sink, encoder)))

@@ -59,7 +59,8 @@ impl Report {
                 }
             }
         }
-        out.close()
+        out.close()?;
+        Ok(())
     }
 
     fn named(&self) -> Value {

@@ -1,50 +1,70 @@
 //! `head`, `tail`, `cat`, `sample`: rows.
 
+use std::ops::Range;
+use std::path::Path;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use marquetry::read::VirtualColumn;
 use marquetry::{Reader, RowSelection};
 
-use crate::args::{Global, Rows, Sample};
+use crate::args::{Global, Rows, Sample, When};
 use crate::failure::{Failure, Result};
-use crate::input;
+use crate::hive::Input;
+use crate::input::{self, Opened};
 use crate::printer::Printer;
+use crate::progress::{Bar, Read, Work};
 
 /// Rows shown where nobody says how many.
 const DEFAULT_ROWS: u64 = 10;
 
-/// The first rows of each file.
+/// The first rows of all files together.
 pub(crate) fn head(command: &Rows, global: &Global) -> Result<()> {
-    print(command, global, |reader, n| first_rows(reader, n.unwrap_or(DEFAULT_ROWS)))
+    let n = command.rows_max.unwrap_or(DEFAULT_ROWS);
+    print(command, global, |_| Ok(Wanted::First(n)))
 }
 
-/// The last rows of each file.
+/// The last rows of all files together.
 pub(crate) fn tail(command: &Rows, global: &Global) -> Result<()> {
-    print(command, global, |reader, n| {
-        let rows = reader.count()?;
-        let first = rows.saturating_sub(n.unwrap_or(DEFAULT_ROWS));
-        Ok(vec![stretch(reader, first..rows)])
+    let mut left = command.rows_max.unwrap_or(DEFAULT_ROWS);
+    print(command, global, |inputs| {
+        let mut last = Vec::new();
+        for input in inputs.iter().rev() {
+            let rows = || -> Result<u64> {
+                Ok(input::open_rows(input, &command.files, global)?.reader.count()?)
+            };
+            let rows = if left > 0 { rows() } else { Ok(0) };
+            last.push(match rows {
+                Ok(rows) => rows.saturating_sub(left)..rows,
+                // What is wrong is said when its turn comes.
+                Err(_) => 0..1,
+            });
+            left = left.saturating_sub(rows.unwrap_or_default());
+        }
+        last.reverse();
+        Ok(Wanted::Ranges(last))
     })
 }
 
-/// All rows of each file.
+/// All rows of all files, or the first.
 pub(crate) fn cat(command: &Rows, global: &Global) -> Result<()> {
-    print(command, global, |reader, n| match n {
-        Some(n) => first_rows(reader, n),
-        None => Ok(vec![reader.clone()]),
-    })
+    print(command, global, |_| Ok(command.rows_max.map_or(Wanted::All, Wanted::First)))
 }
 
-/// Some rows of each file, chosen at random.
+/// Some rows of all files together, chosen at random.
 pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
-    print(&command.rows, global, |reader, n| {
-        let numbers = numbers(reader)?;
-        let rows = match &numbers {
-            Some(numbers) => numbers.len() as u64,
-            None => reader.rows()?,
-        };
-        let mut rng = fastrand::Rng::with_seed(command.seed);
-        let wanted = n.unwrap_or(DEFAULT_ROWS).min(rows);
+    let mut rng = fastrand::Rng::with_seed(command.seed);
+    let command = &command.rows;
+    print(command, global, |inputs| {
+        let mut ends = Vec::new();
+        let mut rows = 0u64;
+        for input in inputs {
+            let opened = input::open_rows(input, &command.files, global);
+            let of_file = opened.and_then(|opened| Ok(opened.reader.count()?));
+            ends.push((rows + *of_file.as_ref().unwrap_or(&0), of_file.is_err()));
+            rows += of_file.unwrap_or_default();
+        }
+        let wanted = command.rows_max.unwrap_or(DEFAULT_ROWS).min(rows);
         let mut chosen = std::collections::BTreeSet::new();
         // Floyd's choice: every set of rows is equally likely.
         for last in rows - wanted..rows {
@@ -53,20 +73,71 @@ pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
                 chosen.insert(last);
             }
         }
-        let Some(numbers) = numbers else {
-            return Ok(chosen.into_iter().map(|row| stretch(reader, row..row + 1)).collect());
-        };
-        let mut of_file: Vec<u64> = numbers
-            .iter()
-            .zip(0u64..)
-            .filter_map(|(number, row)| chosen.contains(&row).then_some(*number))
-            .collect();
-        of_file.sort_unstable();
-        let mut options = reader.read_options().clone();
-        (options.filter, options.selection) = (None, None);
-        let rows = RowSelection::from_rows(reader.file_rows()?, of_file)?;
-        Ok(vec![reader.clone().options(options).select(rows)?])
+        let mut begin = 0;
+        let of_file = ends.into_iter().map(|(end, failed)| {
+            let rows = chosen.range(begin..end).map(|row| row - begin);
+            // As in `tail`.
+            let rows = rows.chain(failed.then_some(0)).collect();
+            begin = end;
+            rows
+        });
+        Ok(Wanted::Rows(of_file.collect()))
     })
+}
+
+/// The rows that a command wants of its files, those that pass the filter.
+enum Wanted {
+    All,
+    /// The first of all files together.
+    First(u64),
+    /// Rows of each file.
+    Ranges(Vec<Range<u64>>),
+    /// Single rows of each file, in their order.
+    Rows(Vec<Vec<u64>>),
+}
+
+impl Wanted {
+    /// Whether a file need not be opened; one at least is, for its columns.
+    fn skips(&self, i: usize, printed: u64) -> bool {
+        let skips = |is_empty: &dyn Fn(usize) -> bool, len: usize| {
+            is_empty(i) && (i > 0 || (1..len).any(|i| !is_empty(i)))
+        };
+        match self {
+            Self::All => false,
+            Self::First(n) => i > 0 && printed >= *n,
+            Self::Ranges(ranges) => {
+                skips(&|i| ranges.get(i).is_none_or(Range::is_empty), ranges.len())
+            }
+            Self::Rows(rows) => skips(&|i| rows.get(i).is_none_or(Vec::is_empty), rows.len()),
+        }
+    }
+
+    /// Readers of the wanted rows of a file.
+    fn of(&self, i: usize, reader: &Reader, printed: u64) -> Result<Vec<Reader>> {
+        match self {
+            Self::All => Ok(vec![reader.clone()]),
+            Self::First(n) => first_rows(reader, n.saturating_sub(printed)),
+            Self::Ranges(ranges) => {
+                let rows = ranges.get(i).cloned().unwrap_or_default();
+                Ok(vec![stretch(reader, rows)])
+            }
+            Self::Rows(rows) => single_rows(reader, rows.get(i).map_or(&[], Vec::as_slice)),
+        }
+    }
+}
+
+/// Readers of rows by their numbers among those that the reader gives.
+fn single_rows(reader: &Reader, rows: &[u64]) -> Result<Vec<Reader>> {
+    let Some(numbers) = numbers(reader)? else {
+        return Ok(rows.iter().map(|row| stretch(reader, *row..row + 1)).collect());
+    };
+    let number = |row: &u64| numbers.get(usize::try_from(*row).ok()?).copied();
+    let mut of_file: Vec<u64> = rows.iter().filter_map(number).collect();
+    of_file.sort_unstable();
+    let mut options = reader.read_options().clone();
+    (options.filter, options.selection) = (None, None);
+    let rows = RowSelection::from_rows(reader.file_rows()?, of_file)?;
+    Ok(vec![reader.clone().options(options).select(rows)?])
 }
 
 /// The numbers in the file of the rows that pass the filter; `None` if there is no filter.
@@ -103,32 +174,38 @@ fn stretch(reader: &Reader, rows: std::ops::Range<u64>) -> Reader {
 fn print(
     command: &Rows,
     global: &Global,
-    choose: impl Fn(&Reader, Option<u64>) -> Result<Vec<Reader>>,
+    wanted: impl FnOnce(&[Input]) -> Result<Wanted>,
 ) -> Result<()> {
-    let paths = input::paths(&command.files.files)?;
+    let inputs = input::unpruned(&command.files.files, global)?;
+    let wanted = wanted(&inputs)?;
     let printer = Printer::open(global)?;
     let mut printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
+    let mut bar = bar(&wanted, &inputs, command, global);
     let mut failures: Vec<Failure> = Vec::new();
-    for (i, path) in paths.iter().enumerate() {
-        if paths.len() > 1 {
-            printer.title(path);
+    for (i, input) in inputs.iter().enumerate() {
+        if wanted.skips(i, bar.rows()) {
+            continue;
         }
-        let reader = input::open_rows(path, &command.files, global);
-        let printed = reader.and_then(|reader| {
-            let chosen = choose(&reader, command.rows_max)?;
-            print_rows(&mut printer, &reader, chosen)
+        if inputs.len() > 1 {
+            printer.title(&input.path);
+        }
+        let printed = input::open_rows(input, &command.files, global).and_then(|opened| {
+            let chosen = wanted.of(i, &opened.reader, bar.rows())?;
+            print_rows(&mut printer, &opened, chosen, &mut bar)
         });
         let Err(failure) = printed else { continue };
         // What is wrong with the first file for want of a better command line is so with the others.
         let ends_all = matches!(failure, Failure::Output(_)) || (i == 0 && failure.code() == 2);
-        if ends_all || failures.len() + 1 == paths.len() {
+        if ends_all || failures.len() + 1 == inputs.len() {
             printer.give_up()?;
+            drop(bar);
             report(&failures, global);
             return Err(failure);
         }
         failures.push(failure);
     }
-    printer.close()?;
+    bar.finishing();
+    bar.done(printer.close()?, "", global);
     report(&failures, global);
     if failures.is_empty() { Ok(()) } else { Err(Failure::Partial) }
 }
@@ -139,15 +216,48 @@ fn report(failures: &[Failure], global: &Global) {
     }
 }
 
-fn print_rows(printer: &mut Printer, reader: &Reader, chosen: Vec<Reader>) -> Result<()> {
+fn print_rows(
+    printer: &mut Printer,
+    opened: &Opened,
+    chosen: Vec<Reader>,
+    bar: &mut Bar,
+) -> Result<()> {
     for (i, rows) in chosen.iter().enumerate() {
         let mut batches = rows.batches()?;
         if i == 0 {
-            printer.schema(reader.schema()?.as_ref())?;
+            printer.schema(opened.schema()?.as_ref())?;
         }
         while let Some(batch) = batches.next_batch()? {
-            printer.rows(&batch)?;
+            let rows = batch.num_rows();
+            printer.rows(&opened.complete(batch)?)?;
+            bar.gave(rows);
         }
     }
     Ok(())
+}
+
+/// The progress of what goes into a file; what goes to a terminal or into a pager shows itself how far it is.
+fn bar(wanted: &Wanted, inputs: &[Input], command: &Rows, global: &Global) -> Bar {
+    let to_file = match global.output.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(_) => true,
+        None => std::fs::metadata("/dev/stdout").is_ok_and(|there| there.is_file()),
+    };
+    let rows = || -> Option<u64> {
+        let limit = match wanted {
+            Wanted::All => u64::MAX,
+            Wanted::First(n) => *n,
+            Wanted::Ranges(ranges) => return Some(ranges.iter().map(|r| r.end - r.start).sum()),
+            Wanted::Rows(rows) => return Some(rows.iter().map(|rows| rows.len() as u64).sum()),
+        };
+        let mut rows = 0u64;
+        for input in inputs.iter().take_while(|_| global.filter.is_none()) {
+            rows += input::open_rows(input, &command.files, global).ok()?.reader.rows().ok()?;
+        }
+        (global.filter.is_none()).then_some(rows.min(limit))
+    };
+    let work = match (global.progress, to_file) {
+        (When::Never, _) | (When::Auto, false) => Work::Rows(0),
+        _ => rows().map_or(Work::Unknown, Work::Rows),
+    };
+    Bar::new(work, global, Read::default())
 }

@@ -56,7 +56,8 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
             },
         }
     }
-    out.close()
+    out.close()?;
+    Ok(())
 }
 
 /// The leaves as a table, or as records.

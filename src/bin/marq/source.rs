@@ -1,7 +1,7 @@
 //! Rows from files of any form: what a file is, and its record batches.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, IsTerminal, Read as _, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,10 +10,12 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use marquetry::{Error, Predicate, Reader};
+use marquetry::{Error, Predicate};
 
-use crate::args::{Convert, FilesOfRows, Global, SourceForm};
+use crate::args::{Convert, FilesOfRows, Global, SourceForm, Target};
 use crate::failure::{Failure, Result};
+use crate::hive::{Completed, Input};
+use crate::progress::Read;
 use crate::{input, text};
 
 /// Batches, one after the other.
@@ -37,37 +39,43 @@ impl Source {
     }
 }
 
-/// Opens all files of a command; they have one schema. `read` counts the bytes that are read of files that do not say their rows.
+/// Opens all files of a command; they have one schema. `read` counts the bytes that are read.
 pub(crate) fn open(
     command: &Convert,
+    target: Target,
     global: &Global,
-    read: &Arc<AtomicU64>,
+    read: &mut Read,
 ) -> Result<Vec<Source>> {
+    let inputs = input::unpruned(&command.files.files, global)?;
     let mut files = Vec::new();
-    for path in input::paths(&command.files.files)? {
-        files.push(Content::open(path, command.from)?);
+    for input in inputs {
+        files.push(Content::open(input, command.from)?);
+    }
+    let forms: Vec<SourceForm> = files.iter().map(|file| file.form).collect();
+    if let Some((flag, purpose)) = without_effect(command, target, global, &forms) {
+        return Err(Failure::Usage(format!("{flag} is for {purpose}")));
     }
     let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command)?;
     let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command)?;
-    if command.schema.is_some() && csv.is_none() && json.is_none() {
-        return Err(Failure::Usage("--schema is for CSV and JSON lines".to_owned()));
-    }
+    let counted = read.streamed.clone();
     let mut sources: Vec<Source> = Vec::new();
     for file in files {
         let source = match (file.form, &csv, &json) {
             (SourceForm::Csv, Some(schema), _) => {
                 let (name, bytes) = (file.name.clone(), file.len);
-                let rows = text::csv(&name, file.into_read(read), schema, command)?;
-                narrow(name, schema, bytes, rows, &command.files, global)?
+                let known = file.input.known.clone();
+                let rows = text::csv(&name, file.into_read(&counted), schema, command)?;
+                narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
             (SourceForm::Jsonl, _, Some(schema)) => {
                 let (name, bytes) = (file.name.clone(), file.len);
-                let rows = text::json(&name, file.into_read(read), schema, command)?;
-                narrow(name, schema, bytes, rows, &command.files, global)?
+                let known = file.input.known.clone();
+                let rows = text::json(&name, file.into_read(&counted), schema, command)?;
+                narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
-            (SourceForm::Arrow, ..) => arrow_file(file, &command.files, global, read)?,
-            (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, global, read)?,
-            _ => parquet(file, &command.files, global)?,
+            (SourceForm::Arrow, ..) => arrow_file(file, &command.files, global, &counted)?,
+            (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, global, &counted)?,
+            _ => parquet(file, &command.files, global, read)?,
         };
         if let Some(first) = sources.first()
             && source.schema.fields() != first.schema.fields()
@@ -86,27 +94,70 @@ fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {
     files.iter_mut().filter(|file| file.form == form).collect()
 }
 
-fn parquet(file: Content, rows: &FilesOfRows, global: &Global) -> Result<Source> {
-    let name = file.name.clone();
+/// A flag that does nothing for these forms, and what it is for.
+fn without_effect(
+    command: &Convert,
+    target: Target,
+    global: &Global,
+    forms: &[SourceForm],
+) -> Option<(&'static str, &'static str)> {
+    let reads = |form| forms.contains(&form);
+    let parquet_in = reads(SourceForm::Parquet);
+    let text_in = reads(SourceForm::Csv) || reads(SourceForm::Jsonl);
+    let csv = target == Target::Csv || reads(SourceForm::Csv);
+    let text = &command.text;
+    if let Some(flag) = command.write.given().filter(|_| target != Target::Parquet) {
+        return Some((flag, "Parquet as an output"));
+    }
+    let flags = [
+        (text.schema.is_some(), text_in, "--schema", "CSV and JSON lines as inputs"),
+        (text.infer_rows.is_some(), text_in, "--infer-rows", "CSV and JSON lines as inputs"),
+        (text.no_header, csv, "--no-header", "CSV"),
+        (text.delimiter.is_some(), csv, "--delimiter", "CSV"),
+        (!text.null.is_empty(), csv, "--null", "CSV"),
+        (global.int96.is_some(), parquet_in, "--int96", "Parquet as an input"),
+        (global.limit_footer.is_some(), parquet_in, "--limit-footer", "Parquet as an input"),
+        (
+            global.mem.is_some(),
+            parquet_in || target == Target::Parquet,
+            "--mem",
+            "Parquet, read or written",
+        ),
+        (
+            global.threads.is_some(),
+            parquet_in || target == Target::Parquet,
+            "--threads",
+            "Parquet, read or written",
+        ),
+    ];
+    flags
+        .into_iter()
+        .find_map(|(given, works, flag, purpose)| (given && !works).then_some((flag, purpose)))
+}
+
+fn parquet(file: Content, rows: &FilesOfRows, global: &Global, read: &mut Read) -> Result<Source> {
+    let (name, input) = (file.name.clone(), file.input.clone());
     let reader = match file.bytes {
         Kind::File(file) => input::configure(file, &name, global)?,
         Kind::Stream(_) => input::configure(Bytes::from(file.into_bytes()?), &name, global)?,
     };
-    let reader: Reader = input::narrow(reader, &name, rows)?;
-    let schema = reader.schema()?;
+    let opened = input::narrow(reader, &input, rows, global)?;
+    let schema = opened.schema()?;
     // How many pass a filter is known when they have passed.
-    let count = if global.filter.is_some() { None } else { Some(reader.rows()?) };
+    let filtered = opened.reader.read_options().filter.is_some();
+    let count = if filtered { None } else { Some(opened.reader.rows()?) };
+    read.fetched.push(opened.reader.progress().clone());
     let mut batches = None;
     // Begun when its turn comes, so that files that wait hold nothing but their footers.
     let batches = std::iter::from_fn(move || {
         let next = match &mut batches {
             Some(batches) => marquetry::Batches::next_batch(batches),
-            none => match reader.batches() {
+            none => match opened.reader.batches() {
                 Ok(begun) => none.insert(begun).next_batch(),
                 Err(error) => Err(error),
             },
         };
-        next.map_err(Failure::from).transpose()
+        Some(next.map_err(Failure::from).transpose()?.and_then(|batch| opened.complete(batch)))
     });
     Ok(Source { name, schema, rows: count, bytes: None, batches: Box::new(batches) })
 }
@@ -117,7 +168,7 @@ fn arrow_file(
     global: &Global,
     read: &Arc<AtomicU64>,
 ) -> Result<Source> {
-    let (name, len) = (file.name.clone(), file.len);
+    let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
     let seek: Box<dyn ReadSeek> = match file.bytes {
         Kind::File(file) => Box::new(BufReader::new(Counted { inner: file, read: read.clone() })),
         Kind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
@@ -125,7 +176,7 @@ fn arrow_file(
     let reader = FileReader::try_new(seek, None).map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
     let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(name, &schema, len, Box::new(batches), rows, global)
+    narrow(name, known, &schema, len, Box::new(batches), rows, global)
 }
 
 fn arrow_stream(
@@ -134,12 +185,12 @@ fn arrow_stream(
     global: &Global,
     read: &Arc<AtomicU64>,
 ) -> Result<Source> {
-    let (name, len) = (file.name.clone(), file.len);
+    let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
     let stream = BufReader::with_capacity(1 << 16, file.into_read(read));
     let reader = StreamReader::try_new(stream, None).map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
     let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(name, &schema, len, Box::new(batches), rows, global)
+    narrow(name, known, &schema, len, Box::new(batches), rows, global)
 }
 
 /// What is wrong with the content of a file that is not Parquet.
@@ -152,9 +203,10 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     }
 }
 
-/// Leaves the columns and rows that the flags say.
+/// Leaves the columns and rows that the flags say, and adds what the folders know.
 fn narrow(
     name: String,
+    known: Option<RecordBatch>,
     schema: &SchemaRef,
     bytes: Option<u64>,
     mut batches: Batches,
@@ -162,6 +214,11 @@ fn narrow(
     global: &Global,
 ) -> Result<Source> {
     let mut schema = schema.clone();
+    if let Some(known) = known {
+        let completed = Completed::of_schema(&schema, &known);
+        schema = completed.schema.clone();
+        batches = Box::new(batches.map(move |batch| completed.complete(&batch?)));
+    }
     if !rows.row_group.is_empty() {
         return Err(Failure::Usage(format!("{name}: --row-group is for Parquet")));
     }
@@ -186,10 +243,10 @@ fn narrow(
             Ok(filter_record_batch(&batch, &bound.evaluate(&batch)?)?)
         }));
     }
-    if !rows.columns.is_empty() {
+    if !rows.columns.columns.is_empty() {
         let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let mut indices = Vec::new();
-        for column in input::columns(&all, &rows.columns)? {
+        for column in input::columns(&all, &rows.columns.columns)? {
             match all.iter().position(|name| *name == column) {
                 Some(i) => indices.push(i),
                 None => return Err(Failure::Usage(format!("{name}: no column {column}"))),
@@ -204,6 +261,7 @@ fn narrow(
 /// A file that is open, and what it is.
 pub(crate) struct Content {
     pub(crate) name: String,
+    input: Input,
     pub(crate) form: SourceForm,
     /// Bytes, where it is a file and no pipe.
     len: Option<u64>,
@@ -212,11 +270,12 @@ pub(crate) struct Content {
 
 enum Kind {
     File(File),
-    Stream(Box<dyn Read>),
+    Stream(Box<dyn io::Read>),
 }
 
 impl Content {
-    fn open(name: String, form: Option<SourceForm>) -> Result<Self> {
+    fn open(input: Input, form: Option<SourceForm>) -> Result<Self> {
+        let name = input.path.clone();
         let failed = |e| Error::io("the file cannot be opened", e).at_file(name.as_str());
         let mut len = None;
         let mut bytes = if name == "-" {
@@ -256,18 +315,18 @@ impl Content {
                 }
             }
         };
-        Ok(Self { name, form, len, bytes })
+        Ok(Self { name, input, form, len, bytes })
     }
 
     /// Reads from the beginning, which can then be read once more.
-    pub(crate) fn head<T>(&mut self, look: impl FnOnce(&mut dyn Read) -> T) -> Result<T> {
+    pub(crate) fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> T) -> Result<T> {
         let seen = self.bytes.head(|file| Ok(look(file)));
         seen.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
     }
 
     fn into_bytes(self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        let mut from: Box<dyn Read> = match self.bytes {
+        let mut from: Box<dyn io::Read> = match self.bytes {
             Kind::File(file) => Box::new(file),
             Kind::Stream(stream) => stream,
         };
@@ -276,7 +335,7 @@ impl Content {
         Ok(out)
     }
 
-    fn into_read(self, read: &Arc<AtomicU64>) -> Box<dyn Read> {
+    fn into_read(self, read: &Arc<AtomicU64>) -> Box<dyn io::Read> {
         let read = read.clone();
         match self.bytes {
             Kind::File(inner) => Box::new(Counted { inner, read }),
@@ -287,7 +346,7 @@ impl Content {
 
 impl Kind {
     /// A pipe cannot go back: what was read of it is kept, and comes first.
-    fn head<T>(&mut self, look: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+    fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> io::Result<T>) -> io::Result<T> {
         match self {
             Self::File(file) => {
                 let seen = look(file)?;
@@ -329,11 +388,11 @@ fn recognise(magic: &[u8], name: &str) -> Option<SourceForm> {
 
 /// Keeps what is read.
 struct Tee {
-    inner: Box<dyn Read>,
+    inner: Box<dyn io::Read>,
     seen: Vec<u8>,
 }
 
-impl Read for Tee {
+impl io::Read for Tee {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(out)?;
         self.seen.extend_from_slice(out.get(..n).unwrap_or_default());
@@ -341,9 +400,9 @@ impl Read for Tee {
     }
 }
 
-trait ReadSeek: Read + Seek {}
+trait ReadSeek: io::Read + Seek {}
 
-impl<T: Read + Seek> ReadSeek for T {}
+impl<T: io::Read + Seek> ReadSeek for T {}
 
 /// Counts the bytes that are read.
 struct Counted<R> {
@@ -351,7 +410,7 @@ struct Counted<R> {
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: io::Read> io::Read for Counted<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(out)?;
         self.read.fetch_add(n as u64, Ordering::Relaxed);

@@ -17,11 +17,11 @@ pub(crate) fn fields(text: &str) -> Result<Vec<Field>, String> {
 fn field(text: &str) -> Result<Field, String> {
     let text = text.trim();
     // A name with a colon or a comma in it stands in quotes.
-    let (name, rest) = match text.strip_prefix('"').and_then(|text| text.split_once('"')) {
+    let (name, rest) = match quoted(text) {
         Some((name, rest)) => (name, rest.trim_start().strip_prefix(':')),
         None => match text.split_once(':') {
-            Some((name, rest)) => (name.trim(), Some(rest)),
-            None => (text, None),
+            Some((name, rest)) => (name.trim().to_owned(), Some(rest)),
+            None => (text.to_owned(), None),
         },
     };
     let rest = rest.ok_or_else(|| format!("{text:?} is not NAME: TYPE"))?.trim();
@@ -33,6 +33,23 @@ fn field(text: &str) -> Result<Field, String> {
         return Ok(field.with_extension_type(arrow_schema::extension::Uuid));
     }
     Ok(Field::new(name, data_type(kind)?, !required))
+}
+
+/// A name in quotes, where a doubled quote stands for one; and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut rest = text.strip_prefix('"')?;
+    let mut name = String::new();
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                name.push('"');
+                rest = after;
+            }
+            None => return Some((name, after)),
+        }
+    }
 }
 
 /// A type: by the names of Arrow in small letters, with `<>` for what is inside, or as Arrow itself writes it.

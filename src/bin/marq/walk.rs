@@ -1,6 +1,6 @@
 //! The pages of a column chunk, as their headers say: nothing is decompressed.
 
-use marquetry::format::{ColumnMetaData, PageHeader, PageType};
+use marquetry::format::{ColumnChunk, ColumnMetaData, PageHeader, PageType};
 use marquetry::thrift::{Read, Reader as Thrift};
 use marquetry::{Error, Reader, Spec};
 
@@ -46,6 +46,21 @@ impl Page {
     /// Whether the page holds data, and not a dictionary or an index.
     pub(crate) fn is_data(&self) -> bool {
         matches!(self.header.r#type, PageType::DataPage | PageType::DataPageV2)
+    }
+}
+
+/// The metadata of a chunk whose pages can be read.
+///
+/// # Errors
+/// `Crypto` if it is encrypted.
+pub(crate) fn readable(chunk: ColumnChunk) -> Result<ColumnMetaData> {
+    match chunk.meta_data.filter(|_| chunk.crypto_metadata.is_none()) {
+        Some(meta) => Ok(meta),
+        None => {
+            let text = "the column is encrypted: its pages need a key, and reading encrypted \
+                        columns is not supported yet; leave it out with -c '!NAME'";
+            Err(Error::crypto(text).into())
+        }
     }
 }
 

@@ -51,11 +51,11 @@ impl Plan {
                 ),
             ));
         }
-        let index = self.offset_index(&chunk);
-        let Some(meta) = chunk.meta_data else {
-            return Err(Error::crypto(
-                "the column is encrypted, and reading encrypted columns is not supported yet",
-            ));
+        let (index, encrypted) = (self.offset_index(&chunk), chunk.is_encrypted());
+        // Beside a footer that is not encrypted, the metadata are there, and the pages are not to be read.
+        let meta = match chunk.meta_data {
+            Some(meta) if !encrypted => meta,
+            _ => return Err(Error::encrypted_column()),
         };
         let found = meta.r#type;
         let expected = plan.leaf.physical.format_type();

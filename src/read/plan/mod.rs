@@ -356,6 +356,9 @@ impl Plan {
 
     /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
     pub(in crate::read) fn column_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
+        if chunk.is_encrypted() {
+            return None;
+        }
         self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
     }
 
@@ -368,6 +371,9 @@ impl Plan {
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
     pub(in crate::read) fn offset_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
+        if chunk.is_encrypted() {
+            return None;
+        }
         self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 

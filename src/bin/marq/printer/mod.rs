@@ -221,7 +221,7 @@ impl Printer {
     }
 
     /// Ends the output.
-    pub(crate) fn close(mut self) -> Result<()> {
+    pub(crate) fn close(mut self) -> Result<u64> {
         self.end_table()?;
         if self.format == Format::Json {
             self.out.write_all(if self.rows == 0 { b"[]\n" } else { b"\n]\n" })?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use self::bounds::Bound;
 use crate::args::{By, Global, Stats};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::input;
 use crate::output::{bytes, count, share};
 use crate::report::{Report, Section};
@@ -23,11 +23,11 @@ pub(crate) fn run(command: &Stats, global: &Global) -> Result<()> {
     let mut lines = Vec::new();
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
-        let leaves = input::leaves(&reader, &path, &command.columns)?;
+        let leaves = input::leaves(&reader, &path, &command.columns.columns)?;
         let section = Section::new(path.as_str(), headers(command.by));
         let mut file = File { path: &path, reader: &reader, global, section, lines: &mut lines };
         match command.by {
-            By::Rowgroup if command.columns.is_empty() => file.row_groups(None)?,
+            By::Rowgroup if command.columns.columns.is_empty() => file.row_groups(None)?,
             By::Rowgroup => file.row_groups(Some(&leaves))?,
             _ => leaves.into_iter().try_for_each(|leaf| file.leaf(leaf, command.by))?,
         }
@@ -272,7 +272,13 @@ impl File<'_> {
     fn pages(&mut self, leaf: &Leaf, group: usize, meta: &ColumnMetaData) -> Result<()> {
         let index = self.reader.page_index(group, leaf.index).ok();
         let index = index.and_then(|index| index.column_index);
-        let pages = walk::pages(self.reader, meta)?;
+        let place = |e: Failure| match e {
+            Failure::File(e) => Failure::File(e.at_row_group(group).at_column(leaf.path.dotted())),
+            other => other,
+        };
+        let chunk = self.reader.metadata().column_chunk(group, leaf.index)?;
+        walk::readable(chunk).map_err(place)?;
+        let pages = walk::pages(self.reader, meta).map_err(place)?;
         for (i, page) in pages.iter().filter(|page| page.is_data()).enumerate() {
             let index = index.as_ref().filter(|index| index.null_pages.get(i) == Some(&false));
             let of = |list: Option<&Vec<Vec<u8>>>| {

@@ -15,10 +15,13 @@ use serde_json::Value;
 
 use crate::args::Convert;
 use crate::failure::{Failure, Result};
+use crate::integers::Integers;
 use crate::source::{Batches, Content, invalid};
 use crate::types;
 use nulls::{Convention, Rewritten};
 
+/// Records that types are inferred from, where nothing else is asked for.
+const INFER_ROWS: usize = 10_000;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 /// Bytes of JSON from which on a batch ends early.
@@ -32,10 +35,10 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
         return Ok(None);
     }
     let said = said(command)?;
-    if let (Some(said), true) = (&said, command.schema_only) {
+    if let (Some(said), true) = (&said, command.text.schema_only) {
         return Ok(Some(Arc::new(Schema::new(said.clone()))));
     }
-    let most = (command.infer_rows > 0).then_some(command.infer_rows);
+    let most = Some(infer_rows(command)).filter(|rows| *rows < usize::MAX);
     let mut fields: Vec<Field> = Vec::new();
     let mut first = None;
     for file in files {
@@ -107,7 +110,7 @@ fn both(a: &DataType, b: &DataType) -> DataType {
 }
 
 fn said(command: &Convert) -> Result<Option<Vec<Field>>> {
-    let Some(text) = &command.schema else { return Ok(None) };
+    let Some(text) = &command.text.schema else { return Ok(None) };
     let of_file;
     let text = match text.strip_prefix('@') {
         Some(path) => {
@@ -121,22 +124,30 @@ fn said(command: &Convert) -> Result<Option<Vec<Field>>> {
     Ok(Some(fields))
 }
 
+/// Records that types are inferred from.
+fn infer_rows(command: &Convert) -> usize {
+    match command.text.infer_rows.unwrap_or(INFER_ROWS) {
+        0 => usize::MAX,
+        rows => rows,
+    }
+}
+
 fn delimiter(name: &str, command: &Convert) -> u8 {
     let tsv = name.to_ascii_lowercase().ends_with(".tsv");
-    command.delimiter.unwrap_or(if tsv { b'\t' } else { b',' })
+    command.text.delimiter.unwrap_or(if tsv { b'\t' } else { b',' })
 }
 
 fn format_of(name: &str, command: &Convert) -> Format {
-    Format::default().with_header(!command.no_header).with_delimiter(delimiter(name, command))
+    Format::default().with_header(!command.text.no_header).with_delimiter(delimiter(name, command))
 }
 
 /// What is null in a file whose columns hold texts or not.
 fn convention(name: &str, command: &Convert, texts: Vec<bool>, mark: String) -> Convention {
-    let nulls = match command.null.as_slice() {
+    let nulls = match command.text.null.as_slice() {
         [] => vec![Vec::new()],
         said => said.iter().map(|null| null.as_bytes().to_vec()).collect(),
     };
-    let (delimiter, header) = (delimiter(name, command), !command.no_header);
+    let (delimiter, header) = (delimiter(name, command), !command.text.no_header);
     Convention { delimiter, header, nulls, texts, mark }
 }
 
@@ -210,7 +221,7 @@ pub(crate) fn csv(
     let decoded = decoded_as(schema, csv_type);
     let builder = arrow_csv::ReaderBuilder::new(decoded)
         .with_format(format_of(name, command))
-        .with_header_validation(!command.no_header && command.schema_only)
+        .with_header_validation(!command.text.no_header && command.text.schema_only)
         .with_batch_size(BATCH_ROWS);
     let mark = nulls::mark();
     let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
@@ -219,7 +230,7 @@ pub(crate) fn csv(
         .build_buffered(Rewritten::new(BufReader::with_capacity(1 << 18, file), convention))
         .map_err(|e| invalid(name, e))?;
     let (name, schema) = (name.to_owned(), schema.clone());
-    let mut line = 1 + u64::from(!command.no_header);
+    let mut line = 1 + u64::from(!command.text.no_header);
     Ok(Box::new(reader.map(move |batch| {
         let batch = batch.map_err(|e| csv_error(&name, e))?;
         let first = line;
@@ -296,11 +307,12 @@ pub(crate) fn json_schema(
         return Ok(None);
     }
     let said = said(command)?;
-    if let (Some(said), true) = (&said, command.schema_only) {
+    if let (Some(said), true) = (&said, command.text.schema_only) {
         return Ok(Some(Arc::new(Schema::new(said.clone()))));
     }
-    let most = if command.infer_rows > 0 { command.infer_rows } else { usize::MAX };
+    let most = infer_rows(command);
     let mut keys = Keys::default();
+    let mut large = Integers::default();
     let mut merged: Option<Schema> = None;
     for file in files {
         let name = file.name.clone();
@@ -312,7 +324,13 @@ pub(crate) fn json_schema(
                 Ok(Some((line, text))) => match serde_json::from_str::<Value>(text) {
                     Ok(value) if value.is_object() => {
                         keys.see(&value);
-                        Some(Ok(value))
+                        match large.see(&value, text, &name, line) {
+                            Ok(()) => Some(Ok(value)),
+                            Err(error) => {
+                                failed = Some(error);
+                                None
+                            }
+                        }
                     }
                     Ok(_) => {
                         failed = Some(Failure::content(&name, Some(line), "not an object"));
@@ -344,8 +362,11 @@ pub(crate) fn json_schema(
         });
     }
     let fields = merged.map(|schema| keys.sort(schema.fields())).unwrap_or_default();
+    let said = said.unwrap_or_default();
+    let is_said = |name: &str| said.iter().any(|field| field.name() == name);
+    let fields = large.apply(&fields, &is_said)?;
     let mut fields: Vec<Field> = fields.iter().map(|field| (**field).clone()).collect();
-    for said in said.unwrap_or_default() {
+    for said in said {
         match fields.iter_mut().find(|field| field.name() == said.name()) {
             Some(field) => *field = said,
             // It may come later.
@@ -468,7 +489,7 @@ pub(crate) fn json(
     let builder = {
         let decoded = decoded_as(schema, json_type);
         // A key that inference has not seen is no value to be lost.
-        let strict = !command.schema_only;
+        let strict = !command.text.schema_only;
         move || {
             arrow_json::ReaderBuilder::new(decoded.clone())
                 .with_coerce_primitive(true)
@@ -545,7 +566,7 @@ fn json_type(data_type: &DataType) -> DataType {
         )
     };
     match data_type {
-        other if other.is_integer() => DataType::Utf8,
+        other if is_whole(other) => DataType::Utf8,
         DataType::List(item) => DataType::List(inside(item)),
         DataType::LargeList(item) => DataType::LargeList(inside(item)),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(inside).collect()),
@@ -597,6 +618,7 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
     if from == to {
         return Ok(column.clone());
     }
+    whole_only(column, to)?;
     let options = CastOptions { safe: false, ..CastOptions::default() };
     match to {
         DataType::Binary
@@ -622,6 +644,35 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
         }
         _ if to.is_nested() && *from == DataType::Utf8 => nested(column, field),
         _ => cast_with_options(column, to, &options),
+    }
+}
+
+/// Integers, and decimals without a fraction.
+fn is_whole(data_type: &DataType) -> bool {
+    data_type.is_integer()
+        || matches!(data_type, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0))
+}
+
+/// Refuses text with a fraction or an exponent where it becomes a decimal without a fraction, which a cast would round.
+fn whole_only(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
+    match (column.data_type(), to) {
+        (DataType::Utf8, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0)) => {
+            let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+            match column.as_string::<i32>().iter().flatten().find(|text| !is_number(text)) {
+                Some(text) => Err(ArrowError::ParseError(format!("{text:?} is no integer"))),
+                None => Ok(()),
+            }
+        }
+        (DataType::List(_), DataType::List(item)) => {
+            whole_only(column.as_list::<i32>().values(), item.data_type())
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let columns = column.as_struct().columns().iter().zip(fields);
+            columns
+                .into_iter()
+                .try_for_each(|(column, field)| whole_only(column, field.data_type()))
+        }
+        _ => Ok(()),
     }
 }
 

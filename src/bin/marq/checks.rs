@@ -1,0 +1,150 @@
+//! What is refused before anything is read: flags that would do nothing, and an output that is one of the inputs.
+
+use std::path::Path;
+
+use crate::args::{Args, Command, Format, Global, When, not_there_yet};
+use crate::failure::{Failure, Result};
+
+/// Checks the command line, and settles the form of the output by the ending of -o.
+///
+/// # Errors
+/// `Usage`, with the flag and what it is for.
+pub(crate) fn check(args: &mut Args) -> Result<()> {
+    let convert = match &args.command {
+        Command::Convert(command) => Some(command),
+        _ => None,
+    };
+    let of_convert = convert.and_then(|command| match &command.variant {
+        Some(_) => Some("--variant"),
+        None => command.encrypt.given(),
+    });
+    if let Some(flag) = args.global.not_there_yet().or(of_convert) {
+        return Err(not_there_yet(flag));
+    }
+    if let Some((flag, purpose)) = without_effect(&args.command, &args.global) {
+        return Err(Failure::Usage(format!("{flag} is for {purpose}")));
+    }
+    let Some(output) = args.global.output.clone().filter(|path| *path != Path::new("-")) else {
+        return Ok(());
+    };
+    if output.to_string_lossy().contains("://") {
+        return Err(unknown_scheme(&output.to_string_lossy()));
+    }
+    let in_place = convert.is_some_and(|command| command.in_place);
+    let is_output = |file: &&String| is_same_file(Path::new(file), &output);
+    if let Some(file) = args.command.files().iter().find(is_output).filter(|_| !in_place) {
+        let how = if convert.is_some() { ", or say --in-place" } else { "" };
+        return Err(Failure::Usage(format!(
+            "{}: the output is the input {file}; write to another file{how}",
+            output.display()
+        )));
+    }
+    if convert.is_none() && args.global.format.is_none() {
+        args.global.format = format_of(&output)?;
+    }
+    Ok(())
+}
+
+/// A flag that would do nothing here, and what it is for.
+fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &'static str)> {
+    let convert = matches!(command, Command::Convert(_));
+    let schema = matches!(command, Command::Schema(_));
+    let prints_rows = matches!(
+        command,
+        Command::Head(_) | Command::Tail(_) | Command::Cat(_) | Command::Sample(_)
+    );
+    let count = matches!(command, Command::Count(_));
+    let plans = convert || prints_rows || count || matches!(command, Command::Explain(_));
+    let is_json = matches!(global.format, None | Some(Format::Json | Format::Jsonl));
+    let flags = [
+        (global.filter.is_some(), plans, "--where", "commands that read rows, and explain"),
+        (global.no_hive, plans, "--no-hive", "commands that read rows, and explain"),
+        (
+            global.int96.is_some(),
+            plans || schema,
+            "--int96",
+            "schema, explain and commands that read rows",
+        ),
+        (
+            global.threads.is_some(),
+            convert || prints_rows || count,
+            "--threads",
+            "commands that read rows",
+        ),
+        (
+            global.progress != When::Auto,
+            convert || prints_rows,
+            "--progress",
+            "convert, head, tail, cat and sample",
+        ),
+        (
+            global.verbose > 0,
+            convert || prints_rows,
+            "--verbose",
+            "convert, head, tail, cat and sample",
+        ),
+        (
+            global.raw,
+            !schema && !prints_rows,
+            "--raw",
+            "info, count, explain, pages, stats and convert",
+        ),
+        (global.wide, !convert, "--wide", "tables"),
+        (global.vertical, !convert, "--vertical", "tables"),
+        (
+            global.format.is_some(),
+            !convert || is_json,
+            "--format",
+            "what is shown, and the errors of convert (json); --to says the form of a file",
+        ),
+    ];
+    flags
+        .into_iter()
+        .find_map(|(given, works, flag, purpose)| (given && !works).then_some((flag, purpose)))
+}
+
+/// The form that the ending of a file says; none if it says nothing.
+fn format_of(output: &Path) -> Result<Option<Format>> {
+    let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    Ok(Some(match ending.to_ascii_lowercase().as_str() {
+        "json" => Format::Json,
+        "jsonl" | "ndjson" => Format::Jsonl,
+        "csv" => Format::Csv,
+        "md" => Format::Md,
+        "txt" => Format::Table,
+        "parquet" | "arrow" | "ipc" | "feather" | "arrows" | "tsv" => {
+            return Err(Failure::Usage(format!(
+                "{}: only convert writes .{ending} files: marq convert FILE -o {}",
+                output.display(),
+                output.display()
+            )));
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Whether two paths are one file: by links of either kind, too.
+pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    let (Ok(a), Ok(b)) = (std::fs::canonicalize(a), std::fs::canonicalize(b)) else { return false };
+    if !a.is_file() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let place = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+        if place(&a).is_some_and(|place_of_a| place(&b) == Some(place_of_a)) {
+            return true;
+        }
+    }
+    a == b
+}
+
+/// What is said of `s3://…` and the like.
+pub(crate) fn unknown_scheme(path: &str) -> Failure {
+    Failure::Usage(format!(
+        "{path}: marq reads and writes local files, and - for standard input and output; there are \
+         no schemes. Copy the file, or pipe it in; object stores are for the library, with its \
+         feature object_store"
+    ))
+}

@@ -1,0 +1,54 @@
+//! What a signal that ends the program leaves behind: nothing that is half written.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use marquetry::Error;
+use marquetry::io::PathSink;
+
+/// The temporary files of this process, those that are gone by now among them.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file at `path`, whose temporary file is removed when a signal ends the program.
+pub(crate) fn create(path: &Path) -> Result<PathSink, Error> {
+    // Held meanwhile, so that no file is made after those known have been removed.
+    let mut temporary = lock();
+    let sink = PathSink::create(path)?;
+    temporary.extend(sink.temporary().map(Path::to_owned));
+    Ok(sink)
+}
+
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the program with 128 + the number of the signal, when SIGINT, SIGTERM or SIGHUP comes.
+#[cfg(unix)]
+pub(crate) fn listen() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    let ignored = ignored();
+    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|n| ignored & (1 << (n - 1)) == 0);
+    // Without it, the next run that writes the same file clears up.
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            let temporary = lock();
+            for path in temporary.iter() {
+                let _ = std::fs::remove_file(path);
+            }
+            std::process::exit(128 + signal);
+        }
+    });
+}
+
+/// The signals that whoever started the program wants ignored, as `nohup` does: bit n − 1 for signal n.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn listen() {}

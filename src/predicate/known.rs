@@ -1,0 +1,139 @@
+//! Predicates of which some columns are known beforehand: partition columns, whose values stand in the name of a folder.
+
+use arrow_array::{Array, RecordBatch};
+
+use super::{Part, Predicate, not};
+use crate::error::{Error, Result};
+
+impl Predicate {
+    /// The predicate that is left where the columns of `values`, a batch of one row, are known: it names none of them.
+    ///
+    /// What is decided by them alone becomes `true`, `false` or `null`; [`Predicate::FALSE`] says that no row can match.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    /// use marquetry::Predicate;
+    ///
+    /// let year: ArrayRef = Arc::new(Int64Array::from(vec![2024]));
+    /// let values = RecordBatch::try_from_iter([("year", year)])?;
+    /// let left = |text| Predicate::parse(text)?.with_known(&values);
+    /// assert_eq!(left("year = 2024 and amount > 10")?.to_string(), "amount > 10");
+    /// assert_eq!(left("year < 2024 and amount > 10")?, Predicate::FALSE);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or a function takes columns
+    /// of which some are known and some are not.
+    pub fn with_known(&self, values: &RecordBatch) -> Result<Self> {
+        if values.num_rows() != 1 {
+            return Err(Error::usage(format_args!(
+                "known columns have one value each; the batch has {} rows",
+                values.num_rows()
+            )));
+        }
+        let is_known = |name: &str| values.schema_ref().column_with_name(name).is_some();
+        let mut left: Vec<Self> = Vec::new();
+        for part in self.operands.iter().chain([&self.root]) {
+            let folded = match part {
+                Part::Test(column, _) if is_known(&column.path) => evaluate(part, values)?,
+                Part::Constant(_) | Part::Test(..) => Self::of(part.clone()),
+                Part::Function(columns, _) => {
+                    match columns.iter().filter(|name| is_known(name)).count() {
+                        0 => Self::of(part.clone()),
+                        n if n == columns.len() => evaluate(part, values)?,
+                        _ => return Err(half_known()),
+                    }
+                }
+                Part::Not => match left.pop() {
+                    Some(Self { root: Part::Constant(known), .. }) => constant(known.map(|k| !k)),
+                    Some(inner) => not(inner),
+                    None => continue,
+                },
+                Part::And(n) => join(left.split_off(left.len().saturating_sub(*n)), false),
+                Part::Or(n) => join(left.split_off(left.len().saturating_sub(*n)), true),
+            };
+            left.push(folded);
+        }
+        // A null of a whole predicate keeps no row, as false does.
+        let left = left.pop().filter(|left| left.root != Part::Constant(None));
+        Ok(left.unwrap_or(Self::FALSE))
+    }
+}
+
+fn constant(known: Option<bool>) -> Predicate {
+    Predicate::of(Part::Constant(known))
+}
+
+/// Parts of an `and`, which false decides, or of an `or`, which true decides.
+fn join(mut parts: Vec<Predicate>, decides: bool) -> Predicate {
+    if parts.iter().any(|part| part.root == Part::Constant(Some(decides))) {
+        return constant(Some(decides));
+    }
+    parts.retain(|part| part.root != Part::Constant(Some(!decides)));
+    // Parts that are all null stay null.
+    if parts.iter().all(|part| part.root == Part::Constant(None)) {
+        parts.truncate(1);
+    }
+    if decides { Predicate::any_of(parts) } else { Predicate::all_of(parts) }
+}
+
+fn evaluate(part: &Part, values: &RecordBatch) -> Result<Predicate> {
+    let found = Predicate::of(part.clone()).bind_to(values.schema_ref())?.evaluate(values)?;
+    Ok(constant((!found.is_null(0)).then(|| found.value(0))))
+}
+
+#[cold]
+fn half_known() -> Error {
+    Error::usage("a function takes columns of which some are known beforehand and some are not")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    fn values() -> RecordBatch {
+        let columns: [(&str, ArrayRef); 3] = [
+            ("year", Arc::new(Int64Array::from(vec![2024]))),
+            ("land", Arc::new(StringArray::from(vec!["NL"]))),
+            ("none", Arc::new(Int64Array::from(vec![None]))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn what_known_columns_decide_is_left_out() {
+        for (text, left) in [
+            ("a > 1", "a > 1"),
+            ("year = 2024", "true"),
+            ("year = 2023", "false"),
+            ("none = 1", "false"),
+            ("none is null", "true"),
+            ("not none = 1", "false"),
+            ("year = 2024 and land = 'NL' and a > 1", "a > 1"),
+            ("year = 2024 and a > 1 and b is null", "a > 1 and b is null"),
+            ("year = 2023 or a > 1", "a > 1"),
+            ("year = 2024 or a > 1", "true"),
+            ("none = 1 or year = 2023", "false"),
+            ("none = 1 and none = 2", "false"),
+            ("not (year = 2023 and a > 1)", "true"),
+            ("not (year = 2024 and a > 1)", "not a > 1"),
+            ("land in ('DE', 'NL') and (year < 2000 or a = 3)", "a = 3"),
+        ] {
+            let found = Predicate::parse(text).unwrap().with_known(&values()).unwrap();
+            assert_eq!(found, Predicate::parse(left).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_literal_that_does_not_fit_a_known_column_is_an_error() {
+        assert!(Predicate::parse("year = 'x'").unwrap().with_known(&values()).is_err());
+        let two = RecordBatch::new_empty(values().schema());
+        assert!(Predicate::parse("a = 1").unwrap().with_known(&two).is_err());
+    }
+}
