@@ -1,6 +1,7 @@
 //! Arrow arrays built without a second validation, and the few other calls that need a promise. Every function states the invariant and
 //! who established it.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow_array::types::ArrowDictionaryKeyType;
@@ -146,26 +147,62 @@ pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
     Arc::new(unsafe { DictionaryArray::<K>::new_unchecked(keys, values) })
 }
 
-/// The field of an Arrow schema to which the reference at `at` of a flatbuffer points, if there is a sound one.
-pub(crate) fn ipc_field(bytes: &[u8], at: usize) -> Option<ipc::Field<'_>> {
-    verified::<ForwardsUOffset<ipc::Field<'_>>>(bytes, at)
+/// The tables of a flatbuffer that holds an Arrow schema: each is verified before it is read, and all
+/// of them together at a cost that the length of the flatbuffer bounds.
+///
+/// Tables may be shared, so that few bytes stand for many. Of an honest flatbuffer each is verified
+/// once; when the budget is spent, or something was unsound, nothing more is given out.
+pub(crate) struct IpcTables<'a> {
+    bytes: &'a [u8],
+    /// `None` after a failure. It counts what it visits, over all that it verifies.
+    verifier: RefCell<Option<Verifier<'a, 'a>>>,
 }
 
-/// The key-values to which the reference at `at` of a flatbuffer points, if they are sound.
-pub(crate) fn ipc_key_values(
-    bytes: &[u8],
-    at: usize,
-) -> Option<Vector<'_, ForwardsUOffset<ipc::KeyValue<'_>>>> {
-    verified::<ForwardsUOffset<Vector<'_, ForwardsUOffset<ipc::KeyValue<'_>>>>>(bytes, at)
+impl<'a> IpcTables<'a> {
+    /// The tables of `bytes`; `options` as [`ipc_budget`] gives them.
+    pub(crate) fn new(bytes: &'a [u8], options: &'a VerifierOptions) -> Self {
+        Self { bytes, verifier: RefCell::new(Some(Verifier::new(options, bytes))) }
+    }
+
+    /// The field to which the reference at `at` points, if it is sound.
+    pub(crate) fn field(&self, at: usize) -> Option<ipc::Field<'a>> {
+        self.verified::<ForwardsUOffset<ipc::Field<'_>>>(at)
+    }
+
+    /// The key-values to which the reference at `at` points, if they are sound.
+    pub(crate) fn key_values(
+        &self,
+        at: usize,
+    ) -> Option<Vector<'a, ForwardsUOffset<ipc::KeyValue<'a>>>> {
+        self.verified::<ForwardsUOffset<Vector<'_, ForwardsUOffset<ipc::KeyValue<'_>>>>>(at)
+    }
+
+    /// Follows the reference at `at` after all that it leads to was verified.
+    fn verified<T: Verifiable + Follow<'a>>(&self, at: usize) -> Option<T::Inner> {
+        let mut slot = self.verifier.try_borrow_mut().ok()?;
+        // A verifier that has failed has lost count of its depth: it is not used again.
+        let mut verifier = slot.take()?;
+        T::run_verifier(&mut verifier, at).ok()?;
+        *slot = Some(verifier);
+        // SAFETY: the verifier, which was made for these bytes, has just found that a sound value
+        // of this type stands at `at`.
+        Some(unsafe { T::follow(self.bytes, at) })
+    }
 }
 
-/// Follows the reference at `at` after all that it leads to was verified.
-fn verified<'a, T: Verifiable + Follow<'a>>(bytes: &'a [u8], at: usize) -> Option<T::Inner> {
-    let options = VerifierOptions::default();
-    T::run_verifier(&mut Verifier::new(&options, bytes), at).ok()?;
-    // SAFETY: the verifier has just found that a sound value of this type stands at `at` of these bytes.
-    Some(unsafe { T::follow(bytes, at) })
+/// What the tables of a flatbuffer of `len` bytes may cost: each byte is visited a few times, as
+/// tables share the lists of where their fields are.
+pub(crate) fn ipc_budget(len: usize) -> VerifierOptions {
+    VerifierOptions {
+        max_tables: len,
+        max_apparent_size: len.saturating_mul(IPC_VISITS),
+        ..VerifierOptions::default()
+    }
 }
+
+/// How often each byte of a flatbuffer may be visited. A field of the shortest name is about 60 bytes,
+/// for which about 150 are counted; one of a list or a struct has the same.
+const IPC_VISITS: usize = 8;
 
 #[cold]
 fn wrong_type(data_type: &DataType) -> Error {

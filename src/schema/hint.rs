@@ -6,10 +6,12 @@
 //! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64; before Arrow 0.15 without the marker
 //! ```
 //!
-//! The hint is believed only where it fits: by position and equal names, and where [`conversion`] has a lossless way. Anything
-//! else in it, and a hint that is broken, is as good as none: it is never an error.
-//! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer is read here. Its tables may
-//! share children and strings, so that a short hint stands for endless data: what is taken from it is counted.
+//! The hint is believed only where it fits: columns by position and equal names, children of structs
+//! by name, and where the annotation leaves open what the hint says ([`leaves_open`]). Anything else
+//! in it, and a hint that is broken, is as good as none: it is never an error.
+//! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer is
+//! read here. Its tables may share children and strings, so that a short hint stands for endless
+//! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -22,12 +24,14 @@ use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema as ArrowSchem
 use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
+use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
 use super::convert::conversion;
-use super::extension::{self, FIELD_ID_KEY};
-use super::node::Schema;
+use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
+use super::nested::{self, Element, Group};
+use super::node::{Node, Repetition, Schema};
 use super::to_arrow::with_children;
-use super::{Kind, Physical, Shape};
+use super::{Kind, Leaf, Physical, Shape};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;
@@ -41,6 +45,8 @@ pub(super) struct Hint {
     message: Vec<u8>,
     /// Where the flatbuffer starts.
     start: usize,
+    /// What it may cost to verify it.
+    budget: VerifierOptions,
 }
 
 /// The entry that holds `schema` as the hint of a file.
@@ -70,14 +76,15 @@ pub(super) fn entry(schema: &ArrowSchema) -> Result<KeyValue> {
     Ok(KeyValue { key: KEY.to_owned(), value, ..KeyValue::default() })
 }
 
-/// A hint whose schema has been found. Its fields are verified one by one, when they are asked for: a wide file has many, and a read wants few.
+/// A hint whose schema has been found. Its fields are verified one by one, when they are asked for:
+/// a wide file has many, and a read wants few.
 pub(super) struct Open<'a> {
-    bytes: &'a [u8],
+    tables: trusted::IpcTables<'a>,
     /// Where the references to the fields are, and how many.
     fields: (usize, usize),
-    /// Where the reference to the metadata is.
-    metadata: Option<usize>,
-    /// Bytes that may still be copied out of it: no more than it has.
+    /// The metadata, verified.
+    metadata: Option<Vector<'a, ForwardsUOffset<ipc::KeyValue<'a>>>>,
+    /// Bytes that may still be looked at and copied: no more than the hint has.
     budget: Cell<usize>,
 }
 
@@ -99,7 +106,8 @@ impl Hint {
         }
         let start = cursor.position();
         cursor.skip(length as usize).ok()?;
-        Some(Self { start, message })
+        let budget = trusted::ipc_budget(message.len());
+        Some(Self { start, message, budget })
     }
 
     /// Finds the schema in the flatbuffer.
@@ -119,8 +127,12 @@ impl Hint {
                 (vector.checked_add(4)?, usize::try_from(word(bytes, vector)?).ok()?)
             }
         };
-        let metadata = slot(bytes, schema, 2);
-        Some(Open { bytes, fields, metadata, budget: Cell::new(bytes.len()) })
+        let tables = trusted::IpcTables::new(bytes, &self.budget);
+        // Metadata of the schema have a budget of their own: what is wrong with fields is no fault
+        // of theirs.
+        let metadata = slot(bytes, schema, 2)
+            .and_then(|at| trusted::IpcTables::new(bytes, &self.budget).key_values(at));
+        Some(Open { tables, fields, metadata, budget: Cell::new(bytes.len()) })
     }
 }
 
@@ -158,8 +170,7 @@ const CONTINUATION: u32 = u32::MAX;
 impl<'a> Open<'a> {
     /// Metadata of the schema.
     pub(super) fn metadata(&self) -> HashMap<String, String> {
-        let pairs = self.metadata.and_then(|at| trusted::ipc_key_values(self.bytes, at));
-        self.key_values(pairs).unwrap_or_default()
+        self.key_values(self.metadata).unwrap_or_default()
     }
 
     /// The top-level field at `position`, verified.
@@ -168,33 +179,29 @@ impl<'a> Open<'a> {
         if position >= len {
             return None;
         }
-        trusted::ipc_field(self.bytes, start.checked_add(position.checked_mul(4)?)?)
+        self.tables.field(start.checked_add(position.checked_mul(4)?)?)
     }
 
     /// The shape of the top-level field at `position` of the file, with what the hint knows better.
-    pub(super) fn refine(&self, file: &Schema, position: usize, shape: Shape) -> Shape {
-        match self.field(position) {
-            Some(hinted) if hinted.name() == Some(shape.field.name()) => {
-                self.refine_node(file, hinted, shape)
-            }
-            _ => shape,
+    pub(super) fn refine(&self, file: &Schema, position: usize, mut shape: Shape) -> Shape {
+        if let (Some(hinted), Some(node)) = (self.field(position), file.field(position))
+            && hinted.name() == Some(shape.field.name())
+        {
+            self.refine_node(Place::of(node), hinted, &mut shape);
         }
+        shape
     }
 
-    /// `shape` as `hinted` says, or as it was where they do not fit.
-    fn refine_node(&self, file: &Schema, hinted: ipc::Field<'_>, mut shape: Shape) -> Shape {
-        let Some(data_type) = self.refine_type(file, hinted, &mut shape) else {
-            return shape;
+    /// Makes `shape` what `hinted` says, or leaves it as it was where they do not fit. Whether it is
+    /// stored as the hint says, all that is below it included: no part, and in no other order.
+    fn refine_node(&self, place: Place<'_>, hinted: ipc::Field<'_>, shape: &mut Shape) -> bool {
+        let Some((data_type, is_whole)) = self.refine_type(place, hinted, shape) else {
+            return false;
         };
         let field = Arc::make_mut(&mut shape.field);
         let mut metadata = std::mem::take(field.metadata_mut());
         if let Some(hinted) = self.key_values(hinted.custom_metadata()) {
-            if hinted.contains_key(EXTENSION_TYPE_NAME_KEY) {
-                metadata.remove(EXTENSION_TYPE_METADATA_KEY);
-            }
-            let of_file = metadata.get(FIELD_ID_KEY).cloned();
-            metadata.extend(hinted);
-            metadata.extend(of_file.map(|id| (FIELD_ID_KEY.to_owned(), id)));
+            merge_metadata(&mut metadata, hinted, is_whole);
         }
         field.set_metadata(metadata);
         field.set_data_type(data_type);
@@ -204,73 +211,87 @@ impl<'a> Open<'a> {
             *field = std::mem::replace(field, Field::new("", DataType::Null, true))
                 .with_dict_is_ordered(true);
         }
-        shape
+        is_whole
     }
 
-    /// Refines what is below `shape`, and gives the type that it has by the hint; `None` if it cannot have that.
+    /// Refines what is below `shape`, and gives the type that it has by the hint, and whether all of
+    /// it is as hinted; `None`, with nothing changed, if it cannot have that.
     fn refine_type(
         &self,
-        file: &Schema,
+        place: Place<'_>,
         hinted: ipc::Field<'_>,
         shape: &mut Shape,
-    ) -> Option<DataType> {
+    ) -> Option<(DataType, bool)> {
         self.take(FIELD_BYTES)?;
         let nullable = shape.field.is_nullable();
+        let file = place.node.schema();
         match &mut shape.kind {
             Kind::Leaf { leaf } => {
-                self.leaf_type(file, *leaf, hinted, shape.field.data_type(), nullable)
+                let natural = shape.field.data_type();
+                Some((self.leaf_type(file, *leaf, hinted, natural, nullable)?, true))
             }
             Kind::Struct(children) => {
                 (hinted.type_type() == ipc::Type::Struct_).then_some(())?;
                 let fields = hinted.children()?;
-                // A part of an extension type is none.
-                let is_whole = fields.len() == children.len();
-                if !is_whole && self.names_extension(hinted) {
-                    return None;
-                }
+                self.take(fields.len().checked_mul(NAME_BYTES)?)?;
+                let names = fields.iter().map(|field| field.name().unwrap_or_default());
+                let by_name: HashMap<_, _> = numbered(names).zip(0..).collect();
+                let siblings = Siblings::of(place.node);
+                let mut is_whole = fields.len() == children.len();
                 for (position, child) in children.iter_mut().enumerate() {
-                    let is_same = |field: &ipc::Field<'_>| field.name() == Some(child.field.name());
-                    let same = if is_whole {
-                        Some(fields.get(position)).filter(is_same)
-                    } else {
-                        let mut same = fields.iter().filter(is_same);
-                        same.next().filter(|_| same.next().is_none())
+                    let same = siblings.find(child).and_then(|(node, name)| {
+                        Some((node, *by_name.get(&name).filter(|&&at| at < fields.len())?))
+                    });
+                    is_whole &= match same {
+                        Some((node, at)) => {
+                            self.refine_node(Place::of(node), fields.get(at), child)
+                                && at == position
+                        }
+                        None => false,
                     };
-                    if let Some(field) = same {
-                        take_mut(child, |child| self.refine_node(file, field, child));
-                    }
                 }
-                Some(with_children(shape.field.data_type(), &shape.kind))
+                Some((with_children(shape.field.data_type(), &shape.kind), is_whole))
             }
             Kind::List { item, .. } => {
                 let hinted_item = only_child(hinted)?;
                 let parent = list_type(hinted, &item.field)?;
-                take_mut(item, |item| self.refine_node(file, hinted_item, item));
+                let is_whole = self.refine_node(place.item()?, hinted_item, item);
                 self.rename(item, hinted_item);
-                Some(with_children(&parent, &shape.kind))
+                Some((with_children(&parent, &shape.kind), is_whole))
             }
             Kind::Map { entries, .. } => {
-                (hinted.type_type() == ipc::Type::Map).then_some(())?;
-                let sorted = hinted.type_as_map()?.keysSorted();
-                let hinted_entries = only_child(hinted)?;
-                (hinted_entries.type_type() == ipc::Type::Struct_).then_some(())?;
-                let fields = hinted_entries.children().filter(|fields| fields.len() == 2)?;
-                let Kind::Struct(pair) = &mut entries.kind else {
-                    return None;
-                };
-                for (position, child) in pair.iter_mut().enumerate() {
-                    let field = fields.get(position.min(1));
-                    take_mut(child, |child| self.refine_node(file, field, child));
-                    self.rename(child, field);
-                }
-                let data_type = with_children(entries.field.data_type(), &entries.kind);
-                Arc::make_mut(&mut entries.field).set_data_type(data_type);
-                self.rename(entries, hinted_entries);
-                let parent = DataType::Map(Arc::clone(&entries.field), sorted);
-                Some(with_children(&parent, &shape.kind))
+                let (data_type, is_whole) = self.refine_map(place, hinted, entries)?;
+                Some((with_children(&data_type, &shape.kind), is_whole))
             }
             Kind::Missing => None,
         }
+    }
+
+    /// As [`Open::refine_type`], of a map: key and value by position, whatever their names.
+    fn refine_map(
+        &self,
+        place: Place<'_>,
+        hinted: ipc::Field<'_>,
+        entries: &mut Shape,
+    ) -> Option<(DataType, bool)> {
+        (hinted.type_type() == ipc::Type::Map).then_some(())?;
+        let sorted = hinted.type_as_map()?.keysSorted();
+        let hinted_entries = only_child(hinted)?;
+        (hinted_entries.type_type() == ipc::Type::Struct_).then_some(())?;
+        let fields = hinted_entries.children().filter(|fields| fields.len() == 2)?;
+        let (Kind::Struct(pair), Group::Map(map)) = (&mut entries.kind, place.group()) else {
+            return None;
+        };
+        let places = [Place::inside(map.key), Place::of(map.value)];
+        let mut is_whole = true;
+        for ((child, place), field) in pair.iter_mut().zip(places).zip(fields) {
+            is_whole &= self.refine_node(place, field, child);
+            self.rename(child, field);
+        }
+        let data_type = with_children(entries.field.data_type(), &entries.kind);
+        Arc::make_mut(&mut entries.field).set_data_type(data_type);
+        self.rename(entries, hinted_entries);
+        Some((DataType::Map(Arc::clone(&entries.field), sorted), is_whole))
     }
 
     /// The hinted type of a leaf, if there is a lossless way to it.
@@ -307,16 +328,10 @@ impl<'a> Open<'a> {
         if data_type == *natural {
             return Some(data_type);
         }
-        // parquet-cpp's "1.0" writer put UINT_32 into a bare INT64, and peers read it as that.
-        if *natural == DataType::Int64 && *plain(&data_type) == DataType::UInt32 {
-            return None;
-        }
         let leaf = file.leaf(leaf).ok()?;
-        // The unit of INT96 is the reader's choice, and there is no zone.
-        if leaf.physical == Physical::Int96 {
-            return None;
-        }
-        conversion(&leaf, &data_type).map(|_| data_type)
+        let fits = leaves_open(&leaf, natural, plain(&data_type));
+        // What the column means is not in question any more, but whether there is a way to it.
+        conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
     }
 
     /// The hinted type without dictionary, if it is not nested.
@@ -381,11 +396,6 @@ impl<'a> Open<'a> {
         })
     }
 
-    fn names_extension(&self, hinted: ipc::Field<'_>) -> bool {
-        let mut entries = hinted.custom_metadata().into_iter().flatten();
-        entries.any(|entry| entry.key() == Some(EXTENSION_TYPE_NAME_KEY))
-    }
-
     /// Names of list items and map entries are the writer's, whatever the file calls them.
     fn rename(&self, shape: &mut Shape, hinted: ipc::Field<'_>) {
         let name = hinted.name().filter(|name| name != shape.field.name());
@@ -416,11 +426,168 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The least that a flatbuffer needs for a field: a position in a vector, one of a table, a type and its tag.
-const FIELD_BYTES: usize = 12;
+/// The least that a flatbuffer needs for a field, but for its position in a vector: one of a table,
+/// a type and its tag.
+const FIELD_BYTES: usize = 8;
+
+/// What the flatbuffer needs for the position of a field in a vector.
+const NAME_BYTES: usize = 4;
 
 /// The least that a flatbuffer needs for a string: its position and its length.
 const STRING_BYTES: usize = 8;
+
+/// Adds what a hint notes of a field. What the annotation of the file says stays, and an extension
+/// type is one only of the whole storage that it was noted for.
+fn merge_metadata(
+    metadata: &mut HashMap<String, String>,
+    mut hinted: HashMap<String, String>,
+    is_whole: bool,
+) {
+    let own = metadata.get(EXTENSION_TYPE_NAME_KEY);
+    let named = hinted.get(EXTENSION_TYPE_NAME_KEY);
+    let is_believed = is_whole && named.is_some() && own.is_none_or(|own| Some(own) == named);
+    if is_believed {
+        metadata.remove(EXTENSION_TYPE_METADATA_KEY);
+    } else if named.is_some() || own.is_some() {
+        hinted.remove(EXTENSION_TYPE_NAME_KEY);
+        hinted.remove(EXTENSION_TYPE_METADATA_KEY);
+    }
+    for key in [FIELD_ID_KEY, LOGICAL_TYPE_KEY] {
+        if metadata.contains_key(key) {
+            hinted.remove(key);
+        }
+    }
+    metadata.extend(hinted);
+}
+
+/// Whether the annotation of a leaf leaves open that it is `hinted`, neither of them with a
+/// dictionary or run ends: the table of what a hint may refine. `natural` is the type without hint.
+///
+/// | column | left open |
+/// |---|---|
+/// | STRING, ENUM, JSON | the layout: 32-bit offsets, 64-bit offsets, views |
+/// | BSON, GEOMETRY, GEOGRAPHY | the same |
+/// | DECIMAL | the width; not the digits |
+/// | DATE | days or milliseconds |
+/// | TIME, TIMESTAMP | seconds where milliseconds are stored; the name of the zone, where there is one |
+/// | INTERVAL | which of Arrow's |
+/// | any other annotation | nothing |
+/// | bare INT64 | Duration, Timestamp(s), Date64, for which the format has no annotation |
+/// | bare INT32 | Time32(s), likewise |
+/// | bare BYTE_ARRAY | text or not, the layout |
+/// | bare FIXED_LEN_BYTE_ARRAY | whether the length is part of the type |
+fn leaves_open(leaf: &Leaf, natural: &DataType, hinted: &DataType) -> bool {
+    use DataType as D;
+    use TimeUnit::{Millisecond, Second};
+    let is_bare = leaf.logical.is_none();
+    let is_finer = |unit: TimeUnit, to: TimeUnit| unit == to || (unit, to) == (Millisecond, Second);
+    let strings = matches!(hinted, D::Utf8 | D::LargeUtf8 | D::Utf8View);
+    let bytes = matches!(hinted, D::Binary | D::LargeBinary | D::BinaryView);
+    if natural == hinted {
+        return true;
+    }
+    match (natural, hinted) {
+        (D::Utf8, _) => strings || is_bare && bytes,
+        (D::Binary, _) => bytes || is_bare && strings,
+        (D::FixedSizeBinary(_), _) => is_bare && bytes,
+        (
+            D::Decimal128(precision, scale) | D::Decimal256(precision, scale),
+            D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) | D::Decimal256(p, s),
+        ) => (precision, scale) == (p, s),
+        (D::Date32, D::Date64) | (D::Interval(_), D::Interval(_)) => true,
+        (D::Time32(from), D::Time32(to)) => is_finer(*from, *to),
+        // The unit of INT96 is the reader's choice.
+        (D::Timestamp(from, zone), D::Timestamp(to, wanted)) => {
+            is_finer(*from, *to)
+                && zone.is_some() == wanted.is_some()
+                && leaf.physical != Physical::Int96
+        }
+        (D::Int64, D::Duration(_) | D::Timestamp(Second, _) | D::Date64) => is_bare,
+        (D::Int32, D::Time32(Second)) => is_bare,
+        _ => false,
+    }
+}
+
+/// Where in the file a shape comes from.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    node: Node<'a>,
+    /// Whether the shape is an element of the list that the REPEATED of the node makes.
+    is_element: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(node: Node<'a>) -> Self {
+        Self { node, is_element: false }
+    }
+
+    fn inside(node: Node<'a>) -> Self {
+        Self { node, is_element: true }
+    }
+
+    fn group(self) -> Group<'a> {
+        nested::group(self.node)
+    }
+
+    /// Where the elements of a list come from.
+    fn item(self) -> Option<Self> {
+        if !self.is_element && matches!(self.node.repetition(), Ok(Repetition::Repeated)) {
+            return Some(Self::inside(self.node));
+        }
+        let Group::List(list) = self.group() else {
+            return None;
+        };
+        Some(match (list.element, list.repeated.children().next()) {
+            (Element::Child, Some(child)) => Self::of(child),
+            _ => Self::inside(list.repeated),
+        })
+    }
+}
+
+/// A name among siblings, and how many before it have the same one.
+type NumberedName<'a> = (&'a str, usize);
+
+/// Numbers equal names, so that each has one of its own.
+fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> impl Iterator<Item = NumberedName<'a>> {
+    let mut seen = HashMap::new();
+    names.map(move |name| {
+        let same = seen.entry(name).or_insert(0);
+        *same += 1;
+        (name, *same - 1)
+    })
+}
+
+/// The children of a group, found by what is read of them.
+struct Siblings<'a> {
+    /// In the order of their leaves.
+    children: Vec<(Node<'a>, NumberedName<'a>)>,
+}
+
+impl<'a> Siblings<'a> {
+    fn of(group: Node<'a>) -> Self {
+        let names = numbered(group.children().map(Node::name));
+        let children = group.children().zip(names);
+        Self { children: children.filter(|(node, _)| !node.leaves().is_empty()).collect() }
+    }
+
+    /// The child that `shape` is, or is a part of.
+    fn find(&self, shape: &Shape) -> Option<(Node<'a>, NumberedName<'a>)> {
+        let leaf = first_leaf(shape)?;
+        let after = self.children.partition_point(|(node, _)| node.leaves().start <= leaf);
+        let found = *self.children.get(after.checked_sub(1)?)?;
+        found.0.leaves().contains(&leaf).then_some(found)
+    }
+}
+
+/// The first leaf that is read of a shape.
+fn first_leaf(shape: &Shape) -> Option<usize> {
+    match &shape.kind {
+        Kind::Leaf { leaf } => Some(*leaf),
+        Kind::Struct(children) => children.iter().find_map(first_leaf),
+        Kind::List { item: child, .. } | Kind::Map { entries: child, .. } => first_leaf(child),
+        Kind::Missing => None,
+    }
+}
 
 /// The type without dictionary and run ends.
 fn plain(data_type: &DataType) -> &DataType {
@@ -484,13 +651,6 @@ fn time_unit(unit: ipc::TimeUnit) -> Option<TimeUnit> {
         ipc::TimeUnit::NANOSECOND => TimeUnit::Nanosecond,
         _ => return None,
     })
-}
-
-/// Replaces `shape` by what `refine` makes of it.
-fn take_mut(shape: &mut Shape, refine: impl FnOnce(Shape) -> Shape) {
-    let taken =
-        Shape { field: Arc::clone(&shape.field), levels: shape.levels, kind: Kind::Missing };
-    *shape = refine(std::mem::replace(shape, taken));
 }
 
 #[cfg(test)]

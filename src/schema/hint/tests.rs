@@ -93,8 +93,8 @@ fn types_that_are_reached_without_loss_are_restored() {
         (stamp(true, micros()), D::Timestamp(TimeUnit::Microsecond, zone("Europe/Amsterdam"))),
         (stamp(true, micros()), D::Timestamp(TimeUnit::Microsecond, zone("+05:30"))),
         (decimal(), D::Decimal32(9, 2)),
-        (decimal(), D::Decimal64(18, 2)),
-        (decimal(), D::Decimal256(76, 2)),
+        (decimal(), D::Decimal64(9, 2)),
+        (decimal(), D::Decimal256(9, 2)),
         (interval(), D::Interval(IntervalUnit::YearMonth)),
         (interval(), D::Interval(IntervalUnit::DayTime)),
     ];
@@ -375,4 +375,417 @@ fn shared_strings_do_not_multiply() {
     let copied = hint.open().unwrap().metadata();
     let bytes = copied.values().map(String::len).sum::<usize>();
     assert!(bytes <= hint.message.len(), "{bytes} bytes copied");
+}
+
+/// What a value of the type means, how it is laid out aside: an annotation gives it, and no hint
+/// takes it away.
+fn meaning(data_type: &DataType) -> String {
+    use DataType as D;
+    match data_type {
+        D::Utf8 | D::LargeUtf8 | D::Utf8View => "text".to_owned(),
+        D::Binary | D::LargeBinary | D::BinaryView => "bytes".to_owned(),
+        D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) | D::Decimal256(p, s) => {
+            format!("{p} digits, {s} after the point")
+        }
+        D::Date32 | D::Date64 => "a day".to_owned(),
+        D::Interval(_) => "an interval".to_owned(),
+        // The format has no seconds: writers store milliseconds.
+        D::Time32(_) => "milliseconds of a day".to_owned(),
+        D::Timestamp(unit, zone) => {
+            let unit = if *unit == TimeUnit::Second { TimeUnit::Millisecond } else { *unit };
+            format!("{unit:?}, instant: {}", zone.is_some())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Columns with every annotation, and the types that they are without a hint.
+fn annotated() -> Vec<(Tree, DataType)> {
+    use crate::format::ConvertedType as C;
+    use crate::format::{GeographyType, GeometryType, TimeType, TimeUnit as Unit};
+    use DataType as D;
+    use Physical as P;
+    let of = |physical: P, logical: LogicalType| col(Optional, physical, "a").logical(logical);
+    let int = |physical: P, bit_width, is_signed| {
+        of(physical, LogicalType::Integer(IntType { bit_width, is_signed }))
+    };
+    let decimal = |physical: P, precision| {
+        of(physical, LogicalType::Decimal(DecimalType { scale: 2, precision }))
+    };
+    let time = |physical: P, unit| {
+        of(physical, LogicalType::Time(TimeType { is_adjusted_to_utc: true, unit }))
+    };
+    let stamp = |is_adjusted_to_utc, unit| {
+        of(P::Int64, LogicalType::Timestamp(TimestampType { is_adjusted_to_utc, unit }))
+    };
+    let old = |physical: P, converted: C| col(Optional, physical, "a").converted(converted);
+    let utc = || Some(Arc::from("UTC"));
+    let mut columns = vec![
+        (of(P::ByteArray, LogicalType::String), D::Utf8),
+        (of(P::ByteArray, LogicalType::Enum), D::Utf8),
+        (of(P::ByteArray, LogicalType::Json), D::Utf8),
+        (of(P::ByteArray, LogicalType::Bson), D::Binary),
+        (of(P::ByteArray, LogicalType::Geometry(GeometryType::default())), D::Binary),
+        (of(P::ByteArray, LogicalType::Geography(GeographyType::default())), D::Binary),
+        (of(P::FixedLenByteArray(16), LogicalType::Uuid), D::FixedSizeBinary(16)),
+        (of(P::FixedLenByteArray(2), LogicalType::Float16), D::Float16),
+        (of(P::Int32, LogicalType::Date), D::Date32),
+        (of(P::Int32, LogicalType::Unknown), D::Null),
+        (int(P::Int32, 8, true), D::Int8),
+        (int(P::Int32, 16, true), D::Int16),
+        (int(P::Int32, 32, true), D::Int32),
+        (int(P::Int64, 64, true), D::Int64),
+        (int(P::Int32, 8, false), D::UInt8),
+        (int(P::Int32, 16, false), D::UInt16),
+        (int(P::Int32, 32, false), D::UInt32),
+        (int(P::Int64, 64, false), D::UInt64),
+        (time(P::Int32, Unit::Millis), D::Time32(TimeUnit::Millisecond)),
+        (time(P::Int64, Unit::Micros), D::Time64(TimeUnit::Microsecond)),
+        (time(P::Int64, Unit::Nanos), D::Time64(TimeUnit::Nanosecond)),
+        (old(P::ByteArray, C::Utf8), D::Utf8),
+        (old(P::Int32, C::Int8), D::Int8),
+        (old(P::Int32, C::Uint16), D::UInt16),
+        (old(P::Int32, C::Date), D::Date32),
+        (old(P::FixedLenByteArray(12), C::Interval), D::Interval(IntervalUnit::MonthDayNano)),
+    ];
+    for (unit, arrow) in [
+        (Unit::Millis, TimeUnit::Millisecond),
+        (Unit::Micros, TimeUnit::Microsecond),
+        (Unit::Nanos, TimeUnit::Nanosecond),
+    ] {
+        columns.push((stamp(true, unit.clone()), D::Timestamp(arrow, utc())));
+        columns.push((stamp(false, unit), D::Timestamp(arrow, None)));
+    }
+    for physical in [P::Int32, P::Int64, P::ByteArray, P::FixedLenByteArray(7)] {
+        columns.push((decimal(physical, 9), D::Decimal128(9, 2)));
+    }
+    columns.push((decimal(P::FixedLenByteArray(32), 76), D::Decimal256(76, 2)));
+    columns
+}
+
+/// Types that a hint may name.
+fn hints() -> Vec<DataType> {
+    use DataType as D;
+    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    let mut all = vec![D::Boolean, D::Float16, D::Float32, D::Float64];
+    all.extend([D::Int8, D::Int16, D::Int32, D::Int64]);
+    all.extend([D::UInt8, D::UInt16, D::UInt32, D::UInt64]);
+    all.extend([D::Utf8, D::LargeUtf8, D::Utf8View]);
+    all.extend([D::Binary, D::LargeBinary, D::BinaryView]);
+    all.extend([2, 4, 7, 12, 16, 32].map(D::FixedSizeBinary));
+    all.extend([D::Date32, D::Date64]);
+    all.extend([D::Time32(Second), D::Time32(Millisecond)]);
+    all.extend([D::Time64(Microsecond), D::Time64(Nanosecond)]);
+    for unit in [Second, Millisecond, Microsecond, Nanosecond] {
+        all.push(D::Duration(unit));
+        for zone in [None, Some("UTC"), Some("Europe/Amsterdam")] {
+            all.push(D::Timestamp(unit, zone.map(Arc::from)));
+        }
+    }
+    use IntervalUnit::{DayTime, MonthDayNano, YearMonth};
+    all.extend([YearMonth, DayTime, MonthDayNano].map(D::Interval));
+    for (precision, scale) in [(9, 2), (9, 3), (8, 2), (18, 2), (38, 2), (76, 2)] {
+        all.push(D::Decimal256(precision, scale));
+        all.extend((precision <= 38).then_some(D::Decimal128(precision, scale)));
+        all.extend((precision <= 18).then_some(D::Decimal64(precision, scale)));
+        all.extend((precision <= 9).then_some(D::Decimal32(precision, scale)));
+    }
+    all
+}
+
+#[test]
+fn no_hint_takes_the_meaning_of_an_annotation_away() {
+    use DataType as D;
+    let item = |data_type| Arc::new(Field::new("element", data_type, true));
+    let entries = |value| {
+        let pair = vec![Field::new("key", D::Utf8, false), Field::new("a", value, true)];
+        D::Map(Arc::new(Field::new("key_value", D::Struct(pair.into()), false)), false)
+    };
+    fn without_metadata(data_type: &D) -> D {
+        let bare = |field: &FieldRef| {
+            Arc::new(Field::new(
+                field.name(),
+                without_metadata(field.data_type()),
+                field.is_nullable(),
+            ))
+        };
+        match data_type {
+            D::Struct(fields) => D::Struct(fields.iter().map(bare).collect()),
+            D::LargeList(item) => D::LargeList(bare(item)),
+            D::Map(entries, sorted) => D::Map(bare(entries), *sorted),
+            other => other.clone(),
+        }
+    }
+    for (column, natural) in annotated() {
+        for hint in hints() {
+            let fits = meaning(&hint) == meaning(&natural);
+            for form in [hint.clone(), dictionary(D::Int32, hint.clone()), run_ends(D::Int32, hint)]
+            {
+                let expected = if fits { &form } else { &natural };
+                let case = format!("{natural} with the hint {form}");
+                assert_eq!(hinted_type(column.clone(), form.clone()), *expected, "{case}");
+                let group = || group(Optional, "a", [column.clone()]);
+                let inside = |data_type: &D| {
+                    D::Struct(vec![Field::new("a", data_type.clone(), true)].into())
+                };
+                let found = without_metadata(&hinted_type(group(), inside(&form)));
+                assert_eq!(found, inside(expected), "{case}");
+                let list = list(Optional, "a", column.clone());
+                let hint = D::LargeList(item(form.clone()));
+                let found = without_metadata(&hinted_type(list, hint));
+                assert_eq!(found, D::LargeList(item(expected.clone())), "{case}");
+                let key = col(Required, Physical::ByteArray, "key").logical(LogicalType::String);
+                let map = map(Optional, "a", key, column.clone());
+                let found = without_metadata(&hinted_type(map, entries(form.clone())));
+                assert_eq!(found, entries(expected.clone()), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_annotation_a_hint_says_what_the_format_has_no_annotation_for() {
+    use DataType as D;
+    use Physical as P;
+    let bare = |physical: P| col(Optional, physical, "a");
+    let stamp = |zone: Option<&str>| D::Timestamp(TimeUnit::Second, zone.map(Arc::from));
+    let durations =
+        [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond]
+            .map(D::Duration);
+    let strings = [D::Utf8, D::LargeUtf8, D::Utf8View, D::Binary, D::LargeBinary, D::BinaryView];
+    let mut of_int64 = vec![D::Int64, D::Date64];
+    of_int64.extend(durations);
+    of_int64.extend([None, Some("UTC"), Some("Europe/Amsterdam")].map(stamp));
+    let mut of_fixed = vec![D::FixedSizeBinary(7)];
+    of_fixed.extend([D::Binary, D::LargeBinary, D::BinaryView]);
+    let nanos = D::Timestamp(TimeUnit::Nanosecond, None);
+    for (physical, natural, open) in [
+        (P::Boolean, D::Boolean, vec![D::Boolean]),
+        (P::Int32, D::Int32, vec![D::Int32, D::Time32(TimeUnit::Second)]),
+        (P::Int64, D::Int64, of_int64),
+        (P::Int96, nanos.clone(), vec![nanos]),
+        (P::Float, D::Float32, vec![D::Float32]),
+        (P::Double, D::Float64, vec![D::Float64]),
+        (P::ByteArray, D::Binary, strings.to_vec()),
+        (P::FixedLenByteArray(7), D::FixedSizeBinary(7), of_fixed),
+    ] {
+        for hint in hints() {
+            let expected = if open.contains(&hint) { &hint } else { &natural };
+            assert_eq!(hinted_type(bare(physical), hint.clone()), *expected, "{physical:?} {hint}");
+        }
+    }
+}
+
+#[test]
+fn annotations_keep_their_extension_types_and_their_crs() {
+    let named = |name: &str, metadata: &str| {
+        HashMap::from([
+            (EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned()),
+            (EXTENSION_TYPE_METADATA_KEY.to_owned(), metadata.to_owned()),
+        ])
+    };
+    let uuid = col(Optional, Physical::FixedLenByteArray(16), "a").logical(LogicalType::Uuid);
+    let hint = Field::new("a", DataType::FixedSizeBinary(16), true);
+    let hint = ArrowSchema::new(vec![hint.with_metadata(named("my.own", "x"))]);
+    let found = hinted([uuid], &hint);
+    assert_eq!(found.field(0).extension_type_name(), Some("arrow.uuid"));
+    assert_ne!(found.field(0).extension_type_metadata(), Some("x"));
+    // Where the annotation has none, it is the writer's.
+    let bare = col(Optional, Physical::FixedLenByteArray(16), "a");
+    assert_eq!(hinted([bare], &hint).field(0).extension_type_name(), Some("my.own"));
+}
+
+#[test]
+fn children_of_structs_match_by_name_in_any_order() {
+    use DataType as D;
+    let fields = || {
+        let inner = Fields::from(vec![
+            Field::new("p", D::LargeUtf8, true),
+            Field::new("q", D::Duration(TimeUnit::Second), true),
+        ]);
+        let entry = Fields::from(vec![
+            Field::new("k", D::Utf8, false),
+            Field::new("v", D::Struct(inner.clone()), true),
+        ]);
+        let entries = Field::new("entries", D::Struct(entry), false);
+        let zone = Some(Arc::from("Europe/Amsterdam"));
+        vec![
+            Field::new("a", D::Duration(TimeUnit::Millisecond), true),
+            Field::new("b", D::Timestamp(TimeUnit::Microsecond, zone), true),
+            Field::new("c", D::Date64, true),
+            Field::new("d", D::LargeUtf8, true),
+            Field::new("e", dictionary(D::Int8, D::Utf8), true),
+            Field::new_list("f", Field::new("item", D::Struct(inner), true), true),
+            Field::new("g", D::Map(Arc::new(entries), false), true),
+        ]
+    };
+    let long = |name: &str| col(Optional, Physical::Int64, name);
+    let unit = crate::format::TimeUnit::Micros;
+    let stamp = TimestampType { is_adjusted_to_utc: true, unit };
+    let inner = |name: &str| group(Optional, name, [text("p"), long("q")]);
+    let key = col(Required, Physical::ByteArray, "k").logical(LogicalType::String);
+    let children = [
+        long("a"),
+        long("b").logical(LogicalType::Timestamp(stamp)),
+        int("c").logical(LogicalType::Date),
+        text("d"),
+        text("e"),
+        list(Optional, "f", inner("element")),
+        map(Optional, "g", key, inner("v")),
+    ];
+    let whole = Field::new("s", D::Struct(fields().into()), true);
+    let named = HashMap::from([(EXTENSION_TYPE_NAME_KEY.to_owned(), "my.own".to_owned())]);
+    let hint = ArrowSchema::new(vec![whole.with_metadata(named)]);
+    for in_list in [false, true] {
+        let file = group(Optional, "s", children.clone());
+        let file = if in_list { list(Optional, "l", file) } else { file };
+        let hint = match in_list {
+            false => hint.clone(),
+            true => ArrowSchema::new(vec![Field::new_list("l", hint.field(0).clone(), true)]),
+        };
+        let (file, entry) = (samples::schema([file]), entry(&message(&hint)));
+        let at = if in_list { "l.list.s" } else { "s" };
+        for seed in 0..50 {
+            let mut order: Vec<usize> = (0..7).collect();
+            if seed > 0 {
+                fastrand::Rng::with_seed(seed).shuffle(&mut order);
+            }
+            let names: Vec<String> =
+                order.iter().map(|i| format!("{at}.{}", fields()[*i].name())).collect();
+            let found = read(&file, &entry, &Projection::names(names)).schema;
+            let expected: Fields = order.iter().map(|i| fields()[*i].clone()).collect();
+            let found = match found.field(0).data_type() {
+                D::List(item) if in_list => item.as_ref(),
+                _ => found.field(0),
+            };
+            assert_eq!(*found.data_type(), D::Struct(expected), "{order:?}");
+            // The storage of an extension type is the whole, in its order.
+            let is_whole = order.is_sorted();
+            assert_eq!(found.extension_type_name(), is_whole.then_some("my.own"), "{order:?}");
+        }
+        let inside = ["f.list.element.q", "f.list.element.p"].map(|name| format!("{at}.{name}"));
+        let found = read(&file, &entry, &Projection::names(inside)).schema;
+        let found = format!("{:?}", found.field(0).data_type());
+        assert!(found.contains("Duration") && found.contains("LargeUtf8"), "{found}");
+    }
+}
+
+#[test]
+fn children_with_one_name_match_by_their_place_among_them() {
+    use DataType as D;
+    let types = [D::LargeUtf8, D::Utf8View, D::Utf8, dictionary(D::Int8, D::Utf8)];
+    let names = ["x", "y", "x", "x"];
+    let fields: Fields =
+        names.iter().zip(&types).map(|(name, of)| Field::new(*name, of.clone(), true)).collect();
+    let entry = entry(&message(&ArrowSchema::new(vec![Field::new("s", D::Struct(fields), true)])));
+    let file = samples::schema([group(Optional, "s", names.map(text))]);
+    for chosen in 1..16usize {
+        let leaves: Vec<usize> = (0..4).filter(|leaf| chosen >> leaf & 1 == 1).collect();
+        let mapping = read(&file, &entry, &Projection::leaves(leaves.iter().copied()));
+        let D::Struct(found) = mapping.schema.field(0).data_type() else {
+            panic!("a struct");
+        };
+        let found: Vec<_> = found.iter().map(|field| field.data_type().clone()).collect();
+        let expected: Vec<_> = leaves.iter().map(|leaf| types[*leaf].clone()).collect();
+        assert_eq!(found, expected);
+    }
+    // A file that has fewer of them than the hint: the first are the first.
+    let file = samples::schema([group(Optional, "s", ["x", "x"].map(text))]);
+    let mapping = read(&file, &entry, &Projection::all());
+    let found = mapping.schema.field(0).data_type().to_string();
+    assert!(found.contains("LargeUtf8") && !found.contains("Dictionary"), "{found}");
+}
+
+/// The message of a schema of `columns` fields with names of their own and one list of children for
+/// all, each a field of `children` strings.
+fn shared_children(columns: usize, children: usize) -> Vec<u8> {
+    let mut builder = ipc::convert::IpcSchemaEncoder::new().schema_to_fb(&ArrowSchema::empty());
+    builder.reset();
+    let mut shared = Vec::new();
+    for i in 0..children {
+        let name = builder.create_string(&format!("{i}"));
+        let of = ipc::Utf8Builder::new(&mut builder).finish().as_union_value();
+        let mut field = ipc::FieldBuilder::new(&mut builder);
+        field.add_name(name);
+        field.add_nullable(true);
+        field.add_type_type(ipc::Type::Utf8);
+        field.add_type_(of);
+        shared.push(field.finish());
+    }
+    let shared = builder.create_vector(&shared);
+    let mut fields = Vec::new();
+    for i in 0..columns {
+        let name = builder.create_string(&format!("c{i}"));
+        let of = ipc::Struct_Builder::new(&mut builder).finish().as_union_value();
+        let mut field = ipc::FieldBuilder::new(&mut builder);
+        field.add_name(name);
+        field.add_nullable(true);
+        field.add_type_type(ipc::Type::Struct_);
+        field.add_type_(of);
+        field.add_children(shared);
+        fields.push(field.finish());
+    }
+    let fields = builder.create_vector(&fields);
+    let mut schema = ipc::SchemaBuilder::new(&mut builder);
+    schema.add_fields(fields);
+    let schema = schema.finish();
+    let mut message = ipc::MessageBuilder::new(&mut builder);
+    message.add_version(ipc::MetadataVersion::V5);
+    message.add_header_type(MessageHeader::Schema);
+    message.add_header(schema.as_union_value());
+    let message = message.finish();
+    builder.finish(message, None);
+    builder.finished_data().to_vec()
+}
+
+#[test]
+fn shared_children_cost_no_more_than_the_hint_is_long() {
+    // Honest: each child once.
+    let hint = Hint::find(&[entry(&shared_children(1, 5_000))]).unwrap();
+    assert!(hint.open().unwrap().field(0).is_some());
+    // Shared: 2,000 times 20,000 of them would be verified, and took half a minute.
+    let hint = Hint::find(&[entry(&shared_children(2_000, 20_000))]).unwrap();
+    let open = hint.open().unwrap();
+    let given = (0..2_000).filter(|at| open.field(*at).is_some()).count();
+    assert!((1..8).contains(&given), "{given} fields of 20,000 children were verified");
+    // And the names among them looked up: 2,000 hash tables of 20,000 names.
+    let hint = Hint::find(&[entry(&shared_children(40, 20_000))]).unwrap();
+    let open = hint.open().unwrap();
+    let before = open.budget.get();
+    let file = samples::schema((0..40).map(|i| group(Optional, &format!("c{i}"), [text("7")])));
+    let mapping = to_arrow(&file, &[], &Projection::all(), &ArrowOptions::default()).unwrap();
+    for (position, shape) in mapping.shapes.into_iter().enumerate() {
+        open.refine(&file, position, shape);
+    }
+    assert!(before - open.budget.get() <= hint.message.len());
+}
+
+#[test]
+fn wide_hints_of_many_kinds_are_within_their_budget() {
+    // What an honest writer writes is never cut short: short names, all kinds, thousands of fields.
+    use DataType as D;
+    let leaf = |i: usize| {
+        let name = format!("{i}");
+        match i % 5 {
+            0 => Field::new(name, D::LargeUtf8, true),
+            1 => Field::new(name, dictionary(D::Int8, D::Utf8), true),
+            2 => Field::new(name, run_ends(D::Int16, D::Utf8), true),
+            3 => Field::new_list(name, Field::new("", D::LargeUtf8, true), true),
+            _ => Field::new(name, D::Struct(vec![Field::new("", D::Utf8View, true)].into()), true),
+        }
+    };
+    let column = |i: usize| {
+        let name = format!("{i}");
+        match i % 5 {
+            3 => list(Optional, &name, text("")),
+            4 => group(Optional, &name, [text("")]),
+            _ => text(&name),
+        }
+    };
+    let fields: Vec<Field> = (0..5_000).map(leaf).collect();
+    let found = hinted((0..5_000).map(column), &ArrowSchema::new(fields.clone()));
+    assert_eq!(*found.fields(), Fields::from(fields.clone()));
+    let whole = ArrowSchema::new(vec![Field::new("s", D::Struct(fields.into()), true)]);
+    let found = hinted([group(Optional, "s", (0..5_000).map(column))], &whole);
+    assert_eq!(*found, whole);
 }
