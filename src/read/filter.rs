@@ -4,6 +4,8 @@
 //! the rows that are left are decoded, where that pays.
 //! Trap: a struct of which the predicate needs one leaf is early as a whole, or its children would speak of different rows.
 
+use std::collections::HashMap;
+
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 
@@ -52,16 +54,22 @@ impl Filter {
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;
         let mut indices = Vec::new();
         let mut early_leaves = vec![false; leaves.len()];
+        // Those of the output, by leaf: a predicate may look at thousands, as may the output.
+        let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, leaf) in leaves.iter().enumerate() {
+            of_output.entry(leaf.leaf.index).or_default().push(index);
+        }
+        let before: HashMap<usize, DataType> = before.into_iter().collect();
         for wanted in leaf_plans(footer, &mapping.shapes)? {
-            let read_as = before.iter().find(|(index, _)| *index == wanted.leaf.index);
-            let data_type = read_as.map_or(&wanted.data_type, |(_, data_type)| data_type);
-            let same = |leaf: &LeafPlan| {
-                leaf.leaf.index == wanted.leaf.index
-                    && leaf.data_type == *data_type
-                    && leaf.slot == wanted.slot
+            let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
+            let same = |index: &&usize| {
+                leaves
+                    .get(**index)
+                    .is_some_and(|leaf| leaf.data_type == *data_type && leaf.slot == wanted.slot)
             };
-            let found = leaves.iter_mut().enumerate().find(|(_, leaf)| same(leaf));
-            if let Some((index, leaf)) = found {
+            let candidates = of_output.get(&wanted.leaf.index);
+            let found = candidates.and_then(|all| all.iter().find(same)).copied();
+            if let Some((index, leaf)) = found.and_then(|at| Some((at, leaves.get_mut(at)?))) {
                 leaf.keep_levels |= wanted.keep_levels;
                 // The output becomes what it should be when its rows are known.
                 (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
@@ -84,8 +92,15 @@ impl Filter {
             early_columns.push(early);
             first = end;
         }
-        let place = |index: usize| early_leaves.iter().take(index).filter(|early| **early).count();
-        let places = indices.into_iter().map(place).collect();
+        let mut early = 0;
+        let place_of: Vec<usize> = early_leaves
+            .iter()
+            .map(|is_early| {
+                early += usize::from(*is_early);
+                early - usize::from(*is_early)
+            })
+            .collect();
+        let places = indices.iter().filter_map(|index| place_of.get(*index).copied()).collect();
         let (schema, shapes) = (mapping.schema, mapping.shapes);
         let learnt = Learnt::default();
         Ok(Self { bound, learnt, schema, shapes, places, early_leaves, early_columns })

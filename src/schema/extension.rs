@@ -4,6 +4,7 @@
 //! extension metadata, LogicalTypes.md for the coordinate systems.
 //! Trap: an extension type lives on certain storage types only; on any other (a dictionary, say) it must go.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
@@ -49,15 +50,15 @@ impl Extension {
     }
 
     /// Well-known binary with planar edges.
-    pub(super) fn geometry(crs: Option<&str>, key_values: &[KeyValue]) -> Self {
-        Self::wkb(crs, None, key_values)
+    pub(super) fn geometry(crs: Option<&str>, texts: &CrsTexts<'_>) -> Self {
+        Self::wkb(crs, None, texts)
     }
 
     /// Well-known binary with edges along the surface, spherical unless `algorithm` says otherwise.
     pub(super) fn geography(
         crs: Option<&str>,
         algorithm: Option<EdgeInterpolationAlgorithm>,
-        key_values: &[KeyValue],
+        texts: &CrsTexts<'_>,
     ) -> Self {
         let edges = match algorithm {
             None | Some(EdgeInterpolationAlgorithm::Spherical) => "spherical",
@@ -68,12 +69,12 @@ impl Extension {
             // GeoArrow has no word for it; the nearest that is not planar.
             Some(EdgeInterpolationAlgorithm::Unknown(_)) => "spherical",
         };
-        Self::wkb(crs, Some(edges), key_values)
+        Self::wkb(crs, Some(edges), texts)
     }
 
-    fn wkb(crs: Option<&str>, edges: Option<&str>, key_values: &[KeyValue]) -> Self {
+    fn wkb(crs: Option<&str>, edges: Option<&str>, texts: &CrsTexts<'_>) -> Self {
         let mut members = Vec::new();
-        members.extend(crs_members(crs, key_values));
+        members.extend(crs_members(crs, texts));
         members.extend(edges.map(|edges| format!("\"edges\":{}", quoted(edges))));
         Self { name: WKB, metadata: Some(format!("{{{}}}", members.join(","))) }
     }
@@ -85,6 +86,42 @@ impl Extension {
         }
     }
 }
+
+/// The coordinate systems that stand in the key-values of a file, for columns that name their keys.
+///
+/// Each is checked once. Thousands of columns may name the same long one, and each gets a copy of it: so copies are counted,
+/// and past the budget the column says the key only, as where the file does not have it.
+pub(super) struct CrsTexts<'a> {
+    key_values: &'a [KeyValue],
+    /// By key: the value of the first entry with it, if that is a JSON object. Made when first asked for.
+    objects: OnceCell<HashMap<&'a str, Option<&'a str>>>,
+    /// Bytes that may still be copied.
+    budget: Cell<usize>,
+}
+
+impl<'a> CrsTexts<'a> {
+    pub(super) fn new(key_values: &'a [KeyValue]) -> Self {
+        Self { key_values, objects: OnceCell::new(), budget: Cell::new(MAX_CRS_BYTES) }
+    }
+
+    /// The value under `key`, if it is a JSON object.
+    fn json_object(&self, key: &str) -> Option<&'a str> {
+        let objects = self.objects.get_or_init(|| {
+            let mut objects = HashMap::new();
+            for entry in self.key_values {
+                let value = || entry.value.as_deref().filter(|value| is_json_object(value));
+                objects.entry(entry.key.as_str()).or_insert_with(value);
+            }
+            objects
+        });
+        let found = (*objects.get(key)?)?;
+        self.budget.set(self.budget.get().checked_sub(found.len())?);
+        Some(found)
+    }
+}
+
+/// A coordinate system takes some KB, and files have few columns with one.
+const MAX_CRS_BYTES: usize = 16 << 20;
 
 /// Removes the extension type of `field` if it is one of ours and does not live on its storage.
 pub(super) fn keep_if_fitting(field: &mut Field) {
@@ -191,7 +228,7 @@ fn crs_of(members: &Members<'_>, key_values: &[KeyValue]) -> Result<Option<Strin
 }
 
 /// The coordinate system of LogicalTypes.md as members of GeoArrow's metadata.
-fn crs_members(crs: Option<&str>, key_values: &[KeyValue]) -> Option<String> {
+fn crs_members(crs: Option<&str>, texts: &CrsTexts<'_>) -> Option<String> {
     let member = |value: &str, kind: &str| format!("\"crs\":{value},\"crs_type\":\"{kind}\"");
     let crs = crs.filter(|crs| !crs.is_empty()).unwrap_or("OGC:CRS84");
     if crs == "OGC:CRS84" {
@@ -200,12 +237,8 @@ fn crs_members(crs: Option<&str>, key_values: &[KeyValue]) -> Option<String> {
     if let Some(number) = crs.strip_prefix("srid:") {
         return (number != "0").then(|| member(&quoted(number), "srid"));
     }
-    if let Some(key) = crs.strip_prefix("projjson:") {
-        let found = key_values.iter().find(|entry| entry.key == key);
-        let json = found.and_then(|entry| entry.value.as_deref());
-        if let Some(json) = json.filter(|json| is_json_object(json)) {
-            return Some(member(json, "projjson"));
-        }
+    if let Some(json) = crs.strip_prefix("projjson:").and_then(|key| texts.json_object(key)) {
+        return Some(member(json, "projjson"));
     }
     let value = if is_json_object(crs) { crs.to_owned() } else { quoted(crs) };
     Some(format!("\"crs\":{value}"))
@@ -444,12 +477,24 @@ mod tests {
             (Some("{\"id\": [1, -2.5e3]}"), "{\"crs\":{\"id\": [1, -2.5e3]}}"),
             (Some("{\"a\":1},\"x\":{}"), "{\"crs\":\"{\\\"a\\\":1},\\\"x\\\":{}\"}"),
         ] {
-            let extension = Extension::geometry(crs, &key_values);
+            let extension = Extension::geometry(crs, &CrsTexts::new(&key_values));
             assert_eq!(extension.metadata.as_deref(), Some(expected), "{crs:?}");
         }
         let karney = Some(EdgeInterpolationAlgorithm::Karney);
-        let extension = Extension::geography(Some("srid:0"), karney, &[]);
+        let extension = Extension::geography(Some("srid:0"), karney, &CrsTexts::new(&[]));
         assert_eq!(extension.metadata.as_deref(), Some("{\"edges\":\"karney\"}"));
+    }
+
+    #[test]
+    fn a_coordinate_system_that_many_columns_name_is_copied_within_a_budget() {
+        let json = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
+        let value = Some(json.clone());
+        let key_values = [KeyValue { key: "k".to_owned(), value, ..KeyValue::default() }];
+        let texts = CrsTexts::new(&key_values);
+        let all = (0..1_000).map(|_| Extension::geometry(Some("projjson:k"), &texts));
+        let bytes: Vec<usize> = all.map(|found| found.metadata.unwrap().len()).collect();
+        assert!(bytes.first().is_some_and(|first| *first > json.len()));
+        assert!(bytes.iter().sum::<usize>() < MAX_CRS_BYTES + (1 << 20), "{bytes:?}");
     }
 
     #[test]
@@ -469,14 +514,16 @@ mod tests {
             Some("a \"b\" \\ \n é"),
             Some("{\"id\": [1, -2.5e3]}"),
         ] {
-            let there = Extension::geometry(crs, &key_values).metadata;
+            let there = Extension::geometry(crs, &CrsTexts::new(&key_values)).metadata;
             let back = of_wkb(there.as_deref(), &key_values).unwrap();
             let crs = crs.map(str::to_owned);
             let geometry = GeometryType { crs: crs.clone(), ..GeometryType::default() };
             assert_eq!(back, LogicalType::Geometry(geometry));
             for algorithm in (0..5).map(EdgeInterpolationAlgorithm::from) {
                 let algorithm = Some(algorithm);
-                let there = Extension::geography(crs.as_deref(), algorithm, &key_values).metadata;
+                let there =
+                    Extension::geography(crs.as_deref(), algorithm, &CrsTexts::new(&key_values))
+                        .metadata;
                 let back = of_wkb(there.as_deref(), &key_values).unwrap();
                 let crs = crs.clone();
                 let geography = GeographyType { crs, algorithm, ..GeographyType::default() };

@@ -49,14 +49,20 @@ struct Link {
     flawed: bool,
 }
 
-/// Names of the top-level fields, hashed when first asked for.
+/// The children of all groups by name and by position, made when first asked for.
 #[derive(Clone)]
 struct Names {
     state: RandomState,
-    /// Indexes into `Schema::fields`; of equal names, the first.
+    /// Nodes, by the group that they are in and their names; of equal names, the first.
     table: HashTable<u32>,
-    /// Whether two fields have the same name.
+    /// Those of them that have siblings with the same name, sorted.
     repeated: Vec<u32>,
+    /// Nodes, group by group.
+    children: Vec<u32>,
+    /// For each node, where its children begin among them; and where the last ones end.
+    starts: Vec<u32>,
+    /// For each node, its position among its siblings.
+    positions: Vec<u32>,
 }
 
 /// What a name among siblings stands for.
@@ -78,7 +84,8 @@ impl Schema {
     ///
     /// # Errors
     /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an element is neither leaf
-    /// nor group, or a FIXED_LEN_BYTE_ARRAY has no length. `Limit(Nesting)` if the tree is deeper than `limits.nesting`.
+    /// nor group, or a FIXED_LEN_BYTE_ARRAY has no length. `Limit(Nesting)` if the tree is deeper than `limits.nesting`;
+    /// `Limit(Memory)` if the paths of all leaves would take a quarter of `limits.memory_bytes`.
     pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
         if elements.is_empty() {
             return Err(malformed("the schema has no element, not even a root"));
@@ -86,6 +93,8 @@ impl Schema {
         let mut links = Vec::<Link>::with_capacity(elements.len());
         let (mut fields, mut leaves) = (Vec::new(), Vec::new());
         let mut leaves_before = 0;
+        // Each leaf is told by its whole path: few bytes of a deep and wide tree stand for many.
+        let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);
         // The groups around the next element, with how many children each still waits for.
         let mut open = Vec::<Open>::new();
         for (index, element) in (0u32..).zip(&elements) {
@@ -124,11 +133,18 @@ impl Schema {
             if open.len() == 1 {
                 fields.push(index);
             }
+            let around = open.last().map_or(0, |group| group.path_bytes);
+            let path = around + (element.name.len() + size_of::<Arc<str>>()) as u64;
             if link.is_leaf {
                 leaves.push(index);
                 leaves_before += 1;
+                path_bytes += path;
+                if path_bytes > max_path_bytes {
+                    return Err(paths_too_long(leaves_before, max_path_bytes));
+                }
             } else {
-                open.push(Open { node: index, waits_for: child_count(element)? });
+                let waits_for = child_count(element)?;
+                open.push(Open { node: index, waits_for, path_bytes: path });
             }
             links.push(link);
             while let Some(group) = open.pop_if(|group| group.waits_for == 0) {
@@ -176,16 +192,40 @@ impl Schema {
     ///
     /// The first call hashes all names; later ones cost one look-up.
     pub fn field_named(&self, name: &str) -> Named {
-        let names = self.names.get_or_init(|| Names::new(self));
-        let hash = names.state.hash_one(name);
-        let found = names.table.find(hash, |&field| self.field_name(field) == name);
-        match found {
+        self.child_named(0, name)
+    }
+
+    /// The child of a node with exactly this name.
+    fn child_named(&self, parent: u32, name: &str) -> Named {
+        let names = self.names();
+        let hash = names.state.hash_one((parent, name));
+        let is_same = |node: &u32| self.is_child(*node, parent, name);
+        let position = |node: u32| names.positions.get(node as usize).map_or(0, |at| *at as usize);
+        match names.table.find(hash, is_same) {
             None => Named::None,
-            Some(&field) if names.repeated.binary_search(&field).is_ok() => {
-                Named::Several(field as usize)
+            Some(node) if names.repeated.binary_search(node).is_ok() => {
+                Named::Several(position(*node))
             }
-            Some(&field) => Named::One(field as usize),
+            Some(node) => Named::One(position(*node)),
         }
+    }
+
+    /// The child of a node at a position.
+    fn child_at(&self, parent: u32, position: usize) -> Option<Node<'_>> {
+        let names = self.names();
+        let start = *names.starts.get(parent as usize)? as usize;
+        let end = *names.starts.get(parent as usize + 1)? as usize;
+        let node = names.children.get(start..end)?.get(position)?;
+        Some(self.node(*node))
+    }
+
+    fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::new(self))
+    }
+
+    fn is_child(&self, node: u32, parent: u32, name: &str) -> bool {
+        let link = self.links.get(node as usize);
+        link.is_some_and(|link| link.parent == parent) && self.node(node).name() == name
     }
 
     /// How many leaves, and so columns, there are.
@@ -235,7 +275,7 @@ impl Schema {
     /// Bytes of memory that it holds, about.
     pub fn heap_bytes(&self) -> usize {
         let names = self.elements.iter().map(|element| element.name.capacity()).sum::<usize>();
-        let table = self.names.get().map_or(0, |names| names.table.allocation_size());
+        let table = self.names.get().map_or(0, Names::heap_bytes);
         self.elements.capacity() * size_of::<SchemaElement>()
             + self.links.capacity() * size_of::<Link>()
             + (self.fields.capacity() + self.leaves.capacity()) * size_of::<u32>()
@@ -245,10 +285,6 @@ impl Schema {
 
     fn node(&self, index: u32) -> Node<'_> {
         Node { schema: self, index }
-    }
-
-    fn field_name(&self, field: u32) -> &str {
-        self.field(field as usize).map_or("", Node::name)
     }
 }
 
@@ -268,23 +304,50 @@ impl PartialEq for Schema {
 
 impl Names {
     fn new(schema: &Schema) -> Self {
+        let nodes = schema.links.len();
+        // The root is its own parent, and nobody's child.
+        let below = || (0u32..).zip(&schema.links).skip(1);
+        let mut starts = vec![0; nodes + 1];
+        for (_, link) in below() {
+            starts[link.parent as usize + 1] += 1;
+        }
+        for at in 0..nodes {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut children = vec![0; nodes.saturating_sub(1)];
+        let mut positions = vec![0; nodes];
         let state = RandomState::default();
-        let mut table = HashTable::with_capacity(schema.fields.len());
+        let hash_of = |node: u32| {
+            let parent = schema.links.get(node as usize).map_or(0, |link| link.parent);
+            state.hash_one((parent, schema.node(node).name()))
+        };
+        let mut table = HashTable::with_capacity(nodes);
         let mut repeated = Vec::new();
-        for (field, node) in (0..).zip(schema.fields()) {
-            let hash = state.hash_one(node.name());
-            let same = |&other: &u32| schema.field_name(other) == node.name();
-            match table.find(hash, same) {
+        for (node, link) in below() {
+            let at = &mut next[link.parent as usize];
+            children[*at as usize] = node;
+            positions[node as usize] = *at - starts[link.parent as usize];
+            *at += 1;
+            let (hash, name) = (hash_of(node), schema.node(node).name());
+            let is_same = |other: &u32| schema.is_child(*other, link.parent, name);
+            match table.find(hash, is_same) {
                 Some(&first) => repeated.push(first),
                 None => {
-                    table.insert_unique(hash, field, |&field| {
-                        state.hash_one(schema.field_name(field))
-                    });
+                    table.insert_unique(hash, node, |&node| hash_of(node));
                 }
             }
         }
         repeated.sort_unstable();
-        Self { state, table, repeated }
+        Self { state, table, repeated, children, starts, positions }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let numbers = self.repeated.capacity()
+            + self.children.capacity()
+            + self.starts.capacity()
+            + self.positions.capacity();
+        self.table.allocation_size() + numbers * size_of::<u32>()
     }
 }
 
@@ -292,6 +355,8 @@ impl Names {
 struct Open {
     node: u32,
     waits_for: u32,
+    /// Bytes of the path to it.
+    path_bytes: u64,
 }
 
 impl Link {
@@ -355,6 +420,16 @@ fn too_deep(levels: usize) -> Error {
         LimitKind::Nesting,
         format_args!(
             "the schema is nested deeper than {levels} levels; raise Limits::nesting to read on"
+        ),
+    )
+}
+
+#[cold]
+fn paths_too_long(leaves: u32, allowed: u64) -> Error {
+    Error::limit(
+        LimitKind::Memory,
+        format_args!(
+            "the paths of the first {leaves} columns take more than {allowed} bytes, a quarter of Limits::memory_bytes; raise it to read on"
         ),
     )
 }
@@ -474,6 +549,16 @@ impl<'a> Node<'a> {
     /// The node above; the root has none.
     pub fn parent(self) -> Option<Self> {
         (!self.is_root()).then(|| self.schema.node(self.link().parent))
+    }
+
+    /// The child with exactly this name.
+    pub(super) fn child_named(self, name: &str) -> Named {
+        self.schema.child_named(self.index, name)
+    }
+
+    /// The child at a position.
+    pub(super) fn child_at(self, position: usize) -> Option<Self> {
+        self.schema.child_at(self.index, position)
     }
 
     /// The nodes directly below, in order.
@@ -690,6 +775,22 @@ mod tests {
         elements.push(leaf("a"));
         let error = Schema::parse(elements, &limits).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting), "levels are 16 bits wide");
+    }
+
+    #[test]
+    fn paths_of_a_deep_and_wide_tree_are_bounded() {
+        // 100 names of 1,000 bytes above 10,000 leaves: 300 KB that stand for 1 GB.
+        let parse = |leaves: usize, memory_bytes: u64| {
+            let mut elements = vec![claims("root", 1)];
+            elements.extend(vec![claims(&"g".repeat(1_000), 1); 100]);
+            elements.last_mut().unwrap().num_children = Some(leaves as i32);
+            elements.extend(vec![leaf("a"); leaves]);
+            Schema::parse(elements, &Limits { memory_bytes, ..Limits::default() })
+        };
+        assert_eq!(parse(100, 64 << 20).unwrap().leaves_len(), 100);
+        let error = parse(10_000, 64 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
+        parse(10_000, 8 << 30).unwrap();
     }
 
     #[test]

@@ -49,6 +49,8 @@ impl Projection {
     /// Fields by name, nested ones by their dotted path: `user.name`.
     ///
     /// A field whose name is exactly the text wins over a path; so does, on the way, the longest name that holds a dot.
+    /// Where the elements of a list have a field with the name of the repeated node around them (`tags.list`), the field is
+    /// meant: the list itself is `tags`.
     pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self::Names(names.into_iter().map(Into::into).collect())
     }
@@ -270,6 +272,8 @@ pub(super) trait Tree: Copy {
     fn names(self) -> impl Iterator<Item = String>;
     /// The position of the child whose own name need not be said on the way to what is below it.
     fn silent(self) -> Option<usize>;
+    /// Whether rows have no such node: the repeated node of a list, which is neither the list nor its element.
+    fn is_wrapper(self) -> bool;
 }
 
 impl Tree for Node<'_> {
@@ -278,17 +282,11 @@ impl Tree for Node<'_> {
     }
 
     fn child(self, position: usize) -> Option<Self> {
-        if self.is_root() {
-            return self.schema().field(position);
-        }
-        self.children().nth(position)
+        self.child_at(position)
     }
 
     fn named(self, name: &str) -> Named {
-        if self.is_root() {
-            return self.schema().field_named(name);
-        }
-        Named::among(self.children().map(Node::name), name)
+        self.child_named(name)
     }
 
     fn names(self) -> impl Iterator<Item = String> {
@@ -302,12 +300,13 @@ impl Tree for Node<'_> {
         // The repeated node of a list or map, and the element below it.
         let is_between =
             |group: Node<'_>| matches!(nested::group(group), Group::List(_) | Group::Map(_));
-        let is_wrapper = || {
-            let parent = self.parent().map(nested::group);
-            matches!(parent, Some(Group::List(list))
-                if list.repeated == self && list.element == Element::Child)
-        };
-        (is_between(self) || is_wrapper()).then_some(0)
+        (is_between(self) || self.is_wrapper()).then_some(0)
+    }
+
+    fn is_wrapper(self) -> bool {
+        let parent = self.parent().filter(|parent| !parent.is_root()).map(nested::group);
+        matches!(parent, Some(Group::List(list))
+            if list.repeated == self && list.element == Element::Child)
     }
 }
 
@@ -332,7 +331,10 @@ pub(super) fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) ->
             path.push(position);
             let rest = text.get(name.len() + 1..);
             match (rest, group.child(position)) {
-                (None, _) => return Ok(true),
+                (None, _) => {
+                    let within = |child: T, path: &mut Vec<usize>| find_name(child, text, path);
+                    return end_at(group, position, path, within);
+                }
                 (Some(rest), Some(child)) if find_name(child, rest, path)? => return Ok(true),
                 _ => path.pop(),
             };
@@ -353,11 +355,33 @@ fn find_path<T: Tree>(group: T, names: &[String], path: &mut Vec<usize>) -> Resu
     if let Some(position) = unambiguous(group, name)? {
         path.push(position);
         match group.child(position) {
+            Some(_) if rest.is_empty() => {
+                let within = |child: T, path: &mut Vec<usize>| find_path(child, names, path);
+                return end_at(group, position, path, within);
+            }
             Some(child) if find_path(child, rest, path)? => return Ok(true),
             _ => path.pop(),
         };
     }
     find_silent(group, path, |child, path| find_path(child, names, path))
+}
+
+/// Ends the way at the child at `position`, which is the last of `path`; but where rows have no such node, and the elements
+/// that lie in it have a field of the name, the field is meant: of the list nothing else would be said than without the name.
+fn end_at<T: Tree>(
+    group: T,
+    position: usize,
+    path: &mut Vec<usize>,
+    within: impl FnOnce(T, &mut Vec<usize>) -> Result<bool>,
+) -> Result<bool> {
+    if !group.child(position).is_some_and(Tree::is_wrapper) {
+        return Ok(true);
+    }
+    path.pop();
+    if !find_silent(group, path, within)? {
+        path.push(position);
+    }
+    Ok(true)
 }
 
 fn find_silent<T: Tree>(
@@ -392,11 +416,22 @@ fn unambiguous<T: Tree>(group: T, name: &str) -> Result<Option<usize>> {
 /// The error for a name that stands for nothing, with the names that look like it.
 #[cold]
 pub(super) fn unknown<T: Tree>(name: &str, root: T) -> Error {
-    let mut near: Vec<(usize, String)> =
-        root.names().filter_map(|other| Some((distance(name, &other)?, other))).collect();
-    near.sort();
-    near.truncate(NEAR_MISSES);
-    let names: Vec<String> = near.into_iter().map(|(_, name)| format!("{name:?}")).collect();
+    let mut near = Vec::new();
+    let mut parent = name;
+    while let Some((above, _)) = parent.rsplit_once('.') {
+        parent = above;
+        // Of a path, what is below the last field that there is.
+        if let Some(group) = node_at(root, parent) {
+            let rest = name.get(parent.len() + 1..).unwrap_or_default();
+            near = near_names(rest, group);
+            near.iter_mut().for_each(|near| *near = format!("{parent}.{near}"));
+            break;
+        }
+    }
+    if near.is_empty() {
+        near = near_names(name, root);
+    }
+    let names: Vec<String> = near.into_iter().map(|name| format!("{name:?}")).collect();
     if names.is_empty() {
         Error::usage(format_args!("there is no field {name:?}"))
     } else {
@@ -405,6 +440,29 @@ pub(super) fn unknown<T: Tree>(name: &str, root: T) -> Error {
             names.join(" or ")
         ))
     }
+}
+
+/// The names of the children of `group` that look like `name`, the nearest first.
+fn near_names<T: Tree>(name: &str, group: T) -> Vec<String> {
+    let mut near: Vec<(usize, String)> =
+        group.names().filter_map(|other| Some((distance(name, &other)?, other))).collect();
+    near.sort();
+    near.truncate(NEAR_MISSES);
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The node that `name` stands for, down to where its fields are; `None` if it stands for none.
+fn node_at<T: Tree>(root: T, name: &str) -> Option<T> {
+    let mut path = Vec::new();
+    find_name(root, name, &mut path).ok().filter(|found| *found)?;
+    let mut node = root;
+    for position in path {
+        node = node.child(position)?;
+    }
+    while let Some(position) = node.silent() {
+        node = node.child(position)?;
+    }
+    Some(node)
 }
 
 /// How far apart two names are, letter case aside, if they are near: the edit distance.

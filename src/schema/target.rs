@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
@@ -19,12 +20,22 @@ use super::to_arrow::{Mapper, Mapping, MatchBy, has_columns};
 use super::{Kind, Levels, Projection, Shape, text};
 use crate::error::{Error, Result};
 
+/// What becomes of the groups of a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Groups {
+    /// Rows are made of them: a leaf must tell where they are null or empty.
+    AreRead,
+    /// They are only looked at, and need not have one.
+    AreDescribed,
+}
+
 /// Maps the fields of `target` that are projected to those of the file.
 pub(super) fn to_target(
     file: &Schema,
     mapper: &Mapper<'_>,
     projection: &Projection,
     target: &SchemaRef,
+    groups: Groups,
 ) -> Result<Mapping> {
     let picks = projection.resolve_in(Target::Group(target.fields()))?;
     let schema = match picks {
@@ -36,7 +47,7 @@ pub(super) fn to_target(
         }
     };
     let by = mapper.options.match_by;
-    let mut bend = Bend { file, by, path: Vec::new() };
+    let mut bend = Bend { file, by, groups, path: Vec::new() };
     let ids = match by {
         MatchBy::Name => HashMap::new(),
         MatchBy::FieldId => ids_of_fields(file),
@@ -60,17 +71,22 @@ pub(super) fn to_target(
     Ok(Mapping { schema, shapes })
 }
 
+/// What each key among siblings stands for. Siblings without a key are passed over.
+fn position_of_each<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Named> {
+    let mut found = HashMap::new();
+    for (position, key) in keys.enumerate() {
+        let Some(key) = key else { continue };
+        found
+            .entry(key)
+            .and_modify(|named| *named = Named::Several(position))
+            .or_insert(Named::One(position));
+    }
+    found
+}
+
 /// Field id → top-level field.
 fn ids_of_fields(file: &Schema) -> HashMap<i32, Named> {
-    let mut ids = HashMap::new();
-    for (position, node) in file.fields().enumerate() {
-        if let Some(id) = node.element().field_id {
-            ids.entry(id)
-                .and_modify(|named| *named = Named::Several(position))
-                .or_insert(Named::One(position));
-        }
-    }
-    ids
+    position_of_each(file.fields().map(|node| node.element().field_id))
 }
 
 fn field_id(field: &Field) -> Option<i32> {
@@ -81,6 +97,7 @@ fn field_id(field: &Field) -> Option<i32> {
 struct Bend<'a> {
     file: &'a Schema,
     by: MatchBy,
+    groups: Groups,
     /// Names from the top-level field to the one at hand.
     path: Vec<String>,
 }
@@ -121,7 +138,7 @@ impl Bend<'_> {
             (Kind::Struct(children), DataType::Struct(fields)) => {
                 let children = self.children(children, fields, levels)?;
                 // Which structs are null stands in the levels of a leaf.
-                if field.is_nullable() && !children.iter().any(reads_leaf) {
+                if field.is_nullable() && self.is_lost(|| children.iter().any(reads_leaf)) {
                     return Err(self.without_columns());
                 }
                 Kind::Struct(children)
@@ -135,14 +152,14 @@ impl Bend<'_> {
                 | DataType::FixedSizeList(to, _),
             ) => {
                 let item = Box::new(self.field(*item, to)?);
-                if !reads_leaf(&item) {
+                if self.is_lost(|| reads_leaf(&item)) {
                     return Err(self.without_columns());
                 }
                 Kind::List { item, element, rep }
             }
             (Kind::Map { entries, element, rep }, DataType::Map(to, _)) => {
                 let entries = Box::new(self.entries(*entries, to)?);
-                if !reads_leaf(&entries) {
+                if self.is_lost(|| reads_leaf(&entries)) {
                     return Err(self.without_columns());
                 }
                 Kind::Map { entries, element, rep }
@@ -159,21 +176,24 @@ impl Bend<'_> {
         wanted: &Fields,
         levels: Levels,
     ) -> Result<Vec<Shape>> {
+        let fields: Vec<_> = children.iter().map(|child| Arc::clone(&child.field)).collect();
+        let by_name = position_of_each(fields.iter().map(|field| Some(field.name())));
+        let by_id = match self.by {
+            MatchBy::Name => HashMap::new(),
+            MatchBy::FieldId => position_of_each(fields.iter().map(|field| field_id(field))),
+        };
         let mut children: Vec<Option<Shape>> = children.into_iter().map(Some).collect();
         let mut bent = Vec::with_capacity(wanted.len());
         for field in wanted {
-            let id = field_id(field).filter(|_| self.by == MatchBy::FieldId);
-            let is_same = |child: &Option<Shape>| {
-                child.as_ref().is_some_and(|child| match id {
-                    Some(id) => field_id(&child.field) == Some(id),
-                    None => child.field.name() == field.name(),
-                })
+            let same = match field_id(field).filter(|_| self.by == MatchBy::FieldId) {
+                Some(id) => by_id.get(&id),
+                None => by_name.get(&field.name()),
             };
-            let mut same = children.iter_mut().filter(|child| is_same(child));
-            let found = match (same.next(), same.next()) {
-                (Some(_), Some(_)) => return Err(self.ambiguous(field)),
-                (Some(child), None) => child.take(),
-                (None, _) => None,
+            let found = match same {
+                Some(Named::Several(_)) => return Err(self.ambiguous(field)),
+                // Taken at most once, even if two fields of the target want it.
+                Some(Named::One(at)) => children.get_mut(*at).and_then(Option::take),
+                Some(Named::None) | None => None,
             };
             bent.push(match found {
                 Some(child) => self.field(child, field)?,
@@ -218,6 +238,11 @@ impl Bend<'_> {
 
     fn ambiguous(&self, wanted: &Field) -> Error {
         Error::usage(format_args!("the file has several columns {}", self.dotted_with(wanted)))
+    }
+
+    /// Whether nothing would tell where a group is null or empty, and that matters.
+    fn is_lost(&self, reads_leaf: impl FnOnce() -> bool) -> bool {
+        self.groups == Groups::AreRead && !reads_leaf()
     }
 
     fn without_columns(&self) -> Error {
@@ -355,6 +380,10 @@ impl Tree for Target<'_> {
 
     fn silent(self) -> Option<usize> {
         matches!(self, Self::Repeated(_)).then_some(0)
+    }
+
+    fn is_wrapper(self) -> bool {
+        false
     }
 }
 

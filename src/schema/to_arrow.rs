@@ -12,11 +12,12 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, SchemaRef, T
 
 use super::annotation::{self, Annotation};
 use super::convert::conversion;
-use super::extension::{self, Extension};
+use super::extension::{self, CrsTexts, Extension};
 use super::hint::{self, Hint};
 use super::nested::{self, Element, Group};
 use super::node::{Node, Repetition, Schema};
 use super::projection::Picks;
+use super::target::Groups;
 use super::{Kind, Levels, Physical, Projection, Shape, target, text};
 use crate::error::{Error, Result};
 use crate::format::{ConvertedType, KeyValue, LogicalType};
@@ -34,7 +35,8 @@ pub struct ArrowOptions {
     pub dictionaries: Dictionaries,
     /// Read BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them. Default false.
     pub binary_as_string: bool,
-    /// Restore the Arrow types that the writer noted under `ARROW:schema`, where nothing is lost by it. Default true.
+    /// Restore the Arrow types that the writer noted under `ARROW:schema`, where the annotation of the column leaves them open and
+    /// nothing is lost by it. Default true.
     pub hint: bool,
     /// The schema that the rows shall have, whatever the file has: see [`ArrowOptions::with_target`]. Default none.
     pub target: Option<SchemaRef>,
@@ -165,9 +167,30 @@ pub fn to_arrow(
     projection: &Projection,
     options: &ArrowOptions,
 ) -> Result<Mapping> {
-    let mapper = Mapper { options, key_values };
+    map_to_arrow(schema, key_values, projection, options, Groups::AreRead)
+}
+
+/// As [`to_arrow`], to find out where columns come from, and not to read them: with a target, groups may be without any field
+/// that the file has.
+pub(crate) fn describe_in_arrow(
+    schema: &Schema,
+    key_values: &[KeyValue],
+    projection: &Projection,
+    options: &ArrowOptions,
+) -> Result<Mapping> {
+    map_to_arrow(schema, key_values, projection, options, Groups::AreDescribed)
+}
+
+fn map_to_arrow(
+    schema: &Schema,
+    key_values: &[KeyValue],
+    projection: &Projection,
+    options: &ArrowOptions,
+    groups: Groups,
+) -> Result<Mapping> {
+    let mapper = Mapper { options, crs: CrsTexts::new(key_values) };
     if let Some(target) = &options.target {
-        return target::to_target(schema, &mapper, projection, target);
+        return target::to_target(schema, &mapper, projection, target, groups);
     }
     let hint = if options.hint { Hint::find(key_values) } else { None };
     let hint = hint.as_ref().and_then(Hint::open);
@@ -188,7 +211,7 @@ pub fn to_arrow(
 /// The natural mapping.
 pub(super) struct Mapper<'a> {
     pub(super) options: &'a ArrowOptions,
-    key_values: &'a [KeyValue],
+    crs: CrsTexts<'a>,
 }
 
 /// What the levels of a node count from.
@@ -371,12 +394,12 @@ impl Mapper<'_> {
             }
             LogicalType::Bson => DataType::Binary,
             LogicalType::Geometry(geometry) => {
-                extension = Some(Extension::geometry(geometry.crs.as_deref(), self.key_values));
+                extension = Some(Extension::geometry(geometry.crs.as_deref(), &self.crs));
                 DataType::Binary
             }
             LogicalType::Geography(geography) => {
                 let crs = geography.crs.as_deref();
-                extension = Some(Extension::geography(crs, geography.algorithm, self.key_values));
+                extension = Some(Extension::geography(crs, geography.algorithm, &self.crs));
                 DataType::Binary
             }
             LogicalType::Uuid => {

@@ -23,6 +23,7 @@ mod export;
 mod faults;
 mod filter;
 mod generate;
+mod growth;
 mod metadata;
 mod pages;
 mod points;
@@ -35,6 +36,7 @@ mod streams;
 mod support;
 mod truth;
 mod truth_of_writing;
+mod typed_statistics;
 mod types;
 #[cfg(feature = "object_store")]
 mod uploads;

@@ -219,3 +219,45 @@ fn ten_thousand_names_are_found_at_once() {
     let positions: Vec<_> = picks.iter().map(|pick| pick.position).collect();
     assert_eq!(positions, (0..10_000).rev().collect::<Vec<_>>());
 }
+
+#[test]
+fn a_member_with_the_name_of_the_repeated_node_is_meant_where_the_elements_have_one() {
+    let of = |names: [&str; 2]| group(Optional, "element", names.map(int));
+    let three = |members| list(Optional, "c1", of(members));
+    let two = group(Optional, "c1", [group(Repeated, "list", ["list", "x"].map(int))])
+        .logical(crate::format::LogicalType::List);
+    let value = group(Optional, "value", ["key_value", "value"].map(int));
+    let map = map(Optional, "c1", int("key"), value);
+    // The leaf that the name stands for, if it is one.
+    for (file, name, expected) in [
+        (three(["list", "x"]), "c1.list", Some("c1.list.element.list")),
+        (three(["list", "x"]), "c1.list.list", Some("c1.list.element.list")),
+        (three(["list", "x"]), "c1.element.list", Some("c1.list.element.list")),
+        (three(["list", "x"]), "c1.list.element.list", Some("c1.list.element.list")),
+        (three(["list", "x"]), "c1.list.x", Some("c1.list.element.x")),
+        (three(["list", "x"]), "c1.list.element", None),
+        (three(["list", "x"]), "c1", None),
+        // The element itself is there in the rows.
+        (three(["element", "x"]), "c1.element", None),
+        (three(["element", "x"]), "c1.list.element", None),
+        (three(["element", "x"]), "c1.list", None),
+        (two.clone(), "c1.list", None),
+        (two, "c1.list.list", Some("c1.list.list")),
+        (map.clone(), "c1.value", None),
+        (map.clone(), "c1.value.value", Some("c1.key_value.value.value")),
+        (map, "c1.key_value", None),
+    ] {
+        let schema = schema([file]);
+        let node = schema.node_named(name).unwrap();
+        let found = (node.leaves().len() == 1).then(|| node.path().dotted());
+        assert_eq!(found.as_deref(), expected, "{name}");
+        let names: Vec<String> = name.split('.').map(str::to_owned).collect();
+        let by_name = Projection::names([name]).resolve(&schema).unwrap();
+        assert_eq!(Projection::paths([names]).resolve(&schema).unwrap(), by_name, "{name}");
+        // The paths of leaves stand for themselves, whatever the names.
+        for leaf in 0..schema.leaves_len() {
+            let path = schema.leaf(leaf).unwrap().path.dotted();
+            assert_eq!(schema.leaf_named(&path).unwrap(), leaf, "{path}");
+        }
+    }
+}
