@@ -19,7 +19,7 @@ use crate::format::KeyValue;
 use crate::schema::convert::{Conversion, conversion};
 use crate::schema::{
     ArrowOptions, Kind, Leaf, Node as SchemaNode, Projection, Repetition, Schema, Shape,
-    find_field, to_arrow,
+    describe_in_arrow, find_field,
 };
 
 /// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to clone.
@@ -84,6 +84,19 @@ pub(super) struct BoundColumn {
     /// The type of what is tested: of the values, where they are in dictionaries or runs.
     pub(super) data_type: DataType,
     pub(super) origin: Origin,
+    pub(super) read: ReadOf,
+}
+
+/// What must be read of a column that is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReadOf {
+    /// What the name says.
+    Named,
+    /// Nothing: the file does not have it, and it is null in every row.
+    Nothing,
+    /// The whole column with this name around it: the file does not have what is named, but has the list that it would lie in,
+    /// and how many elements that has must be known.
+    Around(String),
 }
 
 /// A step from an array into one inside of it.
@@ -157,7 +170,7 @@ impl Predicate {
     ) -> Result<Bound> {
         let mut names = Vec::new();
         self.for_each_column(|path| names.push(path.to_owned()));
-        let mapping = to_arrow(schema, key_values, &Projection::names(names), options)?;
+        let mapping = describe_in_arrow(schema, key_values, &Projection::names(names), options)?;
         let target = options.target.is_some();
         let find = |path: &str, wants_list: bool| {
             if target {
@@ -236,10 +249,24 @@ impl Bound {
         paths
     }
 
+    /// The names of what must be read.
+    fn names_to_read(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.root.for_each_column(&mut |column| {
+            let name = self.columns.get(column).and_then(|column| match &column.read {
+                ReadOf::Named => Some(column.path.as_str()),
+                ReadOf::Nothing => None,
+                ReadOf::Around(name) => Some(name.as_str()),
+            });
+            names.extend(name);
+        });
+        names
+    }
+
     /// What must be read for [`Bound::evaluate`], with the options that the predicate was bound with.
     pub fn projection(&self) -> Projection {
         if self.by_name {
-            return Projection::names(self.paths());
+            return Projection::names(self.names_to_read());
         }
         Projection::leaves(self.columns())
     }
@@ -390,6 +417,14 @@ impl Binder<'_> {
             DataType::RunEndEncoded(_, values) => values.data_type().clone(),
             other => other.clone(),
         };
+        let is_missing = cursor.shape.is_some_and(|shape| shape.kind == Kind::Missing);
+        let read = match cursor.way.first() {
+            Some(Step::Field(name)) if is_missing && cursor.way.contains(&Step::Elements) => {
+                ReadOf::Around(name.clone())
+            }
+            _ if is_missing => ReadOf::Nothing,
+            _ => ReadOf::Named,
+        };
         let origin = match (self.file, cursor.shape) {
             (Some((schema, _)), Some(shape)) => origin(schema, shape, cursor.lists)?,
             _ => Origin::Unknown,
@@ -400,6 +435,7 @@ impl Binder<'_> {
             way: cursor.way,
             data_type,
             origin,
+            read,
         })
     }
 }

@@ -23,7 +23,7 @@ use arrow_select::take::take;
 use foldhash::quality::RandomState;
 use hashbrown::HashSet;
 
-use super::bind::{Bound, BoundColumn, BoundTest, Node, Step};
+use super::bind::{Bound, BoundColumn, BoundTest, Node, ReadOf, Step};
 use super::learn::Learnt;
 use super::literal::array_of;
 use super::value::{Value, compare_floats};
@@ -90,11 +90,15 @@ impl Bound {
         batch: &RecordBatch,
         learnt: &Learnt,
     ) -> Result<Verdicts> {
+        let tester = Tester { column, test, learnt };
+        if column.read == ReadOf::Nothing {
+            return tester.test_here(&nulls_of(column, batch), None);
+        }
         let Some((Step::Field(name), rest)) = column.way.split_first() else {
             return Err(missing(column));
         };
         let array = batch.column_by_name(name).ok_or_else(|| missing(column))?;
-        Tester { column, test, learnt }.descend(array, None, rest)
+        tester.descend(array, None, rest)
     }
 
     fn call(
@@ -647,8 +651,16 @@ fn each_value(array: &ArrayRef, mut test: impl FnMut(&[u8]) -> bool) -> Option<B
     })
 }
 
+/// A column that the file does not have: null in every row.
+fn nulls_of(column: &BoundColumn, batch: &RecordBatch) -> ArrayRef {
+    new_null_array(&column.data_type, batch.num_rows())
+}
+
 /// A column as a function of the user is given it: null where something around it is.
 fn whole_column(column: &BoundColumn, batch: &RecordBatch) -> Result<ArrayRef> {
+    if column.read == ReadOf::Nothing {
+        return Ok(nulls_of(column, batch));
+    }
     let mut array: Option<ArrayRef> = None;
     for step in &column.way {
         let Step::Field(name) = step else {

@@ -65,4 +65,5 @@ pub use node::{Children, Named, Node, Repetition, Schema};
 pub use projection::Projection;
 pub use shape::{Kind, Levels, Shape};
 pub use target::find_field;
+pub(crate) use to_arrow::describe_in_arrow;
 pub use to_arrow::{ArrowOptions, Dictionaries, Mapping, MatchBy, to_arrow};

@@ -269,3 +269,167 @@ fn the_parquet_crate_reads_the_same_from_nested_tables() {
         }
     }
 }
+
+/// A struct of columns whose Arrow types only the hint knows, in a file of ours.
+fn struct_of_hinted_types() -> (bytes::Bytes, marquetry::arrow_array::StructArray) {
+    use marquetry::arrow_array::types::Int8Type;
+    use marquetry::arrow_array::*;
+    let words = ["one", "two", "three", "four"];
+    let columns: [(&str, ArrayRef); 5] = [
+        ("a", Arc::new(DurationSecondArray::from(vec![1, 2, 3, 4]))),
+        (
+            "b",
+            Arc::new(
+                TimestampMicrosecondArray::from(vec![10, 20, 30, 40])
+                    .with_timezone("Europe/Amsterdam"),
+            ),
+        ),
+        ("c", Arc::new(Date64Array::from(vec![0, 86_400_000, 172_800_000, 259_200_000]))),
+        ("d", Arc::new(LargeStringArray::from(words.to_vec()))),
+        ("e", Arc::new(words.into_iter().collect::<DictionaryArray<Int8Type>>())),
+    ];
+    let fields = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .collect::<Vec<_>>();
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let rows = StructArray::new(fields.into(), arrays, None);
+    let batch = RecordBatch::try_from_iter([("s", Arc::new(rows.clone()) as ArrayRef)]);
+    let batch = batch.expect("a batch");
+    let mut writer = marquetry::Writer::to(Vec::new(), batch.schema()).expect("a writer");
+    writer.write(&batch).expect("rows");
+    let (_, file) = writer.into_inner().expect("a file");
+    (file.into(), rows)
+}
+
+#[test]
+fn children_of_a_struct_keep_their_types_and_values_in_any_order() {
+    use marquetry::arrow_array::cast::AsArray;
+    let (file, rows) = struct_of_hinted_types();
+    let reader = Reader::new(file).expect("a file").threads(1);
+    for order in ["edcba", "abcde", "cab", "bacde", "d"] {
+        let names: Vec<String> = order.chars().map(|name| format!("s.{name}")).collect();
+        let found = read_with(reader.clone().project(&names).expect("columns")).expect("rows");
+        let found = found[0].column(0).as_struct();
+        assert_eq!(found.num_columns(), order.len());
+        for (position, name) in order.chars().enumerate() {
+            let expected = rows.column_by_name(&name.to_string()).expect("a child");
+            assert_eq!(found.column(position), expected, "{order}: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_predicate_may_name_the_children_of_a_struct_in_any_order() {
+    let (file, _) = struct_of_hinted_types();
+    let reader = Reader::new(file).expect("a file").threads(1);
+    for (text, expected) in [
+        ("s.e = 'two' and s.b is not null and s.a is not null", 1),
+        ("s.d > 'a' and s.c >= date '1970-01-02' and s.b is not null", 3),
+        ("s.b > timestamp '1970-01-01 00:00:00.000015Z' and s.a is not null", 3),
+        ("s.e is not null and s.d is not null and s.c is not null", 4),
+    ] {
+        let predicate = marquetry::Predicate::parse(text).expect(text);
+        for names in [&["s.a"][..], &["s.e", "s.a"], &["s.d", "s.b", "s.c"]] {
+            let reader = reader.clone().project(names).expect("columns");
+            let found = reader.filter(predicate.clone()).count().expect(text);
+            assert_eq!(found, expected, "{text} of {names:?}");
+        }
+    }
+}
+
+#[test]
+fn a_nested_column_that_only_the_target_has_is_null_in_predicates_too() {
+    use marquetry::Predicate;
+    use marquetry::arrow_array::types::Int32Type;
+    use marquetry::arrow_array::*;
+    // Of the three rows the struct is null in the second; the lists have 1, 0 and 2 elements.
+    let a: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let fields = Fields::from(vec![Field::new("a", DataType::Int32, true)]);
+    let nulls = vec![true, false, true].into();
+    let rows: ArrayRef = Arc::new(StructArray::new(fields.clone(), vec![a.clone()], Some(nulls)));
+    let elements: ArrayRef = Arc::new(StructArray::new(fields, vec![a], None));
+    let item = Arc::new(Field::new("element", elements.data_type().clone(), true));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths([1, 0, 2]);
+    let lists: ArrayRef = Arc::new(ListArray::new(item, offsets, elements, None));
+    let id: ArrayRef = Arc::new(PrimitiveArray::<Int32Type>::from(vec![7, 8, 9]));
+    let batch = RecordBatch::try_from_iter([("c0", rows), ("l", lists), ("id", id)]);
+    let batch = batch.expect("a batch");
+    let mut writer = marquetry::Writer::to(Vec::new(), batch.schema()).expect("a writer");
+    writer.write(&batch).expect("rows");
+    let (_, file) = writer.into_inner().expect("a file");
+    let reader = Reader::new(bytes::Bytes::from(file)).expect("a file").threads(1);
+
+    let inner = |names: &[&str]| {
+        let deep = Fields::from(vec![Field::new("x", DataType::Utf8, true)]);
+        let field = |name: &&str| match *name {
+            "zz" => Field::new("zz", DataType::Int64, true),
+            "deep" => Field::new("deep", DataType::Struct(deep.clone()), true),
+            name => Field::new(name, DataType::Int32, true),
+        };
+        DataType::Struct(names.iter().map(field).collect())
+    };
+    let target = |names: &[&str]| {
+        Arc::new(Schema::new(vec![
+            Field::new("c0", inner(names), true),
+            Field::new("l", DataType::new_list(inner(names), true), true),
+            Field::new("gone", inner(names), true),
+            Field::new("id", DataType::Int32, true),
+        ]))
+    };
+    let count = |target: &Arc<Schema>, columns: &[&str], text: &str| {
+        let reader = reader.clone().target(target.clone(), MatchBy::Name).expect("reachable");
+        let reader = reader.project(columns).expect("columns");
+        let reader = reader.filter(Predicate::parse(text).expect(text));
+        let batches = read_with(reader.clone())?;
+        let found = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+        assert_eq!(reader.count()?, found as u64, "{text}");
+        Ok::<usize, marquetry::Error>(found)
+    };
+    let whole = target(&["a", "zz", "deep"]);
+    for (text, expected) in [
+        ("c0.zz is null", 3),
+        ("c0.zz is not null", 0),
+        ("c0.zz = 1", 0),
+        ("not c0.zz = 1", 0),
+        ("c0.zz is null and c0.a = 1", 1),
+        ("c0.deep is null", 3),
+        ("c0.deep.x is null", 3),
+        ("gone.zz is null and id > 7", 2),
+        ("gone is null", 3),
+        // The elements are there, and what they do not have is null.
+        ("any(l.zz) is null", 2),
+        ("all(l.zz) is null", 3),
+        ("any(l.zz) = 1", 0),
+        ("any(l.deep.x) is null and id = 9", 1),
+    ] {
+        for columns in [&["id"][..], &["c0", "l", "id"], &["l"]] {
+            let found = count(&whole, columns, text).expect(text);
+            assert_eq!(found, expected, "{text} of {columns:?}");
+        }
+    }
+    let function = Predicate::function(["c0.zz", "id"], |batch: &RecordBatch| {
+        assert_eq!(*batch.column(0).data_type(), DataType::Int64);
+        let nulls = (0..batch.num_rows()).map(|i| Some(batch.column(0).is_null(i)));
+        Ok(nulls.collect::<BooleanArray>())
+    });
+    let with_target = reader.clone().target(whole, MatchBy::Name).expect("reachable");
+    assert_eq!(with_target.filter(function).count().expect("rows"), 3);
+    // Nothing of the struct is read at all: it is null or not, but what it does not have is null.
+    let none = target(&["zz"]);
+    let reader = reader.clone().options(marquetry::read::ReadOptions::default());
+    let mut options = reader.read_options().clone();
+    options.arrow.target = Some(none);
+    options.projection = marquetry::schema::Projection::names(["id"]);
+    let narrow = |text: &str| {
+        let reader = reader.clone().options(options.clone());
+        reader.filter(Predicate::parse(text).expect(text)).count()
+    };
+    assert_eq!(narrow("c0.zz is null").expect("rows"), 3);
+    // How long the lists are, and whether the struct is null, nothing tells that is read.
+    for text in ["any(l.zz) is null", "c0 is null"] {
+        let error = narrow(text).expect_err(text);
+        assert!(matches!(error.kind(), marquetry::ErrorKind::Unsupported(_)), "{error}");
+        assert!(error.to_string().contains("none of the wanted fields"), "{error}");
+    }
+}
