@@ -145,7 +145,7 @@ pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
-pub use predicate::{Answer, Literal, Predicate, all, any, col, lit, not};
+pub use predicate::{Answer, ColumnStatistics, Literal, Predicate, all, any, col, lit, not};
 pub use read::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream};

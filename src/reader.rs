@@ -18,7 +18,7 @@ use crate::io::{
     read_exactly,
 };
 use crate::limits::Limits;
-use crate::predicate::Predicate;
+use crate::predicate::{ColumnStatistics, Predicate};
 use crate::read::Gather;
 use crate::read::pick;
 use crate::read::{
@@ -225,7 +225,10 @@ impl<S> Reader<S> {
         Ok(self)
     }
 
-    /// Reads the rows only for which the predicate is true. It is held against the file when the read is planned; a second one is `and`ed.
+    /// Reads the rows only for which the predicate is true; a second one is `and`ed.
+    ///
+    /// It is held against the schema when the read is planned ([`Reader::schema`], [`Reader::rows`], [`Reader::batches`] …), as a target schema may
+    /// still follow; [`Reader::try_filter`] does so at once.
     ///
     /// Row groups and pages of which the metadata prove that they hold no such row are not read, nor is the predicate evaluated where they prove
     /// that it is true. Of the other columns, only the rows that are left are decoded where that is less work. Offset and limit count the rows
@@ -249,6 +252,29 @@ impl<S> Reader<S> {
             None => predicate,
         });
         self
+    }
+
+    /// As [`Reader::filter`], and says at once what is wrong with the predicate: a column that the file, or the target schema where one was set
+    /// before, does not have, or a literal that is none of its type.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::{Reader, col};
+    ///
+    /// let reader = Reader::open("testdata/trips.parquet")?;
+    /// let error = reader.clone().try_filter(col("vendr").eq("a")).err().expect("a typo");
+    /// assert!(error.to_string().contains("did you mean \"vendor\"?"));
+    /// assert!(reader.try_filter(col("vendor").is_not_null())?.count()? <= 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage`, as [`Predicate::bind`].
+    pub fn try_filter(self, predicate: Predicate) -> Result<Self> {
+        let (schema, key_values) = (self.metadata.schema(), self.metadata.key_values());
+        predicate.bind(schema, key_values, &self.options.arrow).map_err(|e| self.name(e))?;
+        Ok(self.filter(predicate))
     }
 
     /// Skips this many rows.
@@ -612,6 +638,42 @@ impl Reader {
             })
         };
         read().map_err(|e| self.name(e.at_row_group(row_group)))
+    }
+
+    /// The statistics of a column, one row for each row group of the file: bounds as Arrow arrays of the type that the column is
+    /// read as. The column is named as in [`Reader::project`], down to a leaf. Nothing is fetched.
+    ///
+    /// See [`ColumnStatistics`] for an example.
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such column; as [`Metadata::column_statistics`].
+    pub fn column_statistics(&self, column: &str) -> Result<ColumnStatistics> {
+        let leaf = self.metadata.schema().leaf_named(column).map_err(|e| self.name(e))?;
+        let found = self.metadata.column_statistics(leaf, &self.options.arrow);
+        found.map_err(|e| self.name(e))
+    }
+
+    /// As [`Reader::column_statistics`], one row for each data page. Fetches the page indexes of the column, unless they were loaded.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
+    /// let pages = reader.page_statistics("id")?;
+    /// assert_eq!(pages.row_count.values().iter().sum::<u64>(), reader.file_rows()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::column_statistics`]; `Limit` if the indexes are too long, `Io`.
+    pub fn page_statistics(&self, column: &str) -> Result<ColumnStatistics> {
+        let leaf = self.metadata.schema().leaf_named(column).map_err(|e| self.name(e))?;
+        let mut metadata = self.metadata.clone();
+        let groups = 0..metadata.row_groups();
+        let limits = &self.options.limits;
+        load_indexes(&*self.source, &mut metadata, groups, [leaf], limits)
+            .and_then(|()| metadata.page_statistics(leaf, &self.options.arrow))
+            .map_err(|e| self.name(e))
     }
 
     /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted: with few reads, and no others. They stay in the

@@ -474,7 +474,7 @@ pub(super) fn array_of(value: &Value, data_type: &DataType) -> Result<ArrayRef> 
 }
 
 /// The same buffers under another type of the same layout.
-fn retyped(array: &dyn Array, data_type: &DataType) -> Result<ArrayRef> {
+pub(super) fn retyped(array: &dyn Array, data_type: &DataType) -> Result<ArrayRef> {
     Ok(make_array(array.to_data().into_builder().data_type(data_type.clone()).build()?))
 }
 

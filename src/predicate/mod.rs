@@ -54,6 +54,7 @@ mod learn;
 mod like;
 mod literal;
 mod prune;
+mod statistics;
 mod text;
 mod value;
 
@@ -67,6 +68,8 @@ pub use facts::{Facts, PageFacts, dictionary_is_complete};
 pub(crate) use learn::Learnt;
 pub use literal::{Literal, lit};
 pub use prune::Answer;
+pub use statistics::ColumnStatistics;
+pub(crate) use statistics::StatisticsRow;
 
 use crate::error::Result;
 

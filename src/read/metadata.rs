@@ -15,15 +15,19 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::Footer;
+use super::filter::column_order;
 use crate::bytes::Cursor;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
     ColumnChunkRef, ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef,
 };
 use crate::limits::Limits;
+use crate::predicate::{ColumnStatistics, Facts, PageFacts, StatisticsRow};
+use crate::schema::{ArrowOptions, Leaf, Projection, to_arrow};
 use crate::thrift::{self, Read};
 
 /// The metadata of a file: its footer, its length, and the page indexes that were loaded. Cheap to clone.
@@ -112,7 +116,106 @@ impl Metadata {
         self.page_index_at(chunk.into())
     }
 
+    /// The statistics of a column, by the index of its leaf: one row for each row group. `options` decide the Arrow type of
+    /// the bounds; a target schema among them has no say.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such column, `Unsupported` if it has no Arrow type, `Malformed` if the metadata contradict themselves.
+    pub fn column_statistics(
+        &self,
+        leaf: usize,
+        options: &ArrowOptions,
+    ) -> Result<ColumnStatistics> {
+        let described = self.footer.schema().leaf(leaf)?;
+        let groups = 0..self.footer.row_groups();
+        let rows = groups.map(|group| self.chunk_statistics(group, &described));
+        self.statistics_of(&described, options, &rows.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The statistics of the pages of a column, by the index of its leaf: one row for each data page of the page index, which
+    /// must be loaded. A column chunk without page index, or with one that contradicts itself, counts as one page.
+    ///
+    /// # Errors
+    /// As [`Metadata::column_statistics`]; `Usage` if a page index was not loaded.
+    pub fn page_statistics(&self, leaf: usize, options: &ArrowOptions) -> Result<ColumnStatistics> {
+        let described = self.footer.schema().leaf(leaf)?;
+        let order = column_order(&self.footer, leaf);
+        let mut rows = Vec::new();
+        for row_group in 0..self.footer.row_groups() {
+            let chunk = self.chunk_statistics(row_group, &described)?;
+            let places = self.footer.index().index_places(row_group, [leaf])?;
+            let places = places.first().copied().unwrap_or_default();
+            let index: (Option<OffsetIndex>, Option<ColumnIndex>) =
+                self.index_at(places).map_err(|e| e.at_row_group(row_group))?;
+            // What contradicts is no reason to fail: it is not believed.
+            let pages = match index {
+                (Some(offsets), Some(columns)) => {
+                    let count = chunk.facts.rows;
+                    PageFacts::of_indexes(&described, order, &offsets, &columns, count)
+                        .and_then(|pages| {
+                            pages.check_against(&described, &chunk.facts).map(|()| pages)
+                        })
+                        .ok()
+                }
+                _ => None,
+            };
+            match pages {
+                None => rows.push(chunk),
+                Some(pages) => rows.extend(pages.pages.into_iter().map(|facts| StatisticsRow {
+                    row_group,
+                    facts,
+                    exact: (None, None),
+                })),
+            }
+        }
+        self.statistics_of(&described, options, &rows)
+    }
+
+    /// What the footer says of a column chunk.
+    fn chunk_statistics(&self, row_group: usize, leaf: &Leaf) -> Result<StatisticsRow> {
+        let count = self.footer.row_group_rows(row_group)?;
+        let meta = self.footer.column_chunk(row_group, leaf.index)?.meta_data;
+        let order = column_order(&self.footer, leaf.index);
+        let facts = match &meta {
+            Some(meta) => Facts::of_chunk(leaf, order, meta, count),
+            None => Facts::unknown(count),
+        };
+        let statistics = meta.as_ref().and_then(|meta| meta.statistics.as_ref());
+        let exact = statistics.map_or((None, None), |statistics| {
+            (statistics.is_min_value_exact, statistics.is_max_value_exact)
+        });
+        Ok(StatisticsRow { row_group, facts, exact })
+    }
+
+    fn statistics_of(
+        &self,
+        leaf: &Leaf,
+        options: &ArrowOptions,
+        rows: &[StatisticsRow],
+    ) -> Result<ColumnStatistics> {
+        let options = ArrowOptions { target: None, ..options.clone() };
+        let (schema, projection) = (self.footer.schema(), Projection::leaves([leaf.index]));
+        let mapping = to_arrow(schema, self.footer.key_values(), &projection, &options)?;
+        let mut data_type = DataType::Null;
+        for shape in &mapping.shapes {
+            shape.for_each_leaf(&mut |index, shape| {
+                if index == leaf.index {
+                    data_type = shape.field.data_type().clone();
+                }
+            });
+        }
+        ColumnStatistics::new(leaf, &data_type, column_order(&self.footer, leaf.index), rows)
+    }
+
     fn page_index_at(&self, places: IndexPlaces) -> Result<PageIndexRef<'_>> {
+        let (offset_index, column_index) = self.index_at(places)?;
+        Ok(PageIndexRef { offset_index, column_index })
+    }
+
+    fn index_at<'a, O: Read<'a>, C: Read<'a>>(
+        &'a self,
+        places: IndexPlaces,
+    ) -> Result<(Option<O>, Option<C>)> {
         let bytes = |range: Option<Range<u64>>| match range {
             None => Ok(None),
             Some(range) => match self.indexes.get(&range) {
@@ -122,7 +225,7 @@ impl Metadata {
         };
         let offsets = bytes(offset_index_range(&places, self.file_len)?)?;
         let columns = bytes(column_index_range(&places, self.file_len)?)?;
-        Ok(PageIndexRef { offset_index: decode(offsets)?, column_index: decode(columns)? })
+        Ok((decode(offsets)?, decode(columns)?))
     }
 
     /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order, each more than `gap` bytes from the next.

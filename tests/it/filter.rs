@@ -289,3 +289,33 @@ fn what_does_not_fit_is_said_before_anything_is_read() {
         assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
     }
 }
+
+#[test]
+fn a_typo_in_a_filter_is_said_at_once_with_the_names_that_are_near() {
+    let path = crate::support::testdata("nested.parquet");
+    let reader = Reader::open(path).expect("a file");
+    for (text, near) in [
+        ("strukt.x is null", None),
+        ("struct.xx is null", Some("struct.x\"?")),
+        ("structt is null", Some("struct")),
+    ] {
+        let predicate = Predicate::parse(text).expect("a predicate");
+        let error = reader.clone().try_filter(predicate.clone()).err().expect(text);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.to_string().contains("there is no field"), "{error}");
+        if let Some(near) = near {
+            assert!(error.to_string().contains(&format!("did you mean \"{near}")), "{error}");
+        }
+        // As before, the read says the same when it is planned.
+        let later = reader.clone().filter(predicate).schema().expect_err(text);
+        assert_eq!(later.to_string(), error.to_string());
+    }
+    // A column that only the target has is one where the target is known.
+    let zz = marquetry::arrow_schema::Field::new("zz", DataType::Int32, true);
+    let target = Arc::new(Schema::new(vec![zz]));
+    let wanted = col("zz").is_null();
+    assert!(reader.clone().try_filter(wanted.clone()).is_err());
+    let reader = reader.target(target, marquetry::schema::MatchBy::Name).expect("reachable");
+    let rows = reader.file_rows().expect("rows");
+    assert_eq!(reader.try_filter(wanted).expect("a filter").count().expect("rows"), rows);
+}

@@ -1,0 +1,323 @@
+//! [`ColumnStatistics`]: what the metadata of a file say of a column, as Arrow arrays.
+//!
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Made by `Metadata` from [`Facts`], which say which bounds
+//! count; here they become values of the Arrow type of the column.
+//! Trap: a bound must stay a bound on the way. Where a conversion or a cut loses something, lower bounds become smaller,
+//! upper ones greater, and neither is exact.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, BooleanArray,
+    FixedSizeBinaryArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch,
+    StringArray, StringViewArray, UInt64Array, new_null_array,
+};
+use arrow_schema::{DataType, Field, Schema as ArrowSchema};
+
+use super::facts::Facts;
+use super::literal::retyped;
+use super::value::{Side, Value};
+use crate::error::Result;
+use crate::format::ColumnOrder;
+use crate::schema::Leaf;
+use crate::schema::convert::{Conversion, conversion};
+use crate::stats::bounds::{Bound as StoredBound, Cut};
+
+/// Statistics of one column: one row for each row group, or for each data page, in file order.
+///
+/// What the file does not say, or says in a way that is not to be believed, is null: bounds in an order that is not defined
+/// for the type or not known, bounds that are NaN, that are no values of the type, or that contradict each other.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::Reader;
+/// use marquetry::arrow_array::{Array, cast::AsArray, types::Int64Type};
+///
+/// let reader = Reader::open("testdata/trips.parquet")?;
+/// let found = reader.column_statistics("id")?;
+/// assert_eq!(found.min.data_type(), reader.project(["id"])?.schema()?.field(0).data_type());
+/// for row_group in 0..found.len() {
+///     if found.min.is_valid(row_group) {
+///         println!("{} to {}", found.min.as_primitive::<Int64Type>().value(row_group),
+///             found.max.as_primitive::<Int64Type>().value(row_group));
+///     }
+/// }
+/// println!("{:?}", found.to_batch()?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ColumnStatistics {
+    /// The row group that each row tells of.
+    pub row_group: UInt64Array,
+    /// Rows of the row group or page.
+    pub row_count: UInt64Array,
+    /// Entries without a value; within lists, this counts null and empty lists too.
+    pub null_count: UInt64Array,
+    /// NaNs among the values.
+    pub nan_count: UInt64Array,
+    /// Lower bounds of the values, NaNs left out, of the Arrow type that the column is read as; of a dictionary or of runs,
+    /// of the type of its values.
+    pub min: ArrayRef,
+    /// Upper bounds.
+    pub max: ArrayRef,
+    /// Whether some value is equal to the lower bound; null where there is none, or the file does not say.
+    pub min_exact: BooleanArray,
+    /// The same for the upper bound.
+    pub max_exact: BooleanArray,
+}
+
+/// What is known of the rows that one row of the statistics tells of.
+pub(crate) struct StatisticsRow {
+    pub(crate) row_group: usize,
+    pub(crate) facts: Facts,
+    /// What the file says of the exactness of the lower and of the upper bound.
+    pub(crate) exact: (Option<bool>, Option<bool>),
+}
+
+impl ColumnStatistics {
+    /// How many row groups or pages there are.
+    pub fn len(&self) -> usize {
+        self.row_group.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same as a table: a column for each field, by its name.
+    ///
+    /// # Errors
+    /// Those of Arrow; there should be none.
+    pub fn to_batch(&self) -> Result<RecordBatch> {
+        let columns: [(&str, ArrayRef); 8] = [
+            ("row_group", Arc::new(self.row_group.clone())),
+            ("row_count", Arc::new(self.row_count.clone())),
+            ("null_count", Arc::new(self.null_count.clone())),
+            ("nan_count", Arc::new(self.nan_count.clone())),
+            ("min", Arc::clone(&self.min)),
+            ("max", Arc::clone(&self.max)),
+            ("min_exact", Arc::new(self.min_exact.clone())),
+            ("max_exact", Arc::new(self.max_exact.clone())),
+        ];
+        let field = |(name, array): &(&str, ArrayRef)| {
+            Field::new(*name, array.data_type().clone(), *name != "row_group")
+        };
+        let schema = ArrowSchema::new(columns.iter().map(field).collect::<Vec<_>>());
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        Ok(RecordBatch::try_new(Arc::new(schema), arrays)?)
+    }
+
+    /// The statistics of `leaf`, which is read as `data_type`. `order` is the leaf's entry in the footer's `column_orders`.
+    pub(crate) fn new(
+        leaf: &Leaf,
+        data_type: &DataType,
+        order: Option<&ColumnOrder>,
+        rows: &[StatisticsRow],
+    ) -> Result<Self> {
+        let data_type = match data_type {
+            DataType::Dictionary(_, value) => value,
+            DataType::RunEndEncoded(_, values) => values.data_type(),
+            other => other,
+        };
+        let bounds = BoundsOf {
+            leaf,
+            data_type,
+            conversion: conversion(leaf, data_type),
+            zeros_differ: matches!(order, Some(ColumnOrder::Ieee754TotalOrder)),
+        };
+        let (mut least, mut greatest) = (Vec::new(), Vec::new());
+        for row in rows {
+            let min = bounds.typed(row.facts.min.as_ref(), row.exact.0, Side::Lower);
+            let max = bounds.typed(row.facts.max.as_ref(), row.exact.1, Side::Upper);
+            let contradict = match (&min, &max) {
+                (Some((min, _)), Some((max, _))) => min.compare(max) == Some(Ordering::Greater),
+                _ => false,
+            };
+            least.push(min.filter(|_| !contradict));
+            greatest.push(max.filter(|_| !contradict));
+        }
+        let (min, min_exact) = arrays(least, data_type)?;
+        let (max, max_exact) = arrays(greatest, data_type)?;
+        Ok(Self {
+            row_group: rows.iter().map(|row| Some(row.row_group as u64)).collect(),
+            row_count: rows.iter().map(|row| Some(row.facts.rows)).collect(),
+            null_count: rows.iter().map(|row| row.facts.nulls).collect(),
+            nan_count: rows.iter().map(|row| row.facts.nans).collect(),
+            min,
+            max,
+            min_exact,
+            max_exact,
+        })
+    }
+}
+
+/// A bound, and whether a value is equal to it, if that is known.
+type TypedBound = (Value, Option<bool>);
+
+/// Makes values of the bounds of a leaf.
+struct BoundsOf<'a> {
+    leaf: &'a Leaf,
+    data_type: &'a DataType,
+    conversion: Option<Conversion>,
+    /// Whether −0 comes before +0.
+    zeros_differ: bool,
+}
+
+impl BoundsOf<'_> {
+    fn typed(
+        &self,
+        bound: Option<&StoredBound>,
+        said: Option<bool>,
+        side: Side,
+    ) -> Option<TypedBound> {
+        let (bytes, conversion) = (bound?.bytes.as_slice(), self.conversion?);
+        let (bytes, is_cut) = of_whole_values(bytes, conversion, side)?;
+        let of = |side| Value::of_bound(&bytes, self.leaf, conversion, self.data_type, side);
+        let (value, other) = match side {
+            Side::Lower => (of(side)?, of(Side::Upper)),
+            Side::Upper => (of(side)?, of(Side::Lower)),
+        };
+        let is_rounded = other.as_ref() != Some(&value);
+        let value = match value {
+            // SPEC parquet.thrift, ColumnOrder: a bound of one zero stands for both.
+            Value::Float(zero) if zero == 0.0 && !self.zeros_differ => {
+                Value::Float(if side == Side::Lower { -0.0 } else { 0.0 })
+            }
+            other => other,
+        };
+        // Nobody cuts numbers; of strings, only the file can tell.
+        let is_exact = said.or_else(|| (Cut::of(self.leaf) == Cut::Never).then_some(true));
+        Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))
+    }
+}
+
+/// The bytes of a bound, so that they are a whole value; and whether they had to be changed for that.
+fn of_whole_values(
+    bytes: &[u8],
+    conversion: Conversion,
+    side: Side,
+) -> Option<(Cow<'_, [u8]>, bool)> {
+    match conversion {
+        // A front of a value is less than it, and what was made greater stays greater.
+        Conversion::FixedBytes(len) if bytes.len() < len => {
+            let mut whole = bytes.to_vec();
+            whole.resize(len, 0);
+            Some((Cow::Owned(whole), true))
+        }
+        Conversion::FixedBytes(len) if bytes.len() > len => None,
+        Conversion::Bytes { utf8: true, .. } => match (std::str::from_utf8(bytes), side) {
+            (Ok(_), _) => Some((Cow::Borrowed(bytes), false)),
+            (Err(e), Side::Lower) => Some((Cow::Borrowed(bytes.get(..e.valid_up_to())?), true)),
+            (Err(_), Side::Upper) => None,
+        },
+        _ => Some((Cow::Borrowed(bytes), false)),
+    }
+}
+
+/// The bounds as an array of this type, and which of them are exact.
+fn arrays(
+    bounds: Vec<Option<TypedBound>>,
+    data_type: &DataType,
+) -> Result<(ArrayRef, BooleanArray)> {
+    let exact: Vec<Option<bool>> =
+        bounds.iter().map(|bound| bound.as_ref().and_then(|(_, exact)| *exact)).collect();
+    let values: Vec<Option<Value>> =
+        bounds.into_iter().map(|bound| bound.map(|(value, _)| value)).collect();
+    let array = array_of_all(&values, data_type)?;
+    let exact = exact.into_iter().enumerate();
+    let exact = exact.map(|(row, exact)| exact.filter(|_| array.is_valid(row))).collect();
+    Ok((array, exact))
+}
+
+/// An array of values of this type; null where a value is none of it.
+fn array_of_all(values: &[Option<Value>], data_type: &DataType) -> Result<ArrayRef> {
+    use DataType as D;
+    fn ints<T: ArrowPrimitiveType>(values: &[Option<Value>]) -> ArrayRef
+    where
+        T::Native: TryFrom<i128>,
+    {
+        let native = |value: &Option<Value>| match value {
+            Some(Value::Int(number)) => T::Native::try_from(*number).ok(),
+            Some(Value::Wide(number)) => T::Native::try_from(number.to_i128()?).ok(),
+            _ => None,
+        };
+        Arc::new(values.iter().map(native).collect::<PrimitiveArray<T>>())
+    }
+    let float = |value: &Option<Value>| match value {
+        Some(Value::Float(number)) => Some(*number),
+        _ => None,
+    };
+    fn bytes(value: &Option<Value>) -> Option<&[u8]> {
+        match value {
+            Some(Value::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+    fn text(value: &Option<Value>) -> Option<&str> {
+        std::str::from_utf8(bytes(value)?).ok()
+    }
+    Ok(match data_type {
+        D::Boolean => {
+            let truth = |value: &Option<Value>| match value {
+                Some(Value::Int(number)) => Some(*number != 0),
+                _ => None,
+            };
+            Arc::new(values.iter().map(truth).collect::<BooleanArray>())
+        }
+        D::Int8 => ints::<Int8Type>(values),
+        D::Int16 => ints::<Int16Type>(values),
+        D::Int32 => ints::<Int32Type>(values),
+        D::Int64 => ints::<Int64Type>(values),
+        D::UInt8 => ints::<UInt8Type>(values),
+        D::UInt16 => ints::<UInt16Type>(values),
+        D::UInt32 => ints::<UInt32Type>(values),
+        D::UInt64 => ints::<UInt64Type>(values),
+        D::Date32 | D::Time32(_) => retyped(&ints::<Int32Type>(values), data_type)?,
+        D::Date64 | D::Time64(_) | D::Timestamp(..) | D::Duration(_) => {
+            retyped(&ints::<Int64Type>(values), data_type)?
+        }
+        D::Decimal32(..) => retyped(&ints::<Decimal32Type>(values), data_type)?,
+        D::Decimal64(..) => retyped(&ints::<Decimal64Type>(values), data_type)?,
+        D::Decimal128(..) => retyped(&ints::<Decimal128Type>(values), data_type)?,
+        D::Decimal256(..) => {
+            let wide = |value: &Option<Value>| match value {
+                Some(Value::Wide(number)) => Some(*number),
+                _ => None,
+            };
+            let plain = values.iter().map(wide).collect::<PrimitiveArray<Decimal256Type>>();
+            retyped(&plain, data_type)?
+        }
+        D::Float16 => {
+            let narrow = values.iter().map(|value| float(value).map(half::f16::from_f64));
+            Arc::new(narrow.collect::<PrimitiveArray<Float16Type>>())
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "it was 32 bits wide in the file")]
+        D::Float32 => {
+            let narrow = values.iter().map(|value| float(value).map(|number| number as f32));
+            Arc::new(narrow.collect::<PrimitiveArray<Float32Type>>())
+        }
+        D::Float64 => Arc::new(values.iter().map(float).collect::<PrimitiveArray<Float64Type>>()),
+        D::Utf8 => Arc::new(values.iter().map(text).collect::<StringArray>()),
+        D::LargeUtf8 => Arc::new(values.iter().map(text).collect::<LargeStringArray>()),
+        D::Utf8View => Arc::new(values.iter().map(text).collect::<StringViewArray>()),
+        D::Binary => Arc::new(values.iter().map(bytes).collect::<BinaryArray>()),
+        D::LargeBinary => Arc::new(values.iter().map(bytes).collect::<LargeBinaryArray>()),
+        D::BinaryView => Arc::new(values.iter().map(bytes).collect::<BinaryViewArray>()),
+        D::FixedSizeBinary(len) => {
+            let all = values.iter().map(bytes);
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(all, *len)?)
+        }
+        // Intervals have no order, and nulls no values.
+        _ => new_null_array(data_type, values.len()),
+    })
+}
