@@ -194,6 +194,30 @@ fn e71_int96_in_the_unit_asked_for_and_overflow_reported() {
     assert_eq!(rows[1], json!("253402214400000000000"), "the year 9999");
     let error = read_with(reader).expect_err("nanoseconds end in 2262");
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
+    for help in ["Reader::int96(TimeUnit::Microsecond)", "--int96 us"] {
+        assert!(error.to_string().contains(help), "{error}");
+    }
+}
+
+#[test]
+fn a_decimal_with_more_digits_than_it_may_have_says_what_reads_it() {
+    use marquetry::arrow_schema::{Field, Schema};
+    // As Drill wrote them: 20 bytes where 20 digits were declared.
+    let element = SchemaElement {
+        type_length: Some(20),
+        ..logical(
+            Type::FixedLenByteArray,
+            LogicalType::Decimal(DecimalType { scale: 2, precision: 20 }),
+        )
+    };
+    let file = bytes::Bytes::from(with(element, &[b'7'; 20], 1));
+    let reader = Reader::new(file).expect("a footer").threads(1);
+    let error = read_with(reader.clone()).expect_err("48 digits");
+    assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{error}");
+    assert!(error.to_string().contains("Reader::target"), "{error}");
+    let wide = Schema::new(vec![Field::new("v", DataType::Decimal256(76, 2), true)]);
+    let wide = reader.target(wide.into(), marquetry::schema::MatchBy::Name).expect("wider");
+    assert_eq!(read_with(wide).expect("rows")[0].num_rows(), 1);
 }
 
 #[test]

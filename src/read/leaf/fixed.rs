@@ -128,7 +128,8 @@ impl FromBytes for Int96 {
                 Error::unsupported(
                     "timestamp out of range",
                     format_args!(
-                        "an INT96 timestamp, {days} days from 1970-01-01, overflows 64 bits of {:?}s; read it in a coarser unit",
+                        "an INT96 timestamp, {days} days from 1970-01-01, overflows 64 bits of {:?}s; read INT96 in a coarser unit: \
+                         Reader::int96(TimeUnit::Microsecond), or with marq --int96 us",
                         self.unit
                     ),
                 )
@@ -178,9 +179,11 @@ impl<T: DecimalInt> Decimal<T> {
         })
     }
 
-    fn narrow(&self, value: i128) -> Result<T> {
+    fn narrow(&self, value: i128, bytes: usize) -> Result<T> {
         let value = T::try_from(value).ok();
-        value.and_then(|value| value.checked_times(self.factor)).ok_or_else(decimal_does_not_fit)
+        value
+            .and_then(|value| value.checked_times(self.factor))
+            .ok_or_else(|| decimal_does_not_fit(bytes))
     }
 }
 
@@ -188,7 +191,8 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
     type Out = T;
 
     fn convert(&self, bytes: &[u8]) -> Result<T> {
-        self.narrow(be_i128(bytes).ok_or_else(decimal_does_not_fit)?)
+        let value = be_i128(bytes).ok_or_else(|| decimal_does_not_fit(bytes.len()))?;
+        self.narrow(value, bytes.len())
     }
 
     fn convert_all(&self, bytes: &[u8], width: usize, out: &mut Vec<T>) -> Result<()> {
@@ -217,7 +221,7 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
             return Ok(());
         }
         for value in values {
-            out.push(self.narrow(value)?);
+            out.push(self.narrow(value, width)?);
         }
         Ok(())
     }
@@ -231,12 +235,12 @@ impl FromBytes for Decimal256 {
     type Out = i256;
 
     fn convert(&self, bytes: &[u8]) -> Result<i256> {
-        let value =
-            be_bytes::<32>(bytes).map(i256::from_be_bytes).ok_or_else(decimal_does_not_fit)?;
+        let too_long = || decimal_does_not_fit(bytes.len());
+        let value = be_bytes::<32>(bytes).map(i256::from_be_bytes).ok_or_else(too_long)?;
         if self.factor == i256::ONE {
             return Ok(value);
         }
-        value.checked_mul(self.factor).ok_or_else(decimal_does_not_fit)
+        value.checked_mul(self.factor).ok_or_else(too_long)
     }
 }
 
@@ -264,10 +268,13 @@ fn be_bytes<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
 }
 
 #[cold]
-fn decimal_does_not_fit() -> Error {
+fn decimal_does_not_fit(bytes: usize) -> Error {
     Error::malformed(
         Spec::LogicalTypes("DECIMAL"),
-        "a stored value has more digits than its declared precision allows",
+        format_args!(
+            "a stored value of {bytes} bytes has more digits than its declared precision allows; Reader::target with a wider \
+             decimal reads up to 76 digits, and without the column the rest can be read"
+        ),
     )
 }
 
