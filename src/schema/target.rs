@@ -176,31 +176,39 @@ impl Bend<'_> {
         wanted: &Fields,
         levels: Levels,
     ) -> Result<Vec<Shape>> {
-        let fields: Vec<_> = children.iter().map(|child| Arc::clone(&child.field)).collect();
-        let by_name = position_of_each(fields.iter().map(|field| Some(field.name())));
-        let by_id = match self.by {
-            MatchBy::Name => HashMap::new(),
-            MatchBy::FieldId => position_of_each(fields.iter().map(|field| field_id(field))),
-        };
+        let places = self.places(&children, wanted)?;
         let mut children: Vec<Option<Shape>> = children.into_iter().map(Some).collect();
         let mut bent = Vec::with_capacity(wanted.len());
-        for field in wanted {
-            let same = match field_id(field).filter(|_| self.by == MatchBy::FieldId) {
-                Some(id) => by_id.get(&id),
-                None => by_name.get(&field.name()),
-            };
-            let found = match same {
-                Some(Named::Several(_)) => return Err(self.ambiguous(field)),
-                // Taken at most once, even if two fields of the target want it.
-                Some(Named::One(at)) => children.get_mut(*at).and_then(Option::take),
-                Some(Named::None) | None => None,
-            };
-            bent.push(match found {
+        for (field, place) in wanted.iter().zip(places) {
+            // Taken at most once, even if two fields of the target want it.
+            bent.push(match place.and_then(|at| children.get_mut(at)?.take()) {
                 Some(child) => self.field(child, field)?,
                 None => self.missing(levels, field)?,
             });
         }
         Ok(bent)
+    }
+
+    /// Where among `children` the fields of a struct are.
+    fn places(&self, children: &[Shape], wanted: &Fields) -> Result<Vec<Option<usize>>> {
+        let fields = || children.iter().map(|child| &child.field);
+        let by_name = position_of_each(fields().map(|field| Some(field.name())));
+        let by_id = match self.by {
+            MatchBy::Name => HashMap::new(),
+            MatchBy::FieldId => position_of_each(fields().map(|field| field_id(field))),
+        };
+        let place = |field: &FieldRef| {
+            let same = match field_id(field).filter(|_| self.by == MatchBy::FieldId) {
+                Some(id) => by_id.get(&id),
+                None => by_name.get(&field.name()),
+            };
+            match same {
+                Some(Named::Several(_)) => Err(self.ambiguous(field)),
+                Some(Named::One(at)) => Ok(Some(*at)),
+                Some(Named::None) | None => Ok(None),
+            }
+        };
+        wanted.iter().map(place).collect()
     }
 
     /// The struct of key and value of a map: by position, whatever the names.
