@@ -24,7 +24,7 @@ use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use super::facts::Facts;
 use super::literal::retyped;
 use super::value::{Side, Value};
-use crate::error::Result;
+use crate::error::{Error, LimitKind, Result};
 use crate::format::ColumnOrder;
 use crate::schema::Leaf;
 use crate::schema::convert::{Conversion, conversion};
@@ -97,7 +97,7 @@ impl ColumnStatistics {
     /// The same as a table: a column for each field, by its name.
     ///
     /// # Errors
-    /// Those of Arrow; there should be none.
+    /// `Arrow`, never of arrays as they are made here.
     pub fn to_batch(&self) -> Result<RecordBatch> {
         let columns: [(&str, ArrayRef); 8] = [
             ("row_group", Arc::new(self.row_group.clone())),
@@ -210,6 +210,10 @@ fn of_whole_values(
     match conversion {
         // A front of a value is less than it, and what was made greater stays greater.
         Conversion::FixedBytes(len) if bytes.len() < len => {
+            // The length is any number that the file says; a value that long is not cut to so little.
+            if len > MAX_PADDED {
+                return None;
+            }
             let mut whole = bytes.to_vec();
             whole.resize(len, 0);
             Some((Cow::Owned(whole), true))
@@ -223,6 +227,12 @@ fn of_whole_values(
         _ => Some((Cow::Borrowed(bytes), false)),
     }
 }
+
+/// Longer values are not made whole again.
+const MAX_PADDED: usize = 1 << 10;
+
+/// Bytes that bounds of one length may take, null ones included.
+const MAX_FIXED_BYTES: u64 = 64 << 20;
 
 /// The bounds as an array of this type, and which of them are exact.
 fn arrays(
@@ -314,6 +324,17 @@ fn array_of_all(values: &[Option<Value>], data_type: &DataType) -> Result<ArrayR
         D::LargeBinary => Arc::new(values.iter().map(bytes).collect::<LargeBinaryArray>()),
         D::BinaryView => Arc::new(values.iter().map(bytes).collect::<BinaryViewArray>()),
         D::FixedSizeBinary(len) => {
+            let total = u64::from(len.unsigned_abs()) * values.len() as u64;
+            // Nulls take as many bytes as values, and nothing in the file stands for those.
+            if total > MAX_FIXED_BYTES {
+                return Err(Error::limit(
+                    LimitKind::Memory,
+                    format_args!(
+                        "{} bounds of {len} bytes each; at most {MAX_FIXED_BYTES} bytes are made of them",
+                        values.len()
+                    ),
+                ));
+            }
             let all = values.iter().map(bytes);
             Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(all, *len)?)
         }

@@ -297,6 +297,24 @@ fn cut_bounds_are_not_exact_and_stay_values() {
 }
 
 #[test]
+fn bounds_of_endless_values_are_refused_and_not_allocated() {
+    let element =
+        SchemaElement { type_length: Some(i32::MAX), ..required("v", Type::FixedLenByteArray) };
+    let chunk = || {
+        let mut chunk = crate::support::Chunk::new(Type::FixedLenByteArray, 0, &[]);
+        chunk.meta.statistics = Some(of(&[1], &[2]));
+        chunk
+    };
+    let groups = (0..1_000).map(|_| (0, vec![chunk()])).collect();
+    let file = file_with(vec![element], groups, |meta| {
+        meta.column_orders = Some(vec![ColumnOrder::TypeOrder]);
+    });
+    let reader = Reader::new(Bytes::from(file)).expect("a footer");
+    let error = reader.column_statistics("v").expect_err("2 TB of bounds");
+    assert!(matches!(error.kind(), marquetry::ErrorKind::Limit(_)), "{error}");
+}
+
+#[test]
 fn what_is_no_value_of_the_type_is_no_bound_and_what_is_missing_is_null() {
     let by_type = || Some(ColumnOrder::TypeOrder);
     let int = || required("v", Type::Int32);
