@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
     /// Parquet, Arrow IPC, CSV and JSON lines: each to each.
-    Convert(Convert),
+    Convert(Box<Convert>),
 }
 
 /// Flags of every command, and those of all commands that read rows.
