@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, tail};
 use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{
-    ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Projection, Schema, Shape, from_arrow,
-    to_arrow,
+    ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
+    binary_of_size_0, from_arrow, to_arrow,
 };
 use crate::stats::order::Order;
 use crate::write::{
@@ -455,7 +455,8 @@ impl RowGroupEncoder {
     /// An encoder of batches of `arrow` into files of the Parquet schema `schema`.
     ///
     /// # Errors
-    /// `Usage` if the values of a column cannot be stored in its place, or the two have other columns.
+    /// `Usage` if the values of a column cannot be stored in its place, or the two have other columns; `Unsupported` for a
+    /// FIXED_LEN_BYTE_ARRAY of no bytes, which other readers refuse.
     pub fn with_schema(
         arrow: SchemaRef,
         schema: Schema,
@@ -475,6 +476,10 @@ impl RowGroupEncoder {
         }
         for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
             fits(field, shape, &leaves)?;
+        }
+        let is_empty = |leaf: &&Leaf| leaf.physical == Physical::FixedLenByteArray(0);
+        if let Some(leaf) = leaves.iter().find(is_empty) {
+            return Err(binary_of_size_0().at_column(leaf.path.dotted()));
         }
         let mut settings = options.resolve(&schema)?;
         if key_values.iter().any(|pair| pair.key == HINT_KEY) {

@@ -361,12 +361,8 @@ impl<'a> Tree<'a> {
             D::Interval(_) => (Physical::FixedLenByteArray(12), None),
             D::Utf8 | D::LargeUtf8 | D::Utf8View => (Physical::ByteArray, Some(L::String)),
             D::Binary | D::LargeBinary | D::BinaryView => (Physical::ByteArray, None),
-            // Readers take a length of 0 for a broken file.
             D::FixedSizeBinary(0) => {
-                return Err(Error::unsupported(
-                    "binary of fixed size 0",
-                    "other readers refuse FIXED_LEN_BYTE_ARRAY(0); cast to Binary, or leave the column out",
-                ));
+                return Err(binary_of_size_0());
             }
             D::FixedSizeBinary(length) => match usize::try_from(*length) {
                 Ok(length) => (Physical::FixedLenByteArray(length), None),
@@ -383,6 +379,14 @@ impl<'a> Tree<'a> {
             }
         })
     }
+}
+
+/// Refuses FIXED_LEN_BYTE_ARRAY(0), which pyarrow, DuckDB and polars take for a broken file.
+pub(crate) fn binary_of_size_0() -> Error {
+    Error::unsupported(
+        "binary of fixed size 0",
+        "other readers refuse FIXED_LEN_BYTE_ARRAY(0); cast to Binary, or leave the column out",
+    )
 }
 
 fn element(name: &str, repetition: FieldRepetitionType) -> SchemaElement {

@@ -58,6 +58,7 @@ mod text;
 mod to_arrow;
 
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
+pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub(crate) use hint::KEY as HINT_KEY;
 pub use leaf::{Leaf, LeafPath, Physical};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 use marquetry::Reader;
@@ -343,6 +343,35 @@ fn bad_text_says_its_line_and_leaves_nothing() {
 }
 
 #[test]
+fn the_readers_that_are_named_decide_which_encodings_are_taken() {
+    let ids = (0..5000_i128).map(|i| i.to_be_bytes());
+    let ids: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter(ids).expect("16 bytes each"));
+    let batch = RecordBatch::try_from_iter([("id", ids)]).expect("a batch");
+    let mut stream = Vec::new();
+    let mut writer =
+        arrow_ipc::writer::StreamWriter::try_new(&mut stream, &batch.schema()).expect("a stream");
+    writer.write(&batch).expect("written");
+    writer.finish().expect("finished");
+    drop(writer);
+    for (flags, expected) in [
+        (&[][..], "PLAIN"),
+        (&["--readers", "all"], "PLAIN"),
+        (&["--readers", "duckdb,polars"], "PLAIN"),
+        (&["--readers", "pyarrow,parquet-java,spark"], "BYTE_STREAM_SPLIT"),
+        (&["--readers", "polars", "--encoding", "id=BYTE_STREAM_SPLIT"], "BYTE_STREAM_SPLIT"),
+    ] {
+        let args = [&["convert", "-", "--to", "parquet", "--dictionary", "off"], flags].concat();
+        let output = Folder::new().run_with(&args, &stream);
+        assert!(output.status.success(), "{}", error(&output));
+        let reader = Reader::new(Bytes::from(output.stdout)).expect("Parquet");
+        let chunk = reader.metadata().column_chunk(0, 0).expect("a chunk");
+        let encodings = chunk.meta_data.expect("metadata").encodings;
+        let found = encodings.iter().any(|encoding| encoding.to_string() == expected);
+        assert!(found, "{flags:?}: {encodings:?}");
+    }
+}
+
+#[test]
 fn what_does_not_exist_is_a_usage_error() {
     let folder = Folder::new();
     folder.put("a.csv", "a,b\n1,2\n");
@@ -353,6 +382,7 @@ fn what_does_not_exist_is_a_usage_error() {
         &["--bloom", "nope"],
         &["--bloom", "a:2"],
         &["--codec", "nope"],
+        &["--readers", "pyarrow,nope"],
         &["--delimiter", "ab"],
         &["-c", "nope"],
         &["--row-group", "0"],

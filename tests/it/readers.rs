@@ -7,9 +7,15 @@ use marquetry::arrow_array::*;
 use marquetry::arrow_schema::extension::Uuid;
 use marquetry::arrow_schema::*;
 use marquetry::encoding::readers::ValueType;
-use marquetry::format::Encoding;
+use marquetry::format::FieldRepetitionType::Required;
+use marquetry::format::{Encoding, SchemaElement, Type};
 use marquetry::io::WriteSink;
-use marquetry::{ErrorKind, PageVersion, Profile, Reader, TargetReader, WriteOptions, Writer};
+use marquetry::{
+    ErrorKind, Limits, PageVersion, Profile, Reader, RowGroupEncoder, TargetReader, WriteOptions,
+    Writer,
+};
+
+use crate::support::{group, optional};
 
 const ROWS: i64 = 2000;
 
@@ -258,7 +264,20 @@ fn binary_of_size_0_is_refused_and_the_column_named() {
         let error = Writer::to(Vec::new(), batch.schema()).err().expect("no place");
         assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
         assert_eq!(error.at().column.as_deref(), Some("a"));
+        // Into a Parquet schema of the caller's as well.
+        let elements = vec![group("schema", Required, 1), empty_fixed_len()];
+        let schema = marquetry::schema::Schema::parse(elements, &Limits::default());
+        let options = WriteOptions::new();
+        let schema = schema.expect("a schema");
+        let error = RowGroupEncoder::with_schema(batch.schema(), schema, Vec::new(), options);
+        let error = error.err().expect("no place");
+        assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+        assert_eq!(error.at().column.as_deref(), Some("a"));
     }
+}
+
+fn empty_fixed_len() -> SchemaElement {
+    SchemaElement { type_length: Some(0), ..optional("a", Type::FixedLenByteArray) }
 }
 
 /// A variant of two rows, its metadata nullable; the second row is null as a whole if it is said to be.
