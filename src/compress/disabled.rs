@@ -18,6 +18,10 @@ macro_rules! disabled {
                     match *self {}
                 }
 
+                pub(in crate::compress) fn working_bytes(&self, _: &[u8]) -> usize {
+                    match *self {}
+                }
+
                 pub(in crate::compress) fn decompress_start(&mut self, _: &[u8], _: usize, _: usize, _: &mut Vec<u8>) -> bool {
                     match *self {}
                 }

@@ -16,7 +16,7 @@ impl Decoder {
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        read_stream(MultiGzDecoder::new(input), input.len(), len, "GZIP", out)
+        read_stream(|| MultiGzDecoder::new(input), input.len(), len, "GZIP", out)
     }
 }
 

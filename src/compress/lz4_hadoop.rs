@@ -37,7 +37,15 @@ impl Decoder {
         out.truncate(written);
         Ok(())
     }
+
+    /// Bytes that a decoder of frames takes, if it may be asked.
+    pub(super) fn working_bytes(&self, input: &[u8]) -> usize {
+        if input.starts_with(&FRAME_MAGIC) { 2 * FRAME_BLOCK + (64 << 10) } else { 0 }
+    }
 }
+
+/// Bytes of a block of a frame, at most: its decoder has room for a packed and an unpacked one, and for a window of 64 KiB.
+const FRAME_BLOCK: usize = 8 << 20;
 
 /// Reads frames to exactly the length of `out`.
 fn frames(input: &[u8], out: &mut [u8]) -> Option<()> {

@@ -4,7 +4,7 @@
 //! Trap: the header of a page states the size that comes out, and may lie: memory is taken as data arrive, or within what the codec can
 //! expand to.
 
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::CompressionCodec;
 
 mod disabled;
@@ -92,6 +92,16 @@ impl Decompressor {
         }))
     }
 
+    /// Bytes of memory that it takes to decompress `input`, besides what comes out: windows that the input asks for. What is small and does not depend on
+    /// the input is not counted.
+    pub fn working_bytes(&self, input: &[u8]) -> usize {
+        match &self.0 {
+            Codec::Brotli(codec) => codec.working_bytes(input),
+            Codec::Lz4Hadoop(codec) => codec.working_bytes(input),
+            _ => 0,
+        }
+    }
+
     /// Decompresses `input` to exactly `len` bytes, which replace those of `out`.
     ///
     /// What `out` held before only saves the work of making room.
@@ -101,7 +111,7 @@ impl Decompressor {
     pub fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Codec::Uncompressed => {
-                out.clear();
+                room_for(out, input.len())?;
                 out.extend_from_slice(input);
             }
             Codec::Snappy(codec) => codec.decompress(input, len, out)?,
@@ -277,9 +287,28 @@ impl Compressor {
 }
 
 /// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The size may be a lie, so the codec gives the rest:
-/// where it can expand without bound, as the bytes arrive.
+/// where it can expand without bound, when so many bytes have come.
 pub(crate) fn first_room(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
+}
+
+/// Empties `out`, and makes room for `len` bytes if there is not as much.
+fn room_for(out: &mut Vec<u8>, len: usize) -> Result<()> {
+    out.clear();
+    if out.capacity() < len {
+        // First what was there goes: the two together would be more than was reserved.
+        *out = Vec::new();
+        out.try_reserve_exact(len).map_err(|_| no_memory(len))?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn no_memory(len: usize) -> Error {
+    Error::limit(
+        LimitKind::Memory,
+        format_args!("the system has no memory for a page of {len} bytes, uncompressed"),
+    )
 }
 
 /// Makes `out` exactly `len` bytes long to be written over, if the codec can expand `input` to so many.
@@ -303,28 +332,39 @@ fn exact_room(
         ));
     }
     if out.capacity() < len {
-        out.clear();
-        out.reserve_exact(len);
+        room_for(out, len)?;
     }
     out.resize(len, 0);
     Ok(())
 }
 
 /// Reads a stream to its end, or to one byte more than is wanted.
+///
+/// Where usual data would have ended, and more bytes come, the size is no lie: the stream is read anew into all of the memory. To grow it on the way would
+/// take up to twice as much.
 #[cfg(any(feature = "gzip", feature = "brotli"))]
-fn read_stream(
-    stream: impl std::io::Read,
+fn read_stream<R: std::io::Read>(
+    stream: impl Fn() -> R,
     input_len: usize,
     len: usize,
     name: &'static str,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     use std::io::Read;
-    out.clear();
-    out.reserve(first_room(input_len, len));
-    stream.take(len as u64 + 1).read_to_end(out).map(drop).map_err(|e| {
-        Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}"))
-    })
+    let mut room = first_room(input_len, len);
+    loop {
+        room_for(out, room.saturating_add(1))?;
+        stream().take(room as u64 + 1).read_to_end(out).map_err(|e| match e.kind() {
+            std::io::ErrorKind::OutOfMemory => no_memory(len),
+            _ => {
+                Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}"))
+            }
+        })?;
+        if out.len() <= room || room == len {
+            return Ok(());
+        }
+        room = len;
+    }
 }
 
 #[cfg(all(

@@ -1,63 +1,111 @@
 //! ZSTD: frames of RFC 8878, skippable ones among them.
 
-use zstd_safe::{CCtx, CParameter, DCtx, InBuffer, OutBuffer};
+use std::cell::RefCell;
 
-use super::first_room;
+use zstd_safe::{CCtx, CParameter, DCtx, OutBuffer};
+
+use super::room_for;
+use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 
-pub(super) struct Decoder(DCtx<'static>);
+const SPEC: Spec = Spec::Compression("ZSTD");
+
+thread_local! {
+    /// One for each thread, because a context takes some 100 KiB, and a read has hundreds of open column chunks. Whole pages are decompressed at a time, so
+    /// that it never has a window.
+    static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
+
+pub(super) struct Decoder;
 
 impl Decoder {
     pub(super) fn new() -> Result<Self> {
-        DCtx::try_create().map(Self).ok_or_else(|| {
-            Error::limit(crate::error::LimitKind::Memory, "no memory for the tables of ZSTD")
-        })
+        Ok(Self)
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
-        if first_room(input.len(), len) < len {
-            return self.stream(input, len, out);
+        let most = most_bytes(input)?;
+        if most < len as u64 {
+            return Err(Error::mismatch(
+                SPEC,
+                "uncompressed size",
+                format_args!("at most {most}, which is what the blocks of the frames can become"),
+                len,
+            ));
         }
-        out.reserve_exact(len);
-        // Frames are read one after the other until the input ends; the bytes go into the unused capacity.
-        self.0.decompress(out, input).map(drop).map_err(broken)
+        room_for(out, len)?;
+        CONTEXT.with_borrow_mut(|context| {
+            let context = match context {
+                Some(context) => context,
+                empty => empty.insert(DCtx::try_create().ok_or_else(no_tables)?),
+            };
+            // Frames are read one after the other until the input ends; the bytes go into the unused capacity.
+            context.decompress(out, input).map(drop).map_err(broken)
+        })
     }
+}
 
-    /// Takes memory as data arrive, for a size that may be a lie.
-    fn stream(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        self.0.reset(zstd_safe::ResetDirective::SessionOnly).map_err(broken)?;
-        let mut source = InBuffer::around(input);
+/// Bytes that the frames become at most: what each states, if it does, and no more than its blocks can: they state their sizes too, or are compressed, and
+/// become at most 128 KiB. Nothing is decompressed to know it, so that a page that lies about its size takes no memory.
+///
+/// ```text
+/// frame  = FD2FB528, descriptor, [window], [dictionary id], [content size], block*, [checksum]
+/// block  = u24le: last 1 bit, type 2 bits, size 21 bits; then the bytes, or one byte for a run
+/// skip   = 184D2A5?, u32le n, n bytes
+/// ```
+fn most_bytes(input: &[u8]) -> Result<u64> {
+    let mut cursor = Cursor::new(input, SPEC);
+    let mut total = 0u64;
+    while !cursor.is_empty() {
+        let magic = cursor.u32()?;
+        if magic & 0xFFFF_FFF0 == 0x184D_2A50 {
+            cursor.prefixed()?;
+            continue;
+        }
+        if magic != 0xFD2F_B528 {
+            return Err(Error::malformed(SPEC, "a frame does not begin with its magic number"));
+        }
+        let descriptor = cursor.u8()?;
+        let single_segment = descriptor & 0x20 != 0;
+        let dictionary_id = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        cursor.skip(usize::from(!single_segment) + dictionary_id)?;
+        let stated = match descriptor >> 6 {
+            0 if single_segment => u64::from(cursor.u8()?),
+            0 => u64::MAX,
+            1 => u64::from(cursor.u16()?) + 256,
+            2 => u64::from(cursor.u32()?),
+            _ => cursor.u64()?,
+        };
+        let mut of_blocks = 0u64;
         loop {
-            if out.len() == out.capacity() {
-                if out.len() > len {
-                    break;
-                }
-                out.reserve(out.len().max(1 << 20).min(len + 1 - out.len()));
-            }
-            let before = (out.len(), source.pos());
-            let filled = out.len();
-            let mut target = OutBuffer::around_pos(out, filled);
-            let hint = self.0.decompress_stream(&mut target, &mut source).map_err(broken)?;
-            let stuck = (out.len(), source.pos()) == before;
-            if source.pos() == input.len() && (hint == 0 || stuck) {
-                if hint != 0 {
-                    return Err(Error::malformed(
-                        Spec::Compression("ZSTD"),
-                        "the last frame ends early",
-                    ));
-                }
+            let [a, b, c] = cursor.array::<3>()?;
+            let header = u32::from_le_bytes([a, b, c, 0]);
+            let size = header >> 3;
+            let (stored, most) = match header >> 1 & 3 {
+                0 => (size, size),
+                1 => (1, size),
+                2 => (size, BLOCK),
+                _ => return Err(Error::malformed(SPEC, "a block is of the reserved type")),
+            };
+            cursor.skip(stored as usize)?;
+            of_blocks = of_blocks.saturating_add(u64::from(most.min(BLOCK)));
+            if header & 1 != 0 {
                 break;
             }
-            if stuck && out.len() < out.capacity() {
-                return Err(Error::malformed(
-                    Spec::Compression("ZSTD"),
-                    "a frame makes no progress",
-                ));
-            }
         }
-        Ok(())
+        // Encoders may cut blocks short, so that what the frame states is less.
+        total = total.saturating_add(of_blocks.min(stated));
+        cursor.skip(if descriptor & 4 != 0 { 4 } else { 0 })?;
     }
+    Ok(total)
+}
+
+/// The most bytes that a block can become.
+const BLOCK: u32 = 128 << 10;
+
+#[cold]
+fn no_tables() -> Error {
+    Error::limit(crate::error::LimitKind::Memory, "no memory for the tables of ZSTD")
 }
 
 #[cold]
@@ -74,9 +122,7 @@ pub(super) struct Encoder {
 
 impl Encoder {
     pub(super) fn new(level: i32) -> Result<Self> {
-        let mut context = CCtx::try_create().ok_or_else(|| {
-            Error::limit(crate::error::LimitKind::Memory, "no memory for the tables of ZSTD")
-        })?;
+        let mut context = CCtx::try_create().ok_or_else(no_tables)?;
         context.set_parameter(CParameter::CompressionLevel(level)).map_err(refused)?;
         Ok(Self { context })
     }
@@ -101,7 +147,7 @@ impl Encoder {
         self.context.set_pledged_src_size(Some(input.len() as u64)).map_err(refused)?;
         let (first, rest) = input.split_at(apart.min(input.len()));
         let mut put = |part: &[u8], directive| {
-            let mut source = InBuffer::around(part);
+            let mut source = zstd_safe::InBuffer::around(part);
             match self.context.compress_stream2(&mut target, &mut source, directive) {
                 Ok(0) => Ok(()),
                 Ok(_) => Err(Error::usage("ZSTD wants more room than its bound")),
@@ -118,4 +164,57 @@ impl Encoder {
 #[cold]
 fn refused(code: usize) -> Error {
     Error::usage(format_args!("ZSTD refuses: {}", zstd_safe::get_error_name(code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn compressed(values: &[u8], level: i32) -> Vec<u8> {
+        let mut out = Vec::new();
+        Encoder::new(level).unwrap().compress(values, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn blocks_say_what_they_become_at_most() {
+        let seed = 3;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut all = Vec::new();
+        let mut bytes = 0;
+        for len in [0, 1, 100, 131_071, 131_072, 131_073, 1_000_000] {
+            for kind in 0..3 {
+                let values: Vec<u8> = match kind {
+                    0 => vec![7; len],
+                    1 => (0..len).map(|_| rng.u8(..)).collect(),
+                    _ => (0..len).map(|i| (i / 7 % 100) as u8 ^ rng.u8(..2)).collect(),
+                };
+                for level in [-3, 1, 19] {
+                    let frame = compressed(&values, level);
+                    let most = most_bytes(&frame).unwrap();
+                    assert_eq!(most, len as u64, "{len} {kind}");
+                    all.extend_from_slice(&frame);
+                    all.extend_from_slice(&[0x53, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9]);
+                    bytes += len;
+                }
+            }
+        }
+        assert!(most_bytes(&all).unwrap() >= bytes as u64, "frame after frame");
+        for end in (0..200).map(|_| rng.usize(1..all.len())) {
+            // Whatever it says, it ends.
+            let _ = most_bytes(&all[..end]);
+        }
+    }
+
+    #[test]
+    fn a_size_that_the_blocks_cannot_become_takes_no_memory() {
+        let frame = compressed(b"short", 1);
+        let mut out = Vec::new();
+        let error = Decoder.decompress(&frame, 1 << 30, &mut out).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC), "{error}");
+        assert_eq!(out.capacity(), 0);
+        let error = Decoder.decompress(b"not a frame", 5, &mut out).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed(SPEC), "{error}");
+    }
 }
