@@ -80,7 +80,19 @@ impl Budget {
     /// # Errors
     /// `Limit(Memory)` if fewer are left.
     pub fn take(&self, bytes: usize) -> Result<Reservation> {
-        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
+        let mut reservation = self.reservation("this read");
+        reservation.grow(bytes)?;
+        Ok(reservation)
+    }
+
+    /// A reservation of nothing yet; `purpose` is what errors say that the memory is for.
+    pub(crate) fn reservation(&self, purpose: &'static str) -> Reservation {
+        Reservation { budget: self.clone(), bytes: 0, purpose }
+    }
+
+    /// Takes `bytes` as [`Budget::take`]; errors say that they are for `purpose`.
+    pub(crate) fn take_for(&self, purpose: &'static str, bytes: usize) -> Result<Reservation> {
+        let mut reservation = self.reservation(purpose);
         reservation.grow(bytes)?;
         Ok(reservation)
     }
@@ -96,11 +108,12 @@ impl Budget {
     }
 
     #[cold]
-    fn refused(&self, bytes: u64) -> Error {
+    fn refused(&self, purpose: &str, bytes: u64) -> Error {
         Error::limit(
             LimitKind::Memory,
             format_args!(
-                "{bytes} bytes wanted, {} of {} in use; raise Limits::memory_bytes to read on",
+                "{bytes} bytes wanted for {purpose}, {} of {} in use; \
+                 raise Limits::memory_bytes to read on",
                 self.used(),
                 self.shared.cap
             ),
@@ -113,6 +126,8 @@ impl Budget {
 pub struct Reservation {
     budget: Budget,
     bytes: u64,
+    /// What the memory is for.
+    purpose: &'static str,
 }
 
 impl Reservation {
@@ -126,9 +141,15 @@ impl Reservation {
         used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| used <= cap)
         })
-        .map_err(|_| self.budget.refused(bytes))?;
+        .map_err(|_| self.budget.refused(self.purpose, bytes))?;
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// Takes over the bytes of another reservation of the same budget.
+    pub(crate) fn absorb(&mut self, mut other: Self) {
+        debug_assert!(Arc::ptr_eq(&self.budget.shared, &other.budget.shared), "one budget");
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Changes the size to `bytes`, giving back or taking the difference.
@@ -178,6 +199,19 @@ mod tests {
         let second = budget.take(90).unwrap();
         assert_eq!(budget.used(), 100);
         drop((first, second));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_refusal_says_what_the_memory_is_for() {
+        let budget = Budget::new(100);
+        let held = budget.take_for("a page", 40).unwrap();
+        let error = budget.take_for("a table", 61).unwrap_err().to_string();
+        assert!(error.contains("61 bytes wanted for a table, 40 of 100 in use"), "{error}");
+        let mut all = budget.take(30).unwrap();
+        all.absorb(held);
+        assert_eq!((all.bytes(), budget.used()), (70, 70));
+        drop(all);
         assert_eq!(budget.used(), 0);
     }
 }

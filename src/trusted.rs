@@ -16,6 +16,7 @@ use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, Verifie
 
 use crate::encoding::Span;
 use crate::error::{Error, Result};
+use crate::simd::native::PlainOldData;
 use crate::simd::spans as kernels;
 use crate::simd::strings::End;
 
@@ -37,7 +38,7 @@ impl TrustedUtf8 {
 }
 
 /// An offset of the byte arrays.
-pub(crate) trait Offset: OffsetSizeTrait + Default + End {
+pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + End {
     /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
 
@@ -85,11 +86,10 @@ pub(crate) fn byte_array<O: Offset>(
     values: Buffer,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    debug_assert_eq!(
-        offsets.last().map(|end| end.as_usize()),
-        Some(values.len()),
-        "offsets end with the values"
-    );
+    let ends = offsets.first().zip(offsets.last()).map(|(first, last)| (first.as_usize(), last));
+    if ends.is_none_or(|(first, last)| first != 0 || last.as_usize() != values.len()) {
+        return Err(Error::usage("the offsets of byte strings must end with their values"));
+    }
     debug_assert!(offsets.is_sorted(), "offsets never fall");
     // SAFETY: the offsets begin with 0 and never fall, by the invariant above.
     let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
@@ -133,18 +133,42 @@ pub(crate) fn view_array(
 /// An array of keys into a dictionary.
 ///
 /// Established by `read::leaf::dictionary`: `Coded::read` has checked that every index is below the entries of the page or those that follow them, and
-/// `Coded::finish` keeps them below the values that it gives; `read::chunk` lets a column chunk have one dictionary page, before all others. Slots of
-/// nulls are 0, and no slot but of nulls is there without a value.
+/// `Coded::finish` keeps them below the values that it gives. What they promise is checked here all the same: one pass over the keys costs little, and a
+/// kernel of another crate that gives fewer values than it was asked for must not become undefined behaviour.
+///
+/// # Errors
+/// `Arrow` if a key that is not null is no index of the values.
 pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
     keys: PrimitiveArray<K>,
     values: ArrayRef,
-) -> ArrayRef {
-    debug_assert!(
-        keys.iter().flatten().all(|key| key.as_usize() < values.len()),
-        "keys are indices of the values"
-    );
-    // SAFETY: no key that is not null is negative or beyond the values, by the invariant above.
-    Arc::new(unsafe { DictionaryArray::<K>::new_unchecked(keys, values) })
+) -> Result<ArrayRef> {
+    if !all_below(keys.values(), values.len()) {
+        // Those of nulls may be any.
+        let highest = keys.iter().flatten().map(ArrowNativeType::as_usize).max();
+        if let Some(highest) = highest.filter(|highest| *highest >= values.len()) {
+            return Err(beyond_values(highest, values.len()));
+        }
+    }
+    // SAFETY: no key that is not null is negative or beyond the values, as was checked above.
+    Ok(Arc::new(unsafe { DictionaryArray::<K>::new_unchecked(keys, values) }))
+}
+
+/// Whether all keys are indices of `len` values. Both bounds in one pass, so that it is done in vectors.
+fn all_below<T: ArrowNativeType>(keys: &[T], len: usize) -> bool {
+    let Some(first) = keys.first() else { return true };
+    let (mut lowest, mut highest) = (*first, *first);
+    for key in keys {
+        lowest = if *key < lowest { *key } else { lowest };
+        highest = if *key > highest { *key } else { highest };
+    }
+    // What is negative is beyond every length.
+    lowest.as_usize() < len && highest.as_usize() < len
+}
+
+#[cold]
+fn beyond_values(key: usize, values: usize) -> Error {
+    let text = format!("a dictionary of {values} values was given the key {key}");
+    arrow_schema::ArrowError::InvalidArgumentError(text).into()
 }
 
 /// The tables of a flatbuffer that holds an Arrow schema: each is verified before it is read, and all
@@ -299,5 +323,46 @@ mod platform {
         file.seek(SeekFrom::Start(offset))?;
         let read = file.take(len as u64).read_to_end(out)?;
         if read == len { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use arrow_array::types::{Int8Type, UInt32Type};
+    use arrow_array::{Array, Int8Array, Int32Array, UInt32Array};
+
+    #[test]
+    fn a_key_beyond_the_values_is_an_error_whatever_was_promised() {
+        let values: ArrayRef = Arc::new(Int32Array::from(vec![5, 6]));
+        let of = |keys: Vec<Option<i8>>| {
+            dictionary_array::<Int8Type>(Int8Array::from(keys), values.clone())
+        };
+        assert_eq!(of(vec![Some(0), None, Some(1)]).unwrap().len(), 3);
+        for wrong in [2, -1, i8::MIN] {
+            let error = of(vec![Some(0), Some(wrong)]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Arrow, "{error}");
+        }
+        // What stands where nothing is may be anything.
+        let nulls = NullBuffer::from(vec![false, true]);
+        let keys = Int8Array::new(vec![9, 1].into(), Some(nulls));
+        assert!(dictionary_array::<Int8Type>(keys, values).is_ok());
+        let none: ArrayRef = Arc::new(Int32Array::from(Vec::<i32>::new()));
+        let keys = UInt32Array::from(vec![None, None]);
+        assert!(dictionary_array::<UInt32Type>(keys, none.clone()).is_ok());
+        let keys = UInt32Array::from(vec![0]);
+        assert!(dictionary_array::<UInt32Type>(keys, none).is_err());
+    }
+
+    #[test]
+    fn offsets_that_do_not_end_with_the_values_are_an_error() {
+        let of = |offsets: Vec<i32>| {
+            byte_array::<i32>(&DataType::Utf8, offsets.into(), Buffer::from(b"abc"), None)
+        };
+        assert!(of(vec![0, 1, 3]).is_ok());
+        for wrong in [vec![], vec![0, 2], vec![0, 4], vec![1, 3]] {
+            assert!(of(wrong).is_err());
+        }
     }
 }

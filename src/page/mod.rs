@@ -8,5 +8,5 @@ mod open;
 mod seal;
 
 pub(crate) use open::count;
-pub use open::{DataPage, DictionaryPage, Opener, Page, PageContext};
+pub use open::{DataPage, DictionaryPage, Opener, Page, PageContext, PageMemory};
 pub use seal::{PageParts, PageVersion, Sealed, Sealer};

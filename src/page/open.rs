@@ -16,15 +16,14 @@ use crate::format::{
     PageType,
 };
 use crate::levels::LevelDecoder;
-use crate::limits::Limits;
+use crate::limits::{Budget, Limits, Reservation};
 use crate::schema::Leaf;
-use crate::spare::Spare;
 
 /// A page that is opened.
 #[derive(Debug)]
 pub enum Page {
     /// The dictionary of the chunk.
-    Dictionary(DictionaryPage),
+    Dictionary(DictionaryPage, PageMemory),
     /// Levels and values.
     Data(Box<DataPage>),
 }
@@ -37,6 +36,9 @@ pub struct DictionaryPage {
     /// The values, PLAIN.
     pub bytes: Bytes,
 }
+
+/// The memory of a page that was decompressed, for as long as the page is read; nothing for a page that is stored as it is.
+pub type PageMemory = Reservation;
 
 /// A data page of either version.
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub struct DataPage {
     pub encoding: Encoding,
     /// The values.
     pub bytes: Bytes,
+    /// The memory of levels and values.
+    pub memory: PageMemory,
 }
 
 /// What opening a page needs to know of its column chunk.
@@ -96,14 +100,14 @@ pub struct Opener {
     context: PageContext,
     /// Made at the first compressed page.
     decompressor: Option<Decompressor>,
-    /// What pages are decompressed into.
-    spare: Spare,
+    /// What the memory of decompressed pages is taken from.
+    budget: Budget,
 }
 
 impl Opener {
-    /// An opener for the pages of a chunk; what it decompresses goes into memory of `spare`.
-    pub(crate) fn new(context: PageContext, spare: Spare) -> Self {
-        Self { context, decompressor: None, spare }
+    /// An opener for the pages of a chunk; what it decompresses is counted by `budget`.
+    pub(crate) fn new(context: PageContext, budget: &Budget) -> Self {
+        Self { context, decompressor: None, budget: budget.clone() }
     }
 
     /// What opening a page needs to know.
@@ -111,19 +115,43 @@ impl Opener {
         &self.context
     }
 
+    /// The most memory that the read may take, in bytes.
+    pub fn memory_cap(&self) -> u64 {
+        self.budget.cap()
+    }
+
+    /// The one place where the memory of a page is reserved, before anything is decompressed.
+    fn reserve(&self, byte_len: usize) -> Result<PageMemory> {
+        self.budget.take_for("a decompressed page", byte_len)
+    }
+
+    /// Memory for a page that is stored as it is.
+    fn no_memory(&self) -> PageMemory {
+        self.budget.reservation("a page")
+    }
+
+    /// Reserves a page that another read has decompressed, which this one holds too.
+    ///
+    /// # Errors
+    /// `Limit(Memory)`.
+    pub fn share(&self, page: &DictionaryPage) -> Result<PageMemory> {
+        self.reserve(page.bytes.len())
+    }
+
     /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
     /// does not know) are `None`, as the format wants them skipped.
     ///
     /// # Errors
     /// `Malformed` if the checksum does not match, the body does not decompress to the size that the header states, or the levels
-    /// do not fit into it.
+    /// do not fit into it; `Limit(Memory)` if the budget has no room for what it decompresses to.
     pub fn open(&mut self, header: &PageHeader, body: Bytes) -> Result<Option<Page>> {
         self.verify_checksum(header, &body)?;
         match header.r#type {
             PageType::DictionaryPage => {
                 let inner =
                     required(header.dictionary_page_header.as_ref(), "dictionary_page_header")?;
-                self.dictionary(header, inner, body).map(Page::Dictionary).map(Some)
+                let (page, memory) = self.dictionary(header, inner, body)?;
+                Ok(Some(Page::Dictionary(page, memory)))
             }
             PageType::DataPage => {
                 let inner = required(header.data_page_header.as_ref(), "data_page_header")?;
@@ -191,12 +219,15 @@ impl Opener {
             Some(decompressor) => decompressor,
             empty => empty.insert(Decompressor::new(self.context.codec).ok()?),
         };
-        let mut out = self.spare.take_used(first_room(packed.len(), len));
+        let spare = self.budget.spare();
+        let room = first_room(packed.len(), len);
+        let memory = self.budget.take_for("the start of a page", room).ok()?;
+        let mut out = spare.take_used(room);
         if !decompressor.decompress_start(packed, len, wanted, &mut out) {
-            self.spare.give(out);
+            spare.give(out);
             return None;
         }
-        let bytes = self.spare.lend_bytes(out);
+        let bytes = spare.lend_bytes(out);
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
         let def = match (levels_v2, header.data_page_header.as_ref()) {
             (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
@@ -213,6 +244,7 @@ impl Opener {
             def,
             encoding,
             bytes: bytes.slice_ref(cursor.rest()),
+            memory,
         })
     }
 
@@ -237,7 +269,7 @@ impl Opener {
         header: &PageHeader,
         inner: &DictionaryPageHeader,
         body: Bytes,
-    ) -> Result<DictionaryPage> {
+    ) -> Result<(DictionaryPage, PageMemory)> {
         match inner.encoding {
             // PLAIN_DICTIONARY is what old writers call PLAIN here.
             Encoding::Plain | Encoding::PlainDictionary => {}
@@ -249,8 +281,8 @@ impl Opener {
             }
         }
         let values = count(inner.num_values, "DictionaryPageHeader.num_values")?;
-        let bytes = self.whole(header, body)?;
-        Ok(DictionaryPage { values, bytes })
+        let (bytes, memory) = self.whole(header, body)?;
+        Ok((DictionaryPage { values, bytes }, memory))
     }
 
     fn data_v1(
@@ -260,7 +292,7 @@ impl Opener {
         body: Bytes,
     ) -> Result<DataPage> {
         let slots = count(inner.num_values, "DataPageHeader.num_values")?;
-        let bytes = self.whole(header, body)?;
+        let (bytes, memory) = self.whole(header, body)?;
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
         let PageContext { max_rep, max_def, bit_order, .. } = self.context;
         let encoding = inner.repetition_level_encoding;
@@ -282,6 +314,7 @@ impl Opener {
             def,
             encoding: inner.encoding,
             bytes: values,
+            memory,
         })
     }
 
@@ -313,13 +346,13 @@ impl Opener {
                 )
             })?;
         let compressed = inner.is_compressed.unwrap_or(true) || self.context.ignore_is_compressed;
-        let bytes = if uncompressed_len == 0 {
+        let (bytes, memory) = if uncompressed_len == 0 {
             // Nothing, or a non-empty frame of nothing: the codec need not be asked.
-            Bytes::new()
+            (Bytes::new(), self.no_memory())
         } else if compressed {
             self.decompress(packed, uncompressed_len)?
         } else {
-            exactly(packed, uncompressed_len)?
+            (exactly(packed, uncompressed_len)?, self.no_memory())
         };
         Ok(DataPage {
             slots,
@@ -329,11 +362,12 @@ impl Opener {
             def: LevelDecoder::hybrid(def, max_def, slots)?,
             encoding: inner.encoding,
             bytes,
+            memory,
         })
     }
 
     /// The body of a page that is compressed as a whole.
-    fn whole(&mut self, header: &PageHeader, body: Bytes) -> Result<Bytes> {
+    fn whole(&mut self, header: &PageHeader, body: Bytes) -> Result<(Bytes, PageMemory)> {
         let uncompressed_len = self.uncompressed_len(header)?;
         self.decompress(body, uncompressed_len)
     }
@@ -352,17 +386,21 @@ impl Opener {
         Ok(len)
     }
 
-    fn decompress(&mut self, body: Bytes, uncompressed_len: usize) -> Result<Bytes> {
+    fn decompress(&mut self, body: Bytes, uncompressed_len: usize) -> Result<(Bytes, PageMemory)> {
         if self.context.codec == CompressionCodec::Uncompressed {
-            return exactly(body, uncompressed_len);
+            return Ok((exactly(body, uncompressed_len)?, self.no_memory()));
         }
+        let memory = self.reserve(uncompressed_len)?;
         let decompressor = match &mut self.decompressor {
             Some(decompressor) => decompressor,
             empty => empty.insert(Decompressor::new(self.context.codec)?),
         };
-        let mut out = self.spare.take_used(first_room(body.len(), uncompressed_len));
+        let working = decompressor.working_bytes(&body);
+        let _working = self.budget.take_for("the window of the codec", working)?;
+        let spare = self.budget.spare();
+        let mut out = spare.take_used(first_room(body.len(), uncompressed_len));
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
-        Ok(self.spare.lend_bytes(out))
+        Ok((spare.lend_bytes(out), memory))
     }
 }
 
@@ -466,7 +504,7 @@ mod tests {
             bit_order: BitOrder::default(),
             page_bytes: 1 << 20,
         };
-        let mut opener = Opener::new(context, Spare::new(0));
+        let mut opener = Opener::new(context, &Budget::new(1 << 20));
         let page = opener.open_start(&header, &body.into(), slots)?;
         assert_eq!(page.slots, slots);
         assert!(values.starts_with(&page.bytes) && page.bytes.len() >= 8 * slots);

@@ -332,7 +332,7 @@ impl Pages {
     /// None for a list of bytes that are there; `Limit(Memory)` if the budget is used up.
     pub fn new(list: &PageList, context: PageContext, budget: &Budget) -> Result<Self> {
         let pulled = |pull: &Arc<dyn Pull>, end: u64| -> Result<Pulled> {
-            let held = budget.take(0)?;
+            let held = budget.reservation("a piece of a column chunk");
             Ok(Pulled { pull: pull.clone(), end, held })
         };
         let (rest, offset, slots_left, placed, pulled) = match &*list.0 {
@@ -352,7 +352,7 @@ impl Pages {
             bytes: list.bytes(),
             rest,
             offset,
-            opener: Opener::new(context, budget.spare().clone()),
+            opener: Opener::new(context, budget),
             slots_left,
             page: 0,
             dictionary_seen: false,
@@ -431,19 +431,22 @@ impl Pages {
             let Pending { header, body, offset } = pending;
             let compressed = body.len();
             let page = match self.kept_dictionary(&header) {
-                Some(kept) => Ok(Some(Page::Dictionary(kept))),
+                Some(kept) => {
+                    self.opener.share(&kept).map(|memory| Some(Page::Dictionary(kept, memory)))
+                }
                 None => self.opener.open(&header, body),
             };
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
-                Some(Page::Dictionary(dictionary)) => {
+                Some(Page::Dictionary(dictionary, memory)) => {
                     self.note_dictionary(offset)?;
                     // What was hardly compressed is as soon decompressed again.
                     let pays = compressed < dictionary.bytes.len() / 8 * 7;
                     if let Some(kept) = self.kept.as_ref().filter(|_| pays) {
-                        kept.keep(&dictionary, self.opener.context().verify_checksums);
+                        let verified = self.opener.context().verify_checksums;
+                        kept.keep(&dictionary, verified, self.opener.memory_cap());
                     }
-                    return Ok(Some(Page::Dictionary(dictionary)));
+                    return Ok(Some(Page::Dictionary(dictionary, memory)));
                 }
                 Some(Page::Data(data)) => {
                     self.note_data(data.slots).map_err(|e| e.at_offset(offset))?;
@@ -515,6 +518,11 @@ impl Pages {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether pages lie in memory that is pulled, and counted only until the next piece is.
+    pub fn are_pulled(&self) -> bool {
+        self.pulled.is_some()
     }
 
     /// Whether it is known which rows each page holds.

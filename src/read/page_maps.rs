@@ -52,8 +52,8 @@ impl KeptDictionary {
         kept.filter(fits).map(|kept| kept.page.clone())
     }
 
-    /// Keeps the dictionary, if it is read for the second time, and there is room.
-    pub(super) fn keep(&self, page: &DictionaryPage, verified: bool) {
+    /// Keeps the dictionary, if it is read for the second time, and there is room: a part of `memory_cap`, which is what the read may take.
+    pub(super) fn keep(&self, page: &DictionaryPage, verified: bool, memory_cap: u64) {
         let mut held = self.maps.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Held { dictionaries, read_once, bytes, .. } = &mut *held;
         let is_first = !read_once.contains(&self.place);
@@ -64,13 +64,15 @@ impl KeptDictionary {
             return;
         }
         let more = bytes.saturating_add(page.bytes.len());
+        let part = usize::try_from(memory_cap / PART_OF_CAP).unwrap_or(usize::MAX);
+        let most = part.min(MOST_BYTES - FOR_PAGES);
         // Not in the memory of the read, of which more may be held so.
         let own = || {
             let bytes = Bytes::copy_from_slice(&page.bytes);
             Kept { page: DictionaryPage { values: page.values, bytes }, verified }
         };
         match dictionaries.entry(self.place) {
-            Entry::Vacant(place) if more <= MOST_BYTES - FOR_PAGES => {
+            Entry::Vacant(place) if more <= most => {
                 place.insert(own());
                 *bytes = more;
             }
@@ -89,6 +91,9 @@ impl KeptDictionary {
 
 /// Bytes that are held at most: the pages of some million rows of some hundred columns, or some ten dictionaries.
 const MOST_BYTES: usize = 32 << 20;
+
+/// The part of the memory of a read that dictionaries which are kept for others may take besides.
+const PART_OF_CAP: u64 = 8;
 
 /// Column chunks of which it is known that their dictionaries were read.
 const MOST_CHUNKS: usize = 1 << 16;
@@ -165,19 +170,20 @@ mod tests {
         let maps = PageMaps::default();
         let page = DictionaryPage { values: 3, bytes: vec![7; 30].into() };
         let (first, second) = (maps.dictionary(0, 0), maps.dictionary(1, 0));
-        first.keep(&page, false);
+        first.keep(&page, false, u64::MAX);
         assert!(first.find(30, false).is_none(), "nobody has asked for it again");
-        first.keep(&page, false);
-        (0..2).for_each(|_| second.keep(&page, true));
+        first.keep(&page, false, u64::MAX);
+        (0..2).for_each(|_| second.keep(&page, true, u64::MAX));
         assert_eq!(maps.bytes_held(), 60);
         assert_eq!(first.find(30, false).map(|page| page.bytes), Some(page.bytes.clone()));
         assert!(first.find(29, false).is_none() && first.find(30, true).is_none());
-        first.keep(&page, true);
+        first.keep(&page, true, u64::MAX);
         assert!(first.find(30, true).is_some() && second.find(30, true).is_some());
         assert!(maps.dictionary(0, 1).find(99, false).is_none());
         let large =
             DictionaryPage { values: 3, bytes: vec![7; MOST_BYTES - FOR_PAGES - 59].into() };
-        (0..2).for_each(|_| maps.dictionary(2, 0).keep(&large, true));
+        (0..2).for_each(|_| maps.dictionary(2, 0).keep(&large, true, u64::MAX));
+        (0..2).for_each(|_| maps.dictionary(2, 1).keep(&page, true, 8 * 89));
         assert_eq!(maps.bytes_held(), 60, "there is no room for it");
         maps.forget(0);
         assert!(first.find(30, false).is_none() && second.find(30, false).is_some());

@@ -29,7 +29,7 @@ impl Keep {
 
     /// Those rows of an array.
     pub(super) fn of(&self, array: &ArrayRef) -> Result<ArrayRef> {
-        if has_runs(array.data_type()) {
+        if is_copied(array.data_type()) {
             let slices = self.rows.values().set_slices();
             return copy(
                 &[array],
@@ -60,7 +60,7 @@ pub(crate) fn take(
         let parts: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(i)).collect();
         columns.push(if parts.is_empty() {
             new_empty_array(field.data_type())
-        } else if has_runs(field.data_type()) {
+        } else if is_copied(field.data_type()) {
             let row = |place: &u64| {
                 let part = ends.partition_point(|end| end <= place);
                 let first = part.checked_sub(1).and_then(|before| ends.get(before)).unwrap_or(&0);
@@ -85,18 +85,19 @@ fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// Whether the type is, or holds, a run-end encoded one.
-fn has_runs(data_type: &DataType) -> bool {
+/// Whether values are copied here, as the kernels of Arrow lose some: of run-end encoded types, whose fields they name anew, and of values of no bytes, which
+/// they count by their bytes. Whatever holds such a type is copied too.
+fn is_copied(data_type: &DataType) -> bool {
     match data_type {
-        DataType::RunEndEncoded(..) => true,
+        DataType::RunEndEncoded(..) | DataType::FixedSizeBinary(0) => true,
         DataType::List(field)
         | DataType::LargeList(field)
         | DataType::ListView(field)
         | DataType::LargeListView(field)
         | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_runs(field.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_runs(field.data_type())),
-        DataType::Dictionary(_, values) => has_runs(values),
+        | DataType::Map(field, _) => is_copied(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| is_copied(field.data_type())),
+        DataType::Dictionary(_, values) => is_copied(values),
         _ => false,
     }
 }

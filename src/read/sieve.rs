@@ -14,6 +14,7 @@ use super::leaf::LeafReader;
 use super::plan::{LeafPlan, Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
+use crate::limits::Reservation;
 use crate::predicate::{Answer, PageFacts, dictionary_is_complete};
 use crate::schema::convert::conversion;
 use crate::selection::RowSelection;
@@ -31,6 +32,8 @@ pub struct Sieve {
     needs: Vec<Range<u64>>,
     found: Found,
     pages: Vec<(usize, PageFacts)>,
+    /// The memory of the dictionaries among the facts.
+    dictionary_memory: Vec<Reservation>,
 }
 
 /// What a wanted range of bytes is.
@@ -96,6 +99,7 @@ impl Sieve {
             needs: Vec::new(),
             found: Found::default(),
             pages: Vec::new(),
+            dictionary_memory: Vec::new(),
         };
         let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
             return Ok(sieve);
@@ -238,6 +242,7 @@ impl Sieve {
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
         found.facts.dictionary = reader.dictionary()?;
+        self.dictionary_memory.push(reader.into_dictionary_memory());
         Ok(())
     }
 

@@ -27,6 +27,45 @@ impl Native for i64 {
     }
 }
 
+/// A value without padding of which all zero bits are one, so that kernels may write it as bits.
+pub trait PlainOldData: Copy + plain_old_data::Sealed {
+    /// The value whose bits are all zero.
+    const ZERO: Self;
+}
+
+mod plain_old_data {
+    /// Numbers and arrays of bytes only: no references, no enums, no types with a niche.
+    pub trait Sealed {}
+    macro_rules! plain_old_data {
+        ($($number:ty = $zero:expr),*) => {
+            $(impl Sealed for $number {}
+            impl super::PlainOldData for $number {
+                const ZERO: Self = $zero;
+            })*
+        };
+    }
+    plain_old_data!(
+        u8 = 0,
+        u16 = 0,
+        u32 = 0,
+        u64 = 0,
+        u128 = 0,
+        i8 = 0,
+        i16 = 0,
+        i32 = 0,
+        i64 = 0,
+        i128 = 0,
+        f32 = 0.0,
+        f64 = 0.0,
+        half::f16 = half::f16::ZERO,
+        arrow_buffer::i256 = arrow_buffer::i256::ZERO
+    );
+    impl<const N: usize> Sealed for [u8; N] {}
+    impl<const N: usize> super::PlainOldData for [u8; N] {
+        const ZERO: Self = [0; N];
+    }
+}
+
 /// Appends the little-endian words of `bytes`; a rest that is no whole word is left out.
 pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     let n = bytes.len() / size_of::<T>();
@@ -120,6 +159,14 @@ mod tests {
         let mut out = vec![9i32];
         append_le(&[1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 7], &mut out);
         assert_eq!(out, [9, 1, -2]);
+    }
+
+    #[test]
+    fn zero_is_all_zero_bits() {
+        assert_eq!(<f64 as PlainOldData>::ZERO.to_bits(), 0);
+        assert_eq!(<f32 as PlainOldData>::ZERO.to_bits(), 0);
+        assert_eq!(<half::f16 as PlainOldData>::ZERO.to_bits(), 0);
+        assert_eq!(<arrow_buffer::i256 as PlainOldData>::ZERO.to_le_bytes(), [0; 32]);
     }
 
     #[test]

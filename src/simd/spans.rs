@@ -22,8 +22,7 @@ pub fn append_payload(
     out: &mut Vec<u8>,
 ) -> Result<(), TryReserveError> {
     // Spans may overlap: they can be more than all memory.
-    let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
-    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let total = total_len(spans.iter().map(|span| u64::from(span.len)));
     let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
     assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
     // The last copy may write up to a step beyond its value.
@@ -49,6 +48,12 @@ pub fn append_payload(
     // SAFETY: the loop has written every byte from the old length up to `to`, and there is room for them.
     unsafe { out.set_len(to) };
     Ok(())
+}
+
+/// The sum of lengths, or more than all memory if it overflows.
+fn total_len(lengths: impl Iterator<Item = u64>) -> usize {
+    let total = lengths.fold(0u64, u64::saturating_add);
+    usize::try_from(total).unwrap_or(usize::MAX)
 }
 
 /// Copies 16 bytes.
@@ -613,6 +618,14 @@ mod tests {
                 Span { start: start as u32, len: rng.usize(0..=most) as u32 }
             })
             .collect()
+    }
+
+    #[test]
+    fn a_sum_that_overflows_is_more_than_all_memory() {
+        assert_eq!(total_len([3, 4].into_iter()), 7);
+        let total = total_len([u64::MAX, 20].into_iter());
+        assert_eq!(total, usize::MAX, "not 19, for which there would be room");
+        assert!(grow(&mut Vec::new(), total).is_err());
     }
 
     #[test]

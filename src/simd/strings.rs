@@ -280,6 +280,15 @@ impl Entries {
         Self { lengths, step }
     }
 
+    /// Bytes that `n` entries take at most, besides those that they share with their source.
+    pub fn most_bytes(n: usize) -> usize {
+        if n <= MOST_SHORT {
+            n * size_of::<([u8; SHORT], u32)>() + MOST_PADDED.min(n.saturating_mul(SHORT)) + SLACK
+        } else {
+            n.saturating_mul(size_of::<Span>()).saturating_add(MOST_PADDED + SLACK)
+        }
+    }
+
     /// Number of entries.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {

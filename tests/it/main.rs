@@ -41,3 +41,4 @@ mod types;
 #[cfg(feature = "object_store")]
 mod uploads;
 mod writing;
+mod zero_width;

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use bytes::Bytes;
 
-use super::column::{Column, Count, illegal, no_dictionary, no_page};
+use super::column::{Column, Count, illegal, no_dictionary, no_page, vec_for};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{plain, rle};
 use crate::error::Result;
@@ -33,16 +33,35 @@ enum Source {
     Dictionary(Indices),
 }
 
+/// Bits that are looked up at a time.
+const BLOCK: usize = 8192;
+
 impl Column for BooleanColumn {
     fn reserve(&mut self, slots: usize) {
         self.out.reserve(slots);
     }
 
+    fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
+        entries
+    }
+
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut bits = Bitmap::default();
-        plain::Bits::new(page.bytes, page.values)?.read(page.values, &mut bits)?;
-        self.dictionary = Some((0..page.values).map(|i| bits.get(i)).collect());
+        let mut bits = plain::Bits::new(page.bytes, page.values)?;
+        let mut dictionary = vec_for(page.values)?;
+        let mut block = Bitmap::default();
+        while dictionary.len() < page.values {
+            let n = (page.values - dictionary.len()).min(BLOCK);
+            block.clear();
+            bits.read(n, &mut block)?;
+            dictionary.extend((0..n).map(|i| block.get(i)));
+        }
+        self.dictionary = Some(dictionary);
         Ok(())
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.source = Source::Nothing;
+        false
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
@@ -70,8 +89,13 @@ impl Column for BooleanColumn {
             Source::Dictionary(indices) => {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 let mut values = Vec::new();
-                indices.gather(n, dictionary, &mut values)?;
-                values.iter().for_each(|&bit| self.out.append_run(bit, 1));
+                let mut left = n;
+                while left > 0 {
+                    values.clear();
+                    indices.gather(left.min(BLOCK), dictionary, &mut values)?;
+                    values.iter().for_each(|&bit| self.out.append_run(bit, 1));
+                    left -= values.len();
+                }
                 Ok(())
             }
             Source::Nothing => Err(no_page()),

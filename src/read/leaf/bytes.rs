@@ -20,7 +20,7 @@ pub(super) use self::find::SpanDecoder;
 pub(super) use self::offsets::Offsets;
 use self::text::{checked_text, is_text_end_to_end};
 pub(super) use self::views::Views;
-use super::column::{Column, Count, no_dictionary, no_page, no_room};
+use super::column::{Column, Count, no_dictionary, no_page, no_room, vec_for};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::{Error, LimitKind, Result};
@@ -70,6 +70,9 @@ trait Layout: Send {
 
     fn reserve(&mut self, slots: usize);
 
+    /// Bytes, at most, of what [`Layout::set_dictionary`] makes of so many entries.
+    fn dictionary_bytes(entries: usize) -> usize;
+
     /// Takes the dictionary of the chunk, checked to be text where that is wanted.
     fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()>;
 
@@ -111,6 +114,11 @@ trait Layout: Send {
         text: bool,
         room: usize,
     ) -> usize;
+
+    /// As [`Column::leave_page`].
+    fn leave_page(&mut self) -> bool {
+        false
+    }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 
@@ -184,7 +192,7 @@ fn set_whole_dictionary<L: Layout>(
 ) -> Result<()> {
     let mut decoder = SpanDecoder::new(column.values.physical, false);
     decoder.set_page(Encoding::Plain, page.bytes, Count::Exactly(page.values))?;
-    let mut spans = Vec::new();
+    let mut spans = vec_for(page.values)?;
     decoder.read_spans(page.values, usize::MAX, &mut spans)?;
     let Payload::Shared(bytes) = decoder.payload()? else {
         return Err(no_page());
@@ -212,6 +220,21 @@ impl<L: Layout> Column for BytesColumn<L> {
 
     fn wants_dictionary_first(&self) -> bool {
         L::DICTIONARY_FIRST
+    }
+
+    fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
+        let spans = entries.saturating_mul(size_of::<Span>());
+        // What is mended can take three bytes where one was wrong.
+        let mended = match self.utf8 {
+            Some(Utf8::Lossy) => byte_len.saturating_mul(3).saturating_add(spans),
+            _ => 0,
+        };
+        L::dictionary_bytes(entries).saturating_add(spans).saturating_add(mended)
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.values.leave_page();
+        self.layout.leave_page()
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {

@@ -35,11 +35,17 @@ pub(super) trait Column: Send {
         false
     }
 
-    /// Takes the dictionary of the chunk.
+    /// Bytes, at most, of what [`Column::set_dictionary`] makes of a dictionary page of so many entries and bytes, and of what reading makes of it later.
+    fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize;
+
+    /// Takes the dictionary of the chunk, after [`Column::dictionary_bytes`] were reserved.
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()>;
 
     /// Takes the values of the next data page.
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()>;
+
+    /// Lets go of the data page, all of whose values were read or are not wanted. Says whether what was read so far points into it.
+    fn leave_page(&mut self) -> bool;
 
     /// Decodes the next `n` values of the page behind what is there, densely. May grow by at most `room` bytes.
     fn read(&mut self, n: usize, room: usize) -> Result<()>;
@@ -189,6 +195,19 @@ pub(super) fn no_page() -> Error {
     Error::malformed(Spec::Pages, "the levels ask for values, and the page has none")
 }
 
+/// An empty vector with room for `n` values, whose number is a file's.
+pub(super) fn vec_for<T>(n: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(n).map_err(|_| {
+        let bytes = n.saturating_mul(size_of::<T>());
+        Error::limit(
+            LimitKind::Memory,
+            format_args!("the system has no memory for the {bytes} bytes of a dictionary's table"),
+        )
+    })?;
+    Ok(values)
+}
+
 /// The array would take more memory than is left.
 #[cold]
 pub(super) fn no_room(wanted: u64, room: usize) -> Error {
@@ -206,6 +225,14 @@ struct NullColumn;
 
 impl Column for NullColumn {
     fn reserve(&mut self, _slots: usize) {}
+
+    fn dictionary_bytes(&self, _entries: usize, _byte_len: usize) -> usize {
+        0
+    }
+
+    fn leave_page(&mut self) -> bool {
+        false
+    }
 
     fn set_dictionary(&mut self, _page: DictionaryPage) -> Result<()> {
         Ok(())

@@ -5,6 +5,7 @@
 
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
@@ -20,6 +21,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::column::{Column, Count, no_dictionary};
+use super::fixed::{joined, taken};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
@@ -81,16 +83,41 @@ impl Coded {
         }
     }
 
+    /// As [`Column::dictionary_bytes`]: what the values make of it, and the array of its entries.
+    pub(super) fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
+        let array = match self.value_type.primitive_width() {
+            Some(width) => entries.saturating_mul(width),
+            // The payload, and an offset or a view for each.
+            None => entries.saturating_mul(size_of::<u128>()).saturating_add(byte_len),
+        };
+        self.values.dictionary_bytes(entries, byte_len).saturating_add(array)
+    }
+
     pub(super) fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let n = page.values;
+        let (n, byte_len) = (page.values, page.bytes.len());
+        // All payload comes from the page, if it is not mended.
+        let room = byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len));
         self.values.set_dictionary(page)?;
-        // The values in their order: what a page with the indices 0, 1, 2 … would decode to.
-        self.values.set_page(Encoding::RleDictionary, counting_indices(n), Count::Exactly(n))?;
-        if n > 0 {
-            self.values.read(n, usize::MAX)?;
+        // Once, or the array would grow on the way.
+        self.values.reserve(n);
+        // The values in their order: what pages with the indices 0, 1, 2 … would decode to.
+        for start in (0..n).step_by(COUNTED) {
+            let indices = start..n.min(start + COUNTED);
+            let count = indices.len();
+            let page = counting_indices(indices);
+            self.values.set_page(Encoding::RleDictionary, page, Count::Exactly(count))?;
+            self.values.read(count, room)?;
         }
+        self.values.leave_page();
         self.dictionary = Some(self.values.finish(None, n)?);
+        // What other pages append has nothing to do with it.
+        self.values.reserve(0);
         Ok(())
+    }
+
+    pub(super) fn leave_page(&mut self) -> bool {
+        self.indices = None;
+        self.values.leave_page()
     }
 
     pub(super) fn set_page(
@@ -195,7 +222,7 @@ impl Coded {
             None if appended == 0 => return Ok(new_empty_array(&self.value_type)),
             Some(dictionary) if appended == 0 => return Ok(dictionary.clone()),
             None => more,
-            Some(dictionary) => arrow_select::concat::concat(&[dictionary, &more])?,
+            Some(dictionary) => joined(dictionary, &more)?,
         };
         let (first, place) = distinct(&all, self.entries());
         if first.len() == all.len() {
@@ -204,7 +231,7 @@ impl Coded {
         for index in indices {
             *index = place.get(*index as usize).copied().unwrap_or_default();
         }
-        Ok(arrow_select::take::take(&all, &UInt32Array::from(first), None)?)
+        taken(&all, &UInt32Array::from(first))
     }
 }
 
@@ -323,9 +350,12 @@ impl<'a> ValueBytes<'a> {
     }
 }
 
-/// The indices 0 to `n`, as a data page would hold them: 32 bits each, in one packed run.
-fn counting_indices(n: usize) -> Bytes {
-    let groups = n.div_ceil(8);
+/// Entries of which the indices are made at a time.
+const COUNTED: usize = 1 << 16;
+
+/// These indices, as a data page would hold them: 32 bits each, in one packed run.
+fn counting_indices(indices: Range<usize>) -> Bytes {
+    let groups = indices.len().div_ceil(8);
     let mut bytes = Vec::with_capacity(6 + groups * 32);
     bytes.push(32);
     let mut header = (groups as u64) << 1 | 1;
@@ -334,7 +364,7 @@ fn counting_indices(n: usize) -> Bytes {
         header >>= 7;
     }
     bytes.push((header & 0x7F) as u8);
-    for index in 0..groups * 8 {
+    for index in indices.start..indices.start + groups * 8 {
         bytes.extend_from_slice(&u32::try_from(index).unwrap_or_default().to_le_bytes());
     }
     bytes.into()
@@ -370,6 +400,14 @@ impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
 
     fn wants_dictionary_first(&self) -> bool {
         true
+    }
+
+    fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
+        self.coded.dictionary_bytes(entries, byte_len)
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.coded.leave_page()
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -414,6 +452,6 @@ impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
         // The next batch writes its indices where those of this one were.
         self.indices.clear();
         let keys = PrimitiveArray::<K>::try_new(self.spare.lend(keys).into(), nulls)?;
-        Ok(trusted::dictionary_array(keys, values))
+        trusted::dictionary_array(keys, values)
     }
 }

@@ -1,14 +1,16 @@
 //! Values whose bytes are not their number: INT96, FIXED_LEN_BYTE_ARRAY, and decimals in BYTE_ARRAY.
 
-use arrow_array::{ArrayRef, FixedSizeBinaryArray};
-use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
+use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, UInt32Array};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, i256};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bytes::Bytes;
 use half::f16;
 
 use super::bytes::SpanDecoder;
-use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page, no_room};
-use crate::encoding::dictionary::Indices;
+use super::column::{
+    Column, Count, fixed_width_array, illegal, no_dictionary, no_page, no_room, vec_for,
+};
+use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{Span, plain, split};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
@@ -17,6 +19,7 @@ use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Storage};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
+use crate::simd::native::PlainOldData;
 use crate::simd::{Isa, expand};
 use crate::spare::Spare;
 
@@ -84,7 +87,7 @@ impl Made<'_> {
 
 /// From the bytes of a value to the value of an array.
 trait FromBytes: Send {
-    type Out: ArrowNativeType + Default;
+    type Out: ArrowNativeType + PlainOldData;
     fn convert(&self, bytes: &[u8]) -> Result<Self::Out>;
 
     /// Converts values of `width` bytes each, laid end to end.
@@ -143,7 +146,7 @@ struct Decimal<T> {
 }
 
 /// A decimal of at most 16 bytes.
-trait DecimalInt: ArrowNativeType + Default + TryFrom<i128> {
+trait DecimalInt: ArrowNativeType + PlainOldData + TryFrom<i128> {
     fn power_of_ten(exponent: u8) -> Option<Self>;
     fn checked_times(self, factor: Self) -> Option<Self>;
     fn is_one(self) -> bool;
@@ -471,6 +474,13 @@ impl FixedSource {
         }
     }
 
+    /// Lets go of the page, unless its last value is for the next one.
+    fn leave_page(&mut self) {
+        if !self.carries_prefix {
+            self.decoder = FixedDecoder::Nothing;
+        }
+    }
+
     fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.decoder {
             FixedDecoder::Plain(decoder) => decoder.skip(n),
@@ -507,15 +517,20 @@ impl<C: FromBytes> Column for ConvertedColumn<C> {
         self.spare.reserve(&mut self.out, slots);
     }
 
+    fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
+        entries.saturating_mul(size_of::<C::Out>())
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.values.leave_page();
+        false
+    }
+
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut bytes = Vec::new();
-        plain::FixedBytes::new(page.bytes, self.width, page.values)?
-            .read(page.values, &mut bytes)?;
-        let mut dictionary = Vec::new();
+        let bytes = whole_values(&page, self.width)?;
+        let mut dictionary = vec_for(page.values)?;
         if self.width == 0 {
-            for _ in 0..page.values {
-                dictionary.push(self.convert.convert(&[])?);
-            }
+            dictionary.resize(page.values, self.convert.convert(&[])?);
         } else {
             self.convert.convert_all(&bytes, self.width, &mut dictionary)?;
         }
@@ -594,14 +609,25 @@ impl<C: FromBytes> Column for SpanColumn<C> {
         self.spare.reserve(&mut self.out, slots);
     }
 
+    fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
+        entries.saturating_mul(size_of::<C::Out>())
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.values.leave_page();
+        false
+    }
+
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let mut spans = Vec::new();
         let mut values = plain::ByteArrays::new(page.bytes, page.values)?;
-        values.read_spans(page.values, &mut spans)?;
-        let dictionary = spans
-            .iter()
-            .map(|span| self.convert.convert(span.slice(values.buffer())))
-            .collect::<Result<_>>()?;
+        let mut dictionary = vec_for(page.values)?;
+        while dictionary.len() < page.values {
+            self.spans.clear();
+            values.read_spans((page.values - dictionary.len()).min(BLOCK), &mut self.spans)?;
+            for span in &self.spans {
+                dictionary.push(self.convert.convert(span.slice(values.buffer()))?);
+            }
+        }
         self.dictionary = Some(dictionary);
         Ok(())
     }
@@ -657,7 +683,7 @@ impl<C: FromBytes> Column for SpanColumn<C> {
 pub(super) struct FixedBytesColumn {
     width: usize,
     values: FixedSource,
-    dictionary: Option<Bytes>,
+    dictionary: Option<DictionaryPage>,
     out: Vec<u8>,
     spare: Spare,
     indices: Vec<u32>,
@@ -690,10 +716,18 @@ impl Column for FixedBytesColumn {
         self.spare.reserve(&mut self.out, bytes);
     }
 
+    fn dictionary_bytes(&self, _entries: usize, _byte_len: usize) -> usize {
+        0
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.values.leave_page();
+        false
+    }
+
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        // `new` checks that the page holds them all.
-        plain::FixedBytes::new(page.bytes.clone(), self.width, page.values)?;
-        self.dictionary = Some(page.bytes.slice(..page.values * self.width));
+        let bytes = whole_values(&page, self.width)?;
+        self.dictionary = Some(DictionaryPage { values: page.values, bytes });
         Ok(())
     }
 
@@ -714,15 +748,10 @@ impl Column for FixedBytesColumn {
         indices.read(n, &mut self.indices)?;
         for &index in &self.indices {
             let start = (index as usize).saturating_mul(self.width);
-            let value =
-                dictionary.get(start..start.saturating_add(self.width)).ok_or_else(|| {
-                    Error::mismatch(
-                        Spec::Encodings("RLE_DICTIONARY"),
-                        "index",
-                        format_args!("less than {}", dictionary.len() / self.width.max(1)),
-                        index,
-                    )
-                })?;
+            // Where values have no bytes, all indices have as many.
+            let value = dictionary.bytes.get(start..start.saturating_add(self.width));
+            let value = value.filter(|_| (index as usize) < dictionary.values);
+            let value = value.ok_or_else(|| out_of_range(index, dictionary.values))?;
             self.out.extend_from_slice(value);
         }
         Ok(())
@@ -761,11 +790,38 @@ impl Column for FixedBytesColumn {
     }
 }
 
+/// The bytes of all values of a dictionary page of this width, which are there.
+fn whole_values(page: &DictionaryPage, width: usize) -> Result<Bytes> {
+    // `new` checks that the page holds them all.
+    plain::FixedBytes::new(page.bytes.clone(), width, page.values)?;
+    Ok(page.bytes.slice(..page.values * width))
+}
+
+/// The values at `indices`, some of which may be null, as `arrow_select::take` gives them; that counts the bytes of values of one width, and finds none
+/// where they have none.
+pub(super) fn taken(values: &ArrayRef, indices: &UInt32Array) -> Result<ArrayRef> {
+    if *values.data_type() == DataType::FixedSizeBinary(0) {
+        return without_bytes(indices.nulls().cloned(), indices.len());
+    }
+    Ok(arrow_select::take::take(values, indices, None)?)
+}
+
+/// The values of two arrays, none of which is null, one after the other; as [`taken`] does.
+pub(super) fn joined(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
+    if *first.data_type() == DataType::FixedSizeBinary(0) {
+        return without_bytes(None, first.len() + second.len());
+    }
+    Ok(arrow_select::concat::concat(&[first, second])?)
+}
+
+/// So many values of no bytes.
+fn without_bytes(nulls: Option<NullBuffer>, len: usize) -> Result<ArrayRef> {
+    let none = Buffer::from_vec(Vec::<u8>::new());
+    Ok(std::sync::Arc::new(FixedSizeBinaryArray::try_new_with_len(0, none, nulls, len)?))
+}
+
 /// Moves the first `values` values of `W` bytes to the slots that are valid; the others become 0.
-fn spread_fixed<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap, first: usize)
-where
-    [u8; W]: Default,
-{
+fn spread_fixed<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap, first: usize) {
     expand::spread_in(Isa::best(), region.as_chunks_mut::<W>().0, values, validity, first);
 }
 
@@ -801,10 +857,7 @@ mod tests {
         let mut validity = Bitmap::default();
         (0..slots).for_each(|_| validity.append_run(rng.bool(), 1));
         let values = (0..slots).filter(|i| validity.get(*i)).count();
-        fn by<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap)
-        where
-            [u8; W]: Default,
-        {
+        fn by<const W: usize>(region: &mut [u8], values: usize, validity: &Bitmap) {
             spread_fixed::<W>(region, values, validity, 0);
         }
         type Spread = fn(&mut [u8], usize, &Bitmap);

@@ -29,7 +29,8 @@ use super::plan::LeafPlan;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{Decoded, LevelDecoder, Order, Validity, leaf_validity, rows};
 use crate::limits::{Budget, Reservation};
-use crate::page::{DataPage, Page};
+use crate::page::{DataPage, DictionaryPage, Page, PageMemory};
+use crate::schema::Physical;
 use crate::simd::planes::Planes;
 use crate::spare::roughly;
 
@@ -51,6 +52,7 @@ pub struct LeafBatch {
 
 /// Decodes the rows of one leaf in one row group.
 pub struct LeafReader {
+    physical: Physical,
     max_def: u16,
     max_rep: u16,
     slot: u16,
@@ -72,7 +74,12 @@ pub struct LeafReader {
     /// Rows decoded since the last batch.
     kept: Kept,
     budget: Budget,
+    /// The array that is being built.
     held: Reservation,
+    /// Pages that were left, and that the array which is being built points into.
+    adopted: Reservation,
+    /// The dictionary page, and what is made of it.
+    dictionary: Reservation,
     /// Whether something was wrong: what stands in the column then fits neither its levels nor its dictionary.
     is_broken: bool,
 }
@@ -86,6 +93,9 @@ struct OpenPage {
     in_part: Option<(usize, usize)>,
     def: LevelDecoder,
     rep: LevelDecoder,
+    memory: PageMemory,
+    /// Bytes of the values.
+    byte_len: usize,
 }
 
 /// Levels decoded ahead to find where a row ends. They belong to the current page.
@@ -116,6 +126,7 @@ impl LeafReader {
         let pages =
             if column.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
         Ok(Self {
+            physical: plan.leaf.physical,
             max_def: plan.leaf.max_def,
             max_rep: plan.leaf.max_rep,
             slot: plan.slot,
@@ -136,7 +147,9 @@ impl LeafReader {
             expected: ([].into(), 0),
             kept: Kept::new(plan.leaf.max_def, plan.leaf.max_rep),
             budget: budget.clone(),
-            held: budget.take(0)?,
+            held: budget.reservation("the arrays of a batch"),
+            adopted: budget.reservation("pages that string views point into"),
+            dictionary: budget.reservation("a dictionary"),
             is_broken: false,
         })
     }
@@ -167,12 +180,28 @@ impl LeafReader {
     /// # Errors
     /// `Malformed` if the page breaks a rule.
     pub fn dictionary(&mut self) -> Result<Option<ArrayRef>> {
-        let Some(Page::Dictionary(page)) = self.pages.next_page()? else {
+        let Some(Page::Dictionary(page, memory)) = self.pages.next_page()? else {
             return Ok(None);
         };
-        self.column.set_dictionary(page)?;
+        self.set_dictionary(page, memory)?;
         let array = self.take()?.array;
         Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
+    }
+
+    /// The memory of what [`LeafReader::dictionary`] gave, which is to be held as long as that.
+    pub fn into_dictionary_memory(self) -> Reservation {
+        self.dictionary
+    }
+
+    /// The one place where the memory of what is made of a dictionary is reserved: before any of it is made, for as long as the chunk is read.
+    fn set_dictionary(&mut self, page: DictionaryPage, memory: PageMemory) -> Result<()> {
+        // A page that states more is malformed, which the column finds out.
+        let entries = page.values.min(most_entries(self.physical, page.bytes.len()));
+        let tables = self.column.dictionary_bytes(entries, page.bytes.len());
+        let mut held = self.budget.take_for("the tables of a dictionary", tables)?;
+        held.absorb(memory);
+        self.dictionary = held;
+        self.column.set_dictionary(page)
     }
 
     /// Says which rows will be asked for next, in ascending order, and no others before `behind`: pages whose rows are known need not be opened beyond the
@@ -215,10 +244,17 @@ impl LeafReader {
     /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
     pub fn take(&mut self) -> Result<LeafBatch> {
         self.guarded(|reader| {
+            if reader.page_left() == 0
+                && reader.page.as_ref().is_some_and(|page| page.in_part.is_none())
+            {
+                reader.close_page()?;
+            }
             let kept = reader.take_kept();
             let slots = kept.validity.len();
             let array = reader.column.finish(kept.validity.into_nulls(), slots)?;
+            // From here on the memory is the caller's.
             reader.held.resize(0)?;
+            reader.adopted.resize(0)?;
             Ok(LeafBatch { array, def: kept.def, rep: kept.rep, max_rep: reader.max_rep })
         })
     }
@@ -260,7 +296,8 @@ impl LeafReader {
         }
         if self.pages.rows().is_some_and(|(placed, _)| row >= placed.end) {
             self.next_row = self.pages.seek(row)?;
-            (self.page, self.first_slot_seen) = (None, false);
+            self.close_page()?;
+            self.first_slot_seen = false;
             self.pending.clear();
         }
         self.skip(row.saturating_sub(self.next_row))
@@ -327,9 +364,11 @@ impl LeafReader {
                 self.open_whole(0)?;
                 continue;
             }
+            // First, so that two pages are never held where one is read.
+            self.close_page()?;
             match self.pages.next_page_for(&self.expected.0, self.expected.1)? {
                 None => return Ok(None),
-                Some(Page::Dictionary(page)) => self.column.set_dictionary(page)?,
+                Some(Page::Dictionary(page, memory)) => self.set_dictionary(page, memory)?,
                 Some(Page::Data(page)) => {
                     let DataPage { slots, slots_left_out, rep, .. } = &*page;
                     // An index is believed when the page says the same.
@@ -345,6 +384,7 @@ impl LeafReader {
                     let in_part = *slots_left_out > 0;
                     match self.set_page(*page) {
                         Err(_) if in_part => {
+                            self.close_page()?;
                             let whole = self.pages.open_again()?;
                             self.set_page(whole)?;
                         }
@@ -357,25 +397,42 @@ impl LeafReader {
     }
 
     fn set_page(&mut self, page: DataPage) -> Result<()> {
-        let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes } = page;
+        let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes, memory } = page;
+        let byte_len = bytes.len();
         let count = values.map_or(Count::AtMost(slots), Count::Exactly);
         // A page of nulls may hold anything, or nothing, where its values would be.
         if count.most() > 0 {
             self.column.set_page(encoding, bytes, count)?;
         }
         let in_part = (slots_left_out > 0).then_some((slots, count.most()));
-        self.page =
-            Some(OpenPage { slots_left: slots, values_left: count.most(), in_part, def, rep });
+        let (slots_left, values_left) = (slots, count.most());
+        self.page = Some(OpenPage { slots_left, values_left, in_part, def, rep, memory, byte_len });
         Ok(())
+    }
+
+    /// Lets go of the page at hand; its memory stays reserved until the batch is made if the array points into it.
+    fn close_page(&mut self) -> Result<Option<OpenPage>> {
+        let Some(mut page) = self.page.take() else { return Ok(None) };
+        if self.column.leave_page() {
+            let memory = std::mem::replace(&mut page.memory, self.budget.reservation("a page"));
+            let is_stored = memory.bytes() == 0;
+            self.adopted.absorb(memory);
+            if is_stored && self.pages.are_pulled() {
+                self.adopted.grow(page.byte_len)?;
+            }
+        }
+        Ok(Some(page))
     }
 
     /// Opens a page anew that was opened in part, and goes on where the reading stands; the last `values` values are to be read, or skipped, again.
     fn open_whole(&mut self, values: usize) -> Result<()> {
-        let Some((opened, page)) = self.page.take().and_then(|page| Some((page.in_part?, page)))
+        let Some((opened, page)) = self.close_page()?.and_then(|page| Some((page.in_part?, page)))
         else {
             return Err(no_page_in_part());
         };
         let (slots, values_done) = (opened.0 - page.slots_left, opened.1 - page.values_left);
+        // Its memory goes before that of the whole is taken.
+        drop(page);
         let whole = self.pages.open_again()?;
         self.set_page(whole)?;
         let Some(page) = &mut self.page else { return Err(no_page_in_part()) };
@@ -577,6 +634,19 @@ impl LeafReader {
             self.column.spread(bitmap, first, slots, values);
         }
         self.held.resize(self.column.bytes_held() + kept.bytes_held())
+    }
+}
+
+/// Entries that so many bytes of a dictionary page can be.
+fn most_entries(physical: Physical, byte_len: usize) -> usize {
+    match physical {
+        Physical::Boolean => byte_len.saturating_mul(8),
+        // Each has its length.
+        Physical::ByteArray => byte_len / size_of::<u32>(),
+        _ => physical
+            .byte_width()
+            .and_then(|width| byte_len.checked_div(width))
+            .unwrap_or(usize::MAX),
     }
 }
 

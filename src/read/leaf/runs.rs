@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::column::{Column, Count};
 use super::dictionary::Coded;
+use super::fixed::taken;
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
@@ -55,6 +56,14 @@ impl Column for RunColumn {
 
     fn wants_dictionary_first(&self) -> bool {
         true
+    }
+
+    fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
+        self.coded.dictionary_bytes(entries, byte_len)
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.coded.leave_page()
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -102,7 +111,7 @@ impl Column for RunColumn {
                 keys.push(here);
             }
         }
-        let values = arrow_select::take::take(&values, &UInt32Array::from(keys), None)?;
+        let values = taken(&values, &UInt32Array::from(keys))?;
         (self.build)(&self.data_type, &ends, &values)
     }
 }

@@ -7,7 +7,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page};
+use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page, vec_for};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{alp, delta_binary, plain, split};
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ use crate::schema::convert::{Conversion, Scale, Storage};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 use crate::simd::expand;
+use crate::simd::native::PlainOldData;
 use crate::spare::Spare;
 
 /// The column of a leaf of words.
@@ -91,7 +92,7 @@ fn of_rule<P: Word, T: FromWord>(
 
 /// A physical word: `i32` or `i64`, whatever it stands for.
 pub(super) trait Word:
-    plain::Native + delta_binary::Int + split::Native + ArrowNativeType + Default
+    plain::Native + delta_binary::Int + split::Native + ArrowNativeType + PlainOldData
 {
     const BYTES: usize;
     /// The ALP decoder of the float of this width.
@@ -160,7 +161,7 @@ impl Word for i64 {
 }
 
 /// An Arrow value that a word can become.
-pub(super) trait FromWord: ArrowNativeType + Default {
+pub(super) trait FromWord: ArrowNativeType + PlainOldData {
     /// By dropping high bits or extending the sign.
     fn wrap(value: i64) -> Self;
     /// Exactly, or not at all; unsigned targets are told by the width.
@@ -279,7 +280,7 @@ fn does_not_fit(value: i64) -> Error {
 
 /// From the words of a decoder to the values of an array.
 pub(super) trait Convert<P: Word>: Send {
-    type Out: ArrowNativeType + Default;
+    type Out: ArrowNativeType + PlainOldData;
     fn read(
         &mut self,
         words: &mut WordDecoder<P>,
@@ -304,7 +305,7 @@ struct Apply<P: Word, T> {
     rule: Rule,
 }
 
-impl<P: Word, T: ArrowNativeType + Default> Convert<P> for Apply<P, T> {
+impl<P: Word, T: ArrowNativeType + PlainOldData> Convert<P> for Apply<P, T> {
     type Out = T;
     fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<T>) -> Result<()> {
         let mut block = Vec::with_capacity(n.min(BLOCK));
@@ -427,7 +428,7 @@ fn entries<'a, P: Word, C: Convert<P>>(
             return Ok(None);
         }
         let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes.clone(), page.values)?);
-        let mut entries = Vec::with_capacity(page.values);
+        let mut entries = vec_for(page.values)?;
         convert.read(&mut words, page.values, &mut entries)?;
         *dictionary = Dictionary::Entries(entries);
     }
@@ -473,6 +474,15 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
 
     fn reserve(&mut self, slots: usize) {
         self.spare.reserve(&mut self.out, slots);
+    }
+
+    fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
+        entries.saturating_mul(size_of::<C::Out>())
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.source = Source::Nothing;
+        false
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {

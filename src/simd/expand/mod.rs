@@ -9,6 +9,7 @@ mod x86;
 
 use super::Isa;
 use super::bitmap::Bitmap;
+use super::native::PlainOldData;
 
 /// Slots of a word.
 const WORD: usize = 64;
@@ -22,7 +23,7 @@ type Block<T> = [T; 2 * WORD];
 ///
 /// # Panics
 /// If there are not as many values from `start` on as bits are set.
-pub fn spread<T: Copy + Default>(
+pub fn spread<T: PlainOldData>(
     values: &mut Vec<T>,
     start: usize,
     validity: &Bitmap,
@@ -36,7 +37,7 @@ pub fn spread<T: Copy + Default>(
 ///
 /// # Panics
 /// As [`spread`].
-pub fn spread_with<T: Copy + Default>(
+pub fn spread_with<T: PlainOldData>(
     isa: Isa,
     values: &mut Vec<T>,
     start: usize,
@@ -45,7 +46,7 @@ pub fn spread_with<T: Copy + Default>(
     slots: usize,
 ) {
     let dense = values.len() - start;
-    values.resize(start + slots, T::default());
+    values.resize(start + slots, T::ZERO);
     spread_in(isa, &mut values[start..], dense, validity, first);
 }
 
@@ -53,7 +54,7 @@ pub fn spread_with<T: Copy + Default>(
 ///
 /// # Panics
 /// As [`spread`].
-pub fn spread_in<T: Copy + Default>(
+pub fn spread_in<T: PlainOldData>(
     isa: Isa,
     region: &mut [T],
     dense: usize,
@@ -62,7 +63,7 @@ pub fn spread_in<T: Copy + Default>(
 ) {
     let slots = region.len();
     let word_at = |at: usize, n: usize| validity.word_at(first + at) & (u64::MAX >> (WORD - n));
-    let mut block: Block<T> = [T::default(); 2 * WORD];
+    let mut block: Block<T> = [T::ZERO; 2 * WORD];
     let mut from = dense;
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
@@ -86,7 +87,7 @@ pub fn spread_in<T: Copy + Default>(
         }
         let target = &mut region[at..at + n];
         if ones == 0 {
-            target.fill(T::default());
+            target.fill(T::ZERO);
         } else if ones == n {
             region.copy_within(from..from + ones, at);
         } else {
@@ -103,7 +104,7 @@ pub fn spread_in<T: Copy + Default>(
 ///
 /// # Panics
 /// If `start` is 0, or there are not as many ends from `start` on as bits are set.
-pub fn spread_ends<T: Copy + Default>(
+pub fn spread_ends<T: PlainOldData>(
     ends: &mut Vec<T>,
     start: usize,
     validity: &Bitmap,
@@ -117,7 +118,7 @@ pub fn spread_ends<T: Copy + Default>(
 ///
 /// # Panics
 /// As [`spread_ends`].
-pub fn spread_ends_with<T: Copy + Default>(
+pub fn spread_ends_with<T: PlainOldData>(
     isa: Isa,
     ends: &mut Vec<T>,
     start: usize,
@@ -126,8 +127,8 @@ pub fn spread_ends_with<T: Copy + Default>(
     slots: usize,
 ) {
     let dense = ends.len() - start;
-    ends.resize(start + slots, T::default());
-    let mut block: Block<T> = [T::default(); 2 * WORD];
+    ends.resize(start + slots, T::ZERO);
+    let mut block: Block<T> = [T::ZERO; 2 * WORD];
     // Index 0 is the end before the first slot.
     let region = &mut ends[start - 1..];
     let word_at = |at: usize, n: usize| validity.word_at(first + at) & (u64::MAX >> (WORD - n));
@@ -172,18 +173,18 @@ mod tests {
         bitmap
     }
 
-    fn widths<T: Copy + Default + PartialEq + std::fmt::Debug + TryFrom<usize>>(
+    fn widths<T: PlainOldData + PartialEq + std::fmt::Debug + TryFrom<usize>>(
         isa: Isa,
         bitmap: &Bitmap,
         first: usize,
         slots: usize,
     ) {
-        let value = |i: usize| T::try_from(i % 100 + 1).unwrap_or_default();
+        let value = |i: usize| T::try_from(i % 100 + 1).unwrap_or(T::ZERO);
         let valid = |i: &usize| bitmap.get(first + i);
         let mut values: Vec<T> = (0..slots).filter(valid).map(value).collect();
         spread_with(isa, &mut values, 0, bitmap, first, slots);
         for (i, found) in values.iter().enumerate() {
-            assert_eq!(*found, if valid(&i) { value(i) } else { T::default() }, "{isa:?} slot {i}");
+            assert_eq!(*found, if valid(&i) { value(i) } else { T::ZERO }, "{isa:?} slot {i}");
         }
     }
 

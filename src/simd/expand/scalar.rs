@@ -1,12 +1,13 @@
 //! The definition: the value of a slot is the next one if its bit is set, and 0 otherwise.
 
 use super::Block;
+use crate::simd::native::PlainOldData;
 
 /// Spreads the values at the front of `block` to the set bits of `word`, none of which is beyond `target`.
 #[inline]
-pub(super) fn expand<T: Copy + Default>(block: &Block<T>, mut word: u64, target: &mut [T]) {
+pub(super) fn expand<T: PlainOldData>(block: &Block<T>, mut word: u64, target: &mut [T]) {
     // From bit to bit: a test of each would be guessed wrong as often as not.
-    target.fill(T::default());
+    target.fill(T::ZERO);
     for value in block {
         if word == 0 {
             return;

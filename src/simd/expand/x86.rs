@@ -8,6 +8,7 @@ use std::arch::x86_64::{
 };
 
 use super::WORD;
+use crate::simd::native::PlainOldData;
 
 /// Whether values of this width can be expanded.
 pub(super) const fn fits<T>() -> bool {
@@ -25,7 +26,7 @@ pub(super) const fn fits<T>() -> bool {
 /// # Panics
 /// If more bits are set than there are values.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-pub(super) unsafe fn spread<T: Copy>(
+pub(super) unsafe fn spread<T: PlainOldData>(
     region: &mut [T],
     mut dense: usize,
     word: impl Fn(usize, usize) -> Option<u64>,
@@ -89,7 +90,7 @@ pub(super) const fn fits_ends<T>() -> bool {
     clippy::cast_possible_truncation,
     reason = "a mask has as many bits as a vector has lanes"
 )]
-pub(super) unsafe fn spread_ends<T: Copy>(
+pub(super) unsafe fn spread_ends<T: PlainOldData>(
     region: &mut [T],
     mut dense: usize,
     word: impl Fn(usize) -> u64,

@@ -155,6 +155,13 @@ impl SpanDecoder {
         }
     }
 
+    /// Lets go of the page, unless its last value is for the next one.
+    pub(in crate::read::leaf) fn leave_page(&mut self) {
+        if !self.carries_prefix {
+            self.decoder = Decoder::Nothing;
+        }
+    }
+
     pub(in crate::read::leaf) fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.decoder {
             Decoder::Plain(decoder) => decoder.skip(n),

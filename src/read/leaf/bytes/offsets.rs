@@ -160,6 +160,10 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         self.begin();
     }
 
+    fn dictionary_bytes(entries: usize) -> usize {
+        Entries::most_bytes(entries)
+    }
+
     fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
         self.dictionary = Some(Entries::new(&dictionary.bytes, &dictionary.spans));
         Ok(())

@@ -10,7 +10,7 @@ use super::{Dictionary, Layout, Payload, Place, look_up, make_room, payload_len,
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
-use crate::read::leaf::column::{no_dictionary, no_room};
+use crate::read::leaf::column::{no_dictionary, no_room, vec_for};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{expand, spans as kernels};
 use crate::spare::Spare;
@@ -26,8 +26,9 @@ pub(in crate::read::leaf) struct Views {
     /// Values copied because their page should not be kept, and the index that their buffer will have.
     side: Vec<u8>,
     side_index: Option<usize>,
-    /// The page that the last block adopted, by address, and its index.
-    adopted: Option<(usize, u32)>,
+    /// The page that the last block adopted, by address and length, and its index. Pages that an index places over one another may begin at one
+    /// address, and the shorter one has no room for the views of the longer one.
+    adopted: Option<(usize, usize, u32)>,
     /// Slots that were announced.
     slots: usize,
 }
@@ -93,7 +94,7 @@ impl Views {
     fn page_index(&mut self, page: &Bytes) -> Result<u32> {
         self.begin();
         match self.adopted {
-            Some((address, index)) if address == page.as_ptr() as usize => Ok(index),
+            Some((address, len, index)) if (address, len) == place(page) => Ok(index),
             _ => u32::try_from(self.buffers.len()).map_err(|_| too_long()),
         }
     }
@@ -102,9 +103,15 @@ impl Views {
     fn adopt(&mut self, page: &Bytes, index: u32) {
         if self.buffers.len() == index as usize {
             self.buffers.push(Buffer::from(page.clone()));
-            self.adopted = Some((page.as_ptr() as usize, index));
+            let (address, len) = place(page);
+            self.adopted = Some((address, len, index));
         }
     }
+}
+
+/// Where bytes lie.
+fn place(page: &Bytes) -> (usize, usize) {
+    (page.as_ptr() as usize, page.len())
 }
 
 /// Whether a page is kept for the sake of its long values: at least half of what a block takes of it is theirs.
@@ -130,8 +137,16 @@ impl Layout for Views {
         self.slots = slots;
     }
 
+    fn dictionary_bytes(entries: usize) -> usize {
+        entries.saturating_mul(size_of::<u128>())
+    }
+
+    fn leave_page(&mut self) -> bool {
+        self.adopted.take().is_some()
+    }
+
     fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
-        let mut views = Vec::with_capacity(dictionary.spans.len());
+        let mut views = vec_for(dictionary.spans.len())?;
         kernels::make_views(&dictionary.bytes, &dictionary.spans, 0, 0, &mut views);
         self.dictionary = Some((views, Buffer::from(dictionary.bytes.clone())));
         Ok(())
@@ -260,9 +275,8 @@ impl Layout for Views {
     }
 
     fn bytes_held(&self) -> usize {
-        self.views.capacity() * size_of::<u128>()
-            + self.side.capacity()
-            + self.buffers.iter().map(Buffer::len).sum::<usize>()
+        // The pages that they point into are counted by those who opened them.
+        self.views.capacity() * size_of::<u128>() + self.side.capacity()
     }
 
     fn finish(
@@ -280,5 +294,24 @@ impl Layout for Views {
         }
         self.adopted = None;
         trusted::view_array(data_type, views.into(), buffers, nulls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::Array;
+
+    #[test]
+    fn pages_that_begin_at_one_address_are_told_apart() {
+        let all = Bytes::from(vec![b'x'; 120]);
+        let mut views = Views::new();
+        for (page, len) in [(all.slice(..40), 40), (all.slice(..120), 120)] {
+            let spans = [Span { start: 0, len }];
+            views.append(Payload::Shared(&page), &spans, Place::EndToEnd, 1 << 20).unwrap();
+        }
+        let array = views.finish(&DataType::Utf8View, None, 2).unwrap();
+        array.to_data().validate_full().unwrap();
+        assert_eq!(array.to_data().buffers().len(), 3, "the views and two pages");
     }
 }
