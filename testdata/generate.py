@@ -202,6 +202,18 @@ def hints(n=60):
     })
 
 
+def duckdb_v2(con):
+    """Differences of INT32 in 33 bits, which pyarrow refuses: DuckDB itself says what is in it."""
+    path = os.path.join(HERE, "duckdb_v2.parquet")
+    con.execute(f"""copy (select ((i * 2654435761 + 12345) % 4294967296 - 2147483648)::int as i, ((i * 2246822519) % 4294967296)::uinteger as u,
+        case when i % 5 = 0 then null else ((i * 3266489917) % 4294967296 - 2147483648)::int end as n
+        from range(300) t(i)) to '{path}' (format parquet, parquet_version v2, compression uncompressed)""")
+    rows = con.execute(f"select * from '{path}'").fetchall()
+    with open(os.path.join(HERE, "duckdb_v2.jsonl"), "w", encoding="utf8") as out:
+        out.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    made.append(("duckdb_v2", f"DuckDB {duckdb.__version__}", "INT32 deltas of 33 bits (PARQUET_VERSION v2)", os.path.getsize(path), len(rows)))
+
+
 def main():
     trips()
     table = plain_types()
@@ -236,6 +248,7 @@ def main():
         i::hugeint as huge, i::utinyint as tiny, date '2026-01-01' + i::int as day, md5(i::varchar)::uuid as id
         from range(200) t(i)) to '{path}' (format parquet, row_group_size 2048)""")
     note("duckdb", f"DuckDB {duckdb.__version__}", "DuckDB's choices")
+    duckdb_v2(con)
     frame = pl.DataFrame({"a": list(range(300)), "b": [None if i % 3 == 0 else f"text {i}" for i in range(300)],
                           "c": [[j for j in range(i % 4)] for i in range(300)], "d": [{"x": i, "y": i / 2} for i in range(300)]})
     frame.write_parquet(os.path.join(HERE, "polars.parquet"), row_group_size=100)
