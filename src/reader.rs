@@ -298,6 +298,13 @@ impl<S> Reader<S> {
         self
     }
 
+    /// Gives batches of about this many bytes at most: see [`ReadOptions::batch_bytes`].
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.options.batch_bytes = bytes.max(1);
+        self
+    }
+
     /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given out yet.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {

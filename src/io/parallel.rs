@@ -16,10 +16,10 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use super::blocking::{Opener, contradicts};
 #[cfg(feature = "async")]
-use super::stream::{Queued, Waved};
+use super::stream::{Queued, Waved, serial_wave};
 use super::{Progress, Source};
 use crate::error::{Error, Result};
-use crate::read::{LeafBatch, Plan, RowGroup, Window};
+use crate::read::{LeafBatch, Plan, RowGroup, Window, is_too_large};
 
 /// The threads that decode.
 #[derive(Debug, Clone)]
@@ -100,8 +100,10 @@ struct State {
     /// Waves so far.
     waves: u32,
     next_range: usize,
-    /// A row group of which windows are left.
-    open: Option<RowGroup>,
+    /// Row groups of which windows are left, that come before all others.
+    open: VecDeque<RowGroup>,
+    /// Whether the first of them is read without its page index, because that was found to be wrong.
+    distrusts: bool,
     /// The row group that is next, fetched ahead.
     ahead: Option<Result<Option<RowGroup>>>,
 }
@@ -236,12 +238,15 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
         _ => u64::MAX,
     };
     state.waves = state.waves.saturating_add(1);
+    if let Some(batch) = careful_batch(shared, state)? {
+        return Ok(Some(vec![batch]));
+    }
     let mut parts = gather(shared.wave_bytes, windows, || shared.next(state))?;
     if parts.is_empty() {
         return Ok(None);
     }
     split(&mut parts)?;
-    let done = parts.last().is_some_and(|part| part.row_group.is_done());
+    let done = parts.last().is_some_and(|part| part.row_group.is_done()) && state.open.is_empty();
     let (found, ahead) = rayon::join(
         || batches(&shared.cancelled, &mut parts),
         || if done { fetch_ahead(shared, state.next_range) } else { None },
@@ -251,13 +256,61 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
         Err(e) if contradicts(&e) => {
             // Without page indexes and without splits, the pages are read as they come.
             parts.iter_mut().try_for_each(|part| part.reopen(shared))?;
-            batches(&shared.cancelled, &mut parts)?
+            batches(&shared.cancelled, &mut parts)
+        }
+        found => found,
+    };
+    let found = match found {
+        Err(e) if is_too_large(&e) => {
+            // One at a time, and with fewer rows where that is not enough.
+            for row_group in rewound(parts)?.into_iter().rev() {
+                state.open.push_front(row_group);
+            }
+            return Ok(Some(careful_batch(shared, state)?.into_iter().collect()));
         }
         found => found?,
     };
     // Only the last row group can have windows left.
-    state.open = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
+    let last = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
+    if let Some(row_group) = last {
+        state.open.push_front(row_group);
+    }
     Ok(Some(found))
+}
+
+/// The row groups of a wave, to be read again from where it began.
+fn rewound(parts: Vec<Part>) -> Result<Vec<RowGroup>> {
+    let mut row_groups = Vec::with_capacity(parts.len());
+    for Part { mut row_group, windows, .. } in parts {
+        if let Some(first) = windows.first() {
+            row_group.rewind(first)?;
+        }
+        row_groups.push(row_group);
+    }
+    Ok(row_groups)
+}
+
+/// The next batch of the row group at hand, if its batches are made one at a time.
+fn careful_batch(shared: &Shared, state: &mut State) -> Result<Option<RecordBatch>> {
+    while let Some(row_group) = state.open.front_mut().filter(|first| first.is_careful()) {
+        let rest = row_group.rest();
+        match row_group.next_batch() {
+            Ok(Some(batch)) => return Ok(Some(batch)),
+            Ok(None) => {
+                state.open.pop_front();
+                state.distrusts = false;
+            }
+            Err(e) if contradicts(&e) && !state.distrusts => {
+                state.open.pop_front();
+                state.distrusts = true;
+                if let Some(row_group) = shared.opener.reopen(&rest)? {
+                    state.open.push_front(row_group);
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(None)
 }
 
 /// The batches of the windows of all parts: those that have rows.
@@ -293,7 +346,8 @@ fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<RecordBatch
 impl Shared {
     /// The row group that a wave goes on with, and whether nothing of it was decoded yet; `None` after the last.
     fn next(&self, state: &mut State) -> Result<Option<(RowGroup, bool)>> {
-        if let Some(row_group) = state.open.take() {
+        if let Some(row_group) = state.open.pop_front() {
+            state.distrusts = false;
             return Ok(Some((row_group, false)));
         }
         while !self.cancelled.load(Ordering::Relaxed)
@@ -315,6 +369,9 @@ impl Shared {
 /// Decodes as much of the queue as a wave may hold.
 #[cfg(feature = "async")]
 pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &AtomicBool) -> Waved {
+    if queue.front().is_some_and(|first| first.row_group.is_careful()) {
+        return serial_wave(queue, 0, cancelled);
+    }
     let mut waved = Waved { queue, ..Waved::default() };
     let mut distrusts = None;
     let gathered = gather(wave_bytes, u64::MAX, || {
@@ -344,6 +401,16 @@ pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &Atom
                 waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
             }
         }
+        Err(e) if is_too_large(&e) => match rewound(parts) {
+            Ok(row_groups) => {
+                let distrusts = distrusts.unwrap_or_default();
+                for row_group in row_groups.into_iter().rev() {
+                    waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
+                }
+                return serial_wave(waved.queue, 0, cancelled);
+            }
+            Err(e) => waved.failed = Some(e),
+        },
         Err(e) if contradicts(&e) && distrusts != Some(true) => {
             let first = |part: &Part| Some(part.row_group.rest_with(part.windows.first()?));
             waved.again = parts.iter().filter_map(first).collect();

@@ -10,11 +10,11 @@ use arrow_buffer::BooleanBuffer;
 
 use super::assemble::{Leaves, assemble};
 use super::filter::Filter;
-use super::leaf::{LeafBatch, spelled_out};
+use super::leaf::{LeafBatch, spelled_bytes, spelled_out};
 use super::options::VirtualColumn;
 use super::pick::Keep;
 use super::plan::Plan;
-use super::window::{Handling, Window};
+use super::window::{Handling, Window, most_bytes};
 use crate::error::Result;
 
 /// Where the rows of a batch come from.
@@ -51,6 +51,7 @@ pub(super) fn record_batch(
     let mut early = Leaves::new(early.leaves);
     let mut late = Leaves::new(late);
     let mut columns = Vec::with_capacity(width);
+    let most = most_bytes(plan.options().batch_bytes, window.rows());
     let is_early = plan.filter().map(Filter::early_columns).unwrap_or_default();
     for (i, shape) in plan.shapes().iter().enumerate() {
         let (leaves, kept) = match is_early.get(i) {
@@ -60,7 +61,12 @@ pub(super) fn record_batch(
         };
         let column = assemble(shape, leaves, kept.rows)
             .and_then(|column| kept.of(column))
-            .and_then(|column| spelled_out(column, shape.field.data_type()));
+            .and_then(|column| {
+                let to = shape.field.data_type();
+                // What passed a filter as few entries of a dictionary may be much as strings.
+                window.weight.change(0, spelled_bytes(&column, to), most)?;
+                spelled_out(column, to)
+            });
         columns.push(column.map_err(|e| e.at_column(shape.field.name().as_str()))?);
     }
     for column in virtual_columns {

@@ -31,6 +31,7 @@ pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
 pub use page_maps::{KeptDictionary, PageMaps};
 pub use plan::{LeafPlan, PageIndexPlan, Plan, RowGroupPlan, RowRange, Supplied};
+pub(crate) use row_group::is_too_large;
 pub use row_group::{Batcher, RowGroup, Sifted};
 pub use sieve::{Found, Sieve, Sieved};
 pub use tail::{FooterTail, Tail};

@@ -33,7 +33,8 @@ pub struct ReadOptions {
     /// Rows of a batch at most; a batch never spans two row groups, unless a filter left few rows of each. Fewer are given where rows are so wide that a batch would take more
     /// than [`ReadOptions::batch_bytes`], or arrays of rows of 64 bytes or more would take more than 4 MiB each. Default 65,536.
     pub batch_rows: usize,
-    /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Default 64 MiB.
+    /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Where they say too little, as of long strings that a dictionary
+    /// holds once, a batch ends when its arrays hold about twice as many. Default 64 MiB.
     pub batch_bytes: usize,
     /// How Arrow types are chosen.
     pub arrow: ArrowOptions,

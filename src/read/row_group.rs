@@ -11,7 +11,7 @@ use super::leaf::LeafBatch;
 use super::plan::{Plan, RowRange};
 use super::unit::Unit;
 use super::window::Window;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::limits::Reservation;
 
 /// A row group whose bytes are there.
@@ -22,8 +22,14 @@ pub struct RowGroup {
     /// The next row to give, counted from the first of the row group.
     next_row: u64,
     batch_rows: usize,
+    /// Rows of a batch by what the metadata say.
+    most_rows: usize,
     /// About how many bytes a batch takes.
     batch_bytes: u64,
+    /// Whether a batch is made at a time, because one took more than the metadata had said.
+    is_careful: bool,
+    /// How often that was so.
+    rewound: u32,
     units: Vec<Unit>,
     /// Holds the fetched bytes in the budget.
     _fetched: Reservation,
@@ -46,7 +52,10 @@ impl RowGroup {
             rows_in_group,
             next_row,
             batch_rows,
+            most_rows: batch_rows,
             batch_bytes,
+            is_careful: false,
+            rewound: 0,
             units,
             _fetched: fetched,
         }
@@ -133,23 +142,74 @@ impl RowGroup {
     }
 
     /// Decodes the next batch on this thread; `None` after the last row. With a filter, a batch has the rows of a window that pass: it is never
-    /// empty.
+    /// empty. One that would take much more than [`batch_bytes`](super::ReadOptions::batch_bytes), or more than an array or the memory can hold, is made of
+    /// fewer rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages of the rows.
+    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let batcher = self.batcher();
         while let Some(window) = self.windows(1).pop() {
-            let early = self.decode(true, &window)?;
-            let sifted = batcher.sift(window, early)?;
-            let rest = sifted.rest();
-            if self.plan.filter().is_some() && rest.rows() == 0 {
-                continue;
+            match self.batch(&batcher, window.clone()) {
+                Ok(None) => self.learn(&window),
+                Ok(batch) => {
+                    self.learn(&window);
+                    return Ok(batch);
+                }
+                Err(e) if is_too_large(&e) && window.rows() > 1 => {
+                    self.rewind(&window)?;
+                    self.batch_rows = (window.rows() / FEWER).max(1);
+                }
+                Err(e) => return Err(e),
             }
-            let late = self.decode(false, rest)?;
-            return batcher.batch(sifted, late).map(Some);
         }
         Ok(None)
+    }
+
+    /// The batch of a window; `None` if no row passes the filter.
+    fn batch(&mut self, batcher: &Batcher, window: Window) -> Result<Option<RecordBatch>> {
+        let early = self.decode(true, &window)?;
+        let sifted = batcher.sift(window, early)?;
+        let rest = sifted.rest();
+        if self.plan.filter().is_some() && rest.rows() == 0 {
+            return Ok(None);
+        }
+        let late = self.decode(false, rest)?;
+        batcher.batch(sifted, late).map(Some)
+    }
+
+    /// Goes back to the first row of a window that was given out. The batches to come are made one at a time, by [`RowGroup::next_batch`], until it is known
+    /// how many rows they may have.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if there is no memory to begin anew.
+    pub fn rewind(&mut self, window: &Window) -> Result<()> {
+        self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
+        self.is_careful = true;
+        self.rewound += 1;
+        self.units.iter_mut().try_for_each(Unit::restart)
+    }
+
+    /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
+    pub fn is_careful(&self) -> bool {
+        self.is_careful
+    }
+
+    /// How many rows the next batches may have, by how large this one was.
+    fn learn(&mut self, window: &Window) {
+        if self.rewound == 0 {
+            return;
+        }
+        let width = (window.weight.bytes() / (window.decoded() as u64).max(1)).max(1);
+        let fitting = self.plan.options().batch_bytes as u64 / width;
+        let fitting = usize::try_from(fitting).unwrap_or(usize::MAX);
+        let most = self.most_rows.min(self.batch_rows.saturating_mul(2));
+        let rows = fitting.clamp(1, most.max(1));
+        // One long row among short ones says nothing of those behind it.
+        let is_known = rows <= self.batch_rows && window.decoded() >= KNOWN_FROM;
+        self.is_careful &= !is_known || self.rewound > MOST_REWOUND;
+        self.batch_rows = rows;
+        self.batch_bytes = width.saturating_mul(rows as u64);
     }
 
     /// Decodes a window of the leaves that come before the filter, or of those that come after it.
@@ -163,6 +223,20 @@ impl RowGroup {
         }
         Ok(leaves)
     }
+}
+
+/// A batch that was too large is tried with so many times fewer rows.
+const FEWER: usize = 4;
+
+/// So many rows say how large others will be.
+const KNOWN_FROM: usize = 64;
+
+/// Where batches turn out larger than expected so often, they are made one at a time to the end.
+const MOST_REWOUND: u32 = 8;
+
+/// Whether fewer rows at a time may help.
+pub(crate) fn is_too_large(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Limit(LimitKind::Memory | LimitKind::ArrayLength))
 }
 
 /// Makes batches of decoded leaves.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::chunk::{PageList, Pages};
 use super::leaf::{LeafBatch, LeafReader};
 use super::plan::Plan;
-use super::window::{Handling, Window};
+use super::window::{Handling, Window, most_bytes};
 use crate::error::{Error, Result};
 use crate::page::PageContext;
 
@@ -24,6 +24,8 @@ pub struct Part {
     handling: Handling,
     row_group: usize,
     column: Arc<str>,
+    /// Bytes that a batch should not exceed.
+    batch_bytes: usize,
 }
 
 /// What a column chunk is read from.
@@ -52,7 +54,8 @@ impl Chunk {
             true => Handling::Picked,
             false => Handling::Apart,
         };
-        Ok(Part { reader, handling, row_group: *row_group, column: column.clone() })
+        let batch_bytes = plan.options().batch_bytes;
+        Ok(Part { reader, handling, row_group: *row_group, column: column.clone(), batch_bytes })
     }
 }
 
@@ -82,6 +85,16 @@ impl Unit {
     /// What decodes the leaf: one part, or as many as it was split into.
     pub fn parts(&mut self) -> &mut [Part] {
         &mut self.parts
+    }
+
+    /// Begins anew: what is decoded next may lie anywhere.
+    ///
+    /// # Errors
+    /// As for the first part.
+    pub(super) fn restart(&mut self) -> Result<()> {
+        self.parts.clear();
+        self.parts.push(self.chunk.part()?);
+        Ok(())
     }
 
     /// Lets `parts` threads decode the leaf, each its own pages, if it is known where those are. Before anything is decoded.
@@ -123,6 +136,8 @@ impl Part {
             let stretches = window.stretches(self.handling);
             let picks = self.handling == Handling::Picked;
             let picked = stretches.keep.as_ref().filter(|_| picks);
+            let most = most_bytes(self.batch_bytes, window.rows());
+            self.reader.weigh(&window.weight, most);
             self.reader.reserve(if picks { window.rows() } else { stretches.rows });
             self.reader.expect(&stretches.spans, window.behind);
             let mut first = 0;

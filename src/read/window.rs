@@ -5,8 +5,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+
+use crate::error::{Error, LimitKind, Result};
 
 /// The rows of one batch, counted from the first of the row group.
 #[derive(Debug, Clone)]
@@ -19,6 +22,47 @@ pub struct Window {
     pub(super) is_sure: bool,
     /// The first row behind it that may be wanted.
     pub(super) behind: u64,
+    /// What its arrays hold.
+    pub(super) weight: Weight,
+}
+
+/// Bytes that the arrays of a batch hold, counted while they are decoded, by whichever threads: the metadata may say little of it, as of long strings that
+/// stand in a dictionary once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Weight(Arc<AtomicU64>);
+
+impl Weight {
+    /// Bytes so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// What was `before` bytes is now `after`.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the batch then holds more than `most`. A driver of this crate reads the
+    /// rows again, in batches of fewer.
+    pub(super) fn change(&self, before: u64, after: u64, most: u64) -> Result<()> {
+        match after.checked_sub(before) {
+            Some(more) => self.0.fetch_add(more, Ordering::Relaxed),
+            None => self.0.fetch_sub(before - after, Ordering::Relaxed),
+        };
+        if self.bytes() > most { Err(too_large(most)) } else { Ok(()) }
+    }
+}
+
+/// Bytes that the arrays of a batch of `rows` rows may hold where it should not exceed `batch_bytes`:
+/// capacity that is not used counts too, and a batch of one row is as large as it is.
+pub(super) fn most_bytes(batch_bytes: usize, rows: usize) -> u64 {
+    if rows > 1 { (batch_bytes as u64).saturating_mul(2).saturating_add(1 << 20) } else { u64::MAX }
+}
+
+#[cold]
+fn too_large(most: u64) -> Error {
+    Error::limit(
+        LimitKind::Memory,
+        format_args!("a batch of more than {most} bytes; ask for fewer rows per batch"),
+    )
 }
 
 /// What becomes of rows that are decoded and not wanted.
@@ -68,16 +112,17 @@ impl Window {
         let few = rows.saturating_mul(MOST_FOR_ONE + 1) < all.rows as u64;
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let apart = few.then(|| Stretches { spans: wanted.into(), rows, keep: None });
-        Self { all, apart, rows, is_sure: false, behind: u64::MAX }
+        Self { all, apart, rows, is_sure: false, behind: u64::MAX, weight: Weight::default() }
     }
 
     /// Only those of the decoded rows whose bits are set; `lists` says whether columns of lists are to be decoded for them.
     pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
         let rows = passed.count_set_bits();
         let decoded = passed.len();
+        let (behind, weight) = (self.behind, self.weight.clone());
         if rows == 0 {
             let none = Stretches { spans: [].into(), rows, keep: None };
-            return Self { all: none, apart: None, rows, is_sure: true, ..*self };
+            return Self { all: none, apart: None, rows, is_sure: true, behind, weight };
         }
         let keep = (rows < decoded).then(|| passed.clone());
         let all = Stretches { keep, ..self.all.clone() };
@@ -92,7 +137,7 @@ impl Window {
             }
             joined
         });
-        Self { all, apart, rows, is_sure: true, ..*self }
+        Self { all, apart, rows, is_sure: true, behind, weight }
     }
 
     /// The rows of the row group that set bits of decoded rows stand for.

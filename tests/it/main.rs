@@ -9,6 +9,7 @@
 )]
 
 mod arrow;
+mod batches;
 mod cells;
 mod cli;
 mod codecs;

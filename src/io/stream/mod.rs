@@ -6,7 +6,6 @@ mod source;
 #[cfg(feature = "object_store")]
 mod store;
 
-#[cfg(not(feature = "parallel"))]
 pub(super) use driver::serial_wave;
 #[cfg(feature = "parallel")]
 pub(super) use driver::{Queued, Waved};

@@ -23,9 +23,10 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 
 use self::column::{Column, Count};
-pub(super) use self::spell::spelled_out;
+pub(super) use self::spell::{spelled_bytes, spelled_out};
 use super::options::Utf8;
 use super::plan::LeafPlan;
+use super::window::Weight;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{Decoded, LevelDecoder, Order, Validity, leaf_validity, rows};
 use crate::limits::{Budget, Reservation};
@@ -80,6 +81,9 @@ pub struct LeafReader {
     adopted: Reservation,
     /// The dictionary page, and what is made of it.
     dictionary: Reservation,
+    /// Where the bytes of the batch at hand are counted, how many it may hold, and which of them are of this leaf.
+    weight: (Weight, u64),
+    weighed: u64,
     /// Whether something was wrong: what stands in the column then fits neither its levels nor its dictionary.
     is_broken: bool,
 }
@@ -150,6 +154,8 @@ impl LeafReader {
             held: budget.reservation("the arrays of a batch"),
             adopted: budget.reservation("pages that string views point into"),
             dictionary: budget.reservation("a dictionary"),
+            weight: (Weight::default(), u64::MAX),
+            weighed: 0,
             is_broken: false,
         })
     }
@@ -212,6 +218,11 @@ impl LeafReader {
         }
     }
 
+    /// Counts what is decoded next in `weight`, which may be `most` bytes: beyond them is an error.
+    pub(in crate::read) fn weigh(&mut self, weight: &Weight, most: u64) {
+        self.weight = (weight.clone(), most);
+    }
+
     /// Makes room for `rows` rows, before the first of a batch.
     pub fn reserve(&mut self, rows: usize) {
         if self.max_rep == 0 {
@@ -255,6 +266,7 @@ impl LeafReader {
             // From here on the memory is the caller's.
             reader.held.resize(0)?;
             reader.adopted.resize(0)?;
+            reader.weighed = 0;
             Ok(LeafBatch { array, def: kept.def, rep: kept.rep, max_rep: reader.max_rep })
         })
     }
@@ -604,7 +616,18 @@ impl LeafReader {
     /// Bytes that the arrays may take.
     fn room(&self) -> usize {
         let room = self.budget.cap().saturating_sub(self.budget.used());
-        usize::try_from(room.saturating_add(self.held.bytes())).unwrap_or(usize::MAX)
+        let room = room.saturating_add(self.held.bytes());
+        let (weight, most) = &self.weight;
+        let others = weight.bytes().saturating_sub(self.weighed);
+        usize::try_from(room.min(most.saturating_sub(others))).unwrap_or(usize::MAX)
+    }
+
+    /// Takes what the column holds now from the budget, and counts it.
+    fn hold_bytes(&mut self, bytes: usize) -> Result<()> {
+        self.held.resize(bytes)?;
+        let (weight, most) = &self.weight;
+        let before = std::mem::replace(&mut self.weighed, bytes as u64);
+        weight.change(before, bytes as u64, *most)
     }
 
     /// Decodes or skips the values of a stretch whose validity begins at slot `first`.
@@ -633,7 +656,8 @@ impl LeafReader {
         {
             self.column.spread(bitmap, first, slots, values);
         }
-        self.held.resize(self.column.bytes_held() + kept.bytes_held())
+        let bytes = self.column.bytes_held() + kept.bytes_held();
+        self.hold_bytes(bytes)
     }
 }
 

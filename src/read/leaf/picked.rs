@@ -123,7 +123,8 @@ impl LeafReader {
             self.column.spread(bitmap, first, slots, picked);
         }
         self.next_row += n as u64;
-        self.held.resize(self.column.bytes_held() + kept.bytes_held())
+        let bytes = self.column.bytes_held() + kept.bytes_held();
+        self.hold_bytes(bytes)
     }
 }
 

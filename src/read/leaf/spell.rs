@@ -4,7 +4,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryViewType, ByteViewType, Int32Type, StringViewType};
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_schema::DataType;
 use arrow_select::take::take;
@@ -47,6 +47,42 @@ pub(in crate::read) fn spelled_out(array: ArrayRef, to: &DataType) -> Result<Arr
         (DataType::BinaryView, DataType::Binary) => copied::<BinaryViewType, i32>(&array, to),
         (DataType::BinaryView, DataType::LargeBinary) => copied::<BinaryViewType, i64>(&array, to),
         (from, to) => Err(Error::usage(format_args!("{from} was read where {to} is wanted"))),
+    }
+}
+
+/// Bytes of the strings that [`spelled_out`] would copy.
+pub(in crate::read) fn spelled_bytes(array: &ArrayRef, to: &DataType) -> u64 {
+    fn of_keys<O: OffsetSizeTrait>(dictionary: &dyn AnyDictionaryArray, offsets: &[O]) -> u64 {
+        let len = |key: usize| match offsets.get(key..key + 2) {
+            Some([start, end]) => end.as_usize().saturating_sub(start.as_usize()) as u64,
+            _ => 0,
+        };
+        // Without values there is no key but those of nulls, and nothing to normalize them by.
+        if offsets.len() < 2 {
+            return 0;
+        }
+        let (keys, nulls) = (dictionary.normalized_keys(), dictionary.keys().nulls());
+        let is_valid = |i: usize| nulls.is_none_or(|nulls| nulls.is_valid(i));
+        let valid = keys.iter().enumerate().filter(|(i, _)| is_valid(*i));
+        valid.map(|(_, key)| len(*key)).sum()
+    }
+    if array.data_type() == to {
+        return 0;
+    }
+    if let Some(dictionary) = array.as_any_dictionary_opt() {
+        let values = dictionary.values();
+        return match values.data_type() {
+            DataType::Utf8 => of_keys(dictionary, values.as_string::<i32>().value_offsets()),
+            DataType::Binary => of_keys(dictionary, values.as_binary::<i32>().value_offsets()),
+            DataType::LargeUtf8 => of_keys(dictionary, values.as_string::<i64>().value_offsets()),
+            DataType::LargeBinary => of_keys(dictionary, values.as_binary::<i64>().value_offsets()),
+            _ => 0,
+        };
+    }
+    match array.data_type() {
+        DataType::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
+        DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
+        _ => 0,
     }
 }
 
