@@ -1,6 +1,6 @@
 //! Predicates of which some columns are known beforehand: partition columns, whose values stand in the name of a folder.
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 
 use super::{Part, Predicate, not};
 use crate::error::{Error, Result};
@@ -79,9 +79,16 @@ fn join(mut parts: Vec<Predicate>, decides: bool) -> Predicate {
     if decides { Predicate::any_of(parts) } else { Predicate::all_of(parts) }
 }
 
+/// Three-valued: evaluation gives false for null, so what is neither true nor, negated, true is null.
 fn evaluate(part: &Part, values: &RecordBatch) -> Result<Predicate> {
-    let found = Predicate::of(part.clone()).bind_to(values.schema_ref())?.evaluate(values)?;
-    Ok(constant((!found.is_null(0)).then(|| found.value(0))))
+    let holds = |predicate: Predicate| -> Result<bool> {
+        Ok(predicate.bind_to(values.schema_ref())?.evaluate(values)?.value(0))
+    };
+    if holds(Predicate::of(part.clone()))? {
+        return Ok(constant(Some(true)));
+    }
+    let is_false = holds(not(Predicate::of(part.clone())))?;
+    Ok(constant(is_false.then_some(false)))
 }
 
 #[cold]
