@@ -11,7 +11,7 @@ use marquetry::arrow_array::{RecordBatch, RecordBatchReader};
 use marquetry::arrow_schema::ArrowError;
 use marquetry::format::{CompressionCodec, ConvertedType, Encoding, Type};
 use marquetry::io::{Source, WriteSink};
-use marquetry::{Error, ErrorKind, LimitKind, Limits, Reader, Result, WriteOptions, Writer};
+use marquetry::{Error, ErrorKind, LimitKind, Reader, Result, WriteOptions, Writer};
 
 use crate::faults::rows;
 use crate::support::{Chunk, file, ints, optional, required, testdata, texts, v1};
@@ -23,7 +23,7 @@ struct Case {
     /// Whether the error names row group and column.
     placed: bool,
     source: Faulty,
-    limits: Limits,
+    memory: u64,
 }
 
 /// Bytes behind a source that fails from one of its requests on.
@@ -63,23 +63,16 @@ fn cases() -> Vec<Case> {
         file(vec![text], 1, vec![Chunk::new(Type::ByteArray, 1, &[v1(1, Encoding::Plain, &page)])]);
     let mut far = whole(large());
     far.lost = Some(1_000);
-    let mut small = Limits::default();
-    small.memory_bytes = 1_000;
     let many = whole(fs::read(testdata("trips.parquet")).expect("a file of this repository"));
-    let case = |name, expected, placed, source| Case {
-        name,
-        expected,
-        placed,
-        source,
-        limits: Limits::default(),
-    };
+    let case =
+        |name, expected, placed, source| Case { name, expected, placed, source, memory: 4 << 30 };
     vec![
         case("values end early", |k| matches!(k, ErrorKind::Malformed(_)), true, whole(cut)),
         case("not UTF-8", |k| matches!(k, ErrorKind::Malformed(_)), true, whole(not_utf8)),
         case("unknown codec", |k| matches!(k, ErrorKind::Unsupported(_)), true, whole(unknown)),
         case("source fails", |k| k == ErrorKind::Io, false, far),
         Case {
-            limits: small,
+            memory: 1_000,
             ..case("limit", |k| k == ErrorKind::Limit(LimitKind::Memory), false, many)
         },
     ]
@@ -124,8 +117,8 @@ fn kind_and_place_survive_every_loop_over_batches() {
     let folder = tempfile::tempdir().unwrap();
     for case in &cases() {
         for threads in [1, 2] {
-            let reader = Reader::with_limits(case.source.clone(), case.limits.clone()).unwrap();
-            let reader = reader.threads(threads);
+            let reader = Reader::new(case.source.clone()).unwrap();
+            let reader = reader.threads(threads).memory(case.memory);
             let told = readme_loop(&reader, &folder.path().join("out.parquet")).unwrap_err();
             check(case, "the loop of the README", &told);
             let arrow = arrow_loop(&reader).unwrap_err();
@@ -159,7 +152,7 @@ fn kind_and_place_survive_a_stream_whose_errors_become_those_of_arrow() {
         let told: Result<Vec<RecordBatch>> =
             tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
                 async {
-                    let reader = Reader::open_async(reader).await?.memory(case.limits.memory_bytes);
+                    let reader = Reader::open_async(reader).await?.memory(case.memory);
                     let stream = reader.stream()?.map(|batch| batch.map_err(ArrowError::from));
                     stream.try_collect().await.map_err(Error::from)
                 },
