@@ -166,9 +166,11 @@ fn filtered(reader: Reader, input: &Input, global: &Global) -> Result<Reader> {
     })
 }
 
-/// Opens a file whose rows are read: columns, row groups and rows as the flags say.
+/// Opens a file whose rows are shown: columns, row groups and rows as the flags say.
+///
+/// Strings are read as views, so that one that many rows share is held once.
 pub(crate) fn open_rows(input: &Input, rows: &FilesOfRows, global: &Global) -> Result<Opened> {
-    narrow(open(&input.path, global)?, input, rows, global)
+    narrow(open(&input.path, global)?.views(true), input, rows, global)
 }
 
 /// Leaves the columns, row groups and rows that the flags say.
