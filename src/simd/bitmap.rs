@@ -264,8 +264,8 @@ fn deposit(isa: Isa, bits: u64, mask: u64) -> u64 {
         return bits;
     }
     #[cfg(target_arch = "x86_64")]
-    if isa != Isa::Scalar {
-        // SAFETY: all but `Isa::Scalar` exist only where BMI2 was found.
+    if isa != Isa::SCALAR {
+        // SAFETY: an `Isa` other than `SCALAR` exists only where BMI2 was found.
         return unsafe { std::arch::x86_64::_pdep_u64(bits, mask) };
     }
     let _ = isa;
@@ -285,8 +285,8 @@ fn extract(isa: Isa, bits: u64, mask: u64) -> u64 {
         return bits;
     }
     #[cfg(target_arch = "x86_64")]
-    if isa != Isa::Scalar {
-        // SAFETY: all but `Isa::Scalar` exist only where BMI2 was found.
+    if isa != Isa::SCALAR {
+        // SAFETY: an `Isa` other than `SCALAR` exists only where BMI2 was found.
         return unsafe { std::arch::x86_64::_pext_u64(bits, mask) };
     }
     let _ = isa;
@@ -353,8 +353,8 @@ mod tests {
         for _ in 0..1000 {
             let (bits, mask) = (rng.u64(..), rng.u64(..) & rng.u64(..));
             for isa in Isa::available() {
-                assert_eq!(deposit(isa, bits, mask), deposit(Isa::Scalar, bits, mask));
-                assert_eq!(extract(isa, bits, mask), extract(Isa::Scalar, bits, mask));
+                assert_eq!(deposit(isa, bits, mask), deposit(Isa::SCALAR, bits, mask));
+                assert_eq!(extract(isa, bits, mask), extract(Isa::SCALAR, bits, mask));
                 assert_eq!(deposit(isa, extract(isa, bits, mask), mask), bits & mask);
             }
         }

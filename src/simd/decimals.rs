@@ -2,7 +2,7 @@
 //!
 //! Spec: AlpEncoding.md. Used by its encoder. No branch depends on a value, so that the compiler makes vectors of all of it.
 
-use super::Isa;
+use super::{Isa, Level};
 
 /// The powers of ten of an exponent and a factor: `up` is positive, `down` negative.
 #[derive(Debug, Clone, Copy)]
@@ -75,14 +75,14 @@ macro_rules! integers {
             bad: &mut [bool],
         ) -> Fit<$int> {
             assert!(values.len() == out.len() && values.len() == bad.len(), "one length");
-            match isa {
-                Isa::Scalar => $body(values, powers, out, bad),
+            match isa.level() {
+                Level::Scalar => $body(values, powers, out, bad),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: these exist only where `Isa::best` has found the features.
-                Isa::Avx2 => unsafe { $avx2(values, powers, out, bad) },
+                Level::Avx2 => unsafe { $avx2(values, powers, out, bad) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
-                Isa::Avx512 => unsafe { $avx512(values, powers, out, bad) },
+                Level::Avx512 => unsafe { $avx512(values, powers, out, bad) },
             }
         }
 

@@ -2,7 +2,7 @@
 //!
 //! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that the compiler makes vectors of all of it.
 
-use super::Isa;
+use super::{Isa, Level};
 
 /// Values of a block.
 pub const BLOCK: usize = 128;
@@ -37,14 +37,14 @@ macro_rules! differences {
         /// # Panics
         /// If there are not 2 to 129 values.
         pub fn $with(isa: Isa, values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
-            match isa {
-                Isa::Scalar => $body(values, out),
+            match isa.level() {
+                Level::Scalar => $body(values, out),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: these exist only where `Isa::best` has found the features.
-                Isa::Avx2 => unsafe { $avx2(values, out) },
+                Level::Avx2 => unsafe { $avx2(values, out) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
-                Isa::Avx512 => unsafe { $avx512(values, out) },
+                Level::Avx512 => unsafe { $avx512(values, out) },
             }
         }
 

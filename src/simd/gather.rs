@@ -2,8 +2,8 @@
 //!
 //! Packed indices are cut out of their bytes and looked up in one go. With AVX-512 small tables lie in registers, where a look-up is a permutation.
 
-use super::Isa;
 use super::unpack::unpack_u32_with;
+use super::{Isa, Level};
 
 /// Appends `table[i]` for every index; false, and nothing appended, if one is out of range.
 ///
@@ -54,11 +54,11 @@ fn gather_packed_with<T: Copy>(
     out: &mut Vec<T>,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if isa == Isa::Avx512
+    if isa.level() == Level::Avx512
         && (1..=super::unpack::avx512::WIDEST_32).contains(&width)
         && !table.is_empty()
     {
-        // SAFETY: `Isa::Avx512` exists only where the features were found.
+        // SAFETY: an `Isa` of this level exists only where the features were found.
         return unsafe { x86::gather_packed(bytes, width, n, table, out) };
     }
     scratch.clear();
@@ -257,7 +257,7 @@ mod tests {
                 let width = rng.u32(least.max(1)..=32);
                 let indices: Vec<u32> = (0..n).map(|_| rng.u32(0..entries)).collect();
                 let mut bytes = Vec::new();
-                pack_u32_with(Isa::Scalar, &indices, width, &mut bytes);
+                pack_u32_with(Isa::SCALAR, &indices, width, &mut bytes);
                 // Indices behind the last one are nobody's, wherever they point.
                 bytes.resize(bytes.len() + rng.usize(0..3), 0xFF);
                 for isa in Isa::available() {
@@ -273,7 +273,7 @@ mod tests {
                         let at = rng.usize(0..n);
                         wrong[at] = if width == 32 { u32::MAX } else { (1 << width) - 1 };
                         let mut bytes = Vec::new();
-                        pack_u32_with(Isa::Scalar, &wrong, width, &mut bytes);
+                        pack_u32_with(Isa::SCALAR, &wrong, width, &mut bytes);
                         assert!(!packed(&bytes, &mut scratch, &mut out));
                         assert_eq!(out.len(), n + 1, "{isa:?} width {width} n {n}");
                     }

@@ -9,6 +9,7 @@ pub mod decimals;
 pub mod deltas;
 pub mod expand;
 pub mod gather;
+mod isa;
 pub mod native;
 pub mod pack;
 pub mod planes;
@@ -17,6 +18,9 @@ pub mod spans;
 pub mod strings;
 pub mod transpose;
 pub mod unpack;
+
+pub use isa::Isa;
+use isa::Level;
 
 /// Asks for the line of the cache that item `at` of a slice lies in, if there is one.
 #[inline(always)]
@@ -29,55 +33,4 @@ pub fn prefetch<T>(items: &[T], at: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, at);
-}
-
-/// An instruction set that kernels are compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isa {
-    /// What every machine of the architecture has.
-    Scalar,
-    /// x86-64 with AVX2 and BMI2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// x86-64 with AVX-512 F, BW, VL, VBMI and VBMI2 too, as machines since Ice Lake and Zen 4 have.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Isa {
-    /// The best one of this machine. The answer is cached by the standard library.
-    ///
-    /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever it runs: so they are measured, and tested, on
-    /// any machine. Libraries that we use pick for themselves as ever.
-    #[inline]
-    pub fn best() -> Self {
-        if option_env!("MARQUETRY_ISA") == Some("scalar") {
-            return Self::Scalar;
-        }
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::is_x86_feature_detected as has;
-            if has!("avx2") && has!("bmi2") && has!("popcnt") {
-                let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
-                return if wide && has!("avx512vbmi") && has!("avx512vbmi2") {
-                    Self::Avx512
-                } else {
-                    Self::Avx2
-                };
-            }
-        }
-        Self::Scalar
-    }
-
-    /// All that this machine has, for tests of twins.
-    pub fn available() -> Vec<Self> {
-        let mut all = vec![Self::Scalar];
-        #[cfg(target_arch = "x86_64")]
-        match Self::best() {
-            Self::Scalar => {}
-            Self::Avx2 => all.push(Self::Avx2),
-            Self::Avx512 => all.extend([Self::Avx2, Self::Avx512]),
-        }
-        all
-    }
 }

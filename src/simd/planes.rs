@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::Isa;
+use super::{Isa, Level};
 
 /// The levels of consecutive slots.
 #[derive(Debug, Clone)]
@@ -416,14 +416,14 @@ pub trait Kernel: Copy {
 /// Does the work, compiled for an instruction set.
 #[inline]
 pub fn run<W: Work>(isa: Isa, work: W) -> W::Output {
-    match isa {
-        Isa::Scalar => work.run(Scalar),
+    match isa.level() {
+        Level::Scalar => work.run(Scalar),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Isa::Avx2` exists only where BMI2 and POPCNT were found, and BMI1 comes with BMI2.
-        Isa::Avx2 => unsafe { x86::run_bmi(work) },
+        // SAFETY: an `Isa` of this level exists only where BMI2 and POPCNT were found, and BMI1 comes with BMI2.
+        Level::Avx2 => unsafe { x86::run_bmi(work) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Isa::Avx512` exists only where its features were found, and those of `Isa::Avx2`.
-        Isa::Avx512 => unsafe { x86::run_avx512(work) },
+        // SAFETY: an `Isa` of this level exists only where its features were found, and those of AVX2.
+        Level::Avx512 => unsafe { x86::run_avx512(work) },
     }
 }
 
@@ -666,7 +666,7 @@ mod tests {
     fn every_isa_splits_and_selects_as_the_naive_twin() {
         let seed = 71;
         let mut rng = fastrand::Rng::with_seed(seed);
-        assert_eq!(run(Isa::Scalar, Select(0b1010_1100, 0b1111_0000)), 0b1010);
+        assert_eq!(run(Isa::SCALAR, Select(0b1010_1100, 0b1111_0000)), 0b1010);
         for width in 0..=16usize {
             for _ in 0..50 {
                 let bytes: Vec<u8> = (0..rng.usize(0..=8 * width)).map(|_| rng.u8(..)).collect();
@@ -682,7 +682,7 @@ mod tests {
                     let (bits, mask) = (rng.u64(..), rng.u64(..) & rng.u64(..));
                     assert_eq!(
                         run(isa, Select(bits, mask)),
-                        run(Isa::Scalar, Select(bits, mask)),
+                        run(Isa::SCALAR, Select(bits, mask)),
                         "{isa:?} seed {seed}"
                     );
                 }

@@ -3,8 +3,8 @@
 //! The scalar definition adds the step outside the chain from value to value, which is one addition for each. With AVX-512 a vector is summed in
 //! itself first, by shifting lanes, so that the chain is one addition a vector; packed differences are summed as they are cut out of their bytes.
 
-use super::Isa;
 use super::unpack::{unpack_u32_with, unpack_u64_with};
+use super::{Isa, Level};
 
 /// Packed differences, the first at bit 0.
 #[derive(Debug, Clone, Copy)]
@@ -55,8 +55,8 @@ fn sum_packed_i64_with(
 ) -> i64 {
     let Packed { bytes, width, n } = packed;
     #[cfg(target_arch = "x86_64")]
-    if isa == Isa::Avx512 && (1..=super::unpack::avx512::WIDEST_64).contains(&width) {
-        // SAFETY: `Isa::Avx512` exists only where the features were found.
+    if isa.level() == Level::Avx512 && (1..=super::unpack::avx512::WIDEST_64).contains(&width) {
+        // SAFETY: an `Isa` of this level exists only where the features were found.
         return unsafe { x86::sum_packed_i64(packed, step, last, out) };
     }
     let mut sums = Sums { step, last };
@@ -77,8 +77,8 @@ fn sum_packed_i32_with(
 ) -> i32 {
     let Packed { bytes, width, n } = packed;
     #[cfg(target_arch = "x86_64")]
-    if isa == Isa::Avx512 && (1..=super::unpack::avx512::WIDEST_32).contains(&width) {
-        // SAFETY: `Isa::Avx512` exists only where the features were found.
+    if isa.level() == Level::Avx512 && (1..=super::unpack::avx512::WIDEST_32).contains(&width) {
+        // SAFETY: an `Isa` of this level exists only where the features were found.
         return unsafe { x86::sum_packed_i32(packed, step, last, out) };
     }
     // What wraps at 64 bits wraps at 32 too.
@@ -165,9 +165,9 @@ fn prefix_sum_i64_with(
 ) -> i64 {
     let mut rest = deltas;
     #[cfg(target_arch = "x86_64")]
-    if isa == Isa::Avx512 {
+    if isa.level() == Level::Avx512 {
         let (vectors, tail) = deltas.as_chunks::<8>();
-        // SAFETY: `Isa::Avx512` exists only where the features were found.
+        // SAFETY: an `Isa` of this level exists only where the features were found.
         last = unsafe { x86::sum_i64(vectors, step, last, out) };
         rest = tail;
     }
@@ -188,9 +188,9 @@ fn prefix_sum_i32_with(
 ) -> i32 {
     let mut rest = deltas;
     #[cfg(target_arch = "x86_64")]
-    if isa == Isa::Avx512 {
+    if isa.level() == Level::Avx512 {
         let (vectors, tail) = deltas.as_chunks::<16>();
-        // SAFETY: `Isa::Avx512` exists only where the features were found.
+        // SAFETY: an `Isa` of this level exists only where the features were found.
         last = unsafe { x86::sum_i32(vectors, step, last, out) };
         rest = tail;
     }
@@ -427,9 +427,9 @@ mod tests {
                     let packed = Packed { bytes, width, n };
                     let (step, last) = (rng.i64(..), rng.i64(..));
                     let (mut deltas, mut scratch) = (Vec::new(), Vec::new());
-                    unpack_u64_with(Isa::Scalar, bytes, width, n, &mut deltas);
+                    unpack_u64_with(Isa::SCALAR, bytes, width, n, &mut deltas);
                     let (mut out, mut expected) = (vec![7], vec![7]);
-                    let end = prefix_sum_i64_with(Isa::Scalar, &deltas, step, last, &mut expected);
+                    let end = prefix_sum_i64_with(Isa::SCALAR, &deltas, step, last, &mut expected);
                     let found =
                         sum_packed_i64_with(isa, packed, step, last, &mut scratch, &mut out);
                     assert_eq!((found, &out), (end, &expected), "{isa:?} width {width} n {n}");
@@ -438,9 +438,9 @@ mod tests {
                     }
                     let (step, last) = (rng.i32(..), rng.i32(..));
                     let (mut deltas, mut scratch) = (Vec::new(), Vec::new());
-                    unpack_u32_with(Isa::Scalar, bytes, width, n, &mut deltas);
+                    unpack_u32_with(Isa::SCALAR, bytes, width, n, &mut deltas);
                     let (mut out, mut expected) = (vec![7], vec![7]);
-                    let end = prefix_sum_i32_with(Isa::Scalar, &deltas, step, last, &mut expected);
+                    let end = prefix_sum_i32_with(Isa::SCALAR, &deltas, step, last, &mut expected);
                     let found =
                         sum_packed_i32_with(isa, packed, step, last, &mut scratch, &mut out);
                     assert_eq!((found, &out), (end, &expected), "{isa:?} width {width} n {n}");

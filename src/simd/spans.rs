@@ -3,7 +3,7 @@
 use std::collections::TryReserveError;
 
 use super::prefix_sum::prefix_sum_i32;
-use super::{Isa, prefetch};
+use super::{Isa, Level, prefetch};
 use crate::encoding::Span;
 
 /// Bytes copied at a time: most strings are shorter, so that one load and one store does.
@@ -319,18 +319,20 @@ fn join_with(
 ) {
     assert!(out.is_empty(), "a buffer of its own");
     assert!(rests.start <= rests.source.len(), "rests lie within their source");
-    match (isa, longest) {
+    match (isa.level(), longest) {
         // SAFETY: words are what every machine has.
         (_, ..=16) => unsafe { joined::<16, [u64; 2]>(before, rests, total, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        (Isa::Avx2 | Isa::Avx512, ..=32) => unsafe { x86::joined_32(before, rests, total, out) },
+        (Level::Avx2 | Level::Avx512, ..=32) => unsafe {
+            x86::joined_32(before, rests, total, out)
+        },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Isa::Avx512, ..=64) => unsafe { x86::joined_64(before, rests, total, out) },
+        (Level::Avx512, ..=64) => unsafe { x86::joined_64(before, rests, total, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Isa::Avx512, _) => unsafe { x86::joined_128(before, rests, total, out) },
+        (Level::Avx512, _) => unsafe { x86::joined_128(before, rests, total, out) },
         // SAFETY: words are what every machine has.
         _ => unsafe { joined::<32, [u64; 4]>(before, rests, total, out) },
     }

@@ -6,8 +6,8 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::Isa;
 use super::bitmap::Bitmap;
+use super::{Isa, Level};
 
 /// Bits of a word.
 const WORD: usize = 64;
@@ -44,11 +44,11 @@ fn compact_in<T: Copy>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) 
             to += n;
             continue;
         }
-        match isa {
+        match isa.level() {
             // Of a few values, each is moved sooner.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 if x86::fits::<T>() && n == WORD && ones > 4 => {
-                // SAFETY: `Isa::Avx512` exists only where the features were found; `to <= at`, 64 values begin at `at`, and the width fits.
+            Level::Avx512 if x86::fits::<T>() && n == WORD && ones > 4 => {
+                // SAFETY: an `Isa` of this level exists only where the features were found; `to <= at`, 64 values begin at `at`, and the width fits.
                 unsafe { x86::compress(values, at, to, word) };
                 to += ones;
             }

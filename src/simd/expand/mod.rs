@@ -7,9 +7,9 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::Isa;
 use super::bitmap::Bitmap;
 use super::native::PlainOldData;
+use super::{Isa, Level};
 
 /// Slots of a word.
 const WORD: usize = 64;
@@ -68,13 +68,13 @@ pub fn spread_in<T: PlainOldData>(
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
         #[cfg(target_arch = "x86_64")]
-        if isa == Isa::Avx512 && x86::fits::<T>() && n == WORD {
+        if isa.level() == Level::Avx512 && x86::fits::<T>() && n == WORD {
             let word = |at, dense| {
                 // Every slot before is valid too: nothing moves any more.
                 let word = word_at(at, WORD);
                 (word != u64::MAX || dense != at + WORD).then_some(word)
             };
-            // SAFETY: `Isa::Avx512` exists only where the features were found, and the width fits.
+            // SAFETY: an `Isa` of this level exists only where the features were found, and the width fits.
             let left = unsafe { x86::spread(&mut region[..at + WORD], from, word) };
             assert_eq!(left % WORD, 0, "as many values as bits are set");
             return;
@@ -136,9 +136,9 @@ pub fn spread_ends_with<T: PlainOldData>(
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
         #[cfg(target_arch = "x86_64")]
-        if isa == Isa::Avx512 && x86::fits_ends::<T>() && n == WORD {
+        if isa.level() == Level::Avx512 && x86::fits_ends::<T>() && n == WORD {
             let region = &mut region[..at + WORD + 1];
-            // SAFETY: `Isa::Avx512` exists only where the features were found, and the width fits.
+            // SAFETY: an `Isa` of this level exists only where the features were found, and the width fits.
             unsafe { x86::spread_ends(region, from, |at| word_at(at, WORD)) };
             return;
         }

@@ -10,8 +10,8 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::Isa;
 pub use super::unpack::BLOCK;
+use super::{Isa, Level};
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)` bytes, of which the last is padded with zeros. Higher
 /// bits of a value are left out.
@@ -28,14 +28,14 @@ pub fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
 /// If `width` is over 32.
 pub fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 32, "a value of 32 bits");
-    append(values, width, out, |blocks, bytes| match isa {
-        Isa::Scalar => scalar::blocks_u32(blocks, width, bytes),
+    append(values, width, out, |blocks, bytes| match isa.level() {
+        Level::Scalar => scalar::blocks_u32(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 => unsafe { x86::blocks_u32(blocks, width, bytes) },
+        Level::Avx2 => unsafe { x86::blocks_u32(blocks, width, bytes) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
-        Isa::Avx512 => unsafe { avx512::blocks_u32(blocks, width, bytes) },
+        Level::Avx512 => unsafe { avx512::blocks_u32(blocks, width, bytes) },
     });
 }
 
@@ -54,14 +54,14 @@ pub fn pack_u64(values: &[u64], width: u32, out: &mut Vec<u8>) {
 /// If `width` is over 64.
 pub fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 64, "a value of 64 bits");
-    append(values, width, out, |blocks, bytes| match isa {
-        Isa::Scalar => scalar::blocks_u64(blocks, width, bytes),
+    append(values, width, out, |blocks, bytes| match isa.level() {
+        Level::Scalar => scalar::blocks_u64(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 => unsafe { x86::blocks_u64(blocks, width, bytes) },
+        Level::Avx2 => unsafe { x86::blocks_u64(blocks, width, bytes) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
-        Isa::Avx512 => unsafe { avx512::blocks_u64(blocks, width, bytes) },
+        Level::Avx512 => unsafe { avx512::blocks_u64(blocks, width, bytes) },
     });
 }
 

@@ -10,7 +10,7 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::Isa;
+use super::{Isa, Level};
 
 /// Values in a block: a block of width `w` takes `4 * w` bytes.
 pub const BLOCK: usize = 32;
@@ -29,14 +29,14 @@ pub fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
 /// If `width` is over 32.
 pub fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
     assert!(width <= 32, "a value of 32 bits");
-    append(bytes, width, n, out, |bytes, blocks| match isa {
-        Isa::Scalar => scalar::blocks_u32(bytes, width, blocks),
+    append(bytes, width, n, out, |bytes, blocks| match isa.level() {
+        Level::Scalar => scalar::blocks_u32(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 => unsafe { x86::blocks_u32(bytes, width, blocks) },
+        Level::Avx2 => unsafe { x86::blocks_u32(bytes, width, blocks) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives as many bytes as the blocks take.
-        Isa::Avx512 => unsafe { avx512::blocks_u32(bytes, width, blocks) },
+        Level::Avx512 => unsafe { avx512::blocks_u32(bytes, width, blocks) },
     });
 }
 
@@ -67,14 +67,14 @@ pub fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut V
         }
         return;
     }
-    append(bytes, width, n, out, |bytes, blocks| match isa {
-        Isa::Scalar => scalar::blocks_u64(bytes, width, blocks),
+    append(bytes, width, n, out, |bytes, blocks| match isa.level() {
+        Level::Scalar => scalar::blocks_u64(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
-        Isa::Avx2 => unsafe { x86::blocks_u64(bytes, width, blocks) },
+        Level::Avx2 => unsafe { x86::blocks_u64(bytes, width, blocks) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives as many bytes as the blocks take.
-        Isa::Avx512 => unsafe { avx512::blocks_u64(bytes, width, blocks) },
+        Level::Avx512 => unsafe { avx512::blocks_u64(bytes, width, blocks) },
     });
 }
 

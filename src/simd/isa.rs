@@ -1,0 +1,68 @@
+//! The instruction set that a kernel runs with, found at run time.
+
+/// An instruction set that this machine has.
+///
+/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`], [`Isa::available`]): the
+/// field is private to this file. So a kernel that is given one may use its instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Isa(Level);
+
+/// What kernels match on. To have one proves nothing; an [`Isa`] that gives it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// What every machine of the architecture has.
+    Scalar,
+    /// x86-64 with AVX2, BMI2 and POPCNT.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// x86-64 with AVX-512 F, BW, VL, VBMI and VBMI2 too, as machines since Ice Lake and Zen 4 have.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// The scalar definitions, which every machine runs.
+    pub const SCALAR: Self = Self(Level::Scalar);
+
+    /// The best one of this machine. The answer is cached by the standard library.
+    ///
+    /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever it
+    /// runs: so they are measured, and tested, on any machine. Libraries that we use pick for
+    /// themselves as ever.
+    #[inline]
+    pub fn best() -> Self {
+        if option_env!("MARQUETRY_ISA") == Some("scalar") {
+            return Self::SCALAR;
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            if has!("avx2") && has!("bmi2") && has!("popcnt") {
+                let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+                let wide = wide && has!("avx512vbmi") && has!("avx512vbmi2");
+                return Self(if wide { Level::Avx512 } else { Level::Avx2 });
+            }
+        }
+        Self::SCALAR
+    }
+
+    /// The instructions that may be used.
+    #[inline]
+    pub(super) fn level(self) -> Level {
+        self.0
+    }
+
+    /// All that this machine has, for tests of twins.
+    #[cfg(test)]
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Self::SCALAR];
+        #[cfg(target_arch = "x86_64")]
+        match Self::best().0 {
+            Level::Scalar => {}
+            Level::Avx2 => all.push(Self(Level::Avx2)),
+            // Detection of the wider set asked for the narrower one first.
+            Level::Avx512 => all.extend([Self(Level::Avx2), Self(Level::Avx512)]),
+        }
+        all
+    }
+}
