@@ -12,7 +12,7 @@ use super::extension::{self, FIELD_ID_KEY};
 use super::nested::{self, Group};
 use super::node::{Node, Repetition, Schema};
 use super::{Physical, hint};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{
     ConvertedType, DecimalType, FieldRepetitionType, IntType, KeyValue, LogicalType, SchemaElement,
     TimeType, TimeUnit, TimestampType,
@@ -142,7 +142,11 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
     for field in schema.fields() {
         tree.field(field, field.name())?;
     }
-    let file = Schema::parse(tree.elements, &Limits::default())?;
+    let limits = Limits::default();
+    let file = Schema::parse(tree.elements, &limits).map_err(|e| match e.kind() {
+        ErrorKind::Limit(LimitKind::Nesting) => too_deep(),
+        _ => e,
+    })?;
     for field in file.fields() {
         check_structure(field)?;
     }
@@ -150,6 +154,17 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         key_values.push(hint::entry(schema)?);
     }
     Ok(Written { schema: file, key_values })
+}
+
+#[cold]
+fn too_deep() -> Error {
+    let most = Limits::default().nesting;
+    Error::limit(
+        LimitKind::Nesting,
+        format_args!(
+            "the schema is nested deeper than {most} levels, the most that is written, because readers refuse more"
+        ),
+    )
 }
 
 /// The name of the root; the format asks for none.
@@ -170,6 +185,10 @@ impl<'a> Tree<'a> {
     }
 
     fn field_as(&mut self, field: &'a Field, name: &'a str, nullable: bool) -> Result<()> {
+        // Schemas come from elsewhere too, and this walk takes stack.
+        if self.path.len() > Limits::default().nesting {
+            return Err(too_deep());
+        }
         self.path.push(name);
         let repetition = match nullable {
             true => FieldRepetitionType::Optional,

@@ -3,7 +3,7 @@
 //! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of `schema` walk it.
 //! Layout: the elements stay where thrift put them; beside each stands a `Link` with its place in the tree. Leaves are
 //! described ([`Leaf`]) only when asked for, so that opening a file with ten thousand columns allocates three vectors.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it.
+//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own among them.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use super::annotation::{self, Annotation};
 use super::{Leaf, LeafPath, Physical};
 use crate::error::{Error, LimitKind, Result, Spec};
-use crate::format::{FieldRepetitionType, SchemaElement, Type};
+use crate::format::{ConvertedType, FieldRepetitionType, LogicalType, SchemaElement, Type};
 use crate::limits::Limits;
 
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
@@ -114,7 +114,8 @@ impl Schema {
                     ));
                 }
             };
-            if open.len() > limits.nesting {
+            let mut depth = open.last().map_or(0, |group| group.depth);
+            if depth > limits.nesting.min(Limits::MAX_NESTING) {
                 return Err(too_deep(limits.nesting));
             }
             let mut link = Link {
@@ -143,8 +144,9 @@ impl Schema {
                     return Err(paths_too_long(leaves_before, max_path_bytes));
                 }
             } else {
+                depth += 1 + usize::from(is_bare_list(element, elements.get(parent as usize)));
                 let waits_for = child_count(element)?;
-                open.push(Open { node: index, waits_for, path_bytes: path });
+                open.push(Open { node: index, waits_for, path_bytes: path, depth });
             }
             links.push(link);
             while let Some(group) = open.pop_if(|group| group.waits_for == 0) {
@@ -357,6 +359,8 @@ struct Open {
     waits_for: u32,
     /// Bytes of the path to it.
     path_bytes: u64,
+    /// How deep it is nested, itself counted: at least as deep as the Arrow type will be.
+    depth: usize,
 }
 
 impl Link {
@@ -372,7 +376,7 @@ impl Link {
             }
         };
         self.flawed |= parent.flawed;
-        // Only a raised `Limits::nesting` can lead here.
+        // The nesting is capped far below.
         let too_many = || too_deep(usize::from(u16::MAX));
         self.max_def = parent.max_def.checked_add(def).ok_or_else(too_many)?;
         self.max_rep = parent.max_rep.checked_add(rep).ok_or_else(too_many)?;
@@ -414,13 +418,30 @@ fn child_count(group: &SchemaElement) -> Result<u32> {
     })
 }
 
+/// Whether a group becomes a list and a struct: it is repeated, and no LIST or MAP is around it to be the list.
+fn is_bare_list(group: &SchemaElement, parent: Option<&SchemaElement>) -> bool {
+    let is_list = |parent: &SchemaElement| {
+        let is_logical = matches!(parent.logical_type, Some(LogicalType::List | LogicalType::Map));
+        let is_converted = matches!(
+            parent.converted_type,
+            Some(ConvertedType::List | ConvertedType::Map | ConvertedType::MapKeyValue)
+        );
+        (is_logical || is_converted) && parent.num_children == Some(1)
+    };
+    group.repetition_type == Some(FieldRepetitionType::Repeated) && !parent.is_some_and(is_list)
+}
+
 #[cold]
 fn too_deep(levels: usize) -> Error {
+    let most = Limits::MAX_NESTING;
+    let (levels, advice) = if levels < most {
+        (levels, format!("Limits::nesting can be raised to {most}"))
+    } else {
+        (most, "no deeper one can be read, because every level takes stack".to_owned())
+    };
     Error::limit(
         LimitKind::Nesting,
-        format_args!(
-            "the schema is nested deeper than {levels} levels; raise Limits::nesting to read on"
-        ),
+        format_args!("the schema is nested deeper than {levels} levels; {advice}"),
     )
 }
 
@@ -763,18 +784,44 @@ mod tests {
             elements.push(leaf("a"));
             parse(elements)
         };
-        assert_eq!(nested(512).unwrap().leaf(0).unwrap().path.names().len(), 512);
-        for depth in [513, 100_000] {
+        assert_eq!(nested(128).unwrap().leaf(0).unwrap().path.names().len(), 128);
+        for depth in [129, 100_000] {
             let error = nested(depth).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
+            let text = "deeper than 128 levels; Limits::nesting can be raised to 160";
+            assert!(error.to_string().contains(text), "{error}");
         }
         let limits = Limits { nesting: usize::MAX, ..Limits::default() };
-        let mut elements = vec![claims("g", 1)];
-        elements
-            .resize(70_000, SchemaElement { repetition_type: Some(Optional), ..claims("g", 1) });
-        elements.push(leaf("a"));
-        let error = Schema::parse(elements, &limits).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting), "levels are 16 bits wide");
+        let raised = |depth: usize| {
+            let mut elements = vec![claims("g", 1); depth];
+            elements.push(leaf("a"));
+            Schema::parse(elements, &limits)
+        };
+        raised(Limits::MAX_NESTING).unwrap();
+        for depth in [161, 70_000] {
+            let error = raised(depth).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
+            let text = "deeper than 160 levels; no deeper one can be read";
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_group_counts_twice_unless_it_is_that_of_a_list() {
+        let repeated = SchemaElement { repetition_type: Some(Repeated), ..claims("r", 1) };
+        let list = |logical_type| SchemaElement { logical_type, ..claims("l", 1) };
+        let nested = |groups: &[SchemaElement], times: usize| {
+            let mut elements = vec![claims("g", 1); 2];
+            elements.extend(groups.iter().cloned().cycle().take(groups.len() * times));
+            elements.push(leaf("a"));
+            parse(elements)
+        };
+        nested(std::slice::from_ref(&repeated), 63).unwrap();
+        nested(std::slice::from_ref(&repeated), 64).unwrap_err();
+        let lists = [list(Some(LogicalType::List)), repeated.clone()];
+        nested(&lists, 63).unwrap();
+        nested(&lists, 64).unwrap_err();
+        nested(&[list(None), repeated], 43).unwrap_err();
     }
 
     #[test]
