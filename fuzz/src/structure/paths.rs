@@ -1,0 +1,454 @@
+//! The ways in which a mutant is read, and what must hold in each: no panic, no invalid array, no more time and memory than is given.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, RecordBatch};
+use bytes::Bytes;
+use fastrand::Rng;
+use futures_util::TryStreamExt;
+use marquetry::arrow_array;
+use marquetry::arrow_schema::{DataType, Field, Fields, Schema};
+use marquetry::io::WriteSink;
+use marquetry::read::VirtualColumn;
+use marquetry::schema::{Dictionaries, MatchBy};
+use marquetry::{
+    AsyncReader, Error, Limits, Predicate, Reader, Result, RowSelection, WriteOptions, Writer, any,
+    col, not,
+};
+
+/// What a way of reading was found to do.
+#[derive(Debug)]
+pub struct Finding {
+    pub path: &'static str,
+    pub what: String,
+}
+
+/// Counts the heap, where the program can.
+#[derive(Clone, Copy)]
+pub struct Heap {
+    /// Begins to count, and says how much there is.
+    pub start: fn() -> usize,
+    /// The most that there was since.
+    pub peak: fn() -> usize,
+}
+
+/// The memory that a read is given.
+pub const MEMORY: u64 = 64 << 20;
+/// What it may take beyond.
+const SLACK: usize = 16 << 20;
+/// How long a path may keep the processors, in a build without optimisation.
+const MAX_TIME: Duration = Duration::from_secs(4);
+/// Rows and time after which no more batches are asked for: a page may stand for any number of rows.
+const MAX_ROWS: usize = 1 << 20;
+const ENOUGH_TIME: Duration = Duration::from_millis(500);
+
+type Path = fn(&Bytes, &mut Rng) -> Result<Check>;
+
+/// What a path has seen, where it ended well.
+#[derive(Default)]
+struct Check {
+    invalid: Option<String>,
+    /// The batches, where all were read.
+    rows: Option<Vec<RecordBatch>>,
+}
+
+/// All ways of reading, by name.
+const PATHS: [(&str, Path); 15] = [
+    ("plain", |file, _| drain(open(file)?)),
+    ("threads", |file, _| drain(open(file)?.threads(2))),
+    ("small batches", |file, rng| drain(open(file)?.batch_rows(rng.usize(1..50)))),
+    ("views", |file, _| drain(open(file)?.views(true))),
+    ("dictionaries", |file, _| drain(open(file)?.dictionaries(Dictionaries::Strings))),
+    ("target", target),
+    ("filter", filter),
+    ("filter on threads", |file, rng| {
+        let reader = open(file)?;
+        let predicate = predicate(&reader, rng)?;
+        drain(reader.filter(predicate).threads(2).views(rng.bool()))
+    }),
+    ("count", |file, rng| {
+        let reader = open(file)?;
+        let predicate = predicate(&reader, rng)?;
+        reader.filter(predicate).count().map(|_| Check::default())
+    }),
+    ("take", take),
+    ("selection", selection),
+    ("limit", |file, rng| {
+        let reader = open(file)?.offset(rng.u64(..100)).limit(rng.u64(..100));
+        let name: Arc<str> = "row number".into();
+        drain(reader.virtual_column(VirtualColumn::RowNumber { name }))
+    }),
+    ("metadata", metadata),
+    ("async", stream),
+    ("write", write),
+];
+
+/// Where the last panic was.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Notes where panics are, in place of printing them.
+pub fn note_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        if let (Ok(mut noted), Some(place)) = (PANIC.lock(), panic.location()) {
+            *noted = place.to_string();
+        }
+    }));
+}
+
+/// Reads a file in every way but those of the names `skip`, with the numbers of `rng`.
+pub fn read_every_way(
+    file: &Bytes,
+    rng: &mut Rng,
+    heap: Option<Heap>,
+    skip: &[&str],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut plain: Option<Vec<RecordBatch>> = None;
+    for (path, read) in PATHS.into_iter().filter(|(path, _)| !skip.contains(path)) {
+        let mut find = |what: String| findings.push(Finding { path, what });
+        let before = heap.map_or(0, |heap| (heap.start)());
+        let start = cpu_time();
+        let done = catch_unwind(AssertUnwindSafe(|| read(file, rng)));
+        let (time, peak) = (cpu_time().saturating_sub(start), heap.map_or(0, |heap| (heap.peak)()));
+        // What is kept of the first path is none of this one's.
+        let peak = peak.saturating_sub(before);
+        if time > MAX_TIME {
+            find(format!("takes {time:.1?}"));
+        }
+        if peak > usize::try_from(MEMORY).unwrap_or(usize::MAX) + SLACK + 4 * file.len() {
+            find(format!("takes {} MiB of heap", peak >> 20));
+        }
+        match done {
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                let place = PANIC.lock().map(|place| place.clone()).unwrap_or_default();
+                find(format!("panics at {place}: {}", text.unwrap_or("?")));
+            }
+            Ok(Err(error)) => _ = error.to_string(),
+            Ok(Ok(check)) => {
+                if let Some(text) = check.invalid {
+                    find(format!("gives invalid arrays: {text}"));
+                }
+                match (path, check.rows, &plain) {
+                    ("plain", rows, _) => plain = rows,
+                    ("threads", Some(rows), Some(plain)) if rows != *plain => {
+                        // NaN differs from itself; the bytes tell.
+                        if format!("{rows:?}") != format!("{plain:?}") {
+                            find("gives other rows than one thread".into());
+                        }
+                    }
+                    ("small batches" | "async", Some(rows), Some(plain))
+                        if count(&rows) != count(plain) =>
+                    {
+                        find(format!("gives {} rows, not {}", count(&rows), count(plain)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Time that the processors have spent on this program, so that others cost nothing; where that is not known, the time.
+fn cpu_time() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let ticks = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
+        // The name may hold anything; the 12th and 13th field after it are hundredths of seconds.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+        ticks.sum::<std::result::Result<u64, _>>().ok()
+    });
+    ticks.map_or_else(|| START.elapsed(), |ticks| Duration::from_millis(10 * ticks))
+}
+
+fn count(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.memory_bytes = MEMORY;
+    limits.nesting = usize::MAX;
+    limits
+}
+
+fn open(file: &Bytes) -> Result<Reader> {
+    Ok(Reader::with_limits(file.clone(), limits())?.threads(1))
+}
+
+/// Looks at every batch.
+fn drain(reader: Reader) -> Result<Check> {
+    let mut batches = reader.batches()?;
+    let mut seen = Seen::default();
+    while !seen.enough()
+        && let Some(batch) = batches.next_batch()?
+    {
+        seen.look_at(batch);
+    }
+    Ok(seen.check())
+}
+
+struct Seen {
+    start: Instant,
+    rows: usize,
+    ended_early: bool,
+    invalid: Option<String>,
+    batches: Vec<RecordBatch>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        let (invalid, batches) = (None, Vec::new());
+        Self { start: Instant::now(), rows: 0, ended_early: false, invalid, batches }
+    }
+}
+
+impl Seen {
+    fn enough(&mut self) -> bool {
+        self.ended_early = self.rows > MAX_ROWS || self.start.elapsed() > ENOUGH_TIME;
+        self.ended_early
+    }
+
+    fn look_at(&mut self, batch: RecordBatch) {
+        self.invalid = self.invalid.take().or_else(|| fault(&batch));
+        self.rows += batch.num_rows();
+        // Few rows are kept: they take memory.
+        if self.rows <= 1 << 14 {
+            self.batches.push(batch);
+        } else {
+            self.ended_early = true;
+            self.batches.clear();
+        }
+    }
+
+    fn check(self) -> Check {
+        let whole = !self.ended_early && self.rows <= 1 << 14;
+        Check { invalid: self.invalid, rows: whole.then_some(self.batches) }
+    }
+}
+
+fn fault(batch: &RecordBatch) -> Option<String> {
+    batch.columns().iter().zip(batch.schema().fields()).find_map(|(column, field)| {
+        if column.len() != batch.num_rows() {
+            return Some(format!("{} values in {} rows", column.len(), batch.num_rows()));
+        }
+        if column.data_type() != field.data_type() {
+            return Some(format!("{} in a column of {}", column.data_type(), field.data_type()));
+        }
+        if !field.is_nullable() && column.logical_null_count() > 0 {
+            return Some(format!("nulls in {}", field.name()));
+        }
+        column.to_data().validate_full().err().map(|e| e.to_string())
+    })
+}
+
+/// Other types for a schema: wider, of views, of dictionaries.
+fn retyped(field: &Field, rng: &mut Rng) -> Field {
+    use DataType as D;
+    let mut inner = |field: &Arc<Field>| Arc::new(retyped(field, rng));
+    let data_type = match field.data_type() {
+        D::Struct(fields) => D::Struct(fields.iter().map(inner).collect()),
+        D::List(item) | D::LargeList(item) => {
+            let item = inner(item);
+            if rng.bool() { D::LargeList(item) } else { D::List(item) }
+        }
+        data_type if rng.bool() => data_type.clone(),
+        D::Utf8 if rng.bool() => D::Dictionary(Box::new(D::Int32), Box::new(D::Utf8)),
+        D::Utf8 if rng.bool() => D::Utf8View,
+        D::Utf8 => D::LargeUtf8,
+        D::Binary => D::BinaryView,
+        D::Boolean => D::Dictionary(Box::new(D::Int32), Box::new(D::Boolean)),
+        D::Int8 | D::Int16 | D::UInt8 | D::UInt16 => D::Int32,
+        D::Int32 if rng.bool() => D::Dictionary(Box::new(D::Int16), Box::new(D::Int32)),
+        D::Int32 | D::UInt32 | D::Date32 => D::Int64,
+        D::Float32 => D::Float64,
+        D::FixedSizeBinary(_) if rng.bool() => D::Binary,
+        D::FixedSizeBinary(_) => D::Dictionary(Box::new(D::Int32), Box::new(D::Binary)),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(data_type).with_nullable(true)
+}
+
+fn target(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let reader = open(file)?;
+    let schema = reader.schema()?;
+    let mut fields: Vec<Field> = schema.fields().iter().map(|f| retyped(f, rng)).collect();
+    if rng.u8(..4) == 0 {
+        fields.push(Field::new("added", DataType::Utf8View, true));
+    }
+    let target = Arc::new(Schema::new(Fields::from(fields)));
+    drain(reader.target(target, MatchBy::Name)?)
+}
+
+/// A test of some column.
+fn predicate(reader: &Reader, rng: &mut Rng) -> Result<Predicate> {
+    let schema = reader.metadata().schema();
+    let leaves = schema.leaves_len();
+    if leaves == 0 {
+        return Ok(Predicate::TRUE);
+    }
+    let node = schema.leaf_node(rng.usize(..leaves))?;
+    let path = node.path().dotted();
+    let arrow = reader.schema()?;
+    let top = arrow.fields().iter().find(|f| path.split('.').next() == Some(f.name().as_str()));
+    let column = || match top.map(|field| field.data_type()) {
+        Some(DataType::List(_) | DataType::Map(..)) => any(path.as_str()),
+        _ => col(path.as_str()),
+    };
+    let number = rng.i64(-20..200);
+    let test = match (rng.u8(..8), node.element().r#type) {
+        (0, _) => column().is_null(),
+        (1, _) => column().is_not_null(),
+        (2, _) => Predicate::TRUE,
+        (_, Some(marquetry::format::Type::Boolean)) => column().eq(rng.bool()),
+        (3, Some(marquetry::format::Type::ByteArray)) => column().starts_with("a"),
+        (4, Some(marquetry::format::Type::ByteArray)) => column().like("%1%"),
+        (_, Some(marquetry::format::Type::ByteArray)) => {
+            let text: String = (0..rng.usize(..4)).map(|_| rng.alphanumeric()).collect();
+            column().gt_eq(text)
+        }
+        (5, _) => column().is_in([number, number + 1, 0]),
+        (6, _) => column().between(number, number + rng.i64(0..100)),
+        (7, _) => column().eq(number),
+        _ => column().lt(number),
+    };
+    Ok(if rng.bool() { test } else { not(test) })
+}
+
+fn filter(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let mut reader = open(file)?;
+    if rng.bool() {
+        // A broken index is a report, never a reason not to read.
+        _ = reader.load_page_indexes();
+    }
+    let first = predicate(&reader, rng)?;
+    let second = predicate(&reader, rng)?;
+    let predicate = match rng.u8(..4) {
+        0 => first.and(second),
+        1 => first.or(second),
+        _ => first,
+    };
+    let reader = match rng.u8(..3) {
+        0 => reader.dictionaries(Dictionaries::Strings),
+        1 => reader.views(true),
+        _ => reader,
+    };
+    drain(reader.filter(predicate))
+}
+
+fn take(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let reader = open(file)?.views(rng.bool());
+    let reader = if rng.bool() { reader.dictionaries(Dictionaries::Strings) } else { reader };
+    let rows = reader.file_rows()?.clamp(1, 1 << 40);
+    let rows: Vec<u64> = (0..rng.usize(..30)).map(|_| rng.u64(..rows)).collect();
+    let batch = reader.take(&rows)?;
+    let found = batch.num_rows();
+    let wrong = (found != rows.len()).then(|| format!("{found} rows for {}", rows.len()));
+    Ok(Check { invalid: wrong.or_else(|| fault(&batch)), rows: None })
+}
+
+fn selection(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let mut reader = open(file)?;
+    if rng.bool() {
+        _ = reader.load_page_indexes();
+    }
+    let rows = reader.file_rows()?;
+    let (mut at, mut ranges) = (0, Vec::new());
+    while at < rows && ranges.len() < 20 {
+        let start = at + rng.u64(..40);
+        at = start + rng.u64(1..20);
+        ranges.push(start.min(rows)..at.min(rows));
+    }
+    let selection = RowSelection::from_ranges(rows, ranges)?;
+    let wanted = selection.count();
+    let check = drain(reader.select(selection)?.dictionaries(Dictionaries::Strings))?;
+    let found = check.rows.as_deref().map(count);
+    let wrong = found.filter(|found| *found as u64 != wanted);
+    let wrong = wrong.map(|found| format!("{found} rows for {wanted} selected"));
+    Ok(Check { invalid: check.invalid.or(wrong), rows: None })
+}
+
+fn metadata(file: &Bytes, _: &mut Rng) -> Result<Check> {
+    let mut reader = open(file)?;
+    reader.metadata().index().to_file_meta_data()?;
+    for row_group in 0..reader.metadata().row_groups() {
+        for leaf in 0..reader.metadata().schema().leaves_len() {
+            _ = reader.page_index(row_group, leaf);
+        }
+    }
+    _ = reader.metadata().schema().to_string();
+    _ = reader.explain();
+    _ = reader.count();
+    _ = reader.load_page_indexes();
+    let bytes = Bytes::from(reader.metadata().to_bytes());
+    _ = marquetry::Metadata::from_bytes(&bytes, &Limits::default());
+    Ok(Check::default())
+}
+
+fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
+    block_on(async {
+        let reader = AsyncReader::open_async_within(file.clone(), limits()).await?.threads(1);
+        let mut batches = reader.stream()?;
+        let mut seen = Seen::default();
+        while !seen.enough()
+            && let Some(batch) = batches.try_next().await?
+        {
+            seen.look_at(batch);
+        }
+        Ok(seen.check())
+    })
+}
+
+/// Writes what was read, and reads that.
+fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
+    let reader = open(file)?;
+    let mut batches = reader.batches()?;
+    let mut written = Vec::new();
+    let options = WriteOptions::new().with_dictionary(rng.bool());
+    let mut writer = Writer::new(WriteSink(&mut written), batches.schema(), options)?;
+    let (mut rows, start) = (0, Instant::now());
+    while rows < 10_000
+        && start.elapsed() < ENOUGH_TIME
+        && let Some(batch) = batches.next_batch()?
+    {
+        rows += batch.num_rows();
+        writer.write(&batch)?;
+    }
+    writer.finish()?;
+    let check = open(&written.into()).and_then(drain);
+    let invalid = match check {
+        Err(error) => Some(format!("what was written again: {error}")),
+        Ok(check) => {
+            let found = check.rows.as_deref().map(count);
+            let wrong = found.filter(|found| *found != rows);
+            check.invalid.or(wrong.map(|found| format!("{found} rows of {rows} written")))
+        }
+    };
+    Ok(Check { invalid, rows: None })
+}
+
+/// Runs a future to its end.
+fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
