@@ -9,7 +9,7 @@ fn a_mutant_ends_in_rows_or_in_an_error() {
     let number = |name, default| {
         std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok()).unwrap_or(default)
     };
-    let from = number("MARQUETRY_MUTANTS_FROM", 300);
+    let from = number("MARQUETRY_MUTANTS_FROM", 0);
     let count = number("MARQUETRY_MUTANTS", 300);
     let series = number("MARQUETRY_MUTANTS_SERIES", 1);
     let mut seeds = seeds::generated(60);

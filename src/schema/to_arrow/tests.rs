@@ -590,9 +590,9 @@ fn options_change_types() {
 fn deepest_schema_maps_on_a_small_stack() {
     let work = || {
         for (depth, make) in [
-            (511, (|inner| group(Optional, "g", [inner])) as fn(Tree) -> Tree),
-            (255, |inner| list(Optional, "l", inner)),
-            (255, |inner| map(Optional, "m", int(Required, "k"), inner)),
+            (127, (|inner| group(Optional, "g", [inner])) as fn(Tree) -> Tree),
+            (63, |inner| list(Optional, "l", inner)),
+            (63, |inner| map(Optional, "m", int(Required, "k"), inner)),
         ] {
             let mut tree = int(Optional, "x");
             for _ in 0..depth {
@@ -613,6 +613,6 @@ fn deepest_schema_maps_on_a_small_stack() {
             assert!(!file.tree().to_string().is_empty());
         }
     };
-    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap();
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap();
     thread.join().unwrap();
 }
