@@ -467,7 +467,7 @@ fn offset_index(index: &mut OffsetIndex, rng: &mut Rng) {
     }
 }
 
-fn schema(schema: &mut Vec<SchemaElement>, rng: &mut Rng) {
+fn schema(schema: &mut [SchemaElement], rng: &mut Rng) {
     let names: Vec<String> = schema.iter().map(|element| element.name.clone()).collect();
     let Some(element) = one(schema, rng) else {
         return;
