@@ -285,7 +285,13 @@ fn float_probes(physical: Physical, value: f64) -> Option<Vec<u64>> {
     Some(both.into_iter().filter_map(hash).collect())
 }
 
+/// Longest decimal that is spelled out for a bloom filter, because its length is a number of the file: every precision fits 32 bytes.
+const MAX_DECIMAL_BYTES: usize = 1024;
+
 fn fixed_decimal_probes(n: usize, exponent: u8, value: i256) -> Probes {
+    if n > MAX_DECIMAL_BYTES {
+        return Probes::Unknown;
+    }
     let Some(factor) = i256::from_i128(10).checked_pow(u32::from(exponent)) else {
         return Probes::Unknown;
     };
@@ -322,6 +328,14 @@ mod tests {
         ] {
             assert_eq!(compare_floats(a, b), expected, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn a_decimal_of_gigabytes_is_not_spelled_out_for_a_bloom_filter() {
+        let one = i256::from_i128(1);
+        let bytes = [&[0; 39][..], &[1]].concat();
+        assert_eq!(fixed_decimal_probes(40, 0, one), Probes::Hashes(vec![bloom::hash(&bytes)]));
+        assert_eq!(fixed_decimal_probes(i32::MAX as usize, 0, one), Probes::Unknown);
     }
 
     #[test]
