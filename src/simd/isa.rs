@@ -2,8 +2,8 @@
 
 /// An instruction set that this machine has.
 ///
-/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`], [`Isa::available`]): the
-/// field is private to this file. So a kernel that is given one may use its instructions.
+/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the field is private to
+/// this file. So a kernel that is given one may use its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Isa(Level);
 
