@@ -199,7 +199,8 @@ impl<'a> Open<'a> {
             return false;
         };
         let field = Arc::make_mut(&mut shape.field);
-        let mut metadata = std::mem::take(field.metadata_mut());
+        // Collected, because Arrow 60 has a type of its own for metadata.
+        let mut metadata = std::mem::take(field.metadata_mut()).into_iter().collect();
         if let Some(hinted) = self.key_values(hinted.custom_metadata()) {
             merge_metadata(&mut metadata, hinted, is_whole);
         }
