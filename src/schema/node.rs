@@ -784,11 +784,11 @@ mod tests {
             elements.push(leaf("a"));
             parse(elements)
         };
-        assert_eq!(nested(128).unwrap().leaf(0).unwrap().path.names().len(), 128);
-        for depth in [129, 100_000] {
+        assert_eq!(nested(208).unwrap().leaf(0).unwrap().path.names().len(), 208);
+        for depth in [209, 100_000] {
             let error = nested(depth).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
-            let text = "deeper than 128 levels; Limits::nesting can be raised to 160";
+            let text = "deeper than 208 levels; Limits::nesting can be raised to 224";
             assert!(error.to_string().contains(text), "{error}");
         }
         let limits = Limits { nesting: usize::MAX, ..Limits::default() };
@@ -798,10 +798,10 @@ mod tests {
             Schema::parse(elements, &limits)
         };
         raised(Limits::MAX_NESTING).unwrap();
-        for depth in [161, 70_000] {
+        for depth in [225, 70_000] {
             let error = raised(depth).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
-            let text = "deeper than 160 levels; no deeper one can be read";
+            let text = "deeper than 224 levels; no deeper one can be read";
             assert!(error.to_string().contains(text), "{error}");
         }
     }
@@ -816,12 +816,12 @@ mod tests {
             elements.push(leaf("a"));
             parse(elements)
         };
-        nested(std::slice::from_ref(&repeated), 63).unwrap();
-        nested(std::slice::from_ref(&repeated), 64).unwrap_err();
+        nested(std::slice::from_ref(&repeated), 103).unwrap();
+        nested(std::slice::from_ref(&repeated), 104).unwrap_err();
         let lists = [list(Some(LogicalType::List)), repeated.clone()];
-        nested(&lists, 63).unwrap();
-        nested(&lists, 64).unwrap_err();
-        nested(&[list(None), repeated], 43).unwrap_err();
+        nested(&lists, 103).unwrap();
+        nested(&lists, 104).unwrap_err();
+        nested(&[list(None), repeated], 69).unwrap_err();
     }
 
     #[test]

@@ -124,8 +124,8 @@ fn the_deepest_file_is_read_in_every_way_on_a_small_stack() {
 #[test]
 fn what_is_nested_deeper_is_refused_and_told_how_deep_may_be() {
     for (limits, text) in [
-        (Limits::default(), "deeper than 128 levels; Limits::nesting can be raised to 160"),
-        (raised(), "deeper than 160 levels; no deeper one can be read"),
+        (Limits::default(), "deeper than 208 levels; Limits::nesting can be raised to 224"),
+        (raised(), "deeper than 224 levels; no deeper one can be read"),
     ] {
         for nest in NESTS {
             let depth = deepest(nest, limits.nesting.min(Limits::MAX_NESTING));
@@ -161,7 +161,7 @@ fn nested(nest: Nest, levels: usize) -> ArrayRef {
 fn the_deepest_arrays_are_written_on_a_small_stack_and_deeper_ones_refused() {
     let _alone = alone();
     // Below the root; a list is two groups.
-    for (nest, levels) in [(Nest::Structs, 127), (Nest::Lists, 63)] {
+    for (nest, levels) in [(Nest::Structs, 207), (Nest::Lists, 103)] {
         on_a_small_stack(move || {
             let batch = RecordBatch::try_from_iter([("c", nested(nest, levels))]).unwrap();
             let mut written = Vec::new();
