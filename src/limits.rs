@@ -23,7 +23,7 @@ pub struct Limits {
     /// around it counts twice, because Arrow makes a list and a struct of it. Default 208; more than [`Limits::MAX_NESTING`] is as
     /// much as that.
     pub nesting: usize,
-    /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed pages, arrays being built.
+    /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed pages, arrays that are built or wait to be given out.
     /// Default 4 GiB.
     pub memory_bytes: u64,
 }
@@ -155,6 +155,17 @@ impl Reservation {
         Ok(())
     }
 
+    /// A reservation of nothing yet, of the same budget and for the same purpose.
+    pub(crate) fn empty(&self) -> Self {
+        self.budget.reservation(self.purpose)
+    }
+
+    /// Gives all of it away, and goes on with nothing.
+    pub(crate) fn split_off(&mut self) -> Self {
+        let empty = self.empty();
+        std::mem::replace(self, empty)
+    }
+
     /// Takes over the bytes of another reservation of the same budget.
     pub(crate) fn absorb(&mut self, mut other: Self) {
         debug_assert!(Arc::ptr_eq(&self.budget.shared, &other.budget.shared), "one budget");
@@ -220,7 +231,12 @@ mod tests {
         let mut all = budget.take(30).unwrap();
         all.absorb(held);
         assert_eq!((all.bytes(), budget.used()), (70, 70));
+        let mut given = all.split_off();
+        assert_eq!((all.bytes(), given.bytes(), budget.used()), (0, 70, 70));
+        given.resize(7).unwrap();
         drop(all);
+        assert_eq!(budget.used(), 7);
+        drop(given);
         assert_eq!(budget.used(), 0);
     }
 }

@@ -725,6 +725,7 @@ impl Reader {
     pub fn batches(&self) -> Result<Batches> {
         let plan = self.plan()?;
         let schema = plan.schema().clone();
+        let gathered = Gathered::new(&plan);
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(
                 self.indexed_source(),
@@ -738,7 +739,6 @@ impl Reader {
                 self.progress.clone(),
             ))),
         };
-        let gathered = Gathered::new(&schema, &self.options);
         let file_name = self.file_name.clone();
         Ok(Batches { schema, driver, gathered, file_name })
     }
@@ -813,9 +813,8 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn new(schema: &SchemaRef, options: &ReadOptions) -> Self {
-        let gather = options.filter.is_some();
-        let gather = gather.then(|| Gather::new(schema.clone(), options));
+    fn new(plan: &Plan) -> Self {
+        let gather = plan.options().filter.is_some().then(|| Gather::new(plan));
         Self { gather, end: None }
     }
 

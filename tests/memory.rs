@@ -307,37 +307,133 @@ fn what_was_handed_out_is_the_callers() {
     }
 }
 
+/// Two columns of rows that are all one long string of a dictionary: the metadata say little of how much that is as arrays.
+fn rows_of_one_string(rows: usize, len: usize) -> Bytes {
+    // A bit width of 1, and a run of all of them.
+    let mut indices = vec![1];
+    let mut run = 2 * rows;
+    while run >= 0x80 {
+        indices.push(run.to_le_bytes()[0] | 0x80);
+        run >>= 7;
+    }
+    indices.push(run.to_le_bytes()[0]);
+    indices.push(0);
+    let page = support::v1(rows, Encoding::RleDictionary, &indices);
+    let columns = ["s", "t"].map(|name| {
+        let text = name.repeat(len);
+        let dictionary = support::dictionary(1, &support::texts(&[&text]));
+        let chunk = support::Chunk::new(Type::ByteArray, rows, std::slice::from_ref(&page));
+        let mut leaf = support::required(name, Type::ByteArray);
+        leaf.converted_type = Some(ConvertedType::Utf8);
+        (leaf, chunk.with_dictionary(dictionary))
+    });
+    let (schema, chunks) = columns.into_iter().unzip();
+    support::file(schema, i64::try_from(rows).expect("few"), chunks).into()
+}
+
+#[test]
+fn arrays_that_wait_to_be_given_out_are_within_the_limit() {
+    let _alone = counting();
+    // A batch of 1,000 rows takes 1 MB, all of them 400 MB.
+    let file = rows_of_one_string(400_000, 500);
+    assert!(file.len() < 2000);
+    for threads in [1, 2, 4] {
+        for filter in [None, Some(col("t").gt_eq("a"))] {
+            let reader = Reader::new(file.clone()).expect("a footer").memory(LIMIT as u64);
+            let mut reader = reader.threads(threads).batch_rows(1000);
+            if let Some(filter) = &filter {
+                reader = reader.filter(filter.clone());
+            }
+            let before = NOW.load(Ordering::Relaxed);
+            PEAK.store(before, Ordering::Relaxed);
+            let mut rows = 0;
+            for batch in reader.batches().expect("a plan") {
+                rows += batch.expect("rows").num_rows();
+            }
+            let peak = PEAK.load(Ordering::Relaxed) - before;
+            println!("{threads} threads, {filter:?}: {} MiB", peak >> 20);
+            assert_eq!(rows, 400_000);
+            assert!(peak <= LIMIT + SLACK, "{threads} threads, {filter:?}: {} MiB", peak >> 20);
+        }
+    }
+}
+
+#[cfg(feature = "object_store")]
+#[test]
+fn arrays_of_a_stream_that_wait_are_within_the_limit() {
+    let _alone = counting();
+    let file = rows_of_one_string(400_000, 500);
+    for threads in [1, 2, 4] {
+        let before = NOW.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let rows = rows_of_stream(|reader| reader.threads(threads).batch_rows(1000), file.clone());
+        let peak = PEAK.load(Ordering::Relaxed) - before;
+        println!("{threads} threads: {} MiB", peak >> 20);
+        assert_eq!(rows.expect("rows"), 400_000);
+        assert!(peak <= LIMIT + SLACK, "{threads} threads: {} MiB", peak >> 20);
+    }
+}
+
+/// Rows that a stream gives within the limit.
+#[cfg(feature = "object_store")]
+fn rows_of_stream(
+    options: impl Fn(marquetry::AsyncReader) -> marquetry::AsyncReader,
+    source: impl marquetry::io::AsyncSource + 'static,
+) -> marquetry::Result<u64> {
+    use futures_util::TryStreamExt;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let reader = marquetry::AsyncReader::open_async(source).await?;
+        let mut stream = options(reader.memory(LIMIT as u64)).stream()?;
+        let mut rows = 0;
+        while let Some(batch) = stream.try_next().await? {
+            rows += batch.num_rows() as u64;
+        }
+        Ok(rows)
+    })
+}
+
 /// In MiB, for people.
 fn mib(bytes: usize) -> String {
     format!("{}.{}", bytes >> 20, ((bytes & 0xF_FFFF) * 10) >> 20)
 }
 
-/// Reads the files of the folders that `MARQUETRY_PEAKS` names, with a colon between them, and prints which took the most memory.
+/// The files below a folder.
+fn files_below(folder: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files_below(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "parquet") {
+            files.push(path);
+        }
+    }
+}
+
+/// Reads the files below the folders that `MARQUETRY_PEAKS` names, with a colon between them, and prints which took the most memory.
 #[test]
 #[ignore = "a tool: MARQUETRY_PEAKS=FOLDER cargo nextest run --test memory --run-ignored only --no-capture"]
 fn the_ten_highest_peaks() {
     let _alone = counting();
     let folders = std::env::var("MARQUETRY_PEAKS").unwrap_or_else(|_| "testdata".into());
     let mut files = Vec::new();
-    for folder in folders.split(':') {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.extension().is_some_and(|ending| ending == "parquet") {
-                files.push(path);
-            }
-        }
-    }
+    folders.split(':').for_each(|folder| files_below(folder.as_ref(), &mut files));
     files.sort();
+    type Way = fn(Reader) -> Reader;
+    let ways: [(&str, Way); 5] = [
+        ("1 thread", |reader| reader.threads(1)),
+        ("2 threads", |reader| reader.threads(2)),
+        ("4 threads", |reader| reader.threads(4)),
+        ("2 threads, views", |reader| reader.threads(2).views(true)),
+        ("2 threads, dictionaries", |reader| reader.threads(2).dictionaries(Dictionaries::Strings)),
+    ];
     let mut peaks = Vec::new();
     for path in &files {
-        for (way, threads, views) in
-            [("1 thread", 1, false), ("2 threads", 2, false), ("2 threads, views", 2, true)]
-        {
+        for (way, options) in ways {
             let before = NOW.load(Ordering::Relaxed);
             PEAK.store(before, Ordering::Relaxed);
             let read = || -> marquetry::Result<u64> {
-                let reader = Reader::open(path)?.threads(threads).views(views);
-                let mut batches = reader.memory(LIMIT as u64).batches()?;
+                let mut batches = options(Reader::open(path)?).memory(LIMIT as u64).batches()?;
                 let mut rows = 0;
                 while let Some(batch) = batches.next_batch()? {
                     rows += batch.num_rows() as u64;
@@ -360,4 +456,6 @@ fn the_ten_highest_peaks() {
     for (peak, way, path, found) in peaks.iter().take(10) {
         println!("{} MiB | {path} | {way} | {found}", mib(*peak));
     }
+    let over = peaks.iter().filter(|(peak, ..)| *peak > LIMIT + SLACK).count();
+    println!("{over} of {} reads above {} MiB", peaks.len(), (LIMIT + SLACK) >> 20);
 }

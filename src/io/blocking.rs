@@ -15,7 +15,7 @@ use super::scout::Scout;
 use super::{Progress, Source};
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::limits::Limits;
-use crate::read::{Footer, Latency, Metadata, Plan, Pull, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Latency, Metadata, Plan, Pull, ReservedBatch, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
 
 /// Reads the footer of a file; says the length of the file too.
@@ -74,7 +74,7 @@ impl Serial {
             if let Some(row_group) = &mut self.row_group {
                 let rest = row_group.rest();
                 match row_group.next_batch() {
-                    Ok(Some(batch)) => {
+                    Ok(Some(ReservedBatch { batch, .. })) => {
                         self.opener.progress.gave(batch.num_rows());
                         return Ok(Some(batch));
                     }
@@ -199,6 +199,7 @@ impl Opener {
         let rows = scout.plan().footer().row_group_rows(left.row_group)?;
         let mut opening = Opening::sifted(scout.plan(), left, &Progress::default())?;
         loop {
+            opening.check_memory()?;
             let needs = opening.needs().to_vec();
             let bytes = self.fetch(source, &needs, left.row_group)?;
             let starts = needs.iter().map(|need| need.start);
@@ -225,6 +226,7 @@ impl Opener {
     fn drive(&self, opening: Opening, source: &dyn Source) -> Result<Option<RowGroup>> {
         let mut opening = opening.with_pull(&self.pull);
         loop {
+            opening.check_memory()?;
             let bytes = self.fetch(source, opening.needs(), opening.row_group())?;
             match opening.supply(bytes)? {
                 Opened::More(more) => opening = more,

@@ -14,6 +14,8 @@ mod sink;
 mod source;
 #[cfg(feature = "async")]
 mod stream;
+#[cfg(any(feature = "async", feature = "parallel"))]
+mod wave;
 
 #[cfg(feature = "parallel")]
 #[path = "parallel.rs"]

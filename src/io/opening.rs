@@ -91,6 +91,17 @@ impl Opening {
         self
     }
 
+    /// Says whether there is memory for the bytes wanted, before they are fetched.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has no room for them.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        match &self.stage {
+            Stage::Pages(pages) => pages.check_memory(),
+            Stage::Sieve(_) | Stage::Indexes(_) => Ok(()),
+        }
+    }
+
     /// The bytes wanted; none if there is nothing to ask at this stage.
     pub(super) fn needs(&self) -> &[Range<u64>] {
         match &self.stage {

@@ -17,9 +17,10 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use super::blocking::{Opener, contradicts};
 #[cfg(feature = "async")]
 use super::stream::{Queued, Waved, serial_wave};
+use super::wave::{Retry, WaveSize};
 use super::{Progress, Source};
 use crate::error::{Error, Result};
-use crate::read::{LeafBatch, Plan, RowGroup, Window, is_too_large};
+use crate::read::{LeafBatch, Plan, ReservedBatch, RowGroup, Window, is_too_large};
 
 /// The threads that decode.
 #[derive(Debug, Clone)]
@@ -81,7 +82,7 @@ impl Pool {
 pub struct Parallel {
     shared: Arc<Shared>,
     pool: Pool,
-    ready: VecDeque<RecordBatch>,
+    ready: VecDeque<ReservedBatch>,
     /// The wave that the pool works on.
     running: Option<Receiver<Finished>>,
     /// What the next wave continues from; with the pool while a wave runs.
@@ -91,14 +92,16 @@ pub struct Parallel {
 struct Shared {
     opener: Opener,
     cancelled: AtomicBool,
-    wave_bytes: u64,
 }
 
 /// How far the read is.
-#[derive(Default)]
 struct State {
     /// Waves so far.
     waves: u32,
+    /// What a wave may take.
+    size: WaveSize,
+    /// Whether batches of the wave before wait, whose memory is not free.
+    overlaps: bool,
     next_range: usize,
     /// Row groups of which windows are left, that come before all others.
     open: VecDeque<RowGroup>,
@@ -109,12 +112,9 @@ struct State {
 }
 
 /// The batches of a wave, perhaps none; `None` after the last.
-type Batches = Result<Option<Vec<RecordBatch>>>;
+type Batches = Result<Option<Vec<ReservedBatch>>>;
 
 type Finished = std::thread::Result<(State, Batches)>;
-
-/// Memory of a wave for each thread, if the budget allows.
-const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
 
 /// Windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
@@ -122,21 +122,33 @@ const MOST_WINDOWS: u64 = 256;
 /// A filtered read that ends with its limit may need one window, or all: each wave is so many times as long as the one before it.
 const GROWTH: u64 = 4;
 
+impl State {
+    fn new(size: WaveSize) -> Self {
+        Self {
+            waves: 0,
+            size,
+            overlaps: false,
+            next_range: 0,
+            open: VecDeque::new(),
+            distrusts: false,
+            ahead: None,
+        }
+    }
+}
+
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
     pub fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
-        // Two waves and the fetched bytes of their row groups share the budget.
-        let share = plan.budget().cap() / 4;
-        let wave_bytes = share.min(WAVE_BYTES_PER_THREAD * pool.threads() as u64);
+        let size = WaveSize::new(&plan, pool.threads());
         let cancelled = AtomicBool::new(false);
         let opener = Opener::new(source, plan, progress);
-        let shared = Arc::new(Shared { opener, cancelled, wave_bytes });
+        let shared = Arc::new(Shared { opener, cancelled });
         let mut parallel = Self {
             shared,
             pool,
             ready: VecDeque::new(),
             running: None,
-            state: Some(State::default()),
+            state: Some(State::new(size)),
         };
         parallel.start();
         parallel
@@ -148,9 +160,12 @@ impl Parallel {
     /// `Io`, or whatever is wrong with the data; rows before the fault have been given.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(batch) = self.ready.pop_front() {
+            if let Some(ReservedBatch { batch, .. }) = self.ready.pop_front() {
                 self.shared.opener.progress.gave(batch.num_rows());
                 return Ok(Some(batch));
+            }
+            if self.running.is_none() {
+                self.start();
             }
             let Some(running) = self.running.take() else {
                 return Ok(None);
@@ -160,9 +175,12 @@ impl Parallel {
                 Err(panic) => resume_unwind(panic),
             };
             let Some(batches) = batches? else { return Ok(None) };
+            let may_overlap = state.size.may_overlap;
             self.state = Some(state);
             self.ready = batches.into();
-            self.start();
+            if may_overlap {
+                self.start();
+            }
         }
     }
 
@@ -171,6 +189,7 @@ impl Parallel {
         let Some(mut state) = self.state.take() else {
             return;
         };
+        state.overlaps = !self.ready.is_empty();
         let shared = self.shared.clone();
         let (send, receive) = sync_channel(1);
         self.pool.spawn(move || {
@@ -238,10 +257,16 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
         _ => u64::MAX,
     };
     state.waves = state.waves.saturating_add(1);
-    if let Some(batch) = careful_batch(shared, state)? {
-        return Ok(Some(vec![batch]));
+    if let Some(batches) = careful_batch(shared, state)? {
+        return Ok(Some(batches));
     }
-    let mut parts = gather(shared.wave_bytes, windows, || shared.next(state))?;
+    let mut parts = match gather(state.size, windows, || shared.next(state)) {
+        Err(e) if state.overlaps && is_too_large(&e) => {
+            state.size.may_overlap = false;
+            return Ok(Some(Vec::new()));
+        }
+        parts => parts?,
+    };
     if parts.is_empty() {
         return Ok(None);
     }
@@ -262,11 +287,15 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
     };
     let found = match found {
         Err(e) if is_too_large(&e) => {
-            // One at a time, and with fewer rows where that is not enough.
-            for row_group in rewound(parts)?.into_iter().rev() {
+            let retry = shrink(&mut state.size, &e, &parts, state.overlaps);
+            for row_group in rewound(parts, retry)?.into_iter().rev() {
                 state.open.push_front(row_group);
             }
-            return Ok(Some(careful_batch(shared, state)?.into_iter().collect()));
+            if retry == Retry::InWaves {
+                // It can be fetched again.
+                state.ahead = None;
+            }
+            return Ok(Some(Vec::new()));
         }
         found => found?,
     };
@@ -278,24 +307,37 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
     Ok(Some(found))
 }
 
+/// Makes the waves after one that failed smaller.
+fn shrink(size: &mut WaveSize, error: &Error, parts: &[Part], overlapped: bool) -> Retry {
+    let windows = parts.iter().map(|part| part.windows.len()).sum();
+    let is_overweight = |part: &Part| {
+        let batch_bytes = part.row_group.plan().batch_bytes();
+        part.windows.iter().any(|window| window.is_overweight(batch_bytes))
+    };
+    size.shrink(error, windows, overlapped, parts.iter().any(is_overweight))
+}
+
 /// The row groups of a wave, to be read again from where it began.
-fn rewound(parts: Vec<Part>) -> Result<Vec<RowGroup>> {
+fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
     let mut row_groups = Vec::with_capacity(parts.len());
     for Part { mut row_group, windows, .. } in parts {
         if let Some(first) = windows.first() {
-            row_group.rewind(first)?;
+            match retry {
+                Retry::InWaves => row_group.go_back(first)?,
+                Retry::InBatches => row_group.rewind(first)?,
+            }
         }
         row_groups.push(row_group);
     }
     Ok(row_groups)
 }
 
-/// The next batch of the row group at hand, if its batches are made one at a time.
-fn careful_batch(shared: &Shared, state: &mut State) -> Result<Option<RecordBatch>> {
+/// The next batch of the row group at hand, if its batches are made one at a time; no batch if there is memory for it only when those that wait are given out.
+fn careful_batch(shared: &Shared, state: &mut State) -> Batches {
     while let Some(row_group) = state.open.front_mut().filter(|first| first.is_careful()) {
         let rest = row_group.rest();
         match row_group.next_batch() {
-            Ok(Some(batch)) => return Ok(Some(batch)),
+            Ok(Some(batch)) => return Ok(Some(vec![batch])),
             Ok(None) => {
                 state.open.pop_front();
                 state.distrusts = false;
@@ -307,6 +349,10 @@ fn careful_batch(shared: &Shared, state: &mut State) -> Result<Option<RecordBatc
                     state.open.push_front(row_group);
                 }
             }
+            Err(e) if is_too_large(&e) && state.overlaps => {
+                state.size.may_overlap = false;
+                return Ok(Some(Vec::new()));
+            }
             Err(e) => return Err(e),
         }
     }
@@ -314,7 +360,7 @@ fn careful_batch(shared: &Shared, state: &mut State) -> Result<Option<RecordBatc
 }
 
 /// The batches of the windows of all parts: those that have rows.
-fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<RecordBatch>> {
+fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<ReservedBatch>> {
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let windows: Vec<_> = parts.iter().map(|part| part.windows.clone()).collect();
     let early = decode(cancelled, parts, true, &windows)?;
@@ -353,11 +399,13 @@ impl Shared {
         while !self.cancelled.load(Ordering::Relaxed)
             && let Some(range) = self.opener.plan.ranges().get(state.next_range)
         {
-            state.next_range += 1;
             let opened = match state.ahead.take() {
+                // There may be room for it now.
+                Some(Err(e)) if is_too_large(&e) => self.opener.open(range)?,
                 Some(row_group) => row_group?,
                 None => self.opener.open(range)?,
             };
+            state.next_range += 1;
             if let Some(row_group) = opened {
                 return Ok(Some((row_group, true)));
             }
@@ -366,15 +414,20 @@ impl Shared {
     }
 }
 
-/// Decodes as much of the queue as a wave may hold.
+/// Decodes as much of the queue as a wave may hold; `overlaps` says whether batches of the wave before it wait.
 #[cfg(feature = "async")]
-pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &AtomicBool) -> Waved {
+pub(super) fn wave_of(
+    queue: VecDeque<Queued>,
+    mut size: WaveSize,
+    overlaps: bool,
+    cancelled: &AtomicBool,
+) -> Waved {
     if queue.front().is_some_and(|first| first.row_group.is_careful()) {
-        return serial_wave(queue, 0, cancelled);
+        return serial_wave(queue, size, overlaps, cancelled);
     }
-    let mut waved = Waved { queue, ..Waved::default() };
+    let mut waved = Waved::of(queue, size);
     let mut distrusts = None;
-    let gathered = gather(wave_bytes, u64::MAX, || {
+    let gathered = gather(size, u64::MAX, || {
         // Not in one wave with others: what is wrong with them can be read again.
         let goes_along = waved
             .queue
@@ -401,16 +454,19 @@ pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &Atom
                 waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
             }
         }
-        Err(e) if is_too_large(&e) => match rewound(parts) {
-            Ok(row_groups) => {
-                let distrusts = distrusts.unwrap_or_default();
-                for row_group in row_groups.into_iter().rev() {
-                    waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
+        Err(e) if is_too_large(&e) => {
+            let retry = shrink(&mut size, &e, &parts, overlaps);
+            waved.size = size;
+            match rewound(parts, retry) {
+                Ok(row_groups) => {
+                    let distrusts = distrusts.unwrap_or_default();
+                    for row_group in row_groups.into_iter().rev() {
+                        waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
+                    }
                 }
-                return serial_wave(waved.queue, 0, cancelled);
+                Err(e) => waved.failed = Some(e),
             }
-            Err(e) => waved.failed = Some(e),
-        },
+        }
         Err(e) if contradicts(&e) && distrusts != Some(true) => {
             let first = |part: &Part| Some(part.row_group.rest_with(part.windows.first()?));
             waved.again = parts.iter().filter_map(first).collect();
@@ -423,17 +479,21 @@ pub(super) fn wave_of(queue: VecDeque<Queued>, wave_bytes: u64, cancelled: &Atom
 /// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are wanted. One window goes into a wave however little that
 /// holds: nothing is taken only where nothing is left.
 fn gather(
-    wave_bytes: u64,
+    size: WaveSize,
     mut windows_left: u64,
     mut next: impl FnMut() -> Result<Option<(RowGroup, bool)>>,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut bytes = 0u64;
-    while (parts.is_empty() || bytes < wave_bytes)
-        && windows_left > 0
-        && let Some((mut row_group, is_new)) = next()?
-    {
-        let left = wave_bytes.saturating_sub(bytes);
+    while (parts.is_empty() || bytes < size.bytes) && windows_left > 0 {
+        let (mut row_group, is_new) = match next() {
+            Ok(Some(next)) => next,
+            Ok(None) => break,
+            // What is there first: there is more memory when it is given out.
+            Err(e) if !parts.is_empty() && is_too_large(&e) => break,
+            Err(e) => return Err(e),
+        };
+        let left = size.bytes.saturating_sub(bytes);
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
         let batches = batches.min(windows_left);
         let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));

@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
 use crate::error::Result;
-use crate::read::{PageIndexPlan, Plan, RowGroup, RowRange};
+use crate::read::{PageIndexPlan, Plan, ReservedBatch, RowGroup, RowRange};
 use crate::selection::RowSelection;
 
 /// Finds out which rows pass a filter before the other columns are fetched.
@@ -72,7 +72,7 @@ impl Scout {
     ) -> Result<RowSelection> {
         let mut passed = Vec::new();
         while !cancelled.load(Ordering::Relaxed)
-            && let Some(batch) = row_group.next_batch()?
+            && let Some(ReservedBatch { batch, .. }) = row_group.next_batch()?
         {
             let numbers = batch.columns().last().and_then(|it| it.as_primitive_opt::<Int64Type>());
             let numbers = numbers.map(|numbers| &numbers.values()[..]).unwrap_or_default();

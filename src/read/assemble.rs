@@ -17,9 +17,16 @@ use arrow_schema::{DataType, FieldRef};
 use super::leaf::LeafBatch;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
+use crate::limits::Reservation;
 use crate::schema::{Kind, Shape};
 use crate::simd::planes::Planes;
 use crate::trusted;
+
+/// What a leaf has reserved.
+pub(super) struct LeafMemory {
+    pub(super) arrays: Reservation,
+    pub(super) dictionary: Option<Arc<Reservation>>,
+}
 
 /// The decoded leaves of a window, handed out in order.
 pub struct Leaves {
@@ -31,6 +38,25 @@ impl Leaves {
     /// The leaves, in the order in which the shapes reach them.
     pub fn new(leaves: Vec<LeafBatch>) -> Self {
         Self { leaves, next: 0 }
+    }
+
+    /// Gives away the memory of all leaves; their arrays stay.
+    pub(super) fn take_memory(&mut self) -> impl Iterator<Item = LeafMemory> + '_ {
+        self.leaves.iter_mut().map(|leaf| {
+            let arrays = leaf.memory.split_off();
+            LeafMemory { arrays, dictionary: leaf.dictionary_memory.take() }
+        })
+    }
+
+    /// Leaves handed out so far.
+    pub(super) fn position(&self) -> usize {
+        self.next
+    }
+
+    /// Bytes of the arrays of the leaves handed out since the one at `first`.
+    pub(super) fn bytes_since(&self, first: usize) -> usize {
+        let taken = self.leaves.get(first..self.next).unwrap_or_default();
+        taken.iter().map(|leaf| leaf.array.get_buffer_memory_size()).sum()
     }
 
     /// The array of the next leaf.

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    StringArray,
 };
 use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
 
 use super::assemble::{Leaves, assemble};
 use super::filter::Filter;
@@ -16,6 +19,8 @@ use super::pick::Keep;
 use super::plan::Plan;
 use super::window::{Handling, Window, most_bytes};
 use crate::error::Result;
+use crate::limits::Reservation;
+use crate::schema::Kind;
 
 /// Where the rows of a batch come from.
 pub(super) struct Origin<'a> {
@@ -34,6 +39,34 @@ pub(super) struct Decoded {
     pub(super) keep: Option<BooleanBuffer>,
 }
 
+/// A batch, and its memory until it is given to the caller.
+pub struct ReservedBatch {
+    /// The rows.
+    pub batch: RecordBatch,
+    /// The memory of its arrays.
+    _memory: BatchMemory,
+}
+
+/// What the arrays of a batch have reserved.
+struct BatchMemory {
+    arrays: Reservation,
+    /// Shared with other batches of the same chunk.
+    _dictionaries: Vec<Arc<Reservation>>,
+}
+
+impl BatchMemory {
+    /// Takes over what the leaves have reserved.
+    fn of(plan: &Plan, early: &mut Leaves, late: &mut Leaves) -> Self {
+        let mut arrays = plan.budget().reservation("the arrays of a batch");
+        let mut dictionaries = Vec::new();
+        for memory in early.take_memory().chain(late.take_memory()) {
+            arrays.absorb(memory.arrays);
+            dictionaries.extend(memory.dictionary);
+        }
+        Self { arrays, _dictionaries: dictionaries }
+    }
+}
+
 /// Makes the batch of the rows of `window` from leaves that were decoded before the filter was evaluated, and leaves decoded after it.
 pub(super) fn record_batch(
     plan: &Plan,
@@ -41,7 +74,7 @@ pub(super) fn record_batch(
     early: Decoded,
     late: Vec<LeafBatch>,
     origin: &Origin<'_>,
-) -> Result<RecordBatch> {
+) -> Result<ReservedBatch> {
     let virtual_columns = &plan.options().virtual_columns;
     let width = plan.shapes().len() + virtual_columns.len();
     let early_keep = Kept::new(early.rows, early.keep, width);
@@ -50,8 +83,9 @@ pub(super) fn record_batch(
     let picked = Kept::new(window.rows(), None, width);
     let mut early = Leaves::new(early.leaves);
     let mut late = Leaves::new(late);
+    let mut memory = BatchMemory::of(plan, &mut early, &mut late);
     let mut columns = Vec::with_capacity(width);
-    let most = most_bytes(plan.options().batch_bytes, window.rows());
+    let most = most_bytes(plan.batch_bytes(), window.rows());
     let is_early = plan.filter().map(Filter::early_columns).unwrap_or_default();
     for (i, shape) in plan.shapes().iter().enumerate() {
         let (leaves, kept) = match is_early.get(i) {
@@ -59,12 +93,23 @@ pub(super) fn record_batch(
             _ if plan.column_picks(i) => (&mut late, &picked),
             _ => (&mut late, &late_keep),
         };
+        let first = leaves.position();
         let column = assemble(shape, leaves, kept.rows)
-            .and_then(|column| kept.of(column))
+            .and_then(|column| {
+                if !matches!(shape.kind, Kind::Leaf { .. }) {
+                    // Offsets of lists, and what is null in groups.
+                    let own = column.get_buffer_memory_size();
+                    memory.arrays.grow(own.saturating_sub(leaves.bytes_since(first)))?;
+                }
+                memory.arrays.grow(kept.copied_bytes(&column))?;
+                kept.of(column)
+            })
             .and_then(|column| {
                 let to = shape.field.data_type();
                 // What passed a filter as few entries of a dictionary may be much as strings.
-                window.weight.change(0, spelled_bytes(&column, to), most)?;
+                let spelled = spelled_bytes(&column, to);
+                window.weight.change(0, spelled, most)?;
+                memory.arrays.grow(usize::try_from(spelled).unwrap_or(usize::MAX))?;
                 spelled_out(column, to)
             });
         columns.push(column.map_err(|e| e.at_column(shape.field.name().as_str()))?);
@@ -74,7 +119,14 @@ pub(super) fn record_batch(
         columns.push(late_keep.of(column)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));
-    Ok(RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?)
+    let batch = RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?;
+    if early_keep.keep.is_some() || late_keep.keep.is_some() {
+        // What was copied from is gone.
+        drop((early, late));
+        let held = usize::try_from(memory.arrays.bytes()).unwrap_or(usize::MAX);
+        memory.arrays.resize(held.min(batch.get_array_memory_size()))?;
+    }
+    Ok(ReservedBatch { batch, _memory: memory })
 }
 
 /// Keeps some rows of columns.
@@ -87,6 +139,19 @@ impl Kept {
     fn new(rows: usize, keep: Option<BooleanBuffer>, width: usize) -> Self {
         let keep = keep.map(|keep| Keep::new(&BooleanArray::new(keep, None), width));
         Self { rows, keep }
+    }
+
+    /// About how many bytes [`Kept::of`] copies.
+    fn copied_bytes(&self, column: &ArrayRef) -> usize {
+        let Some(keep) = &self.keep else { return 0 };
+        // Not what rows of dictionaries and of views share.
+        let bytes = match (column.data_type(), column.as_any_dictionary_opt()) {
+            (_, Some(dictionary)) => dictionary.keys().get_buffer_memory_size(),
+            (DataType::Utf8View | DataType::BinaryView, _) => column.len() * size_of::<u128>(),
+            _ => column.get_buffer_memory_size(),
+        };
+        let part = bytes as u128 * keep.rows() as u128 / column.len().max(1) as u128;
+        usize::try_from(part).unwrap_or(usize::MAX)
     }
 
     fn of(&self, column: ArrayRef) -> Result<ArrayRef> {

@@ -118,7 +118,7 @@ impl Filter {
 
     /// Of which of `rows` decoded rows the predicate is true; `early` are the early leaves, in the order of the plan.
     pub(super) fn evaluate(&self, early: &[LeafBatch], rows: usize) -> Result<BooleanArray> {
-        let of = |place: &usize| early.get(*place).cloned().ok_or_else(missing);
+        let of = |place: &usize| early.get(*place).map(LeafBatch::shared).ok_or_else(missing);
         let mut leaves = Leaves::new(self.places.iter().map(of).collect::<Result<_>>()?);
         let mut columns = Vec::with_capacity(self.shapes.len());
         for shape in &self.shapes {

@@ -9,9 +9,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 
-use super::options::ReadOptions;
 use super::pick;
+use super::plan::Plan;
 use crate::error::Result;
+use crate::limits::Reservation;
 
 /// A batch of more than this part of the rows that it may have is given as it is: joining it with others would copy it.
 const ENOUGH: usize = 4;
@@ -26,20 +27,24 @@ pub struct Gather {
     waiting: Vec<RecordBatch>,
     rows: usize,
     bytes: usize,
+    /// The memory of rows that wait, and of the batch that they are to be joined in.
+    memory: Reservation,
 }
 
 impl Gather {
-    /// For the batches of a read with a filter, which have this schema.
-    pub fn new(schema: SchemaRef, options: &ReadOptions) -> Self {
+    /// For the batches of a read with a filter.
+    pub fn new(plan: &Plan) -> Self {
+        let (schema, options) = (plan.schema().clone(), plan.options());
         Self {
             schema,
             batch_rows: options.batch_rows,
-            batch_bytes: options.batch_bytes,
+            batch_bytes: plan.batch_bytes(),
             skip: options.offset,
             left: options.limit.unwrap_or(u64::MAX),
             waiting: Vec::new(),
             rows: 0,
             bytes: 0,
+            memory: plan.budget().reservation("batches that are to be joined"),
         }
     }
 
@@ -66,7 +71,11 @@ impl Gather {
         let bytes = batch.get_array_memory_size();
         let fits = self.rows + batch.num_rows() <= self.batch_rows
             && self.bytes.saturating_add(bytes) <= self.batch_bytes
-            && self.waiting.last().is_none_or(|last| go_together(last, &batch));
+            && self.waiting.last().is_none_or(|last| go_together(last, &batch))
+            && self.memory.grow(bytes.saturating_mul(2)).is_ok();
+        if !fits && self.waiting.is_empty() {
+            return Ok(Some(batch));
+        }
         let full = if fits { None } else { self.take()? };
         self.rows += batch.num_rows();
         self.bytes = self.bytes.saturating_add(bytes);
@@ -85,14 +94,16 @@ impl Gather {
         let waiting = std::mem::take(&mut self.waiting);
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
-        match &waiting[..] {
-            [] => Ok(None),
-            [one] => Ok(Some(one.clone())),
+        let joined = match &waiting[..] {
+            [] => None,
+            [one] => Some(one.clone()),
             _ => {
                 let places: Vec<u64> = (0..rows as u64).collect();
-                pick::take(&self.schema, &waiting, &places).map(Some)
+                Some(pick::take(&self.schema, &waiting, &places)?)
             }
-        }
+        };
+        self.memory.resize(0)?;
+        Ok(joined)
     }
 }
 

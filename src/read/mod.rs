@@ -22,6 +22,7 @@ mod unit;
 mod window;
 
 pub use assemble::assemble;
+pub use batch::ReservedBatch;
 pub use chunk::{PageList, Pages, PlacedPage, Pull, Trust};
 pub use footer::Footer;
 pub use gather::Gather;

@@ -34,7 +34,8 @@ pub struct ReadOptions {
     /// than [`ReadOptions::batch_bytes`], or arrays of rows of 64 bytes or more would take more than 4 MiB each. Default 65,536.
     pub batch_rows: usize,
     /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Where they say too little, as of long strings that a dictionary
-    /// holds once, a batch ends when its arrays hold about twice as many. Default 64 MiB.
+    /// holds once, a batch ends when its arrays hold about twice as many. Default 64 MiB, and at most an eighth of
+    /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).
     pub batch_bytes: usize,
     /// How Arrow types are chosen.
     pub arrow: ArrowOptions,

@@ -27,6 +27,11 @@ impl Keep {
         Self { rows: rows.clone(), filter: filter.build() }
     }
 
+    /// How many rows are kept.
+    pub(super) fn rows(&self) -> usize {
+        self.filter.count()
+    }
+
     /// Those rows of an array.
     pub(super) fn of(&self, array: &ArrayRef) -> Result<ArrayRef> {
         if is_copied(array.data_type()) {

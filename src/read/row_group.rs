@@ -3,10 +3,9 @@
 //! A serial driver asks for batch after batch; a parallel one takes the [`Unit`]s of several row groups, decodes [`Window`]s of each on any thread,
 //! and gives the results to a [`Batcher`].
 
-use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
 
-use super::batch::{Decoded, Origin, record_batch};
+use super::batch::{Decoded, Origin, ReservedBatch, record_batch};
 use super::leaf::LeafBatch;
 use super::plan::{Plan, RowRange};
 use super::unit::Unit;
@@ -96,6 +95,11 @@ impl RowGroup {
         window
     }
 
+    /// The plan that it is of.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// The rows from the next one on.
     pub fn rest(&self) -> RowRange {
         self.rest_from(self.next_row)
@@ -146,8 +150,8 @@ impl RowGroup {
     /// fewer rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one, which is then tried again by the next call.
+    pub fn next_batch(&mut self) -> Result<Option<ReservedBatch>> {
         let batcher = self.batcher();
         while let Some(window) = self.windows(1).pop() {
             match self.batch(&batcher, window.clone()) {
@@ -156,9 +160,12 @@ impl RowGroup {
                     self.learn(&window);
                     return Ok(batch);
                 }
-                Err(e) if is_too_large(&e) && window.rows() > 1 => {
+                Err(e) if is_too_large(&e) => {
                     self.rewind(&window)?;
                     self.batch_rows = (window.rows() / FEWER).max(1);
+                    if window.rows() <= 1 {
+                        return Err(e);
+                    }
                 }
                 Err(e) => return Err(e),
             }
@@ -167,7 +174,7 @@ impl RowGroup {
     }
 
     /// The batch of a window; `None` if no row passes the filter.
-    fn batch(&mut self, batcher: &Batcher, window: Window) -> Result<Option<RecordBatch>> {
+    fn batch(&mut self, batcher: &Batcher, window: Window) -> Result<Option<ReservedBatch>> {
         let early = self.decode(true, &window)?;
         let sifted = batcher.sift(window, early)?;
         let rest = sifted.rest();
@@ -178,16 +185,24 @@ impl RowGroup {
         batcher.batch(sifted, late).map(Some)
     }
 
+    /// Goes back to the first row of a window that was given out: windows may be asked for and decoded again.
+    ///
+    /// # Errors
+    /// As [`RowGroup::rewind`].
+    pub fn go_back(&mut self, window: &Window) -> Result<()> {
+        self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
+        self.units.iter_mut().try_for_each(Unit::restart)
+    }
+
     /// Goes back to the first row of a window that was given out. The batches to come are made one at a time, by [`RowGroup::next_batch`], until it is known
     /// how many rows they may have.
     ///
     /// # Errors
     /// `Limit(Memory)` if there is no memory to begin anew.
     pub fn rewind(&mut self, window: &Window) -> Result<()> {
-        self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
         self.is_careful = true;
         self.rewound += 1;
-        self.units.iter_mut().try_for_each(Unit::restart)
+        self.go_back(window)
     }
 
     /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
@@ -201,7 +216,7 @@ impl RowGroup {
             return;
         }
         let width = (window.weight.bytes() / (window.decoded() as u64).max(1)).max(1);
-        let fitting = self.plan.options().batch_bytes as u64 / width;
+        let fitting = self.plan.batch_bytes() as u64 / width;
         let fitting = usize::try_from(fitting).unwrap_or(usize::MAX);
         let most = self.most_rows.min(self.batch_rows.saturating_mul(2));
         let rows = fitting.clamp(1, most.max(1));
@@ -273,7 +288,7 @@ impl Batcher {
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other.
-    pub fn batch(&self, sifted: Sifted, late: Vec<LeafBatch>) -> Result<RecordBatch> {
+    pub fn batch(&self, sifted: Sifted, late: Vec<LeafBatch>) -> Result<ReservedBatch> {
         let Sifted { early, decoded, keep, rest } = sifted;
         let origin = Origin {
             row_group: self.range.row_group,

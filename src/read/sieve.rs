@@ -4,6 +4,7 @@
 //! match. Trap: all of it may be wrong or missing. What is not sound is put aside, and the rows stay.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -33,7 +34,7 @@ pub struct Sieve {
     found: Found,
     pages: Vec<(usize, PageFacts)>,
     /// The memory of the dictionaries among the facts.
-    dictionary_memory: Vec<Reservation>,
+    dictionary_memory: Vec<Arc<Reservation>>,
 }
 
 /// What a wanted range of bytes is.

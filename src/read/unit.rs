@@ -54,7 +54,7 @@ impl Chunk {
             true => Handling::Picked,
             false => Handling::Apart,
         };
-        let batch_bytes = plan.options().batch_bytes;
+        let batch_bytes = plan.batch_bytes();
         Ok(Part { reader, handling, row_group: *row_group, column: column.clone(), batch_bytes })
     }
 }

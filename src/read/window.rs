@@ -164,6 +164,11 @@ impl Window {
         self.is_sure
     }
 
+    /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.
+    pub(crate) fn is_overweight(&self, batch_bytes: usize) -> bool {
+        self.weight.bytes() > most_bytes(batch_bytes, self.rows)
+    }
+
     /// Rows that are decoded before the filter: more than wanted where they are decoded sooner than skipped.
     pub(super) fn decoded(&self) -> usize {
         self.all.rows

@@ -96,8 +96,8 @@ impl AsyncReader {
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let metadata = self.metadata.clone();
+        let gathered = Gathered::new(&plan);
         let driver = Streamed::new(source, end, metadata, plan, pool, progress.clone());
-        let gathered = Gathered::new(&schema, &self.options);
         let file_name = self.file_name.clone();
         Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
     }

@@ -26,9 +26,10 @@ use crate::error::{Error, Result};
 use crate::io::blocking::contradicts;
 use crate::io::opening::{Opened, Opening};
 use crate::io::scout::Scout;
+use crate::io::wave::WaveSize;
 use crate::io::{Pool, Progress, parallel};
 use crate::limits::Limits;
-use crate::read::{Footer, Metadata, Plan, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
 
 /// Reads the footer of a file, with one request if the guess of its length is right; gives what was read of the end too.
@@ -83,19 +84,33 @@ pub struct Streamed {
     indexes: Option<BoxFuture<'static, ()>>,
     /// Row groups on their way, and about how many bytes each will hold.
     fetching: FuturesOrdered<Fetching>,
-    wanted: VecDeque<u64>,
+    wanted: VecDeque<(u64, RowRange)>,
     /// Row groups that are read again without their index, in front of all others.
     again: FuturesOrdered<Fetching>,
-    reopened: Vec<Result<Queued>>,
+    reopened: Vec<Result<Queued, Failed>>,
     /// Row groups that can be decoded.
-    queue: VecDeque<Result<Queued>>,
+    queue: VecDeque<Result<Queued, Failed>>,
     running: Option<oneshot::Receiver<Finished>>,
-    ready: VecDeque<RecordBatch>,
+    ready: VecDeque<ReservedBatch>,
+    size: WaveSize,
     depth: usize,
     done: bool,
 }
 
-type Fetching = BoxFuture<'static, Result<Option<RowGroup>>>;
+type Fetching = BoxFuture<'static, Result<Option<Queued>>>;
+
+/// What went wrong in its turn.
+struct Failed {
+    error: Error,
+    /// What is to be opened once more, because there may be memory for it now.
+    postponed: Option<RowRange>,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, postponed: None }
+    }
+}
 
 struct Shared {
     source: Held,
@@ -106,7 +121,6 @@ struct Shared {
     pool: Option<Pool>,
     progress: Progress,
     cancelled: Arc<AtomicBool>,
-    wave_bytes: u64,
 }
 
 /// A row group that is to be decoded.
@@ -119,9 +133,10 @@ pub(in crate::io) struct Queued {
 }
 
 /// What a wave has come to.
-#[derive(Default)]
 pub(in crate::io) struct Waved {
-    pub(in crate::io) batches: Vec<RecordBatch>,
+    pub(in crate::io) batches: Vec<ReservedBatch>,
+    /// How large the next waves are.
+    pub(in crate::io) size: WaveSize,
     /// What is left.
     pub(in crate::io) queue: VecDeque<Queued>,
     /// Rows that are to be read again without their index: those behind the batches.
@@ -130,10 +145,14 @@ pub(in crate::io) struct Waved {
     pub(in crate::io) failed: Option<Error>,
 }
 
-type Finished = Result<Waved, Box<dyn Any + Send>>;
+impl Waved {
+    /// Nothing yet.
+    pub(in crate::io) fn of(queue: VecDeque<Queued>, size: WaveSize) -> Self {
+        Self { batches: Vec::new(), size, queue, again: Vec::new(), failed: None }
+    }
+}
 
-/// Memory of a wave for each thread, if the budget allows.
-const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
+type Finished = Result<Waved, Box<dyn Any + Send>>;
 
 /// Row groups on their way at most; so many at first where a limit may be reached soon.
 const MOST_FETCHING: usize = 32;
@@ -163,8 +182,7 @@ impl Streamed {
         let source = Held::new(source, plan.options().latency).knowing(metadata);
         source.hold_end(end);
         // Without a pool, a poll decodes one batch.
-        let threads = pool.as_ref().map_or(0, Pool::threads) as u64;
-        let wave_bytes = (plan.budget().cap() / 4).min(WAVE_BYTES_PER_THREAD * threads);
+        let size = WaveSize::new(&plan, pool.as_ref().map_or(0, Pool::threads));
         let options = plan.options();
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
         let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
@@ -179,7 +197,7 @@ impl Streamed {
         let wants_indexes = plan.options().filter.is_some()
             || ranges.len() > plan.ranges().len()
             || ranges.iter().any(|range| range.selection.is_some());
-        let shared = Shared { source, plan, ranges, scout, pool, progress, cancelled, wave_bytes };
+        let shared = Shared { source, plan, ranges, scout, pool, progress, cancelled };
         let shared = Arc::new(shared);
         let of_indexes = shared.clone();
         let indexes = async move { of_indexes.fetch_indexes().await };
@@ -194,6 +212,7 @@ impl Streamed {
             queue: VecDeque::new(),
             running: None,
             ready: VecDeque::new(),
+            size,
             depth,
             done: false,
         }
@@ -202,21 +221,20 @@ impl Streamed {
     /// Begins to fetch as many row groups as there is room for, and one if there is none.
     fn fetch_ahead(&mut self) {
         let plan = &self.shared.plan;
-        let room = MOST_FETCHED.min(plan.budget().cap() / 2);
+        let waves = self.size.bytes.saturating_mul(2);
+        let room = MOST_FETCHED.saturating_add(waves).min(plan.budget().cap() / 2);
         while self.fetching.len() + self.queue.len() < self.depth
             && let Some(range) = self.shared.ranges.get(self.next_range)
         {
             // What is wrong with the metadata comes to light in its turn.
             let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
-            let held = plan.budget().used() + self.wanted.iter().sum::<u64>();
+            let held = plan.budget().used() + self.wanted.iter().map(|it| it.0).sum::<u64>();
             let is_first = self.fetching.is_empty() && self.queue.is_empty();
             if held.saturating_add(bytes) > room && !(is_first && self.running.is_none()) {
                 break;
             }
-            let shared = self.shared.clone();
-            let range = range.clone();
-            self.fetching.push_back(Box::pin(async move { shared.open(&range).await }));
-            self.wanted.push_back(bytes);
+            self.wanted.push_back((bytes, range.clone()));
+            self.fetching.push_back(self.shared.clone().open_queued(range.clone()));
             self.next_range += 1;
         }
     }
@@ -229,9 +247,8 @@ impl Streamed {
             }
             self.indexes = None;
         }
-        let queued = |row_group, distrusts| Queued { row_group, is_new: true, distrusts };
         while let Poll::Ready(Some(opened)) = Pin::new(&mut self.again).poll_next(cx) {
-            self.reopened.extend(opened.map(|found| found.map(|it| queued(it, true))).transpose());
+            self.reopened.extend(opened.map_err(Failed::from).transpose());
         }
         if self.again.is_empty() {
             for reopened in self.reopened.drain(..).rev() {
@@ -243,8 +260,12 @@ impl Streamed {
             let Poll::Ready(Some(opened)) = Pin::new(&mut self.fetching).poll_next(cx) else {
                 break;
             };
-            self.wanted.pop_front();
-            self.queue.extend(opened.map(|found| found.map(|it| queued(it, false))).transpose());
+            let range = self.wanted.pop_front().map(|(_, range)| range);
+            let failed = |error| {
+                let postponed = range.filter(|_| is_too_large(&error));
+                Failed { error, postponed }
+            };
+            self.queue.extend(opened.map_err(failed).transpose());
         }
     }
 
@@ -258,14 +279,15 @@ impl Streamed {
             return false;
         }
         let Some(pool) = &self.shared.pool else {
-            let waved = serial_wave(queue, 0, &self.shared.cancelled);
+            let waved = serial_wave(queue, self.size, false, &self.shared.cancelled);
             self.take(waved);
             return true;
         };
         let (send, receive) = oneshot::channel();
         let shared = self.shared.clone();
+        let (size, overlaps) = (self.size, !self.ready.is_empty());
         pool.spawn(move || {
-            let wave = || parallel::wave_of(queue, shared.wave_bytes, &shared.cancelled);
+            let wave = || parallel::wave_of(queue, size, overlaps, &shared.cancelled);
             // Nobody may be waiting any more.
             let _ = send.send(catch_unwind(AssertUnwindSafe(wave)));
         });
@@ -275,20 +297,22 @@ impl Streamed {
 
     /// Takes what a wave has come to.
     fn take(&mut self, waved: Waved) {
-        let Waved { batches, queue, again, failed } = waved;
+        let Waved { batches, size, queue, again, failed } = waved;
         self.ready.extend(batches);
+        self.size = size;
         for queued in queue.into_iter().rev() {
             self.queue.push_front(Ok(queued));
         }
         if let Some(error) = failed {
-            self.queue.push_front(Err(error));
+            self.queue.push_front(Err(error.into()));
         }
         for rest in again {
             let shared = self.shared.clone();
             self.again.push_back(Box::pin(async move {
                 let Shared { plan, progress, .. } = &*shared;
                 let opening = Opening::again(plan, &rest, progress)?;
-                shared.drive(opening, &shared.source, &mut Trip::default()).await
+                let opened = shared.drive(opening, &shared.source, &mut Trip::default()).await?;
+                Ok(opened.map(|row_group| Queued { row_group, is_new: true, distrusts: true }))
             }));
         }
         self.depth = (self.depth * 2).min(MOST_FETCHING);
@@ -312,10 +336,12 @@ impl Streamed {
                 continue;
             }
             // The pool works on the next wave while the caller works on this one.
-            if self.shared.pool.is_some() && self.running.is_none() && self.again.is_empty() {
+            let has_room = self.size.may_overlap || self.ready.is_empty();
+            let is_idle = self.running.is_none() && self.again.is_empty();
+            if self.shared.pool.is_some() && is_idle && has_room {
                 self.start();
             }
-            if let Some(batch) = self.ready.pop_front() {
+            if let Some(ReservedBatch { batch, .. }) = self.ready.pop_front() {
                 self.shared.progress.gave(batch.num_rows());
                 return Poll::Ready(Ok(Some(batch)));
             }
@@ -326,7 +352,13 @@ impl Streamed {
                 return Poll::Pending;
             }
             return match self.queue.pop_front() {
-                Some(failed) => Poll::Ready(failed.map(|_| None)),
+                Some(Err(Failed { postponed: Some(range), .. })) => {
+                    // What is in front of it is given out, and holds no memory any more.
+                    self.again.push_back(self.shared.clone().open_queued(range));
+                    continue;
+                }
+                Some(Err(Failed { error, .. })) => Poll::Ready(Err(error)),
+                Some(Ok(_)) => Poll::Ready(Ok(None)),
                 None if self.fetching.is_empty() && self.indexes.is_none() => Poll::Ready(Ok(None)),
                 None => Poll::Pending,
             };
@@ -365,6 +397,14 @@ struct Trip {
 }
 
 impl Shared {
+    /// Opens a row group, to be decoded.
+    fn open_queued(self: Arc<Self>, range: RowRange) -> Fetching {
+        Box::pin(async move {
+            let opened = self.open(&range).await?;
+            Ok(opened.map(|row_group| Queued { row_group, is_new: true, distrusts: false }))
+        })
+    }
+
     /// Opens a row group: with a filter, only what is left of it.
     async fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
         let Self { plan, progress, source, .. } = self;
@@ -421,6 +461,7 @@ impl Shared {
 
     /// Fetches what is wanted next.
     async fn step(&self, opening: Opening, source: &Held, trip: &mut Trip) -> Result<Opened> {
+        opening.check_memory()?;
         let needs = opening.needs();
         let fetched = match needs {
             [] => Fetched::default(),
@@ -496,29 +537,32 @@ fn dropped(gone: oneshot::Canceled) -> Error {
     Error::io("the pool has dropped its work", std::io::Error::other(gone))
 }
 
-/// Decodes batches of the queue on this thread, until they take `wave_bytes`, and one at least.
+/// Decodes a batch of the queue on this thread; none if there is memory for it only when those that wait are given out.
 pub(in crate::io) fn serial_wave(
     queue: VecDeque<Queued>,
-    wave_bytes: u64,
+    size: WaveSize,
+    overlaps: bool,
     cancelled: &AtomicBool,
 ) -> Waved {
-    let mut waved = Waved { queue, ..Waved::default() };
-    let mut bytes = 0u64;
+    let mut waved = Waved::of(queue, size);
     while let Some(front) = waved.queue.front_mut() {
         let rest = front.row_group.rest();
         match front.row_group.next_batch() {
             Ok(Some(batch)) => {
                 front.is_new = false;
-                bytes = bytes.saturating_add(front.row_group.batch_bytes());
                 waved.batches.push(batch);
+                break;
             }
             Ok(None) => {
                 waved.queue.pop_front();
-                continue;
             }
             Err(e) if contradicts(&e) && !front.distrusts => {
                 waved.queue.pop_front();
                 waved.again.push(rest);
+                break;
+            }
+            Err(e) if is_too_large(&e) && overlaps => {
+                waved.size.may_overlap = false;
                 break;
             }
             Err(e) => {
@@ -526,7 +570,7 @@ pub(in crate::io) fn serial_wave(
                 break;
             }
         }
-        if bytes >= wave_bytes || cancelled.load(Ordering::Relaxed) {
+        if cancelled.load(Ordering::Relaxed) {
             break;
         }
     }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
 
 use self::column::{Column, Count};
 pub(super) use self::spell::{spelled_bytes, spelled_out};
@@ -39,7 +40,7 @@ use super::Pages;
 use super::chunk::Trust;
 
 /// The decoded rows of a leaf.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct LeafBatch {
     /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
     pub array: ArrayRef,
@@ -49,6 +50,24 @@ pub struct LeafBatch {
     pub rep: Planes,
     /// The highest repetition level.
     pub max_rep: u16,
+    /// The memory of array and levels, until the batch is given to the caller.
+    pub memory: Reservation,
+    /// The memory of the dictionary, where the array points into it.
+    pub dictionary_memory: Option<Arc<Reservation>>,
+}
+
+impl LeafBatch {
+    /// The same array and levels, whose memory is reserved by this one.
+    pub(in crate::read) fn shared(&self) -> Self {
+        Self {
+            array: self.array.clone(),
+            def: self.def.clone(),
+            rep: self.rep.clone(),
+            max_rep: self.max_rep,
+            memory: self.memory.empty(),
+            dictionary_memory: None,
+        }
+    }
 }
 
 /// Decodes the rows of one leaf in one row group.
@@ -80,7 +99,7 @@ pub struct LeafReader {
     /// Pages that were left, and that the array which is being built points into.
     adopted: Reservation,
     /// The dictionary page, and what is made of it.
-    dictionary: Reservation,
+    dictionary: Arc<Reservation>,
     /// Where the bytes of the batch at hand are counted, how many it may hold, and which of them are of this leaf.
     weight: (Weight, u64),
     weighed: u64,
@@ -153,7 +172,7 @@ impl LeafReader {
             budget: budget.clone(),
             held: budget.reservation("the arrays of a batch"),
             adopted: budget.reservation("pages that string views point into"),
-            dictionary: budget.reservation("a dictionary"),
+            dictionary: Arc::new(budget.reservation("a dictionary")),
             weight: (Weight::default(), u64::MAX),
             weighed: 0,
             is_broken: false,
@@ -195,7 +214,7 @@ impl LeafReader {
     }
 
     /// The memory of what [`LeafReader::dictionary`] gave, which is to be held as long as that.
-    pub fn into_dictionary_memory(self) -> Reservation {
+    pub fn into_dictionary_memory(self) -> Arc<Reservation> {
         self.dictionary
     }
 
@@ -206,7 +225,7 @@ impl LeafReader {
         let tables = self.column.dictionary_bytes(entries, page.bytes.len());
         let mut held = self.budget.take_for("the tables of a dictionary", tables)?;
         held.absorb(memory);
-        self.dictionary = held;
+        self.dictionary = Arc::new(held);
         self.column.set_dictionary(page)
     }
 
@@ -263,11 +282,15 @@ impl LeafReader {
             let kept = reader.take_kept();
             let slots = kept.validity.len();
             let array = reader.column.finish(kept.validity.into_nulls(), slots)?;
-            // From here on the memory is the caller's.
-            reader.held.resize(0)?;
-            reader.adopted.resize(0)?;
+            let mut memory = reader.held.split_off();
+            memory.absorb(reader.adopted.split_off());
+            // What the column keeps for the next batch is not in this one.
+            reader.held.resize(reader.column.bytes_held())?;
             reader.weighed = 0;
-            Ok(LeafBatch { array, def: kept.def, rep: kept.rep, max_rep: reader.max_rep })
+            let points = points_into_dictionary(array.data_type());
+            let dictionary_memory = points.then(|| reader.dictionary.clone());
+            let (def, rep, max_rep) = (kept.def, kept.rep, reader.max_rep);
+            Ok(LeafBatch { array, def, rep, max_rep, memory, dictionary_memory })
         })
     }
 
@@ -731,6 +754,17 @@ impl Pending {
     }
 }
 
+/// Whether arrays of a type may hold the dictionary of a chunk.
+fn points_into_dictionary(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Dictionary(..)
+            | DataType::RunEndEncoded(..)
+            | DataType::Utf8View
+            | DataType::BinaryView
+    )
+}
+
 #[cold]
 fn no_page_in_part() -> Error {
     Error::usage("no page was opened in part")
@@ -786,7 +820,6 @@ mod tests {
 
     use ::bytes::Bytes;
     use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
-    use arrow_schema::DataType;
 
     use super::*;
     use crate::format::{CompressionCodec, Encoding};

@@ -203,6 +203,12 @@ impl Plan {
         self.shared.ranges.iter().map(RowRange::count).sum()
     }
 
+    /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory, of which several batches must be held.
+    pub(crate) fn batch_bytes(&self) -> usize {
+        let part = usize::try_from(self.budget().cap() / BATCHES_IN_MEMORY).unwrap_or(usize::MAX);
+        self.options().batch_bytes.min(part)
+    }
+
     /// What the read may hold in memory.
     pub fn budget(&self) -> &Budget {
         &self.shared.budget
@@ -419,6 +425,9 @@ fn share(bytes: u64, rows: u64, all: u64) -> u64 {
     let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }
+
+/// Batches that the memory should hold at least, of those of two waves and with the pages that they are decoded from.
+const BATCHES_IN_MEMORY: u64 = 8;
 
 /// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.
 const WORTH_AN_INDEX: u64 = 64 << 10;

@@ -9,6 +9,7 @@ use super::chunk::{ChunkPlan, LARGE, WantedPages, not_negative};
 use super::{Plan, RowRange, WORTH_AN_INDEX, share};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
+use crate::limits::Reservation;
 use crate::read::chunk::Pull;
 use crate::read::options::PageIndexUse;
 use crate::read::row_group::RowGroup;
@@ -221,7 +222,7 @@ impl RowGroupPlan {
     pub fn batch_rows(&self) -> usize {
         let options = self.plan.options();
         let Widths { bytes_per_row, widest_per_row } = self.widths;
-        let by_bytes = options.batch_bytes as u64 / bytes_per_row.max(1);
+        let by_bytes = self.plan.batch_bytes() as u64 / bytes_per_row.max(1);
         let by_bytes = match widest_per_row {
             ..WIDE => by_bytes,
             _ => by_bytes.min(MOST_ARRAY_BYTES / widest_per_row),
@@ -241,6 +242,20 @@ impl RowGroupPlan {
         self
     }
 
+    /// Says whether there is memory for the bytes wanted, before they are fetched.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has no room for them.
+    pub fn check_memory(&self) -> Result<()> {
+        self.reserve().map(drop)
+    }
+
+    fn reserve(&self) -> Result<Reservation> {
+        let fetched = usize::try_from(self.fetch_bytes()).unwrap_or(usize::MAX);
+        let place = |e: Error| e.at_row_group(self.range.row_group);
+        self.plan.budget().take_for("the bytes of a row group", fetched).map_err(place)
+    }
+
     /// Takes the bytes wanted, in the same order.
     ///
     /// # Errors
@@ -256,8 +271,7 @@ impl RowGroupPlan {
                 )));
             }
         }
-        let fetched = usize::try_from(self.fetch_bytes()).unwrap_or(usize::MAX);
-        let reservation = self.plan.budget().take(fetched)?;
+        let reservation = self.reserve()?;
         let mut units = Vec::with_capacity(self.chunks.len());
         let mut rest = &bytes[..];
         let ignored_before = self.ignored.len();
