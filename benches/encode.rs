@@ -15,8 +15,8 @@ mod common;
 
 use std::time::Instant;
 
-use marquetry::encoding::choose::encoding_named;
 use marquetry::io::WriteSink;
+use marquetry::write::encoding_named;
 use marquetry::{Compression, Reader, RowGroupEncoder, StatisticsLevel, WriteOptions, Writer};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

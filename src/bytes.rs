@@ -9,7 +9,7 @@ use crate::error::{Error, Result, Spec};
 ///
 /// Carries the section of the specification that the bytes belong to, so that "ends early" can say whose rule was broken.
 #[derive(Debug, Clone)]
-pub struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
     len: usize,
     spec: Spec,
@@ -17,36 +17,31 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// A cursor at the start of `bytes`, which belong to `spec`.
-    pub fn new(bytes: &'a [u8], spec: Spec) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], spec: Spec) -> Self {
         Self { rest: bytes, len: bytes.len(), spec }
-    }
-
-    /// The section that the bytes belong to.
-    pub fn spec(&self) -> Spec {
-        self.spec
     }
 
     /// Bytes already read.
     #[inline]
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.len - self.rest.len()
     }
 
     /// Bytes left.
     #[inline]
-    pub fn remaining(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
     }
 
     /// Whether no byte is left.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// What is left, without reading it.
     #[inline]
-    pub fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
@@ -55,7 +50,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer are left.
     #[inline]
-    pub fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+    pub(crate) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let Some((head, rest)) = self.rest.split_at_checked(n) else {
             return Err(self.short(n));
         };
@@ -68,7 +63,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer are left.
     #[inline]
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let Some((head, rest)) = self.rest.split_first_chunk::<N>() else {
             return Err(self.short(N));
         };
@@ -81,7 +76,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer are left.
     #[inline]
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.take(n).map(drop)
     }
 
@@ -90,7 +85,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if none is left.
     #[inline]
-    pub fn u8(&mut self) -> Result<u8> {
+    pub(crate) fn u8(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
@@ -99,7 +94,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer than 2 bytes are left.
     #[inline]
-    pub fn u16(&mut self) -> Result<u16> {
+    pub(crate) fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
@@ -108,7 +103,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer than 4 bytes are left.
     #[inline]
-    pub fn u32(&mut self) -> Result<u32> {
+    pub(crate) fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
@@ -117,7 +112,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer than 4 bytes are left.
     #[inline]
-    pub fn i32(&mut self) -> Result<i32> {
+    pub(crate) fn i32(&mut self) -> Result<i32> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
@@ -126,17 +121,8 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if fewer than 8 bytes are left.
     #[inline]
-    pub fn u64(&mut self) -> Result<u64> {
+    pub(crate) fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
-    }
-
-    /// Reads a little-endian `i64`.
-    ///
-    /// # Errors
-    /// `Malformed` if fewer than 8 bytes are left.
-    #[inline]
-    pub fn i64(&mut self) -> Result<i64> {
-        Ok(i64::from_le_bytes(self.array()?))
     }
 
     /// Reads a little-endian `u32` that counts bytes which follow, and those bytes.
@@ -144,7 +130,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if the count is more than what is left.
     #[inline]
-    pub fn prefixed(&mut self) -> Result<&'a [u8]> {
+    pub(crate) fn prefixed(&mut self) -> Result<&'a [u8]> {
         let n = self.u32()?;
         self.take(n as usize)
     }
@@ -154,7 +140,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `Malformed` if it takes more than 10 bytes, overflows, or ends early.
     #[inline]
-    pub fn uleb128(&mut self) -> Result<u64> {
+    pub(crate) fn uleb128(&mut self) -> Result<u64> {
         // Most numbers of a file are short.
         if let Some((&first, rest)) = self.rest.split_first()
             && first < 0x80
@@ -181,24 +167,12 @@ impl<'a> Cursor<'a> {
         Err(Error::malformed(self.spec, "a variable-length number overflows 64 bits"))
     }
 
-    /// Reads an unsigned LEB128 number of at most 32 bits.
-    ///
-    /// # Errors
-    /// `Malformed` if it overflows 32 bits or ends early.
-    #[inline]
-    pub fn uleb128_u32(&mut self) -> Result<u32> {
-        let value = self.uleb128()?;
-        u32::try_from(value).map_err(|_| {
-            Error::mismatch(self.spec, "a variable-length number", "at most 32 bits", value)
-        })
-    }
-
     /// Reads a zigzag LEB128 number of at most 64 bits.
     ///
     /// # Errors
     /// As [`Cursor::uleb128`].
     #[inline]
-    pub fn zigzag(&mut self) -> Result<i64> {
+    pub(crate) fn zigzag(&mut self) -> Result<i64> {
         Ok(unzigzag(self.uleb128()?))
     }
 
@@ -219,7 +193,7 @@ impl<'a> Cursor<'a> {
 /// Undoes the zigzag mapping: 0, 1, 2, 3 → 0, −1, 1, −2.
 #[inline]
 #[expect(clippy::cast_possible_wrap, reason = "zigzag reinterprets the bits by definition")]
-pub fn unzigzag(value: u64) -> i64 {
+pub(crate) fn unzigzag(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 

@@ -55,7 +55,7 @@ use disabled::zstd;
 mod hadoop;
 
 /// Decompresses the pages of one codec; keeps its tables from page to page.
-pub struct Decompressor(Codec);
+pub(crate) struct Decompressor(Codec);
 
 enum Codec {
     Uncompressed,
@@ -73,7 +73,7 @@ impl Decompressor {
     ///
     /// # Errors
     /// `FeatureDisabled` if this build lacks it, `Unsupported` if nobody knows it.
-    pub fn new(codec: CompressionCodec) -> Result<Self> {
+    pub(crate) fn new(codec: CompressionCodec) -> Result<Self> {
         Ok(Self(match codec {
             CompressionCodec::Uncompressed => Codec::Uncompressed,
             CompressionCodec::Snappy => Codec::Snappy(snappy::Decoder::new()?),
@@ -94,7 +94,7 @@ impl Decompressor {
 
     /// Bytes of memory that it takes to decompress `input`, besides what comes out: windows that the input asks for. What is small and does not depend on
     /// the input is not counted.
-    pub fn working_bytes(&self, input: &[u8]) -> usize {
+    pub(crate) fn working_bytes(&self, input: &[u8]) -> usize {
         match &self.0 {
             Codec::Brotli(codec) => codec.working_bytes(input),
             Codec::Lz4Hadoop(codec) => codec.working_bytes(input),
@@ -108,7 +108,7 @@ impl Decompressor {
     ///
     /// # Errors
     /// `Malformed` if the input is broken, or becomes more or fewer bytes.
-    pub fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Codec::Uncompressed => {
                 room_for(out, input.len())?;
@@ -131,7 +131,7 @@ impl Decompressor {
     /// Decompresses the first `wanted` of the `len` bytes that `input` stands for, or some more: they replace those of `out`.
     ///
     /// Says no, and leaves anything in `out`, where that is no less work than to decompress all of them, or `input` is broken.
-    pub fn decompress_start(
+    pub(crate) fn decompress_start(
         &mut self,
         input: &[u8],
         len: usize,
@@ -225,7 +225,7 @@ impl std::str::FromStr for Compression {
 const GZIP_MOST: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
 
 /// Compresses the pages of one codec; keeps its tables from page to page.
-pub struct Compressor(Encoder);
+pub(crate) struct Compressor(Encoder);
 
 enum Encoder {
     Uncompressed,
@@ -242,7 +242,7 @@ impl Compressor {
     ///
     /// # Errors
     /// `FeatureDisabled` if this build lacks the codec, `Usage` if it has no such level.
-    pub fn new(compression: Compression) -> Result<Self> {
+    pub(crate) fn new(compression: Compression) -> Result<Self> {
         Ok(Self(match compression {
             Compression::Uncompressed => Encoder::Uncompressed,
             Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new(0)?)),
@@ -258,7 +258,7 @@ impl Compressor {
     ///
     /// # Errors
     /// `Usage` if the codec cannot take so many bytes.
-    pub fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Encoder::Uncompressed => {
                 out.extend_from_slice(input);
@@ -278,7 +278,12 @@ impl Compressor {
     ///
     /// # Errors
     /// As [`Compressor::compress`].
-    pub fn compress_apart(&mut self, input: &[u8], apart: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn compress_apart(
+        &mut self,
+        input: &[u8],
+        apart: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         match &mut self.0 {
             Encoder::Zstd(codec) => codec.compress_apart(input, apart, out),
             _ => self.compress(input, out),

@@ -28,7 +28,7 @@ use crate::simd::unpack::{unpack_u32, unpack_u64};
 const SPEC: Spec = Spec::Encodings("ALP");
 
 /// `f32` or `f64`.
-pub trait Float: Copy + Default + Send + Word + sealed::Sealed {
+pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
     /// The integer of the same width, which also holds the bits.
     type Int: Native + Word + Ord;
     /// The highest exponent.
@@ -77,13 +77,13 @@ pub trait Float: Copy + Default + Send + Word + sealed::Sealed {
 
 /// What values are scaled by: 10^exponent, then 10^-factor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pair {
+pub(crate) struct Pair {
     exponent: u8,
     factor: u8,
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub(crate) trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
 }
@@ -200,7 +200,7 @@ const HEADER: usize = 7;
 ///
 /// # Errors
 /// `Malformed` if the header is cut or the number negative.
-pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
     let mut cursor = Cursor::new(bytes, SPEC);
     cursor.skip(3)?;
     let n = cursor.i32()?;
@@ -209,7 +209,7 @@ pub fn stated_len(bytes: &[u8]) -> Result<usize> {
 
 /// Decodes the values of a page; as bits, which is what an Arrow buffer wants.
 #[derive(Debug)]
-pub struct Decoder<F: Float> {
+pub(crate) struct Decoder<F: Float> {
     bytes: Bytes,
     log_vector: u8,
     /// Values in all.
@@ -226,7 +226,7 @@ impl<F: Float> Decoder<F> {
     ///
     /// # Errors
     /// `Malformed` if the header breaks a rule, or says another number; `Unsupported` if it names a mode of the future.
-    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
         let (mode, integer_encoding, log_vector) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);
         if mode != 0 || integer_encoding != 0 {
@@ -264,7 +264,7 @@ impl<F: Float> Decoder<F> {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a vector breaks a rule; `out` is as it was then.
-    pub fn read_bits(&mut self, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
+    pub(crate) fn read_bits(&mut self, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
         let before = out.len();
         let result = self.read_all(n, out);
         if result.is_err() {
@@ -303,7 +303,7 @@ impl<F: Float> Decoder<F> {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.next = self.end(n)?;
         Ok(())
     }
@@ -408,7 +408,7 @@ impl<F: Float> Decoder<F> {
 ///
 /// # Panics
 /// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
-pub fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
+pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
     let isa = Isa::best();
     let n = i32::try_from(values.len()).expect("a page of at most 2^31 values");
     out.extend_from_slice(&[0, 0, LOG_VECTOR]);

@@ -21,7 +21,7 @@ pub enum Profile {
 }
 
 /// The encodings that are tried for values of a type, beside a dictionary.
-pub fn candidates(profile: Profile, physical: Type) -> &'static [Encoding] {
+pub(crate) fn candidates(profile: Profile, physical: Type) -> &'static [Encoding] {
     use Encoding::{
         ByteStreamSplit, DeltaBinaryPacked, DeltaByteArray, DeltaLengthByteArray, Plain, Rle,
     };
@@ -41,7 +41,7 @@ pub fn candidates(profile: Profile, physical: Type) -> &'static [Encoding] {
 
 /// Bytes of a page of PLAIN words that are compressed: in larger pages ZSTD looks for longer matches at the same level, and misses those of single
 /// numbers (10 million doubles of three decimals, ZSTD 1: 59 MB in pages of 512 KiB, 38 MB in pages of 128 KiB).
-pub const PLAIN_WORDS_PAGE: usize = 128 << 10;
+pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 
 /// Whether the format has this encoding for values of a type. Dictionaries aside.
 pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
@@ -85,7 +85,7 @@ pub fn encoding_named(name: &str) -> Result<Encoding> {
 
 /// An encoding, and the bytes that the chunk is likely to take with it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// The encoding; RLE_DICTIONARY stands for a dictionary.
     pub encoding: Encoding,
     /// Bytes, compressed, of the whole chunk.
@@ -96,7 +96,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Its bytes, and what they cost to read: the least is the best.
-    pub fn cost(&self, profile: Profile) -> f64 {
+    pub(crate) fn cost(&self, profile: Profile) -> f64 {
         self.bytes * (1.0 + burden(profile, self))
     }
 }

@@ -27,7 +27,7 @@ use crate::simd::prefix_sum::{Packed, sum_packed_i32, sum_packed_i64};
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
 /// INT32 or INT64.
-pub trait Int: Native + TryFrom<i64> + Into<i64> {
+pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// A packed difference.
     type Delta: Copy + Default + Send + Sync + std::fmt::Debug;
 
@@ -123,7 +123,7 @@ int!(i64, u64, 64, sum_packed_i64, differences_i64_with, pack_u64_with);
 ///
 /// # Errors
 /// `Malformed` if the header is broken.
-pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
     Ok(Header::read(&mut Cursor::new(bytes, SPEC))?.count)
 }
 
@@ -131,7 +131,7 @@ pub fn stated_len(bytes: &[u8]) -> Result<usize> {
 ///
 /// # Errors
 /// `Malformed` if a block ends early.
-pub fn end_offset(bytes: &[u8]) -> Result<usize> {
+pub(crate) fn end_offset(bytes: &[u8]) -> Result<usize> {
     let mut cursor = Cursor::new(bytes, SPEC);
     let header = Header::read(&mut cursor)?;
     let mut left = header.count.saturating_sub(1);
@@ -203,7 +203,7 @@ impl Header {
 
 /// Decodes a stream.
 #[derive(Debug)]
-pub struct Decoder<T: Int> {
+pub(crate) struct Decoder<T: Int> {
     bytes: Bytes,
     /// Where the next byte is that is not read yet.
     at: usize,
@@ -239,7 +239,7 @@ impl<T: Int> Decoder<T> {
     ///
     /// # Errors
     /// `Malformed` if the header is broken, or says another number.
-    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
         let header = Header::read(&mut cursor)?;
         if header.count != n {
@@ -260,16 +260,11 @@ impl<T: Int> Decoder<T> {
         })
     }
 
-    /// Values that are still to come.
-    pub fn remaining(&self) -> usize {
-        self.left
-    }
-
     /// Appends the next `n` values.
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a block is broken; `out` is as it was then.
-    pub fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let before = out.len();
         // Every value is at most a byte of the page away, or in a miniblock of no bits; `n` was asked for by levels that are there.
         out.reserve(n.min(self.left));
@@ -336,7 +331,7 @@ impl<T: Int> Decoder<T> {
     ///
     /// # Errors
     /// As [`Decoder::read`].
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         let mut scratch = Vec::new();
         let mut left = n;
         while left > 0 {
@@ -419,7 +414,7 @@ fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
 /// Appends values, in blocks of 128 with 4 miniblocks of 32, which is what pyarrow writes. Spec: Encodings.md, "Delta Encoding".
 ///
 /// The last block ends with its last miniblock in use, of full size; the widths of the absent ones are 0.
-pub fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
+pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     put_header(values.len(), values.first().map_or(0, |&first| first.into()), out);
     let isa = Isa::best();
     let mut deltas = [T::Delta::default(); BLOCK];
@@ -440,7 +435,8 @@ pub fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
 }
 
 /// The bytes that [`encode_into`] appends for these values.
-pub fn estimated_len<T: Int>(values: &[T]) -> usize {
+#[cfg(test)]
+pub(crate) fn estimated_len<T: Int>(values: &[T]) -> usize {
     let mut header = Vec::new();
     put_header(values.len(), values.first().map_or(0, |&first| first.into()), &mut header);
     let isa = Isa::best();
@@ -469,6 +465,7 @@ fn put_header(n: usize, first: i64, out: &mut Vec<u8>) {
 }
 
 /// Bytes of a number in LEB128.
+#[cfg(test)]
 fn uleb_len(value: u64) -> usize {
     (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
@@ -478,7 +475,8 @@ fn zigzag(value: i64) -> u64 {
 }
 
 /// Encodes values, in blocks of 128 and miniblocks of 32. Value by value: the twin of [`encode_into`] that tests read by.
-pub fn encode<T: Int>(values: &[T]) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
     let values: Vec<i64> = values.iter().map(|&value| value.into()).collect();
     let mut out = Vec::new();
     put_uleb(BLOCK as u64, &mut out);

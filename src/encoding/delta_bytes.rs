@@ -20,13 +20,13 @@ const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 ///
 /// # Errors
 /// `Malformed` if the header is broken.
-pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
     delta_binary::stated_len(bytes)
 }
 
 /// Spells out the values of a page.
 #[derive(Debug)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     prefixes: delta_binary::Decoder<i32>,
     suffixes: delta_length::Decoder,
     /// The values of the last read, end to end.
@@ -44,7 +44,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if the lengths are broken, or are not so many.
-    pub fn new(bytes: Bytes, n: usize, previous: Option<Vec<u8>>) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize, previous: Option<Vec<u8>>) -> Result<Self> {
         let suffixes = bytes.slice(delta_binary::end_offset(&bytes)?..);
         let stated = delta_length::stated_len(&suffixes)?;
         if stated != n {
@@ -61,12 +61,12 @@ impl Decoder {
     }
 
     /// What the spans of the last read lie in.
-    pub fn buffer(&self) -> &[u8] {
+    pub(crate) fn buffer(&self) -> &[u8] {
         &self.values
     }
 
     /// The last value that was read or skipped.
-    pub fn last_value(&self) -> &[u8] {
+    pub(crate) fn last_value(&self) -> &[u8] {
         &self.last
     }
 
@@ -74,7 +74,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)` if they take more than `room` bytes.
-    pub fn read_block(&mut self, n: usize, room: usize) -> Result<EndToEnd<'_>> {
+    pub(crate) fn read_block(&mut self, n: usize, room: usize) -> Result<EndToEnd<'_>> {
         let n = n.min(delta_length::BLOCK);
         self.prefix_block.clear();
         self.prefixes.read(n, &mut self.prefix_block)?;
@@ -110,7 +110,7 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`Decoder::read_block`], but for the room, of which there is enough.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         let mut left = n;
         while left > 0 {
             left -= self.read_block(left.min(SKIP_BLOCK), usize::MAX)?.lengths.len();
@@ -185,7 +185,7 @@ fn too_long(total: u64, room: usize) -> Error {
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
-pub fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
+pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     let (mut prefixes, mut suffixes) = (Vec::new(), Vec::new());
     encode_all_into(values.iter().map(AsRef::as_ref), &mut prefixes, &mut suffixes, out);
 }
@@ -194,7 +194,7 @@ pub fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
-pub fn encode_all_into<'a>(
+pub(crate) fn encode_all_into<'a>(
     values: impl Iterator<Item = &'a [u8]> + Clone,
     prefixes: &mut Vec<i32>,
     suffixes: &mut Vec<i32>,
@@ -281,7 +281,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
-pub fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
     let mut previous: &[u8] = &[];
     let (mut prefixes, mut suffixes) = (Vec::new(), Vec::new());
     for value in values {

@@ -19,13 +19,13 @@ const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
 ///
 /// # Errors
 /// `Malformed` if the header is broken.
-pub fn stated_len(bytes: &[u8]) -> Result<usize> {
+pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
     delta_binary::stated_len(bytes)
 }
 
 /// Finds the values of a page.
 #[derive(Debug)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     lengths: delta_binary::Decoder<i32>,
     payload: Bytes,
     /// Where the next value begins in the payload.
@@ -41,7 +41,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if the lengths are broken, or are not so many.
-    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let payload = bytes.slice(delta_binary::end_offset(&bytes)?..);
         if u32::try_from(payload.len()).is_err() {
             return Err(Error::mismatch(
@@ -56,7 +56,7 @@ impl Decoder {
     }
 
     /// What the spans lie in.
-    pub fn buffer(&self) -> &Bytes {
+    pub(crate) fn buffer(&self) -> &Bytes {
         &self.payload
     }
 
@@ -64,7 +64,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one reaches beyond the page; `out` is as it was then.
-    pub fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
+    pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
         let before = out.len();
         let walked = self.walk(n, |span| out.push(span));
         if walked.is_err() {
@@ -77,7 +77,7 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`Decoder::read_spans`].
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.walk(n, |_| {})
     }
 
@@ -85,7 +85,7 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`Decoder::read_spans`].
-    pub fn read_block(&mut self, n: usize) -> Result<EndToEnd<'_>> {
+    pub(crate) fn read_block(&mut self, n: usize) -> Result<EndToEnd<'_>> {
         self.scratch.clear();
         self.lengths.read(n.min(BLOCK), &mut self.scratch)?;
         // All of them at once: none negative, and together no more than there is.
@@ -145,13 +145,14 @@ impl Decoder {
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
-pub fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
+#[cfg(test)]
+pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     let lengths: Vec<i32> = values.iter().map(|value| length(value.as_ref())).collect();
     encode_pieces_into(&lengths, values.iter().map(AsRef::as_ref), out);
 }
 
 /// As [`encode_into`], of values of these lengths whose bytes, one after the other, come in any pieces.
-pub fn encode_pieces_into<'a>(
+pub(crate) fn encode_pieces_into<'a>(
     lengths: &[i32],
     pieces: impl Iterator<Item = &'a [u8]>,
     out: &mut Vec<u8>,
@@ -171,7 +172,8 @@ pub(super) fn length(value: &[u8]) -> i32 {
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
-pub fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn encode<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
     let lengths: Vec<i32> = values.iter().map(|value| length(value.as_ref())).collect();
     let mut out = delta_binary::encode(&lengths);
     values.iter().for_each(|value| out.extend_from_slice(value.as_ref()));

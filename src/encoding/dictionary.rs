@@ -20,7 +20,7 @@ const SPEC: Spec = Spec::Encodings("RLE_DICTIONARY");
 
 /// Decodes the indices of a page.
 #[derive(Debug)]
-pub struct Indices {
+pub(crate) struct Indices {
     hybrid: Hybrid,
     scratch: Vec<u32>,
 }
@@ -33,7 +33,7 @@ impl Indices {
     ///
     /// # Errors
     /// `Malformed` if the width is over 32.
-    pub fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
         if bytes.is_empty() {
             let hybrid = Hybrid::new(bytes, BitWidth::for_max(1), 0)?;
             return Ok(Self { hybrid, scratch: Vec::new() });
@@ -44,19 +44,11 @@ impl Indices {
         Ok(Self { hybrid: Hybrid::new(bytes, width, n)?, scratch: Vec::new() })
     }
 
-    /// The next run of indices, of at most `max`.
-    ///
-    /// # Errors
-    /// `Malformed` if the data end early.
-    pub fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
-        self.hybrid.next_run(max)
-    }
-
     /// Appends the next `n` indices, whatever they are.
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         self.hybrid.read(n, out)
     }
 
@@ -64,7 +56,7 @@ impl Indices {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.hybrid.skip(n)
     }
 
@@ -72,7 +64,12 @@ impl Indices {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one is beyond the dictionary; `out` is as it was then.
-    pub fn gather<T: Copy>(&mut self, n: usize, dictionary: &[T], out: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn gather<T: Copy>(
+        &mut self,
+        n: usize,
+        dictionary: &[T],
+        out: &mut Vec<T>,
+    ) -> Result<()> {
         let before = out.len();
         out.reserve(n);
         let result = self.gather_runs(n, dictionary, out);
@@ -86,7 +83,7 @@ impl Indices {
     ///
     /// # Errors
     /// As [`Indices::gather`].
-    pub fn gather_picked<T: Copy>(
+    pub(crate) fn gather_picked<T: Copy>(
         &mut self,
         n: usize,
         picks: &Bitmap,
@@ -114,7 +111,12 @@ impl Indices {
     ///
     /// # Errors
     /// `Malformed` if there are fewer than `n`.
-    pub fn read_picked(&mut self, n: usize, picks: &Bitmap, out: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn read_picked(
+        &mut self,
+        n: usize,
+        picks: &Bitmap,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
         let mut at = 0;
         while at < n {
             match self.hybrid.next_run((n - at).min(BLOCK))? {

@@ -12,7 +12,7 @@ const SPEC: Spec = Spec::Encodings("BIT_PACKED");
 
 /// From which end of a byte values are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BitOrder {
+pub(crate) enum BitOrder {
     /// From the most significant bit, as the format says.
     #[default]
     MostSignificantFirst,
@@ -22,7 +22,7 @@ pub enum BitOrder {
 
 /// Decodes BIT_PACKED levels.
 #[derive(Debug, Clone)]
-pub struct BitPacked {
+pub(crate) struct BitPacked {
     order: BitOrder,
     bytes: Bytes,
     width: BitWidth,
@@ -36,7 +36,7 @@ impl BitPacked {
     ///
     /// # Errors
     /// `Malformed` if the bytes are too few for them.
-    pub fn new(bytes: Bytes, order: BitOrder, width: BitWidth, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, order: BitOrder, width: BitWidth, n: usize) -> Result<Self> {
         let wanted = (n as u64 * u64::from(width.bits())).div_ceil(8);
         if wanted > bytes.len() as u64 {
             return Err(Error::mismatch(SPEC, "bytes of the levels", wanted, bytes.len()));
@@ -48,7 +48,7 @@ impl BitPacked {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let end = self.advance(n)?;
         let width = self.width.bits() as usize;
         let bit = |at: usize, shift: usize| {
@@ -72,7 +72,8 @@ impl BitPacked {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    #[cfg(test)]
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.advance(n).map(drop)
     }
 

@@ -5,17 +5,17 @@
 //! Encoders append to a buffer and cannot fail: `encode_into(values, out)`. Where there is an `encode` too, it is the slow twin that tests read by.
 //! Trap: a legal page may be one run of a hundred million values: nothing here is allocated by a count of the file, only by what is asked for.
 
-pub mod alp;
-pub mod choose;
-pub mod delta_binary;
-pub mod delta_bytes;
-pub mod delta_length;
-pub mod dictionary;
-pub mod legacy;
-pub mod plain;
-pub mod readers;
-pub mod rle;
+pub(crate) mod alp;
+pub(crate) mod choose;
+pub(crate) mod delta_binary;
+pub(crate) mod delta_bytes;
+pub(crate) mod delta_length;
+pub(crate) mod dictionary;
+pub(crate) mod legacy;
+pub(crate) mod plain;
+pub(crate) mod readers;
+pub(crate) mod rle;
 mod span;
-pub mod split;
+pub(crate) mod split;
 
-pub use span::{EndToEnd, Span};
+pub(crate) use span::{EndToEnd, Span};

@@ -16,9 +16,11 @@ use bytes::Bytes;
 use super::Span;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
-use crate::simd::bitmap::{self, Bitmap};
+#[cfg(test)]
+use crate::simd::bitmap;
+use crate::simd::bitmap::Bitmap;
 use crate::simd::native;
-pub use crate::simd::native::Native;
+pub(crate) use crate::simd::native::Native;
 use crate::simd::spans::{Walk, plain_views};
 use crate::simd::strings::{End, append_plain};
 
@@ -38,7 +40,7 @@ fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
 
 /// Decodes words: INT32, INT64, FLOAT and DOUBLE as their bits.
 #[derive(Debug)]
-pub struct Fixed<T> {
+pub(crate) struct Fixed<T> {
     bytes: Bytes,
     native: std::marker::PhantomData<T>,
 }
@@ -48,7 +50,7 @@ impl<T: Native> Fixed<T> {
     ///
     /// # Errors
     /// `Malformed` if the bytes are too few for them.
-    pub fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(mut bytes: Bytes, n: usize) -> Result<Self> {
         let len = checked_len(&bytes, size_of::<T>(), n)?;
         bytes.truncate(len);
         Ok(Self { bytes, native: std::marker::PhantomData })
@@ -58,7 +60,7 @@ impl<T: Native> Fixed<T> {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let taken = self.take(n)?;
         native::append_le(&taken, out);
         Ok(())
@@ -68,12 +70,12 @@ impl<T: Native> Fixed<T> {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.take(n).map(drop)
     }
 
     /// Values that are left.
-    pub fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.bytes.len() / size_of::<T>()
     }
 
@@ -88,7 +90,7 @@ impl<T: Native> Fixed<T> {
 
 /// Decodes values of a fixed number of bytes: INT96 and FIXED_LEN_BYTE_ARRAY.
 #[derive(Debug)]
-pub struct FixedBytes {
+pub(crate) struct FixedBytes {
     bytes: Bytes,
     width: usize,
     left: usize,
@@ -99,7 +101,7 @@ impl FixedBytes {
     ///
     /// # Errors
     /// `Malformed` if the bytes are too few for them.
-    pub fn new(bytes: Bytes, width: usize, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, width: usize, n: usize) -> Result<Self> {
         checked_len(&bytes, width, n)?;
         Ok(Self { bytes, width, left: n })
     }
@@ -108,7 +110,7 @@ impl FixedBytes {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&self.take(n)?);
         Ok(())
     }
@@ -117,7 +119,7 @@ impl FixedBytes {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.take(n).map(drop)
     }
 
@@ -130,7 +132,7 @@ impl FixedBytes {
 
 /// Decodes BOOLEAN.
 #[derive(Debug)]
-pub struct Bits {
+pub(crate) struct Bits {
     bytes: Bytes,
     next: usize,
     n: usize,
@@ -141,7 +143,7 @@ impl Bits {
     ///
     /// # Errors
     /// `Malformed` if the bytes are too few for them.
-    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         if n.div_ceil(8) > bytes.len() {
             return Err(Error::mismatch(SPEC, "bytes of the values", n.div_ceil(8), bytes.len()));
         }
@@ -152,7 +154,7 @@ impl Bits {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
         let start = self.next;
         self.skip(n)?;
         out.append_bits(&self.bytes, start, n);
@@ -163,7 +165,7 @@ impl Bits {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         if n > self.n - self.next {
             return Err(too_few(n, self.n - self.next));
         }
@@ -174,7 +176,7 @@ impl Bits {
 
 /// Values that were read as views, and where the decoder stood before.
 #[derive(Debug)]
-pub struct PlainBlock {
+pub(crate) struct PlainBlock {
     next: usize,
     left: usize,
     /// What the values are like.
@@ -183,14 +185,14 @@ pub struct PlainBlock {
 
 /// Where a decoder stood.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub(crate) struct Mark {
     next: usize,
     left: usize,
 }
 
 /// Finds the values of BYTE_ARRAY.
 #[derive(Debug)]
-pub struct ByteArrays {
+pub(crate) struct ByteArrays {
     bytes: Bytes,
     /// What is not read yet, as an offset into `bytes`.
     next: usize,
@@ -202,7 +204,7 @@ impl ByteArrays {
     ///
     /// # Errors
     /// `Malformed` if the bytes cannot hold so many lengths, or are more than 32 bits can count.
-    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         checked_len(&bytes, size_of::<u32>(), n)?;
         if u32::try_from(bytes.len()).is_err() {
             return Err(Error::mismatch(SPEC, "bytes of the page", "at most 32 bits", bytes.len()));
@@ -211,7 +213,7 @@ impl ByteArrays {
     }
 
     /// What the spans lie in.
-    pub fn buffer(&self) -> &Bytes {
+    pub(crate) fn buffer(&self) -> &Bytes {
         &self.bytes
     }
 
@@ -219,7 +221,7 @@ impl ByteArrays {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a length reaches beyond the page; `out` is as it was then.
-    pub fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
+    pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
         let before = out.len();
         out.resize(before + n, Span::default());
         let mut slots = out.get_mut(before..).unwrap_or_default().iter_mut();
@@ -236,7 +238,12 @@ impl ByteArrays {
 
     /// Appends the views of the next `n` values as those of buffer `buffer`, and says what they are like; `None`, and nothing is read, if there are
     /// fewer or one reaches beyond the page ([`ByteArrays::read_spans`] says where).
-    pub fn read_views(&mut self, n: usize, buffer: u32, out: &mut Vec<u128>) -> Option<PlainBlock> {
+    pub(crate) fn read_views(
+        &mut self,
+        n: usize,
+        buffer: u32,
+        out: &mut Vec<u128>,
+    ) -> Option<PlainBlock> {
         let left = self.left.checked_sub(n)?;
         let walk = plain_views(&self.bytes, self.next, n, buffer, out)?;
         let block = PlainBlock { next: self.next, left: self.left, walk };
@@ -246,7 +253,7 @@ impl ByteArrays {
 
     /// Appends payload and ends of the next `n` values, and says how many it were: up to the first that does not fit into the capacity of `payload` less
     /// some slack, would end behind `most`, or is not there.
-    pub fn read_strings<O: End>(
+    pub(crate) fn read_strings<O: End>(
         &mut self,
         n: usize,
         most: usize,
@@ -262,44 +269,33 @@ impl ByteArrays {
     }
 
     /// Bytes of a value, as far as is known: the mean of those that are left, if all that were announced are there.
-    pub fn mean(&self) -> usize {
+    pub(crate) fn mean(&self) -> usize {
         let rest = self.bytes.len() - self.next;
         (rest / self.left.max(1)).saturating_sub(size_of::<u32>())
     }
 
     /// Where the decoder stands.
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark { next: self.next, left: self.left }
     }
 
     /// Goes back to where the decoder stood.
-    pub fn rewind(&mut self, mark: Mark) {
+    pub(crate) fn rewind(&mut self, mark: Mark) {
         (self.next, self.left) = (mark.next, mark.left);
     }
 
     /// The bytes of a block, lengths included.
-    pub fn stretch(&self, block: &PlainBlock) -> &[u8] {
+    pub(crate) fn stretch(&self, block: &PlainBlock) -> &[u8] {
         self.bytes.get(block.next..block.walk.next).unwrap_or_default()
     }
 
-    /// The values of a block.
-    pub fn values(&self, block: &PlainBlock) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.stretch(block);
-        std::iter::from_fn(move || {
-            let (len, after) = rest.split_first_chunk::<4>()?;
-            let (value, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-            rest = after;
-            Some(value)
-        })
-    }
-
     /// Goes back to before a block, which is then read anew.
-    pub fn unread(&mut self, block: &PlainBlock) {
+    pub(crate) fn unread(&mut self, block: &PlainBlock) {
         (self.next, self.left) = (block.next, block.left);
     }
 
     /// Whether the next `n` values are there as a whole.
-    pub fn holds(&self, n: usize) -> bool {
+    pub(crate) fn holds(&self, n: usize) -> bool {
         let mut rest = self.bytes.get(self.next..).unwrap_or_default();
         n <= self.left
             && (0..n).all(|_| {
@@ -314,7 +310,7 @@ impl ByteArrays {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a length reaches beyond the page.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.walk(n, |_| {})
     }
 
@@ -360,7 +356,7 @@ impl ByteArrays {
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`, which is what readers take.
-pub fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
+pub(crate) fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     let total: usize = values.iter().map(|value| size_of::<u32>() + value.as_ref().len()).sum();
     out.reserve(total);
     for value in values {
@@ -375,7 +371,11 @@ pub fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
 ///
 /// # Panics
 /// If the ends fall, or lie behind the bytes.
-pub fn encode_between_into<O: Copy + Into<i64>>(bytes: &[u8], ends: &[O], out: &mut Vec<u8>) {
+pub(crate) fn encode_between_into<O: Copy + Into<i64>>(
+    bytes: &[u8],
+    ends: &[O],
+    out: &mut Vec<u8>,
+) {
     let place = |end: O| usize::try_from(end.into()).expect("an end is never negative");
     let (Some(&first), Some(&last)) = (ends.first(), ends.last()) else {
         return;
@@ -410,7 +410,8 @@ const MIDDLE: usize = 64;
 ///
 /// # Panics
 /// If there are not so many bits.
-pub fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
+#[cfg(test)]
+pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     bitmap::append_aligned(bits, offset, n, out);
 }
 

@@ -14,9 +14,9 @@ mod encode;
 
 use bytes::Bytes;
 
-pub use self::encode::{
-    encode, encode_bits_into, encode_into, encode_levels_into, encode_run_into, estimated_len,
-};
+#[cfg(test)]
+pub(crate) use self::encode::{encode, estimated_len};
+pub(crate) use self::encode::{encode_bits_into, encode_into, encode_levels_into, encode_run_into};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
@@ -29,14 +29,14 @@ const SPEC: Spec = Spec::Encodings("RLE");
 
 /// A number of bits from 0 to 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BitWidth(u8);
+pub(crate) struct BitWidth(u8);
 
 impl BitWidth {
     /// A width that the file states.
     ///
     /// # Errors
     /// `Malformed` if it is over 32.
-    pub fn new(bits: u8) -> Result<Self> {
+    pub(crate) fn new(bits: u8) -> Result<Self> {
         if bits > 32 {
             return Err(Error::mismatch(SPEC, "bit width", "at most 32", bits));
         }
@@ -44,12 +44,12 @@ impl BitWidth {
     }
 
     /// The bits that the numbers up to `max` take.
-    pub fn for_max(max: u32) -> Self {
+    pub(crate) fn for_max(max: u32) -> Self {
         Self(u8::try_from(u32::BITS - max.leading_zeros()).expect("at most 32"))
     }
 
     /// The number of bits.
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         u32::from(self.0)
     }
 
@@ -61,7 +61,7 @@ impl BitWidth {
 
 /// Decodes a hybrid stream.
 #[derive(Debug, Clone)]
-pub struct Hybrid {
+pub(crate) struct Hybrid {
     bytes: Bytes,
     /// Where the next header is. Short runs are many: positions in the bytes are cheaper than slices of them.
     at: usize,
@@ -89,7 +89,7 @@ enum Current {
 
 /// A part of a run, all of which can be used at once.
 #[derive(Debug)]
-pub enum Run<'a> {
+pub(crate) enum Run<'a> {
     /// `n` times one value.
     Rle {
         /// The value.
@@ -103,7 +103,7 @@ pub enum Run<'a> {
 
 /// A stretch of packed values.
 #[derive(Debug)]
-pub struct Packed<'a> {
+pub(crate) struct Packed<'a> {
     bytes: &'a [u8],
     width: BitWidth,
     /// The first value, 0 to 7: packed values begin at a byte every 8.
@@ -113,13 +113,12 @@ pub struct Packed<'a> {
 
 impl Packed<'_> {
     /// Number of values.
-    #[expect(clippy::len_without_is_empty, reason = "a stretch is never empty")]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.n
     }
 
     /// Appends the values.
-    pub fn unpack(&self, out: &mut Vec<u32>) {
+    pub(crate) fn unpack(&self, out: &mut Vec<u32>) {
         let bits = self.width.bits();
         if self.skip == 0 {
             unpack_u32(self.bytes, bits, self.n, out);
@@ -135,7 +134,12 @@ impl Packed<'_> {
     }
 
     /// Appends the entries of `table` that the values stand for; false if one is beyond them. `scratch` is overwritten.
-    pub fn gather<T: Copy>(&self, table: &[T], scratch: &mut Vec<u32>, out: &mut Vec<T>) -> bool {
+    pub(crate) fn gather<T: Copy>(
+        &self,
+        table: &[T],
+        scratch: &mut Vec<u32>,
+        out: &mut Vec<T>,
+    ) -> bool {
         let bits = self.width.bits();
         if self.skip == 0 {
             return gather_packed(self.bytes, bits, self.n, table, scratch, out);
@@ -150,12 +154,12 @@ impl Packed<'_> {
     }
 
     /// Appends the values as bits; for a width of 1.
-    pub fn append_bits(&self, out: &mut Bitmap) {
+    pub(crate) fn append_bits(&self, out: &mut Bitmap) {
         out.append_bits(self.bytes, self.skip, self.n);
     }
 
     /// Appends the values as levels of the same width.
-    pub fn append_planes(&self, out: &mut Planes) {
+    pub(crate) fn append_planes(&self, out: &mut Planes) {
         out.push_packed(self.bytes, self.skip, self.n);
     }
 }
@@ -165,14 +169,15 @@ impl Hybrid {
     ///
     /// # Errors
     /// Never at present: a stream that is too short is found when it is read.
-    pub fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, width: BitWidth, n: usize) -> Result<Self> {
         // Values of no bits are all 0, and streams of them are often left out.
         let left = if width.0 == 0 { n } else { 0 };
         Ok(Self { bytes, at: 0, width, left: n, run: Current::Rle { value: 0, left } })
     }
 
     /// Values that are still to come.
-    pub fn remaining(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn remaining(&self) -> usize {
         self.left
     }
 
@@ -180,7 +185,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// `Malformed` if the data end early, or more values are asked for than there are.
-    pub fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
+    pub(crate) fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
         let max = max.min(self.left);
         if max == 0 {
             return Err(Error::malformed(SPEC, "more values are wanted than the page declares"));
@@ -210,7 +215,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// `Malformed` if there are fewer; `out` is as it was then.
-    pub fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let before = out.len();
         let mut left = n;
         while left > 0 {
@@ -236,7 +241,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// `Malformed` if there are fewer; `out` is as it was then.
-    pub fn read_bits(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
+    pub(crate) fn read_bits(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
         let before = out.len();
         out.reserve(n);
         let mut left = n;
@@ -305,7 +310,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// `Malformed` if there are fewer; `out` has those before the error then.
-    pub fn read_planes(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+    pub(crate) fn read_planes(&mut self, n: usize, out: &mut Planes) -> Result<()> {
         let isa = Isa::best();
         let mut left = n;
         while left > 0 {
@@ -334,7 +339,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         let mut left = n;
         while left > 0 {
             left -= match self.next_run(left)? {
@@ -461,14 +466,14 @@ impl ShortRuns<'_> {
 
 /// Decodes BOOLEAN values in RLE: the hybrid of width 1 behind its length, in pages of both versions.
 #[derive(Debug)]
-pub struct Booleans(Hybrid);
+pub(crate) struct Booleans(Hybrid);
 
 impl Booleans {
     /// A decoder of at most `n` values.
     ///
     /// # Errors
     /// `Malformed` if the length in front is more than there is.
-    pub fn new(bytes: Bytes, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
         let stream = bytes.slice_ref(cursor.prefixed()?);
         Ok(Self(Hybrid::new(stream, BitWidth(1), n)?))
@@ -478,7 +483,7 @@ impl Booleans {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Bitmap) -> Result<()> {
         self.0.read_bits(n, out)
     }
 
@@ -486,7 +491,7 @@ impl Booleans {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.0.skip(n)
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 /// A byte string in the buffer of its decoder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// Offset of the first byte.
     pub start: u32,
     /// Number of bytes.
@@ -14,7 +14,7 @@ pub struct Span {
 impl Span {
     /// The bytes in `buffer`; none if they are not there.
     #[inline]
-    pub fn slice(self, buffer: &[u8]) -> &[u8] {
+    pub(crate) fn slice(self, buffer: &[u8]) -> &[u8] {
         let (start, len) = (self.start as usize, self.len as usize);
         buffer.get(start..start.saturating_add(len)).unwrap_or_default()
     }
@@ -22,7 +22,7 @@ impl Span {
 
 /// Byte strings that lie end to end.
 #[derive(Debug, Clone, Copy)]
-pub struct EndToEnd<'a> {
+pub(crate) struct EndToEnd<'a> {
     /// Bytes of each; none is negative.
     pub lengths: &'a [i32],
     /// Bytes of all of them.
@@ -37,7 +37,7 @@ pub struct EndToEnd<'a> {
 
 impl<'a> EndToEnd<'a> {
     /// Where each lies.
-    pub fn spans(self) -> impl Iterator<Item = Span> + 'a {
+    pub(crate) fn spans(self) -> impl Iterator<Item = Span> + 'a {
         let mut next = self.start;
         self.lengths.iter().map(move |len| {
             let span = Span { start: next, len: len.cast_unsigned() };
@@ -47,7 +47,7 @@ impl<'a> EndToEnd<'a> {
     }
 
     /// The bytes of all of them.
-    pub fn stretch(self) -> &'a [u8] {
+    pub(crate) fn stretch(self) -> &'a [u8] {
         let start = self.start as usize;
         self.source.get(start..start + self.total as usize).unwrap_or_default()
     }

@@ -17,13 +17,13 @@ use crate::simd::transpose::{split, transpose_any};
 const SPEC: Spec = Spec::Encodings("BYTE_STREAM_SPLIT");
 
 /// A word of 4 or 8 bytes.
-pub trait Native: Copy + sealed::Sealed {
+pub(crate) trait Native: Copy + sealed::Sealed {
     /// Appends values `first` to `first + n` of `len` from their streams.
     fn append(bytes: &[u8], len: usize, first: usize, n: usize, out: &mut Vec<Self>);
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub(crate) trait Sealed {}
     impl Sealed for i32 {}
     impl Sealed for i64 {}
 }
@@ -42,7 +42,7 @@ native!(i64);
 
 /// Decodes the values of a page.
 #[derive(Debug)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     bytes: Bytes,
     width: usize,
     next: usize,
@@ -54,7 +54,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if the page is not exactly as long as they are.
-    pub fn new(bytes: Bytes, width: usize, n: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, width: usize, n: usize) -> Result<Self> {
         if width.checked_mul(n) != Some(bytes.len()) {
             return Err(Error::mismatch(
                 SPEC,
@@ -70,7 +70,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
         let first = self.advance(n)?;
         transpose_any(&self.bytes, self.width, self.n, first, n, out);
         Ok(())
@@ -80,7 +80,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or the width is not that of the word.
-    pub fn read_into<T: Native>(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn read_into<T: Native>(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         if self.width != size_of::<T>() {
             return Err(Error::mismatch(SPEC, "bytes of a value", size_of::<T>(), self.width));
         }
@@ -93,7 +93,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         self.advance(n).map(drop)
     }
 
@@ -117,12 +117,13 @@ impl Decoder {
 ///
 /// # Panics
 /// If the last value is not whole.
-pub fn encode_into(values: &[u8], width: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode_into(values: &[u8], width: usize, out: &mut Vec<u8>) {
     split(values, width, out);
 }
 
 /// Encodes values of `width` bytes each, laid end to end: the twin of [`encode_into`] that tests read by.
-pub fn encode(values: &[u8], width: usize) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn encode(values: &[u8], width: usize) -> Vec<u8> {
     (0..width).flat_map(|k| values.iter().skip(k).step_by(width).copied()).collect()
 }
 

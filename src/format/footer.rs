@@ -31,7 +31,7 @@ impl FooterIndex {
     ///
     /// # Errors
     /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See also
-    /// [`thrift`](crate::thrift).
+    /// `thrift`.
     pub fn parse(bytes: Bytes) -> Result<Self> {
         let mut reader = Reader::new(&bytes);
         let head = FileHead::read(&mut reader)?;
@@ -45,7 +45,7 @@ impl FooterIndex {
     }
 
     /// Takes the schema elements out, for the one who makes a tree of them: a wide schema is not held twice.
-    pub fn take_schema(&mut self) -> Vec<SchemaElement> {
+    pub(crate) fn take_schema(&mut self) -> Vec<SchemaElement> {
         std::mem::take(&mut self.head.schema)
     }
 
@@ -66,7 +66,7 @@ impl FooterIndex {
     }
 
     /// The bytes that were given to [`FooterIndex::parse`].
-    pub fn bytes(&self) -> &Bytes {
+    pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
@@ -79,7 +79,7 @@ impl FooterIndex {
     ///
     /// # Errors
     /// `Malformed(Metadata)` if it breaks a rule; `Usage` if there is no such row group or column.
-    pub fn column_chunk(&self, row_group: usize, column: usize) -> Result<ColumnChunk> {
+    pub(crate) fn column_chunk(&self, row_group: usize, column: usize) -> Result<ColumnChunk> {
         ColumnChunk::read(&mut Reader::new(self.chunk(row_group, column)?))
     }
 
@@ -87,7 +87,11 @@ impl FooterIndex {
     ///
     /// # Errors
     /// As [`FooterIndex::column_chunk`].
-    pub fn column_chunk_ref(&self, row_group: usize, column: usize) -> Result<ColumnChunkRef<'_>> {
+    pub(crate) fn column_chunk_ref(
+        &self,
+        row_group: usize,
+        column: usize,
+    ) -> Result<ColumnChunkRef<'_>> {
         ColumnChunkRef::read(&mut Reader::new(self.chunk(row_group, column)?))
     }
 
@@ -95,7 +99,7 @@ impl FooterIndex {
     ///
     /// # Errors
     /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place, and the last one.
-    pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
+    pub(crate) fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
         let Some(group) = self.head.row_groups.get(row_group) else {
             return Err(no_chunk(row_group, 0));
         };
@@ -108,7 +112,7 @@ impl FooterIndex {
     ///
     /// # Errors
     /// As [`FooterIndex::column_chunk`].
-    pub fn index_places(
+    pub(crate) fn index_places(
         &self,
         row_group: usize,
         columns: impl IntoIterator<Item = usize>,
@@ -171,7 +175,7 @@ impl<'a> Iterator for ColumnChunks<'a> {
 
 /// Where the page index of a column chunk is: the fields of the same names in [`ColumnChunk`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IndexPlaces {
+pub(crate) struct IndexPlaces {
     /// Where the offset index begins.
     pub offset_index_offset: Option<i64>,
     /// Bytes of the offset index.

@@ -1,6 +1,6 @@
 //! The metadata: one Rust type for every thrift type, with the names of the fields in snake case.
 //!
-//! Spec: `parquet.thrift`. Read and written by [`thrift`](crate::thrift), whose module says what happens to bad input; used by all
+//! Spec: `parquet.thrift`. Read and written by `thrift`, whose module says what happens to bad input; used by all
 //! that lies above. Optional fields are `Option`; enums keep numbers, unions members, and structs fields that they do not know.
 //! Trap: nothing here is checked beyond the wire. Whoever uses an offset, a count or a size checks it first.
 //!
@@ -44,7 +44,7 @@
 //! | [`EncryptionAlgorithm`], [`ColumnCryptoMetaData`] | 1, 2 (that there is one) | beyond | |
 //! | [`AesGcmV1`], [`AesGcmCtrV1`] | | 1 – 3 | |
 //! | [`FileCryptoMetaData`], [`EncryptionWithColumnKey`] | | 1, 2 | |
-//! | every struct, the extension field 32767 and all other ids | | kept as bytes: [`Unknown`](crate::thrift::Unknown) | |
+//! | every struct, the extension field 32767 and all other ids | | kept as bytes: [`Unknown`] | |
 
 mod bloom;
 mod borrowed;
@@ -57,10 +57,11 @@ mod index;
 mod page;
 mod schema;
 mod statistics;
-pub mod tail;
+pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 
+pub use crate::thrift::{Held, List, ListIter, Thrift, Unknown, UnknownField};
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use borrowed::{
     ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef,
@@ -76,7 +77,8 @@ pub use enums::{
     FieldRepetitionType, PageType, Type,
 };
 pub use file::{ColumnOrder, FileMetaData, KeyValue, RowGroup, SortingColumn};
-pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, IndexPlaces, RowGroupHead};
+pub(crate) use footer::IndexPlaces;
+pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, RowGroupHead};
 pub use index::{ColumnIndex, OffsetIndex, PageLocation};
 pub use page::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, IndexPageHeader, PageHeader,

@@ -11,20 +11,20 @@
 use crate::error::{Error, Result, Spec};
 
 /// First and last four bytes of a file whose footer is in plain.
-pub const MAGIC: [u8; 4] = *b"PAR1";
+pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
 
 /// First and last four bytes of a file whose footer is encrypted.
-pub const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
+pub(crate) const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
 
 /// Bytes behind the footer: its length and the magic.
-pub const TAIL_LEN: usize = 8;
+pub(crate) const TAIL_LEN: usize = 8;
 
 /// The shortest file: both magics and a footer length.
-pub const MIN_FILE_LEN: u64 = 12;
+pub(crate) const MIN_FILE_LEN: u64 = 12;
 
 /// What the last eight bytes say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tail {
+pub(crate) struct Tail {
     /// Bytes of the footer, which ends where the last eight bytes begin.
     pub footer_len: u32,
     /// Whether the footer is encrypted.
@@ -35,7 +35,7 @@ pub struct Tail {
 ///
 /// # Errors
 /// `Malformed(Container)` if the file is too short, the magic is another one, or the footer would begin before the file does.
-pub fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
+pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
     if file_len < MIN_FILE_LEN {
         return Err(Error::mismatch(
             Spec::Container,

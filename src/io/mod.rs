@@ -31,7 +31,7 @@ pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub use parallel::{Parallel, Pool};
 pub use progress::Progress;
 pub(crate) use ranges::read_exactly;
-pub use ranges::{Fetch, Requests, coalesce};
+pub(crate) use ranges::{Requests, coalesce};
 pub use sink::{PathSink, Sink, WriteSink};
 pub(crate) use source::Indexed;
 pub use source::Source;

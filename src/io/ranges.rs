@@ -12,7 +12,7 @@ use crate::read::Latency;
 
 /// One read, and the wanted ranges that it brings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetch {
+pub(crate) struct Fetch {
     /// The bytes to read.
     pub range: Range<u64>,
     /// Indices of the wanted ranges in it.
@@ -23,7 +23,7 @@ pub struct Fetch {
 const LONGEST: u64 = 8 << 20;
 
 /// Joins ranges whose gap is sooner read than skipped into reads of at most 8 MiB (a longer single range stays whole), in file order.
-pub fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
+pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
     let gap = latency.gap();
     let mut order: Vec<usize> = (0..ranges.len()).filter(|&i| !ranges[i].is_empty()).collect();
     order.sort_by_key(|&i| ranges[i].start);
@@ -46,7 +46,7 @@ pub fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
 
 /// The requests for ranges of a file: wants their bytes, and gives those of the ranges.
 #[derive(Debug)]
-pub struct Requests {
+pub(crate) struct Requests {
     wanted: Vec<Range<u64>>,
     fetches: Vec<Fetch>,
     /// How many requests each of them is.
@@ -56,12 +56,12 @@ pub struct Requests {
 
 impl Requests {
     /// One request after the other: each range is read at once.
-    pub fn in_turn(wanted: &[Range<u64>], latency: Latency) -> Self {
+    pub(crate) fn in_turn(wanted: &[Range<u64>], latency: Latency) -> Self {
         Self::new(wanted, latency, u64::MAX)
     }
 
     /// Requests that run side by side: a long range is several.
-    pub fn side_by_side(wanted: &[Range<u64>], latency: Latency) -> Self {
+    pub(crate) fn side_by_side(wanted: &[Range<u64>], latency: Latency) -> Self {
         Self::new(wanted, latency, LONGEST)
     }
 
@@ -81,7 +81,7 @@ impl Requests {
     }
 
     /// The bytes to ask for.
-    pub fn needs(&self) -> &[Range<u64>] {
+    pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
 
@@ -89,7 +89,7 @@ impl Requests {
     ///
     /// # Errors
     /// `Io` if there are fewer or more than were asked for.
-    pub fn supply(self, bytes: Vec<Bytes>) -> Result<Vec<Bytes>> {
+    pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Vec<Bytes>> {
         let given = bytes.iter().map(|bytes| bytes.len() as u64);
         if !given.eq(self.needs.iter().map(|need| need.end - need.start)) {
             return Err(self.short(&bytes));

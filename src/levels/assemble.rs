@@ -15,7 +15,7 @@ use crate::simd::planes::{self, BLOCK, Kernel, Planes, Work, all, nth_set};
 
 /// The slots of a list node.
 #[derive(Debug)]
-pub struct Lists<O> {
+pub(crate) struct Lists<O> {
     /// One more than there are lists; begins with 0 and never falls.
     pub offsets: Vec<O>,
     /// Which lists are not null.
@@ -28,7 +28,7 @@ pub struct Lists<O> {
 ///
 /// # Errors
 /// `Limit(ArrayLength)` if the elements do not fit the offset type.
-pub fn list_slots<O: ArrowNativeType>(
+pub(crate) fn list_slots<O: ArrowNativeType>(
     def: &Planes,
     rep: &Planes,
     node: Levels,
@@ -95,7 +95,7 @@ fn slots(def: &Planes, rep: &Planes, block: usize, node: Levels) -> u64 {
 }
 
 /// Finds the slots of a struct node, and which of them are not null.
-pub fn validity(def: &Planes, rep: &Planes, node: Levels) -> Validity {
+pub(crate) fn validity(def: &Planes, rep: &Planes, node: Levels) -> Validity {
     if let (Some(level), Some(r)) = (def.uniform(), rep.uniform()) {
         let mut out = Validity::default();
         let slots = if level >= node.slot && r <= node.rep { def.len() } else { 0 };
@@ -129,7 +129,7 @@ impl Work for FindSlots<'_> {
 
 /// What the entries of a stretch are: counted for the value decoder.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Decoded {
+pub(crate) struct Decoded {
     /// Slots of the leaf, nulls included.
     pub slots: usize,
     /// Values that are stored.
@@ -139,7 +139,7 @@ pub struct Decoded {
 /// Appends the validity of a leaf for the entries of `range`; says how many slots and values there are.
 ///
 /// `slot` is the level from which on an entry is a slot of the leaf, `present` the one at which it has a value.
-pub fn leaf_validity(
+pub(crate) fn leaf_validity(
     def: &Planes,
     range: Range<usize>,
     slot: u16,
@@ -183,7 +183,7 @@ impl Work for FindValues<'_> {
 }
 
 /// Finds where row `most` ends of those that begin in `range`, if it does: how many rows begin before there, and where that is.
-pub fn rows(rep: &Planes, range: Range<usize>, most: usize) -> (usize, usize) {
+pub(crate) fn rows(rep: &Planes, range: Range<usize>, most: usize) -> (usize, usize) {
     match rep.uniform() {
         Some(0) => {
             let n = range.len().min(most);

@@ -14,7 +14,7 @@ use crate::simd::planes::{self, Planes};
 
 /// Decodes the definition or the repetition levels of one page.
 #[derive(Debug, Clone)]
-pub struct LevelDecoder {
+pub(crate) struct LevelDecoder {
     max: u16,
     form: Form,
     scratch: Vec<u32>,
@@ -30,7 +30,7 @@ enum Form {
 
 impl LevelDecoder {
     /// Levels that are not stored, because their maximum is 0.
-    pub fn absent() -> Self {
+    pub(crate) fn absent() -> Self {
         Self::new(0, Form::Absent)
     }
 
@@ -38,7 +38,7 @@ impl LevelDecoder {
     ///
     /// # Errors
     /// `Malformed` if the data cannot hold them.
-    pub fn hybrid(bytes: Bytes, max: u16, slots: usize) -> Result<Self> {
+    pub(crate) fn hybrid(bytes: Bytes, max: u16, slots: usize) -> Result<Self> {
         if max == 0 {
             return Ok(Self::absent());
         }
@@ -50,7 +50,12 @@ impl LevelDecoder {
     ///
     /// # Errors
     /// `Malformed` if the data end early.
-    pub fn bit_packed(bytes: Bytes, order: BitOrder, max: u16, slots: usize) -> Result<Self> {
+    pub(crate) fn bit_packed(
+        bytes: Bytes,
+        order: BitOrder,
+        max: u16,
+        slots: usize,
+    ) -> Result<Self> {
         if max == 0 {
             return Ok(Self::absent());
         }
@@ -67,7 +72,7 @@ impl LevelDecoder {
     ///
     /// # Errors
     /// `Malformed` if the data end early.
-    pub fn read_validity(&mut self, n: usize, out: &mut Validity) -> Result<usize> {
+    pub(crate) fn read_validity(&mut self, n: usize, out: &mut Validity) -> Result<usize> {
         let Form::Hybrid(hybrid) = &mut self.form else {
             let mut levels = Self::planes(self.max);
             self.read(n, &mut levels)?;
@@ -110,7 +115,7 @@ impl LevelDecoder {
     ///
     /// # Errors
     /// As [`LevelDecoder::read`].
-    pub fn count_zeros(&self, n: usize) -> Result<usize> {
+    pub(crate) fn count_zeros(&self, n: usize) -> Result<usize> {
         // A page may be one run of very many levels.
         const MOST: usize = 1 << 16;
         let mut ahead = self.clone();
@@ -130,7 +135,7 @@ impl LevelDecoder {
     }
 
     /// No levels yet, of as many bits as these.
-    pub fn planes(max: u16) -> Planes {
+    pub(crate) fn planes(max: u16) -> Planes {
         Planes::new(width_of(max).bits())
     }
 
@@ -138,7 +143,7 @@ impl LevelDecoder {
     ///
     /// # Errors
     /// `Malformed` if the data end early or a level is above the maximum.
-    pub fn read(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Planes) -> Result<()> {
         let (max, before) = (self.max, out.len());
         match &mut self.form {
             Form::Absent => {

@@ -8,7 +8,7 @@ use crate::simd::bitmap::Bitmap;
 
 /// The levels of a leaf in one row group.
 #[derive(Debug)]
-pub struct LeafLevels {
+pub(crate) struct LeafLevels {
     max_def: u16,
     max_rep: u16,
     len: usize,
@@ -27,33 +27,28 @@ enum Def {
 
 impl LeafLevels {
     /// No levels yet, of a leaf with these highest ones.
-    pub fn new(max_def: u16, max_rep: u16) -> Self {
+    pub(crate) fn new(max_def: u16, max_rep: u16) -> Self {
         let (def, rep) = (Def::Levels(LevelBuffer::default()), LevelBuffer::default());
         Self { max_def, max_rep, len: 0, def, rep }
     }
 
     /// Entries so far.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The highest definition level.
-    pub fn max_def(&self) -> u16 {
+    pub(crate) fn max_def(&self) -> u16 {
         self.max_def
     }
 
     /// The highest repetition level.
-    pub fn max_rep(&self) -> u16 {
+    pub(crate) fn max_rep(&self) -> u16 {
         self.max_rep
     }
 
     /// Bytes of memory held.
-    pub fn bytes_held(&self) -> usize {
+    pub(crate) fn bytes_held(&self) -> usize {
         let def = match &self.def {
             Def::Levels(levels) => levels.mixed().map_or(0, <[u16]>::len) * 2,
             Def::Bits(bits) => bits.len() / 8,
@@ -62,7 +57,7 @@ impl LeafLevels {
     }
 
     /// Appends `n` rows whose entries all have one definition level, and begin a row each.
-    pub fn push_run(&mut self, def: u16, n: usize) {
+    pub(crate) fn push_run(&mut self, def: u16, n: usize) {
         match &mut self.def {
             Def::Levels(levels) => levels.push_run(def, n),
             Def::Bits(bits) => bits.append_run(def == 1, n),
@@ -72,7 +67,7 @@ impl LeafLevels {
     }
 
     /// Appends rows of a leaf outside lists, one bit each: the highest definition level where it is set, one less where it is not.
-    pub fn push_validity(&mut self, bytes: &[u8], offset: usize, n: usize) {
+    pub(crate) fn push_validity(&mut self, bytes: &[u8], offset: usize, n: usize) {
         if self.max_def == 1 {
             if let Def::Levels(levels) = &self.def {
                 let mut bits = Bitmap::default();
@@ -103,7 +98,7 @@ impl LeafLevels {
     }
 
     /// As [`LeafLevels::push`]; the memory is taken over if there are no levels yet.
-    pub fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) {
+    pub(crate) fn append(&mut self, def: LevelBuffer, rep: LevelBuffer) {
         match &mut self.def {
             Def::Levels(levels) if self.len == 0 => {
                 self.len = def.len();
@@ -115,7 +110,7 @@ impl LeafLevels {
     }
 
     /// Appends entries.
-    pub fn push(&mut self, def: &LevelBuffer, rep: &LevelBuffer) {
+    pub(crate) fn push(&mut self, def: &LevelBuffer, rep: &LevelBuffer) {
         let n = def.len();
         match &mut self.def {
             Def::Levels(levels) => levels.push_range(def, 0, n),
@@ -129,7 +124,7 @@ impl LeafLevels {
     }
 
     /// The definition and repetition level of every entry.
-    pub fn entries(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         let of = |levels: &LevelBuffer, i: usize| match levels.mixed() {
             Some(levels) => levels.get(i).copied().unwrap_or_default(),
             None => levels.uniform().unwrap_or_default(),
@@ -144,7 +139,7 @@ impl LeafLevels {
     }
 
     /// Entries of `range` that hold a value.
-    pub fn values(&self, range: Range<usize>) -> usize {
+    pub(crate) fn values(&self, range: Range<usize>) -> usize {
         match &self.def {
             Def::Bits(bits) => bits.count_ones(range),
             Def::Levels(levels) => match levels.mixed() {
@@ -156,7 +151,7 @@ impl LeafLevels {
     }
 
     /// Where the rows begin that `rows` names, in ascending order; the number of rows is the end.
-    pub fn entries_of_rows(&self, rows: &[usize]) -> Vec<usize> {
+    pub(crate) fn entries_of_rows(&self, rows: &[usize]) -> Vec<usize> {
         let Some(levels) = self.rep.mixed() else {
             return rows.to_vec();
         };
@@ -181,7 +176,7 @@ impl LeafLevels {
     }
 
     /// Appends the definition levels of `range`, without a length; says whether there are any.
-    pub fn encode_def(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn encode_def(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
         if self.max_def == 0 {
             return false;
         }
@@ -197,7 +192,7 @@ impl LeafLevels {
     }
 
     /// Appends the repetition levels of `range`, without a length; says whether there are any.
-    pub fn encode_rep(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn encode_rep(&self, range: Range<usize>, out: &mut Vec<u8>) -> bool {
         if self.max_rep == 0 {
             return false;
         }
@@ -206,7 +201,7 @@ impl LeafLevels {
     }
 
     /// How often each definition level occurs in `range`.
-    pub fn def_histogram(&self, range: Range<usize>) -> Vec<i64> {
+    pub(crate) fn def_histogram(&self, range: Range<usize>) -> Vec<i64> {
         match &self.def {
             Def::Levels(levels) => histogram(levels, range, self.max_def),
             Def::Bits(bits) => {
@@ -217,7 +212,7 @@ impl LeafLevels {
     }
 
     /// How often each repetition level occurs in `range`.
-    pub fn rep_histogram(&self, range: Range<usize>) -> Vec<i64> {
+    pub(crate) fn rep_histogram(&self, range: Range<usize>) -> Vec<i64> {
         histogram(&self.rep, range, self.max_rep)
     }
 }

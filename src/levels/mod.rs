@@ -11,15 +11,15 @@ mod leaf;
 mod order;
 mod validity;
 
-pub use assemble::{Decoded, Lists, leaf_validity, list_slots, rows, validity};
-pub use codec::LevelDecoder;
-pub use leaf::LeafLevels;
-pub use order::{OfLeaf, Order, agree};
-pub use validity::Validity;
+pub(crate) use assemble::{Decoded, leaf_validity, list_slots, rows, validity};
+pub(crate) use codec::LevelDecoder;
+pub(crate) use leaf::LeafLevels;
+pub(crate) use order::{OfLeaf, Order, agree};
+pub(crate) use validity::Validity;
 
 /// The levels of consecutive slots: one number where all are equal, a vector otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LevelBuffer {
+pub(crate) struct LevelBuffer {
     /// Used while every level is the same: `mixed` is empty then.
     uniform: u16,
     len: usize,
@@ -28,27 +28,27 @@ pub struct LevelBuffer {
 
 impl LevelBuffer {
     /// Slots held.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Whether no slot is held.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The level of all slots, if all are the same (also if there are none).
-    pub fn uniform(&self) -> Option<u16> {
+    pub(crate) fn uniform(&self) -> Option<u16> {
         self.mixed.is_empty().then_some(self.uniform)
     }
 
     /// The levels, if they are not all the same.
-    pub fn mixed(&self) -> Option<&[u16]> {
+    pub(crate) fn mixed(&self) -> Option<&[u16]> {
         (!self.mixed.is_empty()).then_some(&self.mixed)
     }
 
     /// Appends `n` slots of one level.
-    pub fn push_run(&mut self, level: u16, n: usize) {
+    pub(crate) fn push_run(&mut self, level: u16, n: usize) {
         if n == 0 {
             return;
         }
@@ -64,7 +64,7 @@ impl LevelBuffer {
     }
 
     /// Appends slots one by one.
-    pub fn push_slice(&mut self, levels: &[u16]) {
+    pub(crate) fn push_slice(&mut self, levels: &[u16]) {
         if levels.is_empty() {
             return;
         }
@@ -74,7 +74,7 @@ impl LevelBuffer {
     }
 
     /// As [`LevelBuffer::push_slice`]; the memory is taken over if nothing is held yet.
-    pub fn push_vec(&mut self, levels: Vec<u16>) {
+    pub(crate) fn push_vec(&mut self, levels: Vec<u16>) {
         if self.is_empty() {
             self.len = levels.len();
             self.mixed = levels;
@@ -84,7 +84,7 @@ impl LevelBuffer {
     }
 
     /// Appends the slots `[start, end)` of another buffer.
-    pub fn push_range(&mut self, other: &Self, start: usize, end: usize) {
+    pub(crate) fn push_range(&mut self, other: &Self, start: usize, end: usize) {
         match other.mixed() {
             None => self.push_run(other.uniform, end - start),
             Some(levels) => self.push_slice(&levels[start..end]),
@@ -92,7 +92,8 @@ impl LevelBuffer {
     }
 
     /// Forgets the slots, keeps the memory.
-    pub fn clear(&mut self) {
+    #[cfg(test)]
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.mixed.clear();
     }

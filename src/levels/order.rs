@@ -22,7 +22,7 @@ use crate::simd::planes::{self, BLOCK, Kernel, Planes, Work};
 
 /// Holds the levels of a column chunk to the table, in pieces.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub(crate) struct Order {
     /// The definition level of an element, for each list around the leaf, the outermost first.
     elements: Box<[u16]>,
     /// The definition level of the last entry so far.
@@ -31,7 +31,7 @@ pub struct Order {
 
 impl Order {
     /// Of a leaf within lists whose elements have these definition levels, the outermost first.
-    pub fn new(elements: &[u16]) -> Self {
+    pub(crate) fn new(elements: &[u16]) -> Self {
         Self { elements: elements.into(), before: 0 }
     }
 
@@ -39,7 +39,7 @@ impl Order {
     ///
     /// # Errors
     /// `Malformed(Levels)` if one may not stand behind the one in front of it.
-    pub fn check(&mut self, def: &Planes, rep: &Planes) -> Result<()> {
+    pub(crate) fn check(&mut self, def: &Planes, rep: &Planes) -> Result<()> {
         let Some(last) = def.len().checked_sub(1) else {
             return Ok(());
         };
@@ -109,7 +109,7 @@ impl Work for FindWrong<'_> {
 
 /// Levels of a leaf.
 #[derive(Debug, Clone, Copy)]
-pub struct OfLeaf<'a> {
+pub(crate) struct OfLeaf<'a> {
     /// Definition levels.
     pub def: &'a Planes,
     /// Repetition levels.
@@ -119,7 +119,7 @@ pub struct OfLeaf<'a> {
 }
 
 /// Whether two leaves below a struct say the same of it, and of all around it: where a list begins and ends, what is null, what is empty.
-pub fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
+pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
     // Where no list is below the struct, its entries are those of the leaf.
     if a.max_rep == node.rep && b.max_rep == node.rep {
         return a.def.len() == b.def.len()

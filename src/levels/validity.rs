@@ -7,29 +7,24 @@ use crate::simd::bitmap::Bitmap;
 
 /// Which of the slots so far hold a value.
 #[derive(Debug, Default)]
-pub struct Validity {
+pub(crate) struct Validity {
     len: usize,
     bitmap: Option<Bitmap>,
 }
 
 impl Validity {
     /// Slots so far.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no slot.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The bitmap, if a null was seen.
-    pub fn bitmap(&self) -> Option<&Bitmap> {
+    pub(crate) fn bitmap(&self) -> Option<&Bitmap> {
         self.bitmap.as_ref()
     }
 
     /// Appends `n` slots that all hold a value, or none.
-    pub fn push_run(&mut self, valid: bool, n: usize) {
+    pub(crate) fn push_run(&mut self, valid: bool, n: usize) {
         if n == 0 {
             return;
         }
@@ -41,7 +36,7 @@ impl Validity {
     }
 
     /// As [`Validity::push_run`]; says how many of the slots hold a value.
-    pub fn push_all(&mut self, valid: bool, n: usize) -> usize {
+    pub(crate) fn push_all(&mut self, valid: bool, n: usize) -> usize {
         self.push_run(valid, n);
         if valid { n } else { 0 }
     }
@@ -50,7 +45,7 @@ impl Validity {
     ///
     /// # Errors
     /// That of `append`.
-    pub fn push_bits(
+    pub(crate) fn push_bits(
         &mut self,
         n: usize,
         append: impl FnOnce(&mut Bitmap) -> Result<()>,
@@ -64,7 +59,7 @@ impl Validity {
     }
 
     /// Appends the `n` low bits of `word`, the first slot in the lowest.
-    pub fn push_word(&mut self, word: u64, n: usize) {
+    pub(crate) fn push_word(&mut self, word: u64, n: usize) {
         if self.bitmap.is_none() && word == low_ones(n) {
             self.len += n;
             return;
@@ -74,7 +69,7 @@ impl Validity {
     }
 
     /// Appends those of the slots of `other` whose bits of `picks` are set.
-    pub fn push_picked(&mut self, other: &Self, picks: &Bitmap) {
+    pub(crate) fn push_picked(&mut self, other: &Self, picks: &Bitmap) {
         let slots = picks.count_ones(0..other.len);
         match &other.bitmap {
             None => self.push_run(true, slots),
@@ -86,7 +81,7 @@ impl Validity {
     }
 
     /// The Arrow form; `None` if every slot holds a value.
-    pub fn into_nulls(self) -> Option<NullBuffer> {
+    pub(crate) fn into_nulls(self) -> Option<NullBuffer> {
         let (words, len) = self.bitmap?.into_words();
         let nulls = NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, len));
         (nulls.null_count() > 0).then_some(nulls)

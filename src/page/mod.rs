@@ -8,5 +8,6 @@ mod open;
 mod seal;
 
 pub(crate) use open::count;
-pub use open::{DataPage, DictionaryPage, Opener, Page, PageContext, PageMemory};
-pub use seal::{PageParts, PageVersion, Sealed, Sealer};
+pub(crate) use open::{DataPage, DictionaryPage, Opener, Page, PageContext, PageMemory};
+pub use seal::PageVersion;
+pub(crate) use seal::{PageParts, Sealed, Sealer};

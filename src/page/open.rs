@@ -21,7 +21,7 @@ use crate::schema::Leaf;
 
 /// A page that is opened.
 #[derive(Debug)]
-pub enum Page {
+pub(crate) enum Page {
     /// The dictionary of the chunk.
     Dictionary(DictionaryPage, PageMemory),
     /// Levels and values.
@@ -30,7 +30,7 @@ pub enum Page {
 
 /// The dictionary page of a chunk: PLAIN values.
 #[derive(Debug, Clone)]
-pub struct DictionaryPage {
+pub(crate) struct DictionaryPage {
     /// Number of values.
     pub values: usize,
     /// The values, PLAIN.
@@ -38,11 +38,11 @@ pub struct DictionaryPage {
 }
 
 /// The memory of a page that was decompressed, for as long as the page is read; nothing for a page that is stored as it is.
-pub type PageMemory = Reservation;
+pub(crate) type PageMemory = Reservation;
 
 /// A data page of either version.
 #[derive(Debug)]
-pub struct DataPage {
+pub(crate) struct DataPage {
     /// Level entries: values and nulls and empty lists. The format calls it `num_values`.
     pub slots: usize,
     /// Level entries behind them that were not opened.
@@ -63,7 +63,7 @@ pub struct DataPage {
 
 /// What opening a page needs to know of its column chunk.
 #[derive(Debug, Clone)]
-pub struct PageContext {
+pub(crate) struct PageContext {
     /// Codec of the chunk.
     pub codec: CompressionCodec,
     /// Highest definition level of the leaf.
@@ -82,7 +82,7 @@ pub struct PageContext {
 
 impl PageContext {
     /// The context of the chunk of `leaf`, compressed with `codec`.
-    pub fn new(leaf: &Leaf, codec: CompressionCodec, limits: &Limits) -> Self {
+    pub(crate) fn new(leaf: &Leaf, codec: CompressionCodec, limits: &Limits) -> Self {
         Self {
             codec,
             max_def: leaf.max_def,
@@ -96,7 +96,7 @@ impl PageContext {
 }
 
 /// Opens the pages of one column chunk, one after the other.
-pub struct Opener {
+pub(crate) struct Opener {
     context: PageContext,
     /// Made at the first compressed page.
     decompressor: Option<Decompressor>,
@@ -111,12 +111,12 @@ impl Opener {
     }
 
     /// What opening a page needs to know.
-    pub fn context(&self) -> &PageContext {
+    pub(crate) fn context(&self) -> &PageContext {
         &self.context
     }
 
     /// The most memory that the read may take, in bytes.
-    pub fn memory_cap(&self) -> u64 {
+    pub(crate) fn memory_cap(&self) -> u64 {
         self.budget.cap()
     }
 
@@ -134,7 +134,7 @@ impl Opener {
     ///
     /// # Errors
     /// `Limit(Memory)`.
-    pub fn share(&self, page: &DictionaryPage) -> Result<PageMemory> {
+    pub(crate) fn share(&self, page: &DictionaryPage) -> Result<PageMemory> {
         self.reserve(page.bytes.len())
     }
 
@@ -144,7 +144,7 @@ impl Opener {
     /// # Errors
     /// `Malformed` if the checksum does not match, the body does not decompress to the size that the header states, or the levels
     /// do not fit into it; `Limit(Memory)` if the budget has no room for what it decompresses to.
-    pub fn open(&mut self, header: &PageHeader, body: Bytes) -> Result<Option<Page>> {
+    pub(crate) fn open(&mut self, header: &PageHeader, body: Bytes) -> Result<Option<Page>> {
         self.verify_checksum(header, &body)?;
         match header.r#type {
             PageType::DictionaryPage => {
@@ -167,7 +167,7 @@ impl Opener {
 
     /// Opens a data page as [`Opener::open`] does, but its first `slots` slots alone, each of which is a row; their values, if there are more, may
     /// be cut off. `None` where that saves nothing, or something is wrong with the page: it is opened as a whole then.
-    pub fn open_start(
+    pub(crate) fn open_start(
         &mut self,
         header: &PageHeader,
         body: &Bytes,

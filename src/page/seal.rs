@@ -24,7 +24,7 @@ pub enum PageVersion {
 
 /// The levels and values of a data page.
 #[derive(Debug)]
-pub struct PageParts<'a> {
+pub(crate) struct PageParts<'a> {
     /// Entries without a value.
     pub nulls: usize,
     /// Rows that begin in the page.
@@ -41,7 +41,7 @@ pub struct PageParts<'a> {
 
 /// What a page takes in its chunk, header included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sealed {
+pub(crate) struct Sealed {
     /// Where it begins in the chunk.
     pub offset: usize,
     /// Bytes as stored.
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Sealer {
 }
 
 /// Seals the pages of a column chunk; keeps its tables and buffers from chunk to chunk.
-pub struct Sealer {
+pub(crate) struct Sealer {
     compression: Compression,
     compressor: Compressor,
     version: PageVersion,
@@ -81,14 +81,23 @@ impl Sealer {
     ///
     /// # Errors
     /// As [`Compressor::new`].
-    pub fn new(compression: Compression, version: PageVersion, checksums: bool) -> Result<Self> {
+    pub(crate) fn new(
+        compression: Compression,
+        version: PageVersion,
+        checksums: bool,
+    ) -> Result<Self> {
         let compressor = Compressor::new(compression)?;
         let (body, compressed) = (Vec::new(), Vec::new());
         Ok(Self { compression, compressor, version, checksums, body, compressed })
     }
 
     /// Whether it was made for these.
-    pub fn is(&self, compression: Compression, version: PageVersion, checksums: bool) -> bool {
+    pub(crate) fn is(
+        &self,
+        compression: Compression,
+        version: PageVersion,
+        checksums: bool,
+    ) -> bool {
         (self.compression, self.version, self.checksums) == (compression, version, checksums)
     }
 
@@ -96,7 +105,7 @@ impl Sealer {
     ///
     /// # Errors
     /// As [`Compressor::compress`].
-    pub fn compressed_len(&mut self, input: &[u8]) -> Result<usize> {
+    pub(crate) fn compressed_len(&mut self, input: &[u8]) -> Result<usize> {
         self.compressed.clear();
         self.compressor.compress(input, &mut self.compressed)?;
         Ok(self.compressed.len())
@@ -106,7 +115,7 @@ impl Sealer {
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.
-    pub fn dictionary(
+    pub(crate) fn dictionary(
         &mut self,
         n: usize,
         values: &[u8],
@@ -132,7 +141,12 @@ impl Sealer {
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.
-    pub fn data(&mut self, page: &PageParts<'_>, apart: bool, out: &mut Vec<u8>) -> Result<Sealed> {
+    pub(crate) fn data(
+        &mut self,
+        page: &PageParts<'_>,
+        apart: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
         let apart = apart && self.compression == Compression::Uncompressed;
         match self.version {
             PageVersion::V1 => self.v1(page, apart, out),

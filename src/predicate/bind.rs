@@ -149,7 +149,7 @@ pub(super) struct ListLevels {
 
 /// What a bloom filter of a leaf can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BloomProbe {
+pub(crate) struct BloomProbe {
     /// Index of the leaf.
     pub leaf: usize,
     /// Hashes of all literals that the predicate looks for in it, sorted. [`Layout::ranges`](crate::stats::bloom::Layout::ranges) says which

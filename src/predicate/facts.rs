@@ -22,7 +22,7 @@ use crate::stats::page_index;
 /// What is known of a leaf in a row group or in a page. What is `None` is not known.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Facts {
+pub(crate) struct Facts {
     /// Rows.
     pub rows: u64,
     /// Level entries: values, nulls and empty lists.
@@ -45,7 +45,7 @@ pub struct Facts {
 
 /// What is known of a leaf in each page of a column chunk.
 #[derive(Debug, Clone, Default)]
-pub struct PageFacts {
+pub(crate) struct PageFacts {
     /// One for each data page, in file order; their rows add up to those of the row group.
     pub pages: Vec<Facts>,
 }
@@ -90,13 +90,13 @@ fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> Trust {
 
 impl Facts {
     /// Nothing is known but the number of rows.
-    pub fn unknown(rows: u64) -> Self {
+    pub(crate) fn unknown(rows: u64) -> Self {
         Self { rows, ..Self::default() }
     }
 
     /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the footer's `column_orders`, `None` if there is none
     /// for it (a list that is shorter than the leaves is none at all).
-    pub fn of_chunk(
+    pub(crate) fn of_chunk(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
         meta: &ColumnMetaData,
@@ -166,7 +166,7 @@ impl PageFacts {
     ///
     /// # Errors
     /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail: it says why they are to be ignored.
-    pub fn of_indexes(
+    pub(crate) fn of_indexes(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
         offsets: &OffsetIndex,
@@ -272,7 +272,7 @@ impl PageFacts {
     ///
     /// # Errors
     /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out then.
-    pub fn check_against(&self, leaf: &Leaf, chunk: &Facts) -> Result<()> {
+    pub(crate) fn check_against(&self, leaf: &Leaf, chunk: &Facts) -> Result<()> {
         let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
             let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
             Err(Error::mismatch(Spec::PageIndex, what, expected, found))
@@ -315,7 +315,7 @@ impl PageFacts {
 }
 
 /// Whether the dictionary of a column chunk has all its values: the footer counts the encodings of its pages, and all data pages use the dictionary.
-pub fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
+pub(crate) fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
     let mut uses = false;
     for stats in meta.encoding_stats.iter().flatten() {
         let is_dictionary =

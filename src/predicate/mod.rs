@@ -1,7 +1,7 @@
 //! Predicates: which rows are wanted, as a typed expression over columns.
 //!
 //! [`col`] and [`lit`] build a [`Predicate`], or [`Predicate::parse`] reads one. [`Predicate::bind`] holds it against the schema of a file, and the
-//! [`Bound`] predicate does three things: it says which columns it needs, it [prunes](Bound::prune_row_group) row groups and pages by what
+//! [`Bound`] predicate does three things: it says which columns it needs, it prunes row groups and pages by what
 //! their metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are left. Nothing here reads a file.
 //!
 //! ```
@@ -63,11 +63,12 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 
-pub use bind::{BloomProbe, Bound};
-pub use facts::{Facts, PageFacts, dictionary_is_complete};
+pub(crate) use bind::BloomProbe;
+pub use bind::Bound;
+pub(crate) use facts::{Facts, PageFacts, dictionary_is_complete};
 pub(crate) use learn::Learnt;
 pub use literal::{Literal, lit};
-pub use prune::Answer;
+pub(crate) use prune::Answer;
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::StatisticsRow;
 

@@ -19,7 +19,7 @@ use crate::stats::bounds::Bound as StoredBound;
 
 /// What is proven of some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// The predicate is true of none of them: they need not be read.
     Cannot,
     /// Nothing is proven.
@@ -112,7 +112,7 @@ type Segments = Vec<(u64, Outcomes)>;
 
 impl Bound {
     /// What is proven of all rows of a row group of `rows` rows, by the facts of its leaves.
-    pub fn prune_row_group<'f>(
+    pub(crate) fn prune_row_group<'f>(
         &self,
         rows: u64,
         facts: impl Fn(usize) -> Option<&'f Facts>,
@@ -125,7 +125,7 @@ impl Bound {
 
     /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves and, where there are no facts of pages, by those of
     /// the chunk. The ranges are in order, without gaps, cover all rows, and neighbours differ.
-    pub fn prune_pages<'f>(
+    pub(crate) fn prune_pages<'f>(
         &self,
         rows: u64,
         chunks: impl Fn(usize) -> Option<&'f Facts>,
@@ -149,7 +149,7 @@ impl Bound {
     }
 
     /// What the bloom filters of the file can be asked for the predicate: one entry for each leaf that a literal is looked for in.
-    pub fn bloom_probes(&self) -> Vec<BloomProbe> {
+    pub(crate) fn bloom_probes(&self) -> Vec<BloomProbe> {
         let mut probes: Vec<BloomProbe> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
             let Some(column) = self.columns.get(column) else {

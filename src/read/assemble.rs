@@ -29,14 +29,14 @@ pub(super) struct LeafMemory {
 }
 
 /// The decoded leaves of a window, handed out in order.
-pub struct Leaves {
+pub(super) struct Leaves {
     leaves: Vec<LeafBatch>,
     next: usize,
 }
 
 impl Leaves {
     /// The leaves, in the order in which the shapes reach them.
-    pub fn new(leaves: Vec<LeafBatch>) -> Self {
+    pub(super) fn new(leaves: Vec<LeafBatch>) -> Self {
         Self { leaves, next: 0 }
     }
 
@@ -106,7 +106,7 @@ fn short() -> Error {
 ///
 /// # Errors
 /// `Malformed(Levels)` if leaves disagree on the number of elements, or hold nulls where the schema forbids them.
-pub fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
+pub(super) fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
     let array = match &shape.kind {
         Kind::Missing => new_null_array(shape.field.data_type(), len),
         Kind::Leaf { .. } => leaves.take()?,

@@ -20,7 +20,7 @@ use crate::page::{DataPage, DictionaryPage, Opener, Page, PageContext};
 use crate::thrift::{self, Read};
 
 /// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else is asked for beforehand.
-pub trait Pull: std::fmt::Debug + Send + Sync {
+pub(crate) trait Pull: std::fmt::Debug + Send + Sync {
     /// The bytes of `range`.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ pub trait Pull: std::fmt::Debug + Send + Sync {
 
 /// What was fetched of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct PageList(Arc<List>);
+pub(super) struct PageList(Arc<List>);
 
 #[derive(Debug)]
 enum List {
@@ -50,7 +50,7 @@ enum List {
 
 /// Who says which rows a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub(super) enum Trust {
     /// The headers of all pages of the chunk.
     Headers,
     /// An index: the rows of a page are counted before any is given.
@@ -59,7 +59,7 @@ pub enum Trust {
 
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
-pub struct PlacedPage {
+pub(super) struct PlacedPage {
     /// Header and body; empty if they are to be pulled.
     pub bytes: Bytes,
     /// Where header and body are in the file.
@@ -72,12 +72,12 @@ pub struct PlacedPage {
 
 impl PageList {
     /// A chunk of `slots` level entries whose bytes begin at `offset` of the file.
-    pub fn whole(bytes: Bytes, offset: u64, slots: u64) -> Self {
+    pub(super) fn whole(bytes: Bytes, offset: u64, slots: u64) -> Self {
         Self(Arc::new(List::Whole { bytes, offset, slots }))
     }
 
     /// As [`PageList::whole`], to be pulled.
-    pub fn pulled(pull: Arc<dyn Pull>, range: Range<u64>, slots: u64) -> Self {
+    pub(super) fn pulled(pull: Arc<dyn Pull>, range: Range<u64>, slots: u64) -> Self {
         Self(Arc::new(List::Pulled { pull, range, slots }))
     }
 
@@ -85,7 +85,7 @@ impl PageList {
     ///
     /// # Errors
     /// `Malformed(PageIndex)` if the header of a page contradicts its place.
-    pub fn placed(
+    pub(super) fn placed(
         head: Bytes,
         offset: u64,
         pages: Vec<PlacedPage>,
@@ -125,7 +125,7 @@ impl PageList {
     }
 
     /// Bytes of the pages in the file.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         match &*self.0 {
             List::Whole { bytes, .. } => bytes.len() as u64,
             List::Pulled { range, .. } => range.end - range.start,
@@ -136,7 +136,7 @@ impl PageList {
     }
 
     /// The same pages, with the rows of each if the headers tell them and all is well; the chunk holds `rows` rows.
-    pub fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
+    pub(super) fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
         let (range, slots, pull) = match &*self.0 {
             List::Whole { bytes, offset, slots } => {
                 (*offset..offset.checked_add(bytes.len() as u64)?, *slots, None)
@@ -191,7 +191,7 @@ impl PageList {
     }
 
     /// The data pages, where it is known which rows they hold.
-    pub fn pages(&self) -> Option<&[PlacedPage]> {
+    pub(super) fn pages(&self) -> Option<&[PlacedPage]> {
         match &*self.0 {
             List::Whole { .. } | List::Pulled { .. } => None,
             List::Placed { pages, .. } => Some(pages),
@@ -249,7 +249,7 @@ impl Header {
 }
 
 /// The pages of a column chunk, in file order.
-pub struct Pages {
+pub(super) struct Pages {
     /// Bytes of all pages in the file.
     bytes: u64,
     /// What is left of the chunk, or of what stands before its first data page, or of the placed page at hand.
@@ -330,7 +330,7 @@ impl Pages {
     ///
     /// # Errors
     /// None for a list of bytes that are there; `Limit(Memory)` if the budget is used up.
-    pub fn new(list: &PageList, context: PageContext, budget: &Budget) -> Result<Self> {
+    pub(super) fn new(list: &PageList, context: PageContext, budget: &Budget) -> Result<Self> {
         let pulled = |pull: &Arc<dyn Pull>, end: u64| -> Result<Pulled> {
             let held = budget.reservation("a piece of a column chunk");
             Ok(Pulled { pull: pull.clone(), end, held })
@@ -368,13 +368,13 @@ impl Pages {
     }
 
     /// Bytes of all pages in the file, wherever the walk is.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Keeps the dictionary, once it is decompressed, for other reads, if only some pages are read; or takes it from there.
     #[must_use]
-    pub fn keeping(mut self, kept: KeptDictionary) -> Self {
+    pub(super) fn keeping(mut self, kept: KeptDictionary) -> Self {
         let is_compressed = self.opener.context().codec != CompressionCodec::Uncompressed;
         let few = self.placed.as_ref().is_some_and(|placed| placed.trust == Trust::Index);
         self.kept = (is_compressed && few).then_some(kept);
@@ -383,7 +383,7 @@ impl Pages {
 
     /// Gives the dictionary page, if there is one, before all others, whether they refer to it or not.
     #[must_use]
-    pub fn with_dictionary_first(mut self) -> Self {
+    pub(super) fn with_dictionary_first(mut self) -> Self {
         self.dictionary_first = true;
         self
     }
@@ -392,7 +392,7 @@ impl Pages {
     ///
     /// # Errors
     /// `Malformed` if a page breaks a rule, or the chunk ends before its slots do.
-    pub fn next_page(&mut self) -> Result<Option<Page>> {
+    pub(super) fn next_page(&mut self) -> Result<Option<Page>> {
         self.next_page_for(&[], 0)
     }
 
@@ -401,7 +401,11 @@ impl Pages {
     ///
     /// # Errors
     /// As [`Pages::next_page`].
-    pub fn next_page_for(&mut self, expected: &[Range<u64>], behind: u64) -> Result<Option<Page>> {
+    pub(super) fn next_page_for(
+        &mut self,
+        expected: &[Range<u64>],
+        behind: u64,
+    ) -> Result<Option<Page>> {
         self.in_part = None;
         loop {
             let Some(pending) = self.pending()? else {
@@ -484,7 +488,7 @@ impl Pages {
     ///
     /// # Errors
     /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
-    pub fn open_again(&mut self) -> Result<DataPage> {
+    pub(super) fn open_again(&mut self) -> Result<DataPage> {
         let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
         let Pending { header, body, offset } = self.in_part.take().ok_or_else(whole)?;
         match self.opener.open(&header, body).map_err(|e| e.at_offset(offset))? {
@@ -497,7 +501,7 @@ impl Pages {
     ///
     /// # Errors
     /// As [`Pages::next_page`].
-    pub fn skip_page(&mut self, max_slots: usize) -> Result<Option<usize>> {
+    pub(super) fn skip_page(&mut self, max_slots: usize) -> Result<Option<usize>> {
         let Some(pending) = self.pending()? else {
             return Ok(None);
         };
@@ -521,17 +525,17 @@ impl Pages {
     }
 
     /// Whether pages lie in memory that is pulled, and counted only until the next piece is.
-    pub fn are_pulled(&self) -> bool {
+    pub(super) fn are_pulled(&self) -> bool {
         self.pulled.is_some()
     }
 
     /// Whether it is known which rows each page holds.
-    pub fn are_placed(&self) -> bool {
+    pub(super) fn are_placed(&self) -> bool {
         self.placed.is_some()
     }
 
     /// The rows of the page that was given last, where they are known, and by whom.
-    pub fn rows(&self) -> Option<(Range<u64>, Trust)> {
+    pub(super) fn rows(&self) -> Option<(Range<u64>, Trust)> {
         self.placed.as_ref().map(|placed| (placed.rows.clone(), placed.trust))
     }
 
@@ -539,7 +543,7 @@ impl Pages {
     ///
     /// # Errors
     /// `Usage` if that page is not among those of the list.
-    pub fn seek(&mut self, row: u64) -> Result<u64> {
+    pub(super) fn seek(&mut self, row: u64) -> Result<u64> {
         let found = self.placed.as_mut().and_then(|placed| {
             let pages = placed.list.pages()?;
             let next = pages.partition_point(|page| page.rows.end <= row);
@@ -553,7 +557,7 @@ impl Pages {
     }
 
     /// Index of the page that was given last, the dictionary not counted.
-    pub fn page(&self) -> usize {
+    pub(super) fn page(&self) -> usize {
         self.page.saturating_sub(1)
     }
 

@@ -119,7 +119,7 @@ impl Footer {
     /// ```
     ///
     /// # Errors
-    /// As [`FooterIndex::column_chunks`].
+    /// `Usage` if there is no such row group.
     pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
         self.shared.index.column_chunks(row_group).map_err(|e| e.at_row_group(row_group))
     }

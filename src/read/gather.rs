@@ -18,7 +18,7 @@ use crate::limits::Reservation;
 const ENOUGH: usize = 4;
 
 /// Rows that wait until there are enough of them.
-pub struct Gather {
+pub(crate) struct Gather {
     schema: SchemaRef,
     batch_rows: usize,
     batch_bytes: usize,
@@ -33,7 +33,7 @@ pub struct Gather {
 
 impl Gather {
     /// For the batches of a read with a filter.
-    pub fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         let (schema, options) = (plan.schema().clone(), plan.options());
         Self {
             schema,
@@ -49,7 +49,7 @@ impl Gather {
     }
 
     /// Whether no more rows are wanted.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.left == 0
     }
 
@@ -57,7 +57,7 @@ impl Gather {
     ///
     /// # Errors
     /// `Arrow` if batches cannot be joined.
-    pub fn push(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         let rows = batch.num_rows() as u64;
         let skipped = self.skip.min(rows);
         let taken = (rows - skipped).min(self.left);
@@ -90,7 +90,7 @@ impl Gather {
     ///
     /// # Errors
     /// As [`Gather::push`].
-    pub fn take(&mut self) -> Result<Option<RecordBatch>> {
+    pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
         let waiting = std::mem::take(&mut self.waiting);
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;

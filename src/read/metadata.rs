@@ -285,7 +285,7 @@ impl Metadata {
     }
 
     /// The bytes of a range of the file, if a page index was loaded that has them.
-    pub fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
+    pub(crate) fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
         self.indexes.get_shared(range)
     }
 

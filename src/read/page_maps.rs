@@ -15,7 +15,7 @@ use crate::selection::PageMap;
 
 /// The pages of column chunks, by row group and leaf. Cheap to clone; clones share what they hold.
 #[derive(Debug, Clone, Default)]
-pub struct PageMaps {
+pub(crate) struct PageMaps {
     shared: Arc<Mutex<Held>>,
 }
 
@@ -38,7 +38,7 @@ struct Kept {
 
 /// Where the dictionary of a chunk is kept.
 #[derive(Debug, Clone)]
-pub struct KeptDictionary {
+pub(super) struct KeptDictionary {
     maps: PageMaps,
     place: (usize, usize),
 }
@@ -144,7 +144,8 @@ impl PageMaps {
     }
 
     /// Bytes held.
-    pub fn bytes_held(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn bytes_held(&self) -> usize {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 }

@@ -61,7 +61,7 @@ impl RowGroup {
     }
 
     /// The rows of the next `batches` batches; fewer at the end of the row group. They are given out: the units must decode them next.
-    pub fn windows(&mut self, batches: usize) -> Vec<Window> {
+    pub(crate) fn windows(&mut self, batches: usize) -> Vec<Window> {
         let mut windows = Vec::new();
         while windows.len() < batches && !self.is_done() {
             windows.push(self.window());
@@ -101,12 +101,12 @@ impl RowGroup {
     }
 
     /// The rows from the next one on.
-    pub fn rest(&self) -> RowRange {
+    pub(crate) fn rest(&self) -> RowRange {
         self.rest_from(self.next_row)
     }
 
     /// The rows from the first of `window` on.
-    pub fn rest_with(&self, window: &Window) -> RowRange {
+    pub(crate) fn rest_with(&self, window: &Window) -> RowRange {
         self.rest_from(window.spans().first().map_or(self.next_row, |span| span.start))
     }
 
@@ -116,32 +116,32 @@ impl RowGroup {
     }
 
     /// Whether every window is given out.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.next_row >= self.range.rows.end
     }
 
     /// About how many bytes a batch takes as Arrow arrays, by what the metadata say.
-    pub fn batch_bytes(&self) -> u64 {
+    pub(crate) fn batch_bytes(&self) -> u64 {
         self.batch_bytes
     }
 
     /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it need not be evaluated.
-    pub fn units(&mut self) -> &mut [Unit] {
+    pub(crate) fn units(&mut self) -> &mut [Unit] {
         &mut self.units
     }
 
     /// Whether there is a filter that must be evaluated for some of the rows, so that batches are made in two steps: [`Unit::is_early`].
-    pub fn is_filtered(&self) -> bool {
+    pub(crate) fn is_filtered(&self) -> bool {
         self.plan.filter().is_some() && !self.range.is_sure()
     }
 
     /// Whether `window` is the last of the row group, so that nothing may be left in its chunks.
-    pub fn ends_with(&self, window: &Window) -> bool {
+    pub(crate) fn ends_with(&self, window: &Window) -> bool {
         window.end() == self.rows_in_group
     }
 
     /// What makes batches of the leaves of this row group, on any thread.
-    pub fn batcher(&self) -> Batcher {
+    pub(crate) fn batcher(&self) -> Batcher {
         Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
 
@@ -189,7 +189,7 @@ impl RowGroup {
     ///
     /// # Errors
     /// As [`RowGroup::rewind`].
-    pub fn go_back(&mut self, window: &Window) -> Result<()> {
+    pub(crate) fn go_back(&mut self, window: &Window) -> Result<()> {
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
         self.units.iter_mut().try_for_each(Unit::restart)
     }
@@ -199,14 +199,14 @@ impl RowGroup {
     ///
     /// # Errors
     /// `Limit(Memory)` if there is no memory to begin anew.
-    pub fn rewind(&mut self, window: &Window) -> Result<()> {
+    pub(crate) fn rewind(&mut self, window: &Window) -> Result<()> {
         self.is_careful = true;
         self.rewound += 1;
         self.go_back(window)
     }
 
     /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].
-    pub fn is_careful(&self) -> bool {
+    pub(crate) fn is_careful(&self) -> bool {
         self.is_careful
     }
 
@@ -256,7 +256,7 @@ pub(crate) fn is_too_large(error: &Error) -> bool {
 
 /// Makes batches of decoded leaves.
 #[derive(Debug, Clone)]
-pub struct Batcher {
+pub(crate) struct Batcher {
     plan: Plan,
     range: RowRange,
 }
@@ -267,7 +267,7 @@ impl Batcher {
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other, and whatever a function of the user fails with.
-    pub fn sift(&self, window: Window, early: Vec<LeafBatch>) -> Result<Sifted> {
+    pub(crate) fn sift(&self, window: Window, early: Vec<LeafBatch>) -> Result<Sifted> {
         let decoded = window.decoded();
         let Some(filter) = self.plan.filter().filter(|_| !window.is_sure) else {
             let keep = window.keep().cloned();
@@ -288,7 +288,7 @@ impl Batcher {
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other.
-    pub fn batch(&self, sifted: Sifted, late: Vec<LeafBatch>) -> Result<ReservedBatch> {
+    pub(crate) fn batch(&self, sifted: Sifted, late: Vec<LeafBatch>) -> Result<ReservedBatch> {
         let Sifted { early, decoded, keep, rest } = sifted;
         let origin = Origin {
             row_group: self.range.row_group,
@@ -302,7 +302,7 @@ impl Batcher {
 }
 
 /// A window of which it is known which rows pass the filter.
-pub struct Sifted {
+pub(crate) struct Sifted {
     early: Vec<LeafBatch>,
     /// Rows of the early leaves.
     decoded: usize,
@@ -313,7 +313,7 @@ pub struct Sifted {
 
 impl Sifted {
     /// What is to be decoded of the late leaves; its rows are those that pass.
-    pub fn rest(&self) -> &Window {
+    pub(crate) fn rest(&self) -> &Window {
         &self.rest
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::page::PageContext;
 
 /// One leaf of one row group: one or more [`Part`]s that decode it.
-pub struct Unit {
+pub(crate) struct Unit {
     chunk: Chunk,
     parts: Vec<Part>,
     rows_in_group: u64,
@@ -19,7 +19,7 @@ pub struct Unit {
 }
 
 /// What a thread decodes at a time: windows of one leaf, in ascending order.
-pub struct Part {
+pub(crate) struct Part {
     reader: LeafReader,
     handling: Handling,
     row_group: usize,
@@ -66,24 +66,24 @@ impl Unit {
     }
 
     /// Whether the leaf is decoded before the filter is evaluated.
-    pub fn is_early(&self) -> bool {
+    pub(crate) fn is_early(&self) -> bool {
         self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.leaf))
     }
 
     /// Whether the leaf is decoded before the filter, or after it, as asked, and at all: what only the filter needs is not where it need not be
     /// evaluated.
-    pub fn is_wanted(&self, early: bool, window: &Window) -> bool {
+    pub(crate) fn is_wanted(&self, early: bool, window: &Window) -> bool {
         let Chunk { plan, leaf, .. } = &self.chunk;
         self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_sure())
     }
 
     /// About how much work the chunk is, in compressed bytes.
-    pub fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         self.cost
     }
 
     /// What decodes the leaf: one part, or as many as it was split into.
-    pub fn parts(&mut self) -> &mut [Part] {
+    pub(crate) fn parts(&mut self) -> &mut [Part] {
         &mut self.parts
     }
 
@@ -101,7 +101,7 @@ impl Unit {
     ///
     /// # Errors
     /// As for the first part.
-    pub fn split(&mut self, parts: usize) -> Result<()> {
+    pub(crate) fn split(&mut self, parts: usize) -> Result<()> {
         let Chunk { plan, list, context, .. } = &mut self.chunk;
         // Pages of these writers need those in front of them.
         if plan.footer().writer().carries_prefix {
@@ -131,7 +131,7 @@ impl Part {
     ///
     /// # Errors
     /// Whatever is wrong with the pages; the place is in the error.
-    pub fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
+    pub(crate) fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
         let mut decode = || {
             let stretches = window.stretches(self.handling);
             let picks = self.handling == Handling::Picked;

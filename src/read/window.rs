@@ -13,7 +13,7 @@ use crate::error::{Error, LimitKind, Result};
 
 /// The rows of one batch, counted from the first of the row group.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub(crate) struct Window {
     all: Stretches,
     /// For columns of lists, where fewer rows are decoded so, in more stretches.
     apart: Option<Stretches>,
@@ -155,7 +155,7 @@ impl Window {
     }
 
     /// Rows of the batch.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 

@@ -47,7 +47,7 @@ use crate::format::{ConvertedType, LogicalType, TimeUnit};
 /// The way from the values of a leaf to the values of an Arrow array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Conversion {
+pub(crate) enum Conversion {
     /// All values are null.
     Null,
     /// Bits to bits.
@@ -90,7 +90,7 @@ pub enum Conversion {
 
 /// What happens to an integer on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub(crate) enum Scale {
     /// Nothing: it fits, or the annotation promises that it does (then high bits are dropped).
     Keep,
     /// Checked: a value that does not fit is an error.
@@ -103,7 +103,7 @@ pub enum Scale {
 
 /// How a fixed-width value is stored in an Arrow buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Storage {
+pub(crate) enum Storage {
     /// 1 byte.
     I8,
     /// 2 bytes.
@@ -126,7 +126,7 @@ pub enum Storage {
 
 /// How an array of byte strings is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BytesLayout {
+pub(crate) enum BytesLayout {
     /// 32-bit offsets.
     Offsets32,
     /// 64-bit offsets.
@@ -138,7 +138,7 @@ pub enum BytesLayout {
 /// The way from `leaf` to the Arrow type `to`, or `None` if there is none without loss.
 ///
 /// `Dictionary` and `RunEndEncoded` are looked through: their value type decides.
-pub fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+pub(crate) fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     match to {
         DataType::Dictionary(_, value) => return conversion(leaf, value),
         DataType::RunEndEncoded(_, values) => return conversion(leaf, values.data_type()),
@@ -175,7 +175,7 @@ pub fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
 /// A value that the leaf has no room for is an error of the writer, whatever the way: only [`Scale::Keep`] never needs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Store {
+pub(crate) enum Store {
     /// There are no values.
     Null,
     /// Bits to bits.
@@ -216,7 +216,7 @@ pub enum Store {
 ///
 /// Types decide here, not values: where a way is checked, a value may still fail on it. Whether nulls may stand in the leaf is
 /// for the levels. `Dictionary` and `RunEndEncoded` are looked through: their value type decides.
-pub fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
+pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
     use DataType as D;
     match from {
         D::Dictionary(_, value) => return store(value, leaf),
@@ -346,7 +346,7 @@ fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<Conversion> {
 }
 
 /// Whether the leaf is an INTERVAL, which only the converted type can say.
-pub fn is_interval(leaf: &Leaf) -> bool {
+pub(crate) fn is_interval(leaf: &Leaf) -> bool {
     leaf.physical == Physical::FixedLenByteArray(12)
         && leaf.logical.is_none()
         && leaf.converted == Some(ConvertedType::Interval)

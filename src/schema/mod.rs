@@ -1,7 +1,7 @@
 //! The schema: the Parquet tree, its leaves, and what it becomes in Arrow.
 //!
 //! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one column of it, a
-//! [`Projection`] says what is wanted, and [`to_arrow`] gives the [`Shape`]s that the rest of the read works by.
+//! [`Projection`] says what is wanted, and [`to_arrow`] gives how the rest of the read assembles them.
 //! The other way, for a writer, is [`from_arrow`].
 //!
 //! # The natural types
@@ -42,7 +42,7 @@
 //! OPTIONAL is nullable. Field ids stand in the metadata of a field under [`FIELD_ID_KEY`].
 
 mod annotation;
-pub mod convert;
+pub(crate) mod convert;
 mod extension;
 mod from_arrow;
 mod hint;
@@ -64,7 +64,7 @@ pub(crate) use hint::KEY as HINT_KEY;
 pub use leaf::{Leaf, LeafPath, Physical};
 pub use node::{Children, Named, Node, Repetition, Schema};
 pub use projection::Projection;
-pub use shape::{Kind, Levels, Shape};
-pub use target::find_field;
+pub(crate) use shape::{Kind, Levels, Shape};
+pub(crate) use target::find_field;
 pub(crate) use to_arrow::describe_in_arrow;
 pub use to_arrow::{ArrowOptions, Dictionaries, Mapping, MatchBy, to_arrow};

@@ -4,7 +4,7 @@ use arrow_schema::FieldRef;
 
 /// One node of the Arrow schema, with the levels that decide where it is null, empty or there.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// The Arrow field that this node becomes.
     pub field: FieldRef,
     /// The levels that decide.
@@ -18,7 +18,7 @@ pub struct Shape {
 /// A level entry (def, rep) of any leaf below the node *is a slot of the node* iff `def >= slot` (and, for nodes inside
 /// lists, every list above starts or continues an element there); the slot is *present* (not null) iff `def >= present`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Levels {
+pub(crate) struct Levels {
     /// Definition level at which the node has a slot: the `element` of the innermost list around it, 0 outside lists.
     pub slot: u16,
     /// Definition level at which the node is not null. Equal to that of its parent (or `slot`) if the node is required.
@@ -32,14 +32,14 @@ pub struct Levels {
 
 impl Levels {
     /// Whether a slot of the node may be null: because the node is OPTIONAL, or a struct around it is.
-    pub fn may_be_null(self) -> bool {
+    pub(crate) fn may_be_null(self) -> bool {
         self.present > self.slot
     }
 }
 
 /// What a [`Shape`] is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A leaf of the file, read as the data type of the field.
     Leaf {
         /// Index of the leaf, depth-first.
@@ -72,7 +72,7 @@ pub enum Kind {
 
 impl Shape {
     /// Calls `visit` with every leaf of the shape, depth-first, with its field.
-    pub fn for_each_leaf(&self, visit: &mut impl FnMut(usize, &Self)) {
+    pub(crate) fn for_each_leaf(&self, visit: &mut impl FnMut(usize, &Self)) {
         match &self.kind {
             Kind::Leaf { leaf } => visit(*leaf, self),
             Kind::Struct(children) => children.iter().for_each(|c| c.for_each_leaf(visit)),

@@ -332,7 +332,7 @@ fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
 ///
 /// # Errors
 /// `Usage` if it stands for nothing, or for several fields.
-pub fn find_field(fields: &Fields, name: &str) -> Result<Vec<usize>> {
+pub(crate) fn find_field(fields: &Fields, name: &str) -> Result<Vec<usize>> {
     let mut path = Vec::new();
     if !projection::find_name(Target::Group(fields), name, &mut path)? {
         return Err(projection::unknown(name, Target::Group(fields)));

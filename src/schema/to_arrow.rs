@@ -142,7 +142,7 @@ pub struct Mapping {
     /// The schema of the rows.
     pub schema: SchemaRef,
     /// One per field of the schema.
-    pub shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<Shape>,
 }
 
 impl Mapping {

@@ -17,8 +17,8 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use crate::error::{Error, Result};
 
-pub use pages::{PageMap, PagePlace};
-pub use runs::Runs;
+pub(crate) use pages::PageMap;
+pub(crate) use runs::Runs;
 
 /// Which of the rows 0 to [`len`](RowSelection::len) are wanted. Cheap to clone.
 ///
@@ -145,7 +145,7 @@ impl RowSelection {
     }
 
     /// The runs of rows that are wanted: ascending, none empty, no two touching.
-    pub fn runs(&self) -> Runs<'_> {
+    pub fn runs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         match &self.form {
             Form::Runs(runs) => Runs::of_ranges(runs),
             Form::Bits(bits) => Runs::of_bits(bits),
@@ -158,7 +158,7 @@ impl RowSelection {
     }
 
     /// From the first row that is wanted to behind the last; `0..0` if there is none.
-    pub fn hull(&self) -> Range<u64> {
+    pub(crate) fn hull(&self) -> Range<u64> {
         match &self.form {
             Form::Runs(runs) => match (runs.first(), runs.last()) {
                 (Some(first), Some(last)) => first.start..last.end,
@@ -172,7 +172,7 @@ impl RowSelection {
     }
 
     /// Whether a row of `range` is wanted.
-    pub fn intersects(&self, range: Range<u64>) -> bool {
+    pub(crate) fn intersects(&self, range: Range<u64>) -> bool {
         self.runs_from(range.start).next().is_some_and(|run| run.start < range.end)
     }
 
@@ -306,7 +306,7 @@ impl RowSelection {
 
     /// With the rows of gaps between runs that are at most `rows` long.
     #[must_use]
-    pub fn without_gaps(&self, rows: u64) -> Self {
+    pub(crate) fn without_gaps(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
         for run in self.runs() {
             let end = builder.runs.last().map(|last| last.end);
@@ -337,7 +337,8 @@ impl RowSelection {
     }
 
     /// What it says of the rows before `row`, and of those from it on.
-    pub fn split_at(&self, row: u64) -> (Self, Self) {
+    #[cfg(test)]
+    pub(crate) fn split_at(&self, row: u64) -> (Self, Self) {
         (self.slice(0..row), self.slice(row..self.len))
     }
 
@@ -353,7 +354,7 @@ impl RowSelection {
     }
 
     /// The runs from the one that holds `row` or follows it; that one may begin before `row`.
-    pub fn runs_from(&self, row: u64) -> Runs<'_> {
+    pub(crate) fn runs_from(&self, row: u64) -> Runs<'_> {
         match &self.form {
             Form::Runs(runs) => {
                 let first = runs.partition_point(|run| run.end <= row);

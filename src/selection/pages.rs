@@ -11,14 +11,14 @@ use crate::format::OffsetIndex;
 
 /// The data pages of a column chunk, which follow each other without a gap and hold all rows of the row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageMap {
+pub(crate) struct PageMap {
     chunk: Range<u64>,
     pages: Vec<PagePlace>,
 }
 
 /// A data page: where it is, and which rows it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PagePlace {
+pub(crate) struct PagePlace {
     /// Bytes of the file: header and body.
     pub bytes: Range<u64>,
     /// Rows, counted from the first of the row group.
@@ -30,7 +30,7 @@ impl PageMap {
     ///
     /// # Errors
     /// `Malformed(PageIndex)` if the pages leave out bytes or rows of the chunk, overlap, or do not begin at row 0.
-    pub fn new(index: &OffsetIndex, chunk: Range<u64>, rows: u64) -> Result<Self> {
+    pub(crate) fn new(index: &OffsetIndex, chunk: Range<u64>, rows: u64) -> Result<Self> {
         let locations = &index.page_locations;
         let mut pages: Vec<PagePlace> = Vec::with_capacity(locations.len());
         for location in locations {
@@ -72,22 +72,22 @@ impl PageMap {
     }
 
     /// What stands before the first data page: the dictionary page, or nothing.
-    pub fn head(&self) -> Range<u64> {
+    pub(crate) fn head(&self) -> Range<u64> {
         self.chunk.start..self.pages.first().map_or(self.chunk.start, |page| page.bytes.start)
     }
 
     /// The data pages, in file order.
-    pub fn pages(&self) -> &[PagePlace] {
+    pub(crate) fn pages(&self) -> &[PagePlace] {
         &self.pages
     }
 
     /// Bytes of memory held.
-    pub fn bytes_held(&self) -> usize {
+    pub(crate) fn bytes_held(&self) -> usize {
         self.pages.len() * size_of::<PagePlace>()
     }
 
     /// Indices of the pages that hold a row of the selection, ascending.
-    pub fn needed(&self, selection: &RowSelection) -> Vec<usize> {
+    pub(crate) fn needed(&self, selection: &RowSelection) -> Vec<usize> {
         let mut needed = Vec::new();
         let mut next = 0;
         for run in selection.runs() {
@@ -107,7 +107,8 @@ impl PageMap {
     }
 
     /// What the selection says of the rows of a page, counted from its first: the others are to be skipped.
-    pub fn within(&self, page: usize, selection: &RowSelection) -> RowSelection {
+    #[cfg(test)]
+    pub(crate) fn within(&self, page: usize, selection: &RowSelection) -> RowSelection {
         match self.pages.get(page) {
             Some(page) => selection.slice(page.rows.clone()),
             None => RowSelection::none(0),

@@ -7,7 +7,7 @@ use arrow_buffer::bit_iterator::BitSliceIterator;
 
 /// The runs of rows that are wanted: ascending, none empty, no two touching.
 #[derive(Debug)]
-pub struct Runs<'a>(Form<'a>);
+pub(crate) struct Runs<'a>(Form<'a>);
 
 #[derive(Debug)]
 enum Form<'a> {

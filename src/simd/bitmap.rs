@@ -4,7 +4,7 @@ use super::Isa;
 
 /// Bits in words of 64; those beyond the length are 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bitmap {
+pub(crate) struct Bitmap {
     words: Vec<u64>,
     len: usize,
 }
@@ -12,30 +12,25 @@ pub struct Bitmap {
 impl Bitmap {
     /// Number of bits.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no bit.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Makes room for `n` more bits.
-    pub fn reserve(&mut self, n: usize) {
+    pub(crate) fn reserve(&mut self, n: usize) {
         let words = (self.len + n).div_ceil(64);
         self.words.reserve(words.saturating_sub(self.words.len()));
     }
 
     /// The bit at `i`; false beyond the end.
     #[inline]
-    pub fn get(&self, i: usize) -> bool {
+    pub(crate) fn get(&self, i: usize) -> bool {
         self.words.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 != 0)
     }
 
     /// The 64 bits from `at` on, the first in the lowest; 0 beyond the end.
     #[inline]
-    pub fn word_at(&self, at: usize) -> u64 {
+    pub(crate) fn word_at(&self, at: usize) -> u64 {
         let (word, shift) = (at / 64, at % 64);
         let low = self.words.get(word).map_or(0, |w| w >> shift);
         if shift == 0 {
@@ -45,7 +40,7 @@ impl Bitmap {
     }
 
     /// Appends `n` times `bit`.
-    pub fn append_run(&mut self, bit: bool, n: usize) {
+    pub(crate) fn append_run(&mut self, bit: bool, n: usize) {
         let end = self.len + n;
         let fill = if bit { u64::MAX } else { 0 };
         if bit
@@ -60,7 +55,7 @@ impl Bitmap {
     }
 
     /// Appends the bits `range` of another bitmap.
-    pub fn append_range(&mut self, other: &Self, range: std::ops::Range<usize>) {
+    pub(crate) fn append_range(&mut self, other: &Self, range: std::ops::Range<usize>) {
         self.reserve(range.len());
         for at in range.clone().step_by(64) {
             self.append_word(other.word_at(at), (range.end - at).min(64));
@@ -68,7 +63,7 @@ impl Bitmap {
     }
 
     /// The bits as bytes, the first in the lowest; those beyond the length are 0.
-    pub fn to_bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(range.len().div_ceil(64) * 8);
         for at in range.clone().step_by(64) {
             let n = (range.end - at).min(64);
@@ -80,7 +75,7 @@ impl Bitmap {
 
     /// Appends the `n` lowest bits of `word`; `n` is at most 64.
     #[inline]
-    pub fn append_word(&mut self, word: u64, n: usize) {
+    pub(crate) fn append_word(&mut self, word: u64, n: usize) {
         debug_assert!(n <= 64, "a word has 64 bits");
         if n == 0 {
             return;
@@ -101,7 +96,7 @@ impl Bitmap {
     }
 
     /// Appends `n` bits that begin at bit `offset` of `bytes`; bits that are not there are 0.
-    pub fn append_bits(&mut self, bytes: &[u8], offset: usize, n: usize) {
+    pub(crate) fn append_bits(&mut self, bytes: &[u8], offset: usize, n: usize) {
         self.reserve(n);
         let bytes = bytes.get(offset / 8..).unwrap_or_default();
         let shift = offset % 8;
@@ -120,7 +115,7 @@ impl Bitmap {
     }
 
     /// How many bits of `range` are set.
-    pub fn count_ones(&self, range: std::ops::Range<usize>) -> usize {
+    pub(crate) fn count_ones(&self, range: std::ops::Range<usize>) -> usize {
         let mut ones = 0;
         let mut at = range.start;
         while at < range.end {
@@ -132,7 +127,7 @@ impl Bitmap {
     }
 
     /// Moves the bits from `start` on to the set bits of `validity[first..first + slots]`; the others become 0.
-    pub fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
+    pub(crate) fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
         let dense: Vec<u64> = (start..self.len).step_by(64).map(|at| self.word_at(at)).collect();
         self.truncate(start);
         let isa = Isa::best();
@@ -147,7 +142,14 @@ impl Bitmap {
     }
 
     /// Appends those bits of `other`, from `from` on, whose bits of `keep`, from `first` on, are set, of `n`.
-    pub fn append_kept(&mut self, other: &Self, from: usize, keep: &Self, first: usize, n: usize) {
+    pub(crate) fn append_kept(
+        &mut self,
+        other: &Self,
+        from: usize,
+        keep: &Self,
+        first: usize,
+        n: usize,
+    ) {
         let isa = Isa::best();
         for at in (0..n).step_by(64) {
             let mask = keep.word_at(first + at) & (u64::MAX >> (64 - (n - at).min(64)));
@@ -157,7 +159,7 @@ impl Bitmap {
     }
 
     /// Of the bits from `start` on, keeps those whose bits of `keep` are set.
-    pub fn compact(&mut self, start: usize, keep: &Self) {
+    pub(crate) fn compact(&mut self, start: usize, keep: &Self) {
         let n = self.len - start;
         let mut kept = Self::default();
         kept.append_kept(self, start, keep, 0, n);
@@ -166,7 +168,7 @@ impl Bitmap {
     }
 
     /// The stretches of set bits, ascending.
-    pub fn runs(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         let mut at = 0;
         std::iter::from_fn(move || {
             let start = self.next(true, at)?;
@@ -190,7 +192,7 @@ impl Bitmap {
     }
 
     /// Cuts to `len` bits.
-    pub fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.words.truncate(len.div_ceil(64));
             self.len = len;
@@ -199,13 +201,13 @@ impl Bitmap {
     }
 
     /// Forgets all bits, keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.len = 0;
     }
 
     /// The words, and the number of bits.
-    pub fn into_words(self) -> (Vec<u64>, usize) {
+    pub(crate) fn into_words(self) -> (Vec<u64>, usize) {
         (self.words, self.len)
     }
 
@@ -223,7 +225,7 @@ impl Bitmap {
 ///
 /// # Panics
 /// If there are not so many bits.
-pub fn append_aligned(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
+pub(crate) fn append_aligned(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     let bytes = &bits[offset / 8..(offset + n).div_ceil(8)];
     let shift = offset % 8;
     let start = out.len();

@@ -6,7 +6,7 @@ use super::{Isa, Level};
 
 /// The powers of ten of an exponent and a factor: `up` is positive, `down` negative.
 #[derive(Debug, Clone, Copy)]
-pub struct Powers<F> {
+pub(crate) struct Powers<F> {
     /// 10^exponent.
     pub exponent_up: F,
     /// 10^-exponent.
@@ -19,7 +19,7 @@ pub struct Powers<F> {
 
 /// How well values fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fit<I> {
+pub(crate) struct Fit<I> {
     /// The smallest integer that is good; the largest of all if none is.
     pub least: I,
     /// The largest integer that is good; the smallest of all if none is.
@@ -32,10 +32,10 @@ pub struct Fit<I> {
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
 /// Doubles below 2^51 are rounded here; the caller may try others by itself.
-pub const QUICK_64: f64 = 2_251_799_813_685_248.0;
+pub(crate) const QUICK_64: f64 = 2_251_799_813_685_248.0;
 
 /// The same for floats: these are all that fit.
-pub const QUICK_32: f64 = 2_147_483_647.0;
+pub(crate) const QUICK_32: f64 = 2_147_483_647.0;
 
 #[inline(always)]
 fn scale_f64(value: f64, powers: &Powers<f64>) -> (i64, bool) {
@@ -67,7 +67,7 @@ macro_rules! integers {
         ///
         /// # Panics
         /// If the slices are not of one length.
-        pub fn $name(
+        pub(crate) fn $name(
             isa: Isa,
             values: &[$float],
             powers: &Powers<$float>,

@@ -5,17 +5,17 @@
 use super::{Isa, Level};
 
 /// Values of a block.
-pub const BLOCK: usize = 128;
+pub(crate) const BLOCK: usize = 128;
 
 /// Values of a miniblock.
-pub const MINIBLOCK: usize = 32;
+pub(crate) const MINIBLOCK: usize = 32;
 
 /// Miniblocks of a block.
-pub const MINIBLOCKS: usize = BLOCK / MINIBLOCK;
+pub(crate) const MINIBLOCKS: usize = BLOCK / MINIBLOCK;
 
 /// What a block of differences is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Differences<T> {
+pub(crate) struct Differences<T> {
     /// The smallest.
     pub least: T,
     /// Bits that the differences of each miniblock take, less the smallest.
@@ -23,20 +23,16 @@ pub struct Differences<T> {
 }
 
 macro_rules! differences {
-    ($int:ty, $delta:ty, $name:ident, $with:ident, $body:ident, $avx2:ident, $avx512:ident) => {
+    ($int:ty, $delta:ty, $with:ident, $body:ident, $avx2:ident, $avx512:ident) => {
         /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`; what is left of `out` becomes 0.
         ///
         /// # Panics
         /// If there are not 2 to 129 values.
-        pub fn $name(values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
-            $with(Isa::best(), values, out)
-        }
-
-        /// The same, with the kernel of an instruction set.
-        ///
-        /// # Panics
-        /// If there are not 2 to 129 values.
-        pub fn $with(isa: Isa, values: &[$int], out: &mut [$delta; BLOCK]) -> Differences<$int> {
+        pub(crate) fn $with(
+            isa: Isa,
+            values: &[$int],
+            out: &mut [$delta; BLOCK],
+        ) -> Differences<$int> {
             match isa.level() {
                 Level::Scalar => $body(values, out),
                 #[cfg(target_arch = "x86_64")]
@@ -91,8 +87,8 @@ macro_rules! differences {
         }
     };
 }
-differences!(i32, u32, differences_i32, differences_i32_with, body_i32, avx2_i32, avx512_i32);
-differences!(i64, u64, differences_i64, differences_i64_with, body_i64, avx2_i64, avx512_i64);
+differences!(i32, u32, differences_i32_with, body_i32, avx2_i32, avx512_i32);
+differences!(i64, u64, differences_i64_with, body_i64, avx2_i64, avx512_i64);
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use super::{Isa, Level};
 ///
 /// The bounds are checked once, by the highest index, so that the loop has no branch.
 #[must_use]
-pub fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) -> bool {
+pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) -> bool {
     let highest = indices.iter().copied().max().unwrap_or(0);
     if indices.is_empty() {
         return true;
@@ -33,7 +33,7 @@ pub fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) -> bool {
 /// # Panics
 /// If `width` is over 32.
 #[must_use]
-pub fn gather_packed<T: Copy>(
+pub(crate) fn gather_packed<T: Copy>(
     bytes: &[u8],
     width: u32,
     n: usize,

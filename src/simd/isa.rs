@@ -5,7 +5,7 @@
 /// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the field is private to
 /// this file. So a kernel that is given one may use its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Isa(Level);
+pub(crate) struct Isa(Level);
 
 /// What kernels match on. To have one proves nothing; an [`Isa`] that gives it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum Level {
 
 impl Isa {
     /// The scalar definitions, which every machine runs.
-    pub const SCALAR: Self = Self(Level::Scalar);
+    pub(crate) const SCALAR: Self = Self(Level::Scalar);
 
     /// The best one of this machine. The answer is cached by the standard library.
     ///
@@ -30,7 +30,7 @@ impl Isa {
     /// runs: so they are measured, and tested, on any machine. Libraries that we use pick for
     /// themselves as ever.
     #[inline]
-    pub fn best() -> Self {
+    pub(crate) fn best() -> Self {
         if option_env!("MARQUETRY_ISA") == Some("scalar") {
             return Self::SCALAR;
         }
@@ -54,7 +54,7 @@ impl Isa {
 
     /// All that this machine has, for tests of twins.
     #[cfg(test)]
-    pub fn available() -> Vec<Self> {
+    pub(crate) fn available() -> Vec<Self> {
         let mut all = vec![Self::SCALAR];
         #[cfg(target_arch = "x86_64")]
         match Self::best().0 {

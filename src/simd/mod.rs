@@ -3,28 +3,28 @@
 //! Each kernel has a safe door, a scalar definition, and twins for instruction sets that are picked at run time ([`Isa`]). Where the compiler
 //! vectorises the scalar definition well, the twin is that same code compiled for the wider instruction set.
 
-pub mod bitmap;
-pub mod compact;
-pub mod decimals;
-pub mod deltas;
-pub mod expand;
-pub mod gather;
+pub(crate) mod bitmap;
+pub(crate) mod compact;
+pub(crate) mod decimals;
+pub(crate) mod deltas;
+pub(crate) mod expand;
+pub(crate) mod gather;
 mod isa;
-pub mod native;
-pub mod pack;
-pub mod planes;
-pub mod prefix_sum;
-pub mod spans;
-pub mod strings;
-pub mod transpose;
-pub mod unpack;
+pub(crate) mod native;
+pub(crate) mod pack;
+pub(crate) mod planes;
+pub(crate) mod prefix_sum;
+pub(crate) mod spans;
+pub(crate) mod strings;
+pub(crate) mod transpose;
+pub(crate) mod unpack;
 
-pub use isa::Isa;
+pub(crate) use isa::Isa;
 use isa::Level;
 
 /// Asks for the line of the cache that item `at` of a slice lies in, if there is one.
 #[inline(always)]
-pub fn prefetch<T>(items: &[T], at: usize) {
+pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(item) = items.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -3,14 +3,14 @@
 use std::mem::MaybeUninit;
 
 /// A word that any bytes of its size are a value of.
-pub trait Native: Copy + Default + Send + Sync + 'static + sealed::Sealed {
+pub(crate) trait Native: Copy + Default + Send + Sync + 'static + sealed::Sealed {
     /// From little-endian to the order of this machine.
     fn le_to_native(self) -> Self;
 }
 
 mod sealed {
     /// Integers only: every pattern of their bytes is a value.
-    pub trait Sealed {}
+    pub(crate) trait Sealed {}
     impl Sealed for i32 {}
     impl Sealed for i64 {}
 }
@@ -28,14 +28,14 @@ impl Native for i64 {
 }
 
 /// A value without padding of which all zero bits are one, so that kernels may write it as bits.
-pub trait PlainOldData: Copy + plain_old_data::Sealed {
+pub(crate) trait PlainOldData: Copy + plain_old_data::Sealed {
     /// The value whose bits are all zero.
     const ZERO: Self;
 }
 
 mod plain_old_data {
     /// Numbers and arrays of bytes only: no references, no enums, no types with a niche.
-    pub trait Sealed {}
+    pub(crate) trait Sealed {}
     macro_rules! plain_old_data {
         ($($number:ty = $zero:expr),*) => {
             $(impl Sealed for $number {}
@@ -67,7 +67,7 @@ mod plain_old_data {
 }
 
 /// Appends the little-endian words of `bytes`; a rest that is no whole word is left out.
-pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
+pub(crate) fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     let n = bytes.len() / size_of::<T>();
     out.reserve(n);
     let start = out.len();
@@ -85,7 +85,7 @@ pub fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
 }
 
 /// The bytes of words, where this machine has them in little-endian order anyway.
-pub fn as_bytes_le<T: Word>(values: &[T]) -> Option<&[u8]> {
+pub(crate) fn as_bytes_le<T: Word>(values: &[T]) -> Option<&[u8]> {
     if cfg!(target_endian = "big") {
         return None;
     }
@@ -100,7 +100,7 @@ pub fn as_bytes_le<T: Word>(values: &[T]) -> Option<&[u8]> {
 ///
 /// # Panics
 /// If the streams are not whole, or `K` is another size.
-pub fn append_transposed<T: Native, const K: usize>(
+pub(crate) fn append_transposed<T: Native, const K: usize>(
     bytes: &[u8],
     len: usize,
     first: usize,
@@ -124,11 +124,11 @@ pub fn append_transposed<T: Native, const K: usize>(
 }
 
 /// A word whose bytes are all initialised: `i32`, `i64`, `i128`, `f32` or `f64`.
-pub trait Word: Copy + words::Sealed {}
+pub(crate) trait Word: Copy + words::Sealed {}
 
 mod words {
     /// Types without padding.
-    pub trait Sealed {}
+    pub(crate) trait Sealed {}
     macro_rules! word {
         ($($word:ty)*) => {
             $(impl Sealed for $word {}
@@ -139,7 +139,7 @@ mod words {
 }
 
 /// Appends the little-endian bytes of `values`.
-pub fn append_bytes_le<T: Word>(values: &[T], out: &mut Vec<u8>) {
+pub(crate) fn append_bytes_le<T: Word>(values: &[T], out: &mut Vec<u8>) {
     let start = out.len();
     // SAFETY: the slice is `size_of_val` bytes long and lives as long; its type has no padding (`Word` is sealed), and bytes have no alignment.
     let bytes =

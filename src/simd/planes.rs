@@ -9,7 +9,7 @@ use super::{Isa, Level};
 
 /// The levels of consecutive slots.
 #[derive(Debug, Clone)]
-pub struct Planes {
+pub(crate) struct Planes {
     /// Bits of a level.
     width: usize,
     /// Words of a block of 64 levels, one for each plane; those above the width are 0.
@@ -22,7 +22,7 @@ pub struct Planes {
 }
 
 /// Levels of a block: a bit each.
-pub const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// The most planes: levels have 16 bits.
 const MOST: usize = 16;
@@ -61,7 +61,7 @@ macro_rules! with_stride {
 
 impl Planes {
     /// No levels yet, of `width` bits each: at most 16.
-    pub fn new(width: u32) -> Self {
+    pub(crate) fn new(width: u32) -> Self {
         let width = (width as usize).min(MOST);
         let stride = match width {
             0..=1 => 1,
@@ -74,41 +74,36 @@ impl Planes {
 
     /// Slots held.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether no slot is held.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// The level of all slots, if all are known to be the same (also if there are none).
     #[inline]
-    pub fn uniform(&self) -> Option<u16> {
+    pub(crate) fn uniform(&self) -> Option<u16> {
         self.words.is_empty().then_some(self.uniform)
     }
 
     /// Bytes of memory held.
-    pub fn bytes_held(&self) -> usize {
+    pub(crate) fn bytes_held(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }
 
     /// Blocks of 64 levels, of which the last may be shorter.
     #[inline]
-    pub fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.len.div_ceil(BLOCK)
     }
 
     /// Which of the levels of a block are there.
     #[inline(always)]
-    pub fn there(&self, block: usize) -> u64 {
+    pub(crate) fn there(&self, block: usize) -> u64 {
         all(self.len.saturating_sub(BLOCK * block).min(BLOCK))
     }
 
     /// Which levels of a block are at least `least`.
     #[inline(always)]
-    pub fn at_least(&self, block: usize, least: u16) -> u64 {
+    pub(crate) fn at_least(&self, block: usize, least: u16) -> u64 {
         let there = self.there(block);
         if self.words.is_empty() {
             return if self.uniform >= least { there } else { 0 };
@@ -131,7 +126,7 @@ impl Planes {
     }
 
     /// The level of slot `i`; 0 beyond the end.
-    pub fn get(&self, i: usize) -> u16 {
+    pub(crate) fn get(&self, i: usize) -> u16 {
         if i >= self.len {
             return 0;
         }
@@ -145,7 +140,7 @@ impl Planes {
     }
 
     /// Appends `n` slots of one level.
-    pub fn push_run(&mut self, level: u16, n: usize) {
+    pub(crate) fn push_run(&mut self, level: u16, n: usize) {
         if n == 0 {
             return;
         }
@@ -163,7 +158,7 @@ impl Planes {
     }
 
     /// Appends slots one by one.
-    pub fn push_levels(&mut self, levels: &[u16]) {
+    pub(crate) fn push_levels(&mut self, levels: &[u16]) {
         self.spell_out();
         for levels in levels.chunks(BLOCK) {
             let mut planes = [0; MOST];
@@ -181,12 +176,12 @@ impl Planes {
     }
 
     /// Appends `n` levels that are packed in `bytes`, from the least significant bit of the first byte on, after `skip` others.
-    pub fn push_packed(&mut self, bytes: &[u8], skip: usize, n: usize) {
+    pub(crate) fn push_packed(&mut self, bytes: &[u8], skip: usize, n: usize) {
         run(Isa::best(), PushPacked { planes: self, bytes, skip, n });
     }
 
     /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` gives the 64 bits from `at` on.
-    pub fn push_bits(&mut self, range: Range<usize>, word: impl Fn(usize) -> u64) {
+    pub(crate) fn push_bits(&mut self, range: Range<usize>, word: impl Fn(usize) -> u64) {
         self.spell_out();
         for at in range.clone().step_by(BLOCK) {
             let n = (range.end - at).min(BLOCK);
@@ -201,7 +196,7 @@ impl Planes {
     }
 
     /// Appends slots of another, whose levels have as many bits.
-    pub fn push_range(&mut self, other: &Self, range: Range<usize>) {
+    pub(crate) fn push_range(&mut self, other: &Self, range: Range<usize>) {
         if other.words.is_empty() {
             self.push_run(other.uniform, range.len());
         } else if !range.is_empty() {
@@ -215,14 +210,14 @@ impl Planes {
     }
 
     /// Forgets the slots, keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.words.clear();
     }
 
     /// Whether levels are one number.
     #[inline]
-    pub fn is_one_number(&self) -> bool {
+    pub(crate) fn is_one_number(&self) -> bool {
         self.words.is_empty()
     }
 
@@ -241,7 +236,7 @@ impl Planes {
 
     /// The end of the planes, spelled out, to append to. `W` must be the stride.
     #[inline(always)]
-    pub fn end<const W: usize>(&mut self) -> End<'_, W> {
+    pub(crate) fn end<const W: usize>(&mut self) -> End<'_, W> {
         assert_eq!(W, self.stride, "as many words as a block has");
         let mut block = [0; W];
         let n = self.len % BLOCK;
@@ -256,13 +251,13 @@ impl Planes {
 
     /// Words of a block, the generic parameter of what appends.
     #[inline]
-    pub fn stride(&self) -> usize {
+    pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 }
 
 /// Where levels are appended: the last block is kept in registers, and put behind the others in the end, by [`End::close`].
-pub struct End<'a, const W: usize> {
+pub(crate) struct End<'a, const W: usize> {
     planes: &'a mut Planes,
     block: [u64; W],
     /// Levels of the block: fewer than 64.
@@ -272,7 +267,7 @@ pub struct End<'a, const W: usize> {
 impl<const W: usize> End<'_, W> {
     /// Appends at most 64 slots by their planes; bits from `n` on must be 0.
     #[inline(always)]
-    pub fn push(&mut self, planes: [u64; W], n: usize) {
+    pub(crate) fn push(&mut self, planes: [u64; W], n: usize) {
         debug_assert!(n <= BLOCK, "planes of a block");
         let shift = self.n;
         for (word, plane) in self.block.iter_mut().zip(&planes) {
@@ -290,7 +285,7 @@ impl<const W: usize> End<'_, W> {
 
     /// Appends `n` slots of one level.
     #[inline(always)]
-    pub fn push_run(&mut self, level: u16, n: usize) {
+    pub(crate) fn push_run(&mut self, level: u16, n: usize) {
         let constant: [u64; W] =
             std::array::from_fn(|bit| u64::from(level >> bit & 1).wrapping_neg());
         let mut left = n;
@@ -303,7 +298,7 @@ impl<const W: usize> End<'_, W> {
 
     /// Appends `n` packed levels, after `skip` others.
     #[inline(always)]
-    pub fn push_packed(&mut self, kernel: impl Kernel, bytes: &[u8], skip: usize, n: usize) {
+    pub(crate) fn push_packed(&mut self, kernel: impl Kernel, bytes: &[u8], skip: usize, n: usize) {
         let width = self.planes.width;
         let step = 8 * width;
         let (mut bytes, mut skip, mut left) = (bytes, skip, n);
@@ -346,7 +341,7 @@ impl<const W: usize> End<'_, W> {
 
     /// Puts the last block behind the others.
     #[inline(always)]
-    pub fn close(self) {
+    pub(crate) fn close(self) {
         if self.n > 0 {
             self.planes.words.extend_from_slice(&self.block);
             self.planes.len += self.n;
@@ -356,14 +351,14 @@ impl<const W: usize> End<'_, W> {
 
 /// A word whose `n` lowest bits are set; `n` is at most 64.
 #[inline(always)]
-pub fn all(n: usize) -> u64 {
+pub(crate) fn all(n: usize) -> u64 {
     debug_assert!(n <= BLOCK, "a word has 64 bits");
     if n == 0 { 0 } else { u64::MAX >> (BLOCK - n) }
 }
 
 /// Where the `n`th set bit of a word is, the first being the 0th; 64 if there are not so many.
 #[inline(always)]
-pub fn nth_set(word: u64, n: usize) -> usize {
+pub(crate) fn nth_set(word: u64, n: usize) -> usize {
     (0..n.min(BLOCK)).fold(word, |word, _| word & word.wrapping_sub(1)).trailing_zeros() as usize
 }
 
@@ -396,7 +391,7 @@ impl Work for PushPacked<'_> {
 }
 
 /// Work on words that is compiled once for each instruction set; its `run` is to be `#[inline(always)]`.
-pub trait Work {
+pub(crate) trait Work {
     /// What comes of it.
     type Output;
 
@@ -405,7 +400,7 @@ pub trait Work {
 }
 
 /// The operations that differ by instruction set.
-pub trait Kernel: Copy {
+pub(crate) trait Kernel: Copy {
     /// The bits of `bits` where `mask` is set, moved together.
     fn select(self, bits: u64, mask: u64) -> u64;
 
@@ -415,7 +410,7 @@ pub trait Kernel: Copy {
 
 /// Does the work, compiled for an instruction set.
 #[inline]
-pub fn run<W: Work>(isa: Isa, work: W) -> W::Output {
+pub(crate) fn run<W: Work>(isa: Isa, work: W) -> W::Output {
     match isa.level() {
         Level::Scalar => work.run(Scalar),
         #[cfg(target_arch = "x86_64")]

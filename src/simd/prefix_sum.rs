@@ -8,7 +8,7 @@ use super::{Isa, Level};
 
 /// Packed differences, the first at bit 0.
 #[derive(Debug, Clone, Copy)]
-pub struct Packed<'a> {
+pub(crate) struct Packed<'a> {
     /// Bytes that are not there read as 0.
     pub bytes: &'a [u8],
     /// Bits of each.
@@ -21,7 +21,7 @@ pub struct Packed<'a> {
 ///
 /// # Panics
 /// If the width is over 64.
-pub fn sum_packed_i64(
+pub(crate) fn sum_packed_i64(
     packed: Packed<'_>,
     step: i64,
     last: i64,
@@ -35,7 +35,7 @@ pub fn sum_packed_i64(
 ///
 /// # Panics
 /// If the width is over 32.
-pub fn sum_packed_i32(
+pub(crate) fn sum_packed_i32(
     packed: Packed<'_>,
     step: i32,
     last: i32,
@@ -147,15 +147,11 @@ impl Sums {
 }
 
 /// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the last sum. All of it wraps.
-pub fn prefix_sum_i64(deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
-    prefix_sum_i64_with(Isa::best(), deltas, step, last, out)
-}
-
-/// As [`prefix_sum_i64`], with 32 bits.
-pub fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
+pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
     prefix_sum_i32_with(Isa::best(), deltas, step, last, out)
 }
 
+/// As [`prefix_sum_i32`], of 64 bits, with the kernel of an instruction set.
 fn prefix_sum_i64_with(
     isa: Isa,
     deltas: &[u64],

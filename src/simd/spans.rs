@@ -16,7 +16,7 @@ const STEP: usize = 16;
 ///
 /// # Panics
 /// If a span reaches beyond `source`.
-pub fn append_payload(
+pub(crate) fn append_payload(
     source: &[u8],
     spans: &[Span],
     out: &mut Vec<u8>,
@@ -81,7 +81,7 @@ fn grow(out: &mut Vec<u8>, more: usize) -> Result<(), TryReserveError> {
 /// # Panics
 /// If there is no offset yet.
 #[must_use]
-pub fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Option<()> {
+pub(crate) fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
     let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
     i32::try_from(total).ok()?.checked_add(last)?;
@@ -99,7 +99,7 @@ pub fn append_offsets_i32(spans: &[Span], offsets: &mut Vec<i32>) -> Option<()> 
 /// # Panics
 /// If there is no offset yet.
 #[must_use]
-pub fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> {
+pub(crate) fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
     let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
     i64::try_from(total).ok()?.checked_add(last)?;
@@ -116,7 +116,7 @@ pub fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Option<()> 
 /// # Panics
 /// If there is no offset yet.
 #[must_use]
-pub fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option<()> {
+pub(crate) fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
     let total: u64 = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
     i32::try_from(total).ok()?.checked_add(last)?;
@@ -129,7 +129,7 @@ pub fn append_ends_i32(lengths: &[i32], offsets: &mut Vec<i32>) -> Option<()> {
 /// # Panics
 /// If there is no offset yet.
 #[must_use]
-pub fn append_ends_i64(lengths: &[i32], offsets: &mut Vec<i64>) -> Option<()> {
+pub(crate) fn append_ends_i64(lengths: &[i32], offsets: &mut Vec<i64>) -> Option<()> {
     let last = *offsets.last().expect("an array of offsets begins with one");
     let total: u64 = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
     i64::try_from(total).ok()?.checked_add(last)?;
@@ -198,7 +198,13 @@ fn step_at(source: &[u8], start: usize) -> [u8; STEP] {
 ///
 /// # Panics
 /// If a span reaches beyond `source`.
-pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &mut Vec<u128>) {
+pub(crate) fn make_views(
+    source: &[u8],
+    spans: &[Span],
+    buffer: u32,
+    base: u32,
+    out: &mut Vec<u128>,
+) {
     let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
     assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
     out.extend(spans.iter().map(|span| {
@@ -211,7 +217,7 @@ pub fn make_views(source: &[u8], spans: &[Span], buffer: u32, base: u32, out: &m
 ///
 /// # Panics
 /// If a length is negative, or the values reach beyond `source`.
-pub fn make_views_end_to_end(
+pub(crate) fn make_views_end_to_end(
     source: &[u8],
     start: u32,
     lengths: &[i32],
@@ -231,7 +237,7 @@ pub fn make_views_end_to_end(
 
 /// What a walk over PLAIN byte strings has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walk {
+pub(crate) struct Walk {
     /// Where the next value begins: its length.
     pub next: usize,
     /// Bytes of the longest value.
@@ -247,7 +253,7 @@ const AHEAD: usize = 512;
 /// one reaches beyond the page.
 ///
 /// Each length says where the next one is: the walk is one chain of loads, and making the views beside it costs nothing more.
-pub fn plain_views(
+pub(crate) fn plain_views(
     page: &[u8],
     start: usize,
     n: usize,
@@ -285,7 +291,7 @@ pub fn plain_views(
 
 /// Values of which each is a prefix of the one before and a rest.
 #[derive(Debug, Clone, Copy)]
-pub struct Rests<'a> {
+pub(crate) struct Rests<'a> {
     /// Bytes that each shares with the one before.
     pub prefixes: &'a [i32],
     /// Bytes of each rest.
@@ -305,7 +311,7 @@ pub struct Rests<'a> {
 ///
 /// # Panics
 /// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the source, or `total` is not what they add up to.
-pub fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
+pub(crate) fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
     join_with(Isa::best(), before, rests, longest, total, out);
 }
 

@@ -9,7 +9,7 @@ use super::prefetch;
 use crate::encoding::Span;
 
 /// The end of a value in the payload.
-pub trait End: Copy {
+pub(crate) trait End: Copy {
     /// The furthest.
     const MOST: usize;
 
@@ -39,7 +39,7 @@ impl End for i64 {
 }
 
 /// Bytes that must be free behind the payload for the widest step.
-pub const SLACK: usize = 128;
+pub(crate) const SLACK: usize = 128;
 
 /// Where the next values go: behind the payload, as far as it has memory, and no further than allowed.
 struct Target<'a, O> {
@@ -155,7 +155,7 @@ fn most_of(mean: usize) -> usize {
 
 /// How far a walk over PLAIN byte strings came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walked {
+pub(crate) struct Walked {
     /// Values that were appended.
     pub n: usize,
     /// Where the next value begins: its length.
@@ -165,7 +165,7 @@ pub struct Walked {
 /// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; of fewer, if one reaches beyond
 /// the page, or would not fit into the capacity of `payload` less [`SLACK`] bytes, or end behind `most`. `mean` is how many bytes they have, more or
 /// less.
-pub fn append_plain<O: End>(
+pub(crate) fn append_plain<O: End>(
     page: &[u8],
     start: usize,
     n: usize,
@@ -218,7 +218,7 @@ fn plain<const N: usize, O: End>(
 
 /// The entries of a dictionary of strings.
 #[derive(Debug)]
-pub struct Entries {
+pub(crate) struct Entries {
     lengths: Lengths,
     /// Bytes that a step should copy.
     step: usize,
@@ -255,7 +255,7 @@ impl Entries {
     ///
     /// # Panics
     /// If a span reaches beyond `source`.
-    pub fn new(source: &Bytes, spans: &[Span]) -> Self {
+    pub(crate) fn new(source: &Bytes, spans: &[Span]) -> Self {
         let furthest = spans.iter().map(|span| u64::from(span.start) + u64::from(span.len)).max();
         assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
         let longest = spans.iter().map(|span| span.len as usize).max().unwrap_or(0);
@@ -281,7 +281,7 @@ impl Entries {
     }
 
     /// Bytes that `n` entries take at most, besides those that they share with their source.
-    pub fn most_bytes(n: usize) -> usize {
+    pub(crate) fn most_bytes(n: usize) -> usize {
         if n <= MOST_SHORT {
             n * size_of::<([u8; SHORT], u32)>() + MOST_PADDED.min(n.saturating_mul(SHORT)) + SLACK
         } else {
@@ -290,8 +290,7 @@ impl Entries {
     }
 
     /// Number of entries.
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match &self.lengths {
             Lengths::Short(entries) => entries.len(),
             Lengths::Long(_, spans) => spans.len(),
@@ -299,7 +298,7 @@ impl Entries {
     }
 
     /// Bytes of the entries that `indices` stand for; indices beyond the entries stand for none.
-    pub fn total(&self, indices: &[u32]) -> u64 {
+    pub(crate) fn total(&self, indices: &[u32]) -> u64 {
         let len = |index: &u32| {
             let index = *index as usize;
             u64::from(match &self.lengths {
@@ -312,7 +311,7 @@ impl Entries {
 
     /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up to the first that would not fit into the capacity of
     /// `payload` less [`SLACK`] bytes, or end behind `most`, or is beyond the entries.
-    pub fn append<O: End>(
+    pub(crate) fn append<O: End>(
         &self,
         indices: &[u32],
         most: usize,

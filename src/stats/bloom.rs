@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use twox_hash::XxHash64;
 
+#[cfg(test)]
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{
@@ -32,41 +33,37 @@ const BLOCK: usize = 32;
 const MOST_BLOCKS: usize = 1 << 22;
 
 /// The hash of a value as PLAIN has it, without a length.
-pub fn hash(value: &[u8]) -> u64 {
+pub(crate) fn hash(value: &[u8]) -> u64 {
     XxHash64::oneshot(0, value)
 }
 
 /// A filter: says that a value is certainly absent, or that it may be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bloom {
+pub(crate) struct Bloom {
     blocks: Vec<[u32; 8]>,
 }
 
 impl Bloom {
     /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for present. The number of blocks is a power of two,
     /// so that it can be folded.
-    pub fn new(distinct: u64, fpp: f64) -> Self {
+    pub(crate) fn new(distinct: u64, fpp: f64) -> Self {
         let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MOST_BLOCKS);
         Self { blocks: vec![[0; 8]; blocks] }
     }
 
     /// Bytes of the bits.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.blocks.len() * BLOCK
     }
 
-    /// Whether there is no block, which cannot be.
-    pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
-    }
-
     /// Adds a value, as PLAIN has it without a length.
-    pub fn insert(&mut self, value: &[u8]) {
+    #[cfg(test)]
+    pub(crate) fn insert(&mut self, value: &[u8]) {
         self.insert_hash(hash(value));
     }
 
     /// Adds a value by its hash.
-    pub fn insert_hash(&mut self, hash: u64) {
+    pub(crate) fn insert_hash(&mut self, hash: u64) {
         let at = self.block_of(hash);
         if let Some(block) = self.blocks.get_mut(at) {
             for (word, mask) in block.iter_mut().zip(mask(hash)) {
@@ -76,19 +73,21 @@ impl Bloom {
     }
 
     /// Whether a value may be there.
-    pub fn might_contain(&self, value: &[u8]) -> bool {
+    #[cfg(test)]
+    pub(crate) fn might_contain(&self, value: &[u8]) -> bool {
         self.might_contain_hash(hash(value))
     }
 
     /// As [`Bloom::might_contain`], by the hash.
-    pub fn might_contain_hash(&self, hash: u64) -> bool {
+    #[cfg(test)]
+    pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
         let block = self.blocks.get(self.block_of(hash));
         block.is_some_and(|block| is_set(block, hash))
     }
 
     /// Halves the filter while it is larger than `distinct` values need.
     #[must_use]
-    pub fn folded(mut self, distinct: u64, fpp: f64) -> Self {
+    pub(crate) fn folded(mut self, distinct: u64, fpp: f64) -> Self {
         let needed = blocks_for(distinct, fpp);
         while self.blocks.len() > 1
             && self.blocks.len().is_multiple_of(2)
@@ -106,7 +105,7 @@ impl Bloom {
     ///
     /// # Errors
     /// `Usage` if they are more than 2 GiB.
-    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         let header = BloomFilterHeader {
             num_bytes: i32::try_from(self.len())
                 .map_err(|_| Error::usage("a bloom filter of more than 2 GiB"))?,
@@ -126,7 +125,8 @@ impl Bloom {
     ///
     /// # Errors
     /// `Malformed` if the header is broken, or the bits are not there.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
+    #[cfg(test)]
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let Some(layout) = Layout::parse(bytes)? else {
             return Ok(None);
         };
@@ -143,21 +143,21 @@ impl Bloom {
 
 /// Where the blocks of a stored filter lie: enough to fetch only those that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     header_len: usize,
     blocks: usize,
 }
 
 impl Layout {
     /// More bytes than a header of today's format takes.
-    pub const HEADER_BYTES: usize = 64;
+    pub(crate) const HEADER_BYTES: usize = 64;
 
     /// Reads the header at the begin of `bytes`, which may end behind it; `None` if the filter's algorithm, hash or compression is one that nobody
     /// knows, so that it says nothing.
     ///
     /// # Errors
     /// `Malformed` if the header is broken.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let mut reader = Reader::new(bytes);
         let header = BloomFilterHeader::read(&mut reader)?;
         if header.algorithm != BloomFilterAlgorithm::Block
@@ -180,12 +180,13 @@ impl Layout {
     }
 
     /// Bytes of the filter, its header included.
-    pub fn byte_len(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn byte_len(&self) -> u64 {
         (self.header_len + self.blocks * BLOCK) as u64
     }
 
     /// The bytes that answer for these hashes, counted from where the filter begins: sorted, without overlaps, each one or more blocks.
-    pub fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
+    pub(crate) fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
         let mut blocks: Vec<usize> =
             hashes.iter().map(|hash| block_of(*hash, self.blocks)).collect();
         blocks.sort_unstable();
@@ -202,7 +203,7 @@ impl Layout {
     }
 
     /// The filter as far as it was fetched: `bytes` of the `ranges`, in the same order.
-    pub fn blocks<'a>(
+    pub(crate) fn blocks<'a>(
         &self,
         ranges: &[Range<u64>],
         bytes: impl IntoIterator<Item = &'a [u8]>,
@@ -224,7 +225,7 @@ impl Layout {
 
 /// Some blocks of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     /// How many blocks the filter has.
     of: usize,
     /// Those that were fetched, in order.
@@ -233,7 +234,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// Whether the value of this hash may be there; true where the block that tells was not fetched.
-    pub fn might_contain_hash(&self, hash: u64) -> bool {
+    pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
         let at = block_of(hash, self.of);
         let found = self.blocks.binary_search_by_key(&at, |(at, _)| *at).ok();
         match found.and_then(|found| self.blocks.get(found)) {

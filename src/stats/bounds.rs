@@ -7,7 +7,7 @@ use crate::schema::{Leaf, Physical};
 
 /// A bound as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// PLAIN, without a length.
     pub bytes: Vec<u8>,
     /// Whether a value is equal to it.
@@ -16,7 +16,7 @@ pub struct Bound {
 
 /// How a bound may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub(crate) enum Cut {
     /// At a character boundary, so that it stays text.
     Text,
     /// Anywhere.
@@ -27,7 +27,7 @@ pub enum Cut {
 
 impl Cut {
     /// How bounds of a leaf may be cut.
-    pub fn of(leaf: &Leaf) -> Self {
+    pub(crate) fn of(leaf: &Leaf) -> Self {
         match (&leaf.logical, leaf.physical) {
             (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => Self::Text,
             (None | Some(LogicalType::Bson), Physical::ByteArray) => Self::Bytes,
@@ -37,7 +37,7 @@ impl Cut {
 }
 
 /// A lower bound of at most `most` bytes, if the value may be cut.
-pub fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
+pub(crate) fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
     match cut_to(value, cut, most) {
         Some(bytes) => Bound { bytes: bytes.to_vec(), exact: false },
         None => Bound { bytes: value.to_vec(), exact: true },
@@ -45,7 +45,7 @@ pub fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
 }
 
 /// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made greater.
-pub fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
+pub(crate) fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
     let greater = cut_to(value, cut, most).and_then(|bytes| match cut {
         Cut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
         _ => next_bytes(bytes),

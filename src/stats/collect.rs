@@ -4,7 +4,7 @@ use super::order::decimals;
 
 /// The least and the greatest of some values, as PLAIN has them, and how many are NaN.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extremes {
+pub(crate) struct Extremes {
     /// Absent where there are no values that count.
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
     /// NaNs among the values.
@@ -20,7 +20,7 @@ impl Extremes {
 macro_rules! ints {
     ($name:ident, $int:ty, $unsigned:ty) => {
         /// Bounds of integers, signed or not.
-        pub fn $name(values: &[$int], unsigned: bool) -> Extremes {
+        pub(crate) fn $name(values: &[$int], unsigned: bool) -> Extremes {
             // Without a sign, the order is that of the numbers with the highest bit flipped.
             let flip = if unsigned { <$int>::MIN } else { 0 };
             let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
@@ -44,7 +44,7 @@ macro_rules! floats {
         /// Bounds of floats, given as their bits, in the total or in the older order.
         ///
         /// NaNs are counted, and are bounds only in the total order where there is nothing else.
-        pub fn $name(values: &[$int], total: bool) -> Extremes {
+        pub(crate) fn $name(values: &[$int], total: bool) -> Extremes {
             // As signed numbers the keys have the total order.
             let key = |bits: $int| bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
             let infinity = <$float>::INFINITY.to_bits().cast_signed();
@@ -82,7 +82,7 @@ floats!(f32s, i32, f32);
 floats!(f64s, i64, f64);
 
 /// Bounds of 16-bit floats, two bytes each.
-pub fn f16s(bytes: &[u8], total: bool) -> Extremes {
+pub(crate) fn f16s(bytes: &[u8], total: bool) -> Extremes {
     let wide = |pair: &[u8; 2]| half::f16::from_le_bytes(*pair);
     let (values, _) = bytes.as_chunks::<2>();
     let nans = values.iter().filter(|value| wide(value).is_nan()).count() as u64;
@@ -100,7 +100,7 @@ pub fn f16s(bytes: &[u8], total: bool) -> Extremes {
 }
 
 /// Bounds of booleans.
-pub fn booleans(trues: usize, n: usize) -> Extremes {
+pub(crate) fn booleans(trues: usize, n: usize) -> Extremes {
     if n == 0 {
         return Extremes::default();
     }
@@ -108,7 +108,7 @@ pub fn booleans(trues: usize, n: usize) -> Extremes {
 }
 
 /// The first eight bytes as a number: of two byte strings the one with the lesser number is the lesser. Where they are equal, the rest decides.
-pub fn prefix(value: &[u8]) -> u64 {
+pub(crate) fn prefix(value: &[u8]) -> u64 {
     match value.first_chunk::<8>() {
         Some(chunk) => u64::from_be_bytes(*chunk),
         None => {
@@ -120,7 +120,9 @@ pub fn prefix(value: &[u8]) -> u64 {
 }
 
 /// The least and the greatest of byte strings.
-pub fn bytes<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
+pub(crate) fn bytes<'a>(
+    mut values: impl Iterator<Item = &'a [u8]>,
+) -> Option<(&'a [u8], &'a [u8])> {
     let first = values.next()?;
     let mut extremes = OfBytes::new(first, first);
     // From inside of the iterator, which may have several parts.
@@ -180,7 +182,7 @@ fn begin_alike(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The least and the greatest of big-endian numbers in two's complement.
-pub fn decimal_bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
+pub(crate) fn decimal_bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
     if values.iter().all(|value| value.len() <= 16) {
         // As one word each, the sign in front.
         let word = |value: &[u8]| {

@@ -10,7 +10,7 @@ use crate::schema::{Leaf, Physical};
 
 /// The order of a leaf's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Order {
+pub(crate) enum Order {
     /// As signed numbers; false before true.
     Signed,
     /// As numbers without a sign.
@@ -33,7 +33,7 @@ pub enum Order {
 
 impl Order {
     /// The order of a leaf; `total` asks for the total order of floats.
-    pub fn of(leaf: &Leaf, total: bool) -> Self {
+    pub(crate) fn of(leaf: &Leaf, total: bool) -> Self {
         if !leaf.ordered || is_interval(leaf) {
             return Self::Undefined;
         }
@@ -65,7 +65,7 @@ impl Order {
     }
 
     /// What the footer says of the leaf.
-    pub fn column_order(self) -> ColumnOrder {
+    pub(crate) fn column_order(self) -> ColumnOrder {
         match self {
             Self::TotalFloat | Self::TotalFloat16 => ColumnOrder::Ieee754TotalOrder,
             _ => ColumnOrder::TypeOrder,
@@ -73,13 +73,13 @@ impl Order {
     }
 
     /// Whether the values may be NaN.
-    pub fn has_nan(self) -> bool {
+    pub(crate) fn has_nan(self) -> bool {
         matches!(self, Self::Float | Self::TotalFloat | Self::Float16 | Self::TotalFloat16)
     }
 
     /// Compares two values as PLAIN has them, without lengths; `None` if the order is not defined for them or they have other lengths than the
     /// type.
-    pub fn compare(self, physical: Physical, a: &[u8], b: &[u8]) -> Option<Ordering> {
+    pub(crate) fn compare(self, physical: Physical, a: &[u8], b: &[u8]) -> Option<Ordering> {
         fn word<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
             bytes.try_into().ok()
         }
@@ -123,7 +123,7 @@ impl Order {
 }
 
 /// Compares big-endian numbers in two's complement, of any lengths.
-pub fn decimals(a: &[u8], b: &[u8]) -> Ordering {
+pub(crate) fn decimals(a: &[u8], b: &[u8]) -> Ordering {
     let negative = |bytes: &[u8]| bytes.first().is_some_and(|byte| byte & 0x80 != 0);
     match (negative(a), negative(b)) {
         (true, false) => Ordering::Less,

@@ -12,7 +12,7 @@ use crate::schema::Physical;
 
 /// What is known of a page.
 #[derive(Debug, Clone)]
-pub struct PageStatistics {
+pub(crate) struct PageStatistics {
     /// Its bounds, PLAIN and whole; absent where there is no value that counts.
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
     /// Entries without a value.
@@ -29,7 +29,7 @@ pub struct PageStatistics {
 
 /// Collects the bounds of pages.
 #[derive(Debug)]
-pub struct ColumnIndexBuilder {
+pub(crate) struct ColumnIndexBuilder {
     order: Order,
     physical: Physical,
     cut: Cut,
@@ -41,7 +41,7 @@ pub struct ColumnIndexBuilder {
 
 impl ColumnIndexBuilder {
     /// A builder for a leaf of this order, whose bounds may be cut to `most` bytes.
-    pub fn new(order: Order, physical: Physical, cut: Cut, most: usize) -> Self {
+    pub(crate) fn new(order: Order, physical: Physical, cut: Cut, most: usize) -> Self {
         let index = ColumnIndex {
             null_counts: Some(Vec::new()),
             nan_counts: order.has_nan().then(Vec::new),
@@ -52,7 +52,7 @@ impl ColumnIndexBuilder {
     }
 
     /// Adds the next page.
-    pub fn push(&mut self, page: &PageStatistics) {
+    pub(crate) fn push(&mut self, page: &PageStatistics) {
         if self.impossible {
             return;
         }
@@ -89,7 +89,7 @@ impl ColumnIndexBuilder {
     }
 
     /// The index; `None` where the format has none: undefined orders, and pages of NaNs in the older order of floats.
-    pub fn finish(mut self) -> Option<ColumnIndex> {
+    pub(crate) fn finish(mut self) -> Option<ColumnIndex> {
         if self.impossible {
             return None;
         }
@@ -122,7 +122,7 @@ impl ColumnIndexBuilder {
 ///
 /// # Errors
 /// `Malformed` if pages are out of order, have no rows or no bytes, or the lists of the indexes have other lengths.
-pub fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u64) -> Result<()> {
+pub(crate) fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u64) -> Result<()> {
     let spec = Spec::PageIndex;
     let pages = offset.page_locations.len();
     let mut last: Option<(i64, i64)> = None;

@@ -59,40 +59,75 @@ mod write;
 
 pub use list::{Held, List, ListIter};
 pub(crate) use read::in_field;
-pub use read::{Field, Read, Reader};
+pub(crate) use read::{Field, Read, Reader};
 pub(crate) use skip::Alike;
 pub use unknown::{Unknown, UnknownField};
-pub use write::Write;
+pub(crate) use write::Write;
 pub(crate) use write::empty_struct_field;
 
+use crate::error::Result;
+
+/// A value of the metadata, as bytes of Thrift's compact protocol: all structs of [`format`](mod@crate::format) that own what they hold.
+///
+/// ```
+/// use marquetry::format::{KeyValue, Thrift};
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let pair = KeyValue { key: "answer".into(), value: Some("42".into()), ..KeyValue::default() };
+/// let bytes = pair.to_thrift();
+/// assert_eq!(KeyValue::from_thrift(&bytes)?, (pair, bytes.len()));
+/// # Ok(())
+/// # }
+/// ```
+pub trait Thrift: Write {
+    /// Reads one from the start of `bytes`; and how many of them it takes.
+    ///
+    /// # Errors
+    /// `Malformed` if the bytes are no such value.
+    fn from_thrift(bytes: &[u8]) -> Result<(Self, usize)> {
+        let mut reader = Reader::new(bytes);
+        let value = Self::read(&mut reader)?;
+        Ok((value, reader.position()))
+    }
+
+    /// The bytes of the value. What was read from a file is written as it was there, with fields that are not known.
+    fn to_thrift(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+}
+
+impl<T: Write> Thrift for T {}
+
 /// The types of the wire: the low nibble of a field header.
-pub mod wire {
+pub(crate) mod wire {
     /// Ends a struct.
-    pub const STOP: u8 = 0;
+    pub(crate) const STOP: u8 = 0;
     /// As a field: true, without payload. In a list: one byte.
-    pub const TRUE: u8 = 1;
+    pub(crate) const TRUE: u8 = 1;
     /// As a field: false, without payload. In a list: one byte.
-    pub const FALSE: u8 = 2;
+    pub(crate) const FALSE: u8 = 2;
     /// One byte.
-    pub const I8: u8 = 3;
+    pub(crate) const I8: u8 = 3;
     /// Zigzag, at most 3 bytes.
-    pub const I16: u8 = 4;
+    pub(crate) const I16: u8 = 4;
     /// Zigzag, at most 5 bytes.
-    pub const I32: u8 = 5;
+    pub(crate) const I32: u8 = 5;
     /// Zigzag, at most 10 bytes.
-    pub const I64: u8 = 6;
+    pub(crate) const I64: u8 = 6;
     /// 8 bytes, little-endian.
-    pub const DOUBLE: u8 = 7;
+    pub(crate) const DOUBLE: u8 = 7;
     /// A length and as many bytes; also for text.
-    pub const BINARY: u8 = 8;
+    pub(crate) const BINARY: u8 = 8;
     /// A header and elements.
-    pub const LIST: u8 = 9;
+    pub(crate) const LIST: u8 = 9;
     /// As a list.
-    pub const SET: u8 = 10;
+    pub(crate) const SET: u8 = 10;
     /// A header and pairs.
-    pub const MAP: u8 = 11;
+    pub(crate) const MAP: u8 = 11;
     /// Fields until the stop; also for unions.
-    pub const STRUCT: u8 = 12;
+    pub(crate) const STRUCT: u8 = 12;
     /// 16 bytes.
-    pub const UUID: u8 = 13;
+    pub(crate) const UUID: u8 = 13;
 }

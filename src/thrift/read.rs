@@ -62,7 +62,7 @@ pub struct Reader<'a> {
 
 /// The header of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     /// Id of the field in its struct.
     pub id: i16,
     /// Wire type, one of [`wire`]. For a bool it is the value.
@@ -71,19 +71,19 @@ pub struct Field {
 
 impl<'a> Reader<'a> {
     /// A reader at the start of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { cursor: Cursor::new(bytes, Spec::Thrift), lossy: false }
     }
 
     /// Bytes read so far: after a struct, where what follows it begins.
     #[inline]
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.cursor.position()
     }
 
     /// What is left.
     #[inline]
-    pub fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.cursor.rest()
     }
 
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if the id does not fit in 16 bits, or the bytes end early.
     #[inline]
-    pub fn field(&mut self, last: i16) -> Result<Option<Field>> {
+    pub(crate) fn field(&mut self, last: i16) -> Result<Option<Field>> {
         let header = self.cursor.u8()?;
         let ty = header & 0x0F;
         if let Some(id) = last.checked_add(i16::from(header >> 4))
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if none is left.
     #[inline]
-    pub fn u8(&mut self) -> Result<u8> {
+    pub(crate) fn u8(&mut self) -> Result<u8> {
         self.cursor.u8()
     }
 
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     /// `Malformed(Thrift)` if it is longer than 3 bytes, overflows, or ends early.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "16 bits, zigzag keeps the width")]
-    pub fn i16(&mut self) -> Result<i16> {
+    pub(crate) fn i16(&mut self) -> Result<i16> {
         Ok(unzigzag(self.varint::<16>()?) as i16)
     }
 
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
     /// `Malformed(Thrift)` if it is longer than 5 bytes, overflows, or ends early.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "32 bits, zigzag keeps the width")]
-    pub fn i32(&mut self) -> Result<i32> {
+    pub(crate) fn i32(&mut self) -> Result<i32> {
         Ok(unzigzag(self.varint::<32>()?) as i32)
     }
 
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if it is longer than 10 bytes, overflows, or ends early.
     #[inline]
-    pub fn i64(&mut self) -> Result<i64> {
+    pub(crate) fn i64(&mut self) -> Result<i64> {
         Ok(unzigzag(self.varint::<64>()?))
     }
 
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if its length is more than what is left.
     #[inline]
-    pub fn binary(&mut self) -> Result<&'a [u8]> {
+    pub(crate) fn binary(&mut self) -> Result<&'a [u8]> {
         let len = self.varint::<32>()?;
         match usize::try_from(len) {
             Ok(len) => self.cursor.take(len),
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if it is not, or as [`Reader::binary`].
     #[inline]
-    pub fn name(&mut self) -> Result<&'a str> {
+    pub(crate) fn name(&mut self) -> Result<&'a str> {
         let bytes = self.binary()?;
         simdutf8::basic::from_utf8(bytes).map_err(|_| {
             Error::malformed(
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// As [`Reader::binary`].
-    pub fn text(&mut self) -> Result<String> {
+    pub(crate) fn text(&mut self) -> Result<String> {
         let bytes = self.binary()?;
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
             return Ok(text.to_owned());
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if there are more than bytes left.
     #[inline]
-    pub fn list(&mut self) -> Result<(u8, usize)> {
+    pub(crate) fn list(&mut self) -> Result<(u8, usize)> {
         let header = self.cursor.u8()?;
         let size = match header >> 4 {
             15 => self.varint::<32>()?,
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Malformed(Thrift)` if it is not whole or has no known type; `Limit(Nesting)` if it is nested more than 64 deep.
     #[inline]
-    pub fn skip(&mut self, ty: u8) -> Result<()> {
+    pub(crate) fn skip(&mut self, ty: u8) -> Result<()> {
         self.move_to(skip::value(self.rest(), ty))
     }
 
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// As [`Reader::skip`].
     #[inline]
-    pub fn skip_struct(&mut self) -> Result<()> {
+    pub(crate) fn skip_struct(&mut self) -> Result<()> {
         self.move_to(skip::structure(self.rest()))
     }
 

@@ -22,7 +22,7 @@ pub struct Unknown(
 pub struct UnknownField<'a> {
     /// Id of the field.
     pub id: i16,
-    /// Wire type, one of [`wire`](super::wire).
+    /// Wire type, by the number that the compact protocol gives it.
     pub ty: u8,
     /// The value, as on the wire; none for a bool.
     pub payload: &'a [u8],

@@ -18,6 +18,8 @@ mod shred;
 mod sorting;
 mod tools;
 
+pub use crate::encoding::choose::{Profile, encoding_named, is_legal};
+pub use crate::encoding::readers::{TargetReader, ValueType};
 pub use options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
 pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;

@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use fastrand::Rng;
-use marquetry::compress::{Compression, Compressor};
 use marquetry::format::*;
-use marquetry::thrift::Write;
-use marquetry::{ErrorKind, Reader};
+use marquetry::{Compression, ErrorKind, Reader};
 
+use crate::structure::codecs::compress as compressed;
 use crate::structure::read_every_way;
 use crate::support::{
     Chunk, close, dictionary, file, file_with, group, ints, leaf, optional, page, required, v1,
@@ -89,12 +88,6 @@ const CODECS: [Compression; 6] = [
     Compression::Lz4Raw,
     Compression::Lzo,
 ];
-
-fn compressed(codec: Compression, bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    Compressor::new(codec).unwrap().compress(bytes, &mut out).unwrap();
-    out
-}
 
 #[test]
 fn pages_that_lie_about_what_they_decompress_to_are_refused() {
@@ -480,8 +473,8 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
     }
     for num_bytes in [-1, 0, 1, 31, 33, 1 << 20, i32::MAX] {
         for said in [None, Some(-1), Some(0), Some(i32::MAX)] {
-            let mut bits = Vec::new();
-            BloomFilterHeader { num_bytes, ..Default::default() }.write(&mut bits);
+            let header = BloomFilterHeader { num_bytes, ..Default::default() };
+            let mut bits = header.to_thrift();
             bits.extend([0; 64]);
             let mut pages = pages.clone();
             let start = 4 + pages.concat().len() as i64;

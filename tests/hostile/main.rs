@@ -8,6 +8,7 @@
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::duplicate_mod,
     reason = "tests are no API, and fail where they must"
 )]
 

@@ -4,18 +4,18 @@ use bytes::Bytes;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::{Array, RecordBatch};
 use marquetry::arrow_schema::DataType;
-use marquetry::encoding::rle::{BitWidth, encode};
 use marquetry::format::*;
 use marquetry::{ErrorKind, LimitKind, Reader, col};
 
+use crate::support::encode::{bit_width, rle};
 use crate::support::*;
 
 /// A file of row groups whose one column of strings has these values, by their number, in a dictionary; no statistics tell how long they are.
 fn coded(values: &[String], groups: &[Vec<u32>]) -> Bytes {
     let entries: Vec<&str> = values.iter().map(String::as_str).collect();
     let groups = groups.iter().map(|indices| {
-        let width = BitWidth::for_max(values.len() as u32);
-        let body = [&[width.bits() as u8][..], &encode(indices, width)].concat();
+        let width = bit_width(values.len() as u32);
+        let body = [&[width as u8][..], &rle(indices, width)].concat();
         let page = v1(indices.len(), Encoding::RleDictionary, &body);
         let chunk = Chunk::new(Type::ByteArray, indices.len(), &[page]);
         let chunk = chunk.with_dictionary(dictionary(values.len() as i32, &texts(&entries)));

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use marquetry::Spec;
 use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use marquetry::encoding::delta_binary;
-use marquetry::error::Spec;
 use marquetry::format::*;
 use marquetry::io::{Source, WriteSink};
 use marquetry::{
@@ -16,6 +15,7 @@ use marquetry::{
 };
 use serde_json::json;
 
+use crate::support::encode::{delta, rle};
 use crate::support::*;
 
 const LEVELS: ErrorKind = ErrorKind::Malformed(Spec::Levels);
@@ -418,8 +418,7 @@ fn a_predicate_nested_a_hundred_thousand_deep_takes_no_stack() {
 
 #[test]
 fn a_chunk_whose_size_leaves_out_the_header_of_its_dictionary_is_read() {
-    use marquetry::encoding::rle::{BitWidth, encode};
-    let indices = [&[2][..], &encode(&[1, 0, 2, 1], BitWidth::for_max(3))].concat();
+    let indices = [&[2][..], &rle(&[1, 0, 2, 1], 2)].concat();
     let page = dictionary(3, &texts(&["abc", "defg", "h"]));
     let header_len = (page.len() - texts(&["abc", "defg", "h"]).len()) as i64;
     let mut chunk = Chunk::new(Type::ByteArray, 4, &[v1(4, Encoding::PlainDictionary, &indices)])
@@ -454,7 +453,7 @@ fn differences_of_int32_in_33_bits_keep_their_low_32() {
     let wide: Vec<i64> = values.iter().map(|value| i64::from(*value)).collect();
     let pages: Vec<Vec<u8>> = wide
         .chunks(1700)
-        .map(|wide| v1(wide.len(), Encoding::DeltaBinaryPacked, &delta_binary::encode(wide)))
+        .map(|wide| v1(wide.len(), Encoding::DeltaBinaryPacked, &delta(wide)))
         .collect();
     let chunk = Chunk::new(Type::Int32, values.len(), &pages);
     let file = Bytes::from(file(vec![required("v", Type::Int32)], 5000, vec![chunk]));

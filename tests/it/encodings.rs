@@ -1,11 +1,11 @@
 //! C. Encodings, through whole files: each with values, without, of nulls alone, across pages, and skipped into. What is inside a page are unit
 //! tests of `encoding`.
 
-use marquetry::encoding::{delta_binary, delta_bytes, delta_length, split};
 use marquetry::format::*;
 use marquetry::{ErrorKind, Reader};
 use serde_json::{Value, json};
 
+use crate::support::encode::{delta, delta_bytes, delta_length, split};
 use crate::support::*;
 
 /// An encoding over a type: the bytes of values, and the values as they print.
@@ -122,32 +122,28 @@ fn cases() -> Vec<Case> {
             "i32 delta",
             optional("v", Type::Int32),
             Encoding::DeltaBinaryPacked,
-            |at, n| delta_binary::encode(&(at..at + n).map(int).collect::<Vec<_>>()),
+            |at, n| delta(&(at..at + n).map(int).collect::<Vec<_>>()),
             |i| json!(int(i)),
         ),
         case(
             "i64 delta",
             optional("v", Type::Int64),
             Encoding::DeltaBinaryPacked,
-            |at, n| {
-                delta_binary::encode(
-                    &(at..at + n).map(|i| i64::from(int(i)) << 40).collect::<Vec<_>>(),
-                )
-            },
+            |at, n| delta(&(at..at + n).map(|i| i64::from(int(i)) << 40).collect::<Vec<_>>()),
             |i| json!(i64::from(int(i)) << 40),
         ),
         case(
             "text delta length",
             string(),
             Encoding::DeltaLengthByteArray,
-            |at, n| delta_length::encode(&(at..at + n).map(text).collect::<Vec<_>>()),
+            |at, n| delta_length(&(at..at + n).map(text).collect::<Vec<_>>()),
             |i| json!(text(i)),
         ),
         case(
             "text delta bytes",
             string(),
             Encoding::DeltaByteArray,
-            |at, n| delta_bytes::encode(&(at..at + n).map(text).collect::<Vec<_>>()),
+            |at, n| delta_bytes(&(at..at + n).map(text).collect::<Vec<_>>()),
             |i| json!(text(i)),
         ),
         case(
@@ -155,7 +151,7 @@ fn cases() -> Vec<Case> {
             fixed(),
             Encoding::DeltaByteArray,
             |at, n| {
-                delta_bytes::encode(
+                delta_bytes(
                     &(at..at + n).map(|i| [i as u8, 1, 2, 3, (i / 256) as u8]).collect::<Vec<_>>(),
                 )
             },
@@ -165,35 +161,35 @@ fn cases() -> Vec<Case> {
             "f32 split",
             optional("v", Type::Float),
             Encoding::ByteStreamSplit,
-            |at, n| split::encode(&words(at, n, |i| (int(i) as f32 / 4.0).to_le_bytes()), 4),
+            |at, n| split(&words(at, n, |i| (int(i) as f32 / 4.0).to_le_bytes()), 4),
             |i| json!(f64::from(int(i)) / 4.0),
         ),
         case(
             "f64 split",
             optional("v", Type::Double),
             Encoding::ByteStreamSplit,
-            |at, n| split::encode(&words(at, n, |i| (f64::from(int(i)) / 4.0).to_le_bytes()), 8),
+            |at, n| split(&words(at, n, |i| (f64::from(int(i)) / 4.0).to_le_bytes()), 8),
             |i| json!(f64::from(int(i)) / 4.0),
         ),
         case(
             "i32 split",
             optional("v", Type::Int32),
             Encoding::ByteStreamSplit,
-            |at, n| split::encode(&words(at, n, |i| int(i).to_le_bytes()), 4),
+            |at, n| split(&words(at, n, |i| int(i).to_le_bytes()), 4),
             |i| json!(int(i)),
         ),
         case(
             "i64 split",
             optional("v", Type::Int64),
             Encoding::ByteStreamSplit,
-            |at, n| split::encode(&words(at, n, |i| i64::from(int(i)).to_le_bytes()), 8),
+            |at, n| split(&words(at, n, |i| i64::from(int(i)).to_le_bytes()), 8),
             |i| json!(int(i)),
         ),
         case(
             "fixed split",
             fixed(),
             Encoding::ByteStreamSplit,
-            |at, n| split::encode(&words(at, n, |i| [i as u8, 1, 2, 3, (i / 256) as u8]), 5),
+            |at, n| split(&words(at, n, |i| [i as u8, 1, 2, 3, (i / 256) as u8]), 5),
             |i| hex(&[i as u8, 1, 2, 3, (i / 256) as u8]),
         ),
     ]
@@ -317,17 +313,16 @@ fn c51_c52_lengths_and_prefixes_that_lie_are_malformed() {
         let chunk = Chunk::new(Type::ByteArray, 3, &[v1(3, encoding, body)]);
         file(vec![required("v", Type::ByteArray)], 3, vec![chunk])
     };
-    let lengths = [delta_binary::encode(&[1, -1, 1]), b"abc".to_vec()].concat();
+    let lengths = [delta(&[1, -1, 1]), b"abc".to_vec()].concat();
     assert!(is_malformed(page(Encoding::DeltaLengthByteArray, &lengths)));
-    let prefixes =
-        [delta_binary::encode(&[0, 2, 0]), delta_length::encode(&["a", "b", "c"])].concat();
+    let prefixes = [delta(&[0, 2, 0]), delta_length(&["a", "b", "c"])].concat();
     assert!(is_malformed(page(Encoding::DeltaByteArray, &prefixes)));
 }
 
 #[test]
 fn c52_old_parquet_mr_carries_the_prefix_from_page_to_page() {
-    let first = delta_bytes::encode(&["abc", "abd"]);
-    let second = [delta_binary::encode(&[2, 3]), delta_length::encode(&["x", "y"])].concat();
+    let first = delta_bytes(&["abc", "abd"]);
+    let second = [delta(&[2, 3]), delta_length(&["x", "y"])].concat();
     let pages = [v1(2, Encoding::DeltaByteArray, &first), v1(2, Encoding::DeltaByteArray, &second)];
     let by = |writer: &str| {
         let chunk = Chunk::new(Type::ByteArray, 4, &pages);
@@ -398,8 +393,8 @@ fn strings_that_are_not_utf8_are_malformed_or_mended() {
         .collect::<Vec<_>>();
     for (encoding, body) in [
         (Encoding::Plain, plain),
-        (Encoding::DeltaLengthByteArray, delta_length::encode(&wrong)),
-        (Encoding::DeltaByteArray, delta_bytes::encode(&wrong)),
+        (Encoding::DeltaLengthByteArray, delta_length(&wrong)),
+        (Encoding::DeltaByteArray, delta_bytes(&wrong)),
     ] {
         let bytes = file(
             vec![text.clone()],
@@ -418,7 +413,7 @@ fn strings_that_are_not_utf8_are_malformed_or_mended() {
         }
     }
     // A character that is cut between two values.
-    let cut = delta_length::encode(&[&b"\xC3"[..], b"\xA9", b"x"]);
+    let cut = delta_length(&[&b"\xC3"[..], b"\xA9", b"x"]);
     let bytes = file(
         vec![text],
         3,

@@ -7,10 +7,10 @@ use marquetry::arrow_array::builder::FixedSizeBinaryBuilder;
 use marquetry::arrow_array::types::*;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::*;
-use marquetry::encoding::choose::is_legal;
 use marquetry::format::Encoding;
 use marquetry::io::WriteSink;
 use marquetry::schema::{FromArrowOptions, from_arrow};
+use marquetry::write::is_legal;
 use marquetry::{
     ChunkingOptions, Compression, PageVersion, Profile, RowGroupEncoder, StatisticsLevel,
     WriteOptions, Writer,

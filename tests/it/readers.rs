@@ -6,10 +6,10 @@ use marquetry::arrow_array::types::*;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::extension::Uuid;
 use marquetry::arrow_schema::*;
-use marquetry::encoding::readers::ValueType;
 use marquetry::format::FieldRepetitionType::Required;
 use marquetry::format::{Encoding, SchemaElement, Type};
 use marquetry::io::WriteSink;
+use marquetry::write::ValueType;
 use marquetry::{
     ErrorKind, Limits, PageVersion, Profile, Reader, RowGroupEncoder, TargetReader, WriteOptions,
     Writer,

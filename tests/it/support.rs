@@ -6,9 +6,13 @@ use marquetry::arrow_array::types::*;
 use marquetry::arrow_array::{Array, ArrayRef, RecordBatch};
 use marquetry::arrow_schema::{DataType, TimeUnit};
 use marquetry::format::*;
-use marquetry::thrift::Write;
 use marquetry::{ErrorKind, Reader, Result};
 use serde_json::{Value, json};
+
+#[path = "encode.rs"]
+pub mod encode;
+
+use encode::{bit_width, rle};
 
 /// A column chunk to be laid out: its pages, and what its metadata say.
 #[derive(Clone)]
@@ -52,10 +56,7 @@ pub fn optional(name: &str, r#type: Type) -> SchemaElement {
 
 /// A page: header and body.
 pub fn page(header: PageHeader, body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    header.write(&mut out);
-    out.extend_from_slice(body);
-    out
+    [&header.to_thrift()[..], body].concat()
 }
 
 fn size(n: usize) -> i32 {
@@ -137,8 +138,7 @@ pub fn levels_v1(levels: &[u32], max: u32) -> Vec<u8> {
 
 /// Levels of a V2 page.
 pub fn levels_v2(levels: &[u32], max: u32) -> Vec<u8> {
-    use marquetry::encoding::rle::{BitWidth, encode};
-    encode(levels, BitWidth::for_max(max))
+    rle(levels, bit_width(max))
 }
 
 pub fn ints(values: &[i32]) -> Vec<u8> {
@@ -222,9 +222,7 @@ pub fn file_with(
     let mut meta =
         FileMetaData { version: 1, schema: elements, num_rows, row_groups, ..Default::default() };
     change(&mut meta);
-    let mut footer = Vec::new();
-    meta.write(&mut footer);
-    close(out, &footer)
+    close(out, &meta.to_thrift())
 }
 
 /// Adds footer, length and magic number.
@@ -436,15 +434,13 @@ pub fn with_index(
     let chunk = &mut meta.row_groups[0].columns[0];
     if let Some(columns) = columns {
         let start = out.len();
-        columns.write(&mut out);
+        out.extend(columns.to_thrift());
         chunk.column_index_offset = Some(start as i64);
         chunk.column_index_length = Some((out.len() - start) as i32);
     }
     let start = out.len();
-    OffsetIndex { page_locations: pages, ..Default::default() }.write(&mut out);
+    out.extend(OffsetIndex { page_locations: pages, ..Default::default() }.to_thrift());
     chunk.offset_index_offset = Some(start as i64);
     chunk.offset_index_length = Some((out.len() - start) as i32);
-    let mut footer = Vec::new();
-    meta.write(&mut footer);
-    close(out, &footer).into()
+    close(out, &meta.to_thrift()).into()
 }

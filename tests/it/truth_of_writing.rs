@@ -7,8 +7,7 @@ use marquetry::Reader;
 use marquetry::arrow_schema::{DataType, Field};
 use marquetry::format::*;
 use marquetry::schema::Physical;
-use marquetry::stats::bloom::Bloom;
-use marquetry::thrift::{Read, Reader as Thrift};
+use parquet::bloom_filter::Sbbf;
 
 use crate::cells::{Cell, Entry, Key, Shredder, columns, float, is_float, key, leaves, plain_type};
 use crate::generate::{Case, case, every_case};
@@ -283,8 +282,8 @@ impl Truth<'_> {
         }
         if let (Some(at), Some(len)) = (meta.bloom_filter_offset, meta.bloom_filter_length) {
             let bytes = reader.source().read(at as u64..at as u64 + len as u64).expect("bytes");
-            let bloom = Bloom::parse(&bytes).expect("a filter").expect("a known one");
-            assert!(all.iter().all(|value| bloom.might_contain(value)), "bloom: {name}");
+            let bloom = Sbbf::from_bytes(&bytes).expect("a filter");
+            assert!(all.iter().all(|value| bloom.check(&value[..])), "bloom: {name}");
         }
     }
 
@@ -349,9 +348,9 @@ impl Truth<'_> {
         let mut pages = Vec::new();
         let mut at = 0;
         while at < bytes.len() {
-            let mut thrift = Thrift::new(&bytes[at..]);
-            let header = PageHeader::read(&mut thrift).unwrap_or_else(|e| panic!("{e}: {name}"));
-            let head = thrift.position() as i64;
+            let header = PageHeader::from_thrift(&bytes[at..]);
+            let (header, head) = header.unwrap_or_else(|e| panic!("{e}: {name}"));
+            let head = head as i64;
             let stored = head + i64::from(header.compressed_page_size);
             let raw = head + i64::from(header.uncompressed_page_size);
             let body = &bytes[at + head as usize..at + stored as usize];

@@ -209,16 +209,17 @@ fn g92_a_page_of_nulls_differs_from_a_page_of_empty_texts() {
 
 #[test]
 fn h102_values_are_in_the_bloom_filter_and_nulls_are_not() {
-    use marquetry::stats::bloom::Bloom;
+    use parquet::bloom_filter::Sbbf;
     let options = WriteOptions::new().with_column("a", |a| a.with_bloom(Default::default()));
     let array = Arc::new(Float64Array::from(vec![Some(1.5), None]));
     let file = written_with(&table(vec![("a", array)]), options).expect("a file");
     let meta = metadata(&file);
     let chunk = meta.row_groups[0].columns[0].meta_data.as_ref().expect("metadata");
     let at = chunk.bloom_filter_offset.expect("a filter") as usize;
-    let bloom = Bloom::parse(&file[at..]).expect("a filter").expect("a known one");
-    assert!(bloom.might_contain(&1.5f64.to_le_bytes()));
-    assert!(!bloom.might_contain(&0f64.to_le_bytes()), "the null is not in it");
+    let len = chunk.bloom_filter_length.expect("its length") as usize;
+    let bloom = Sbbf::from_bytes(&file[at..][..len]).expect("a filter");
+    assert!(bloom.check(&1.5f64));
+    assert!(!bloom.check(&0f64), "the null is not in it");
 }
 
 #[test]

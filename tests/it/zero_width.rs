@@ -8,6 +8,7 @@ use marquetry::format::*;
 use marquetry::schema::MatchBy;
 use marquetry::{ErrorKind, Reader, col};
 
+use crate::support::encode::rle;
 use crate::support::{
     Chunk, dictionary, file, group, ints, leaf, levels_v1, page, read_with, required, rows, v1,
     v1_header,
@@ -24,9 +25,7 @@ fn zero(name: &str, repetition: FieldRepetitionType) -> SchemaElement {
 
 /// A page of indices of this width.
 fn indices(of: &[u32], width: u8) -> Vec<u8> {
-    use marquetry::encoding::rle::{BitWidth, encode};
-    let bits = BitWidth::new(width).expect("a width");
-    [&[width][..], &encode(of, bits)].concat()
+    [&[width][..], &rle(of, width.into())].concat()
 }
 
 /// The number of the row beside it, to filter by.

@@ -42,15 +42,8 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let (series, from, count) = (1, 0, 1000);
-    let mut options = Options {
-        series,
-        from,
-        count,
-        seeds: None,
-        keep: None,
-        skip: String::new(),
-        child: false,
-    };
+    let mut options =
+        Options { series, from, count, seeds: None, keep: None, skip: String::new(), child: false };
     let mut args = std::env::args().skip(1);
     while let Some(flag) = args.next() {
         if flag == "--child" {
@@ -110,7 +103,10 @@ fn part_ends_well(from: u64, count: u64) -> bool {
         match child.try_wait().expect("a child") {
             Some(status) if status.code().is_some_and(|code| code < 2) => return status.success(),
             Some(status) => {
-                println!("FINDING the process ends with {status}: mutants {from} to {}", from + count);
+                println!(
+                    "FINDING the process ends with {status}: mutants {from} to {}",
+                    from + count
+                );
                 return false;
             }
             None if start.elapsed() > MAX_TIME => {

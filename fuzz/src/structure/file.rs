@@ -1,10 +1,10 @@
 //! A file in parts, and a file of parts.
 
 use bytes::Bytes;
-use marquetry::Reader;
-use marquetry::compress::{Compression, Compressor, Decompressor};
 use marquetry::format::*;
-use marquetry::thrift::{self, Read, Write};
+use marquetry::{Compression, Reader};
+
+use super::codecs::{compress, decompress};
 
 /// A file taken apart.
 #[derive(Clone)]
@@ -84,7 +84,7 @@ impl Parts {
         }
         late(&mut self.meta);
         let start = out.len();
-        self.meta.write(&mut out);
+        out.extend(self.meta.to_thrift());
         let footer = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
         out.extend(footer.to_le_bytes());
         out.extend(b"PAR1");
@@ -102,15 +102,13 @@ impl Chunk {
         let first = meta.dictionary_page_offset.filter(|at| *at > 0);
         let start = first.unwrap_or(i64::MAX).min(meta.data_page_offset);
         let mut bytes = range(start, meta.total_compressed_size)?;
-        let mut codec = Decompressor::new(meta.codec).ok()?;
         let mut pages = Vec::new();
         while !bytes.is_empty() && pages.len() < 1000 {
-            let mut thrift = thrift::Reader::new(bytes);
-            let header = PageHeader::read(&mut thrift).ok()?;
-            let (_, rest) = bytes.split_at(thrift.position());
+            let (header, len) = PageHeader::from_thrift(bytes).ok()?;
+            let (_, rest) = bytes.split_at(len);
             let body = rest.get(..usize::try_from(header.compressed_page_size).ok()?)?;
             bytes = &rest[body.len()..];
-            pages.push(Page::new(header, body, &mut codec, max_def, max_rep)?);
+            pages.push(Page::new(header, body, meta.codec, max_def, max_rep)?);
         }
         // What cannot be written is stored as it is.
         if compression(meta.codec).is_none() {
@@ -118,17 +116,16 @@ impl Chunk {
         }
         let columns = chunk.column_index_offset.and_then(|at| {
             let bytes = range(at, chunk.column_index_length?.into())?;
-            ColumnIndex::read(&mut thrift::Reader::new(bytes)).ok()
+            Some(ColumnIndex::from_thrift(bytes).ok()?.0)
         });
         let offsets = chunk.offset_index_offset.and_then(|at| {
             let bytes = range(at, chunk.offset_index_length?.into())?;
-            OffsetIndex::read(&mut thrift::Reader::new(bytes)).ok()
+            Some(OffsetIndex::from_thrift(bytes).ok()?.0)
         });
         let bloom = meta.bloom_filter_offset.and_then(|at| {
             let bytes = file.get(usize::try_from(at).ok()?..)?;
-            let mut thrift = thrift::Reader::new(bytes);
-            let header = BloomFilterHeader::read(&mut thrift).ok()?;
-            let bits = thrift.rest().get(..usize::try_from(header.num_bytes).ok()?)?.to_vec();
+            let (header, len) = BloomFilterHeader::from_thrift(bytes).ok()?;
+            let bits = bytes[len..].get(..usize::try_from(header.num_bytes).ok()?)?.to_vec();
             Some((header, bits))
         });
         Some(Self { pages, columns, offsets, bloom, max_def, max_rep })
@@ -140,13 +137,12 @@ impl Chunk {
             return Vec::new();
         };
         let compression = compression(meta.codec).unwrap_or(Compression::Uncompressed);
-        let mut codec = Compressor::new(compression).expect("a codec of this build");
         let start = out.len();
         let (mut uncompressed, mut places) = (0i64, Vec::new());
         let (mut dictionary, mut data) = (None, None);
         for page in &self.pages {
             let at = out.len();
-            let size = page.write(&mut codec, out);
+            let size = page.write(compression, out);
             uncompressed += i64::from(size) + 30;
             if page.header.r#type == PageType::DictionaryPage {
                 dictionary.get_or_insert(at as i64);
@@ -161,7 +157,7 @@ impl Chunk {
         meta.total_uncompressed_size = uncompressed;
         if let Some((header, bits)) = &self.bloom {
             let start = out.len();
-            header.write(out);
+            out.extend(header.to_thrift());
             out.extend_from_slice(bits);
             meta.bloom_filter_offset = Some(start as i64);
             meta.bloom_filter_length = i32::try_from(out.len() - start).ok();
@@ -179,7 +175,7 @@ impl Chunk {
         (chunk.offset_index_offset, chunk.offset_index_length) = (None, None);
         if let Some(columns) = &self.columns {
             let start = out.len();
-            columns.write(out);
+            out.extend(columns.to_thrift());
             chunk.column_index_offset = Some(start as i64);
             chunk.column_index_length = i32::try_from(out.len() - start).ok();
         }
@@ -194,7 +190,7 @@ impl Chunk {
                 }
             }
             let start = out.len();
-            offsets.write(out);
+            out.extend(offsets.to_thrift());
             chunk.offset_index_offset = Some(start as i64);
             chunk.offset_index_length = i32::try_from(out.len() - start).ok();
         }
@@ -205,13 +201,13 @@ impl Page {
     fn new(
         header: PageHeader,
         body: &[u8],
-        codec: &mut Decompressor,
+        codec: CompressionCodec,
         max_def: u16,
         max_rep: u16,
     ) -> Option<Self> {
         let len = usize::try_from(header.uncompressed_page_size).ok()?;
         let mut page = Self { header, rep: None, def: None, values: Vec::new(), lies: Vec::new() };
-        let mut plain = Vec::new();
+        let plain;
         if let Some(v2) = &page.header.data_page_header_v2 {
             let (rep, rest) =
                 body.split_at_checked(v2.repetition_levels_byte_length.try_into().ok()?)?;
@@ -223,10 +219,10 @@ impl Page {
                 plain = rest.to_vec();
             } else {
                 let len = len.checked_sub(rep.len() + def.len())?;
-                codec.decompress(rest, len, &mut plain).ok()?;
+                plain = decompress(codec, rest, len)?;
             }
         } else {
-            codec.decompress(body, len, &mut plain).ok()?;
+            plain = decompress(codec, body, len)?;
         }
         let mut values = &plain[..];
         if let Some(v1) = &page.header.data_page_header {
@@ -245,7 +241,7 @@ impl Page {
     }
 
     /// Appends header and body; the uncompressed size.
-    fn write(&self, codec: &mut Compressor, out: &mut Vec<u8>) -> i32 {
+    fn write(&self, compression: Compression, out: &mut Vec<u8>) -> i32 {
         let mut header = self.header.clone();
         let (rep, def) = (self.rep.as_deref(), self.def.as_deref());
         let mut body = Vec::new();
@@ -261,7 +257,7 @@ impl Page {
             if v2.is_compressed == Some(false) {
                 body.extend_from_slice(&self.values);
             } else {
-                codec.compress(&self.values, &mut body).expect("a small page");
+                body.extend(compress(compression, &self.values));
             }
         } else {
             let mut plain = Vec::new();
@@ -271,7 +267,7 @@ impl Page {
             }
             plain.extend_from_slice(&self.values);
             len = plain.len();
-            codec.compress(&plain, &mut body).expect("a small page");
+            body.extend(compress(compression, &plain));
         }
         header.uncompressed_page_size = size(len);
         header.compressed_page_size = size(body.len());
@@ -286,7 +282,7 @@ impl Page {
                 _ => {}
             }
         }
-        header.write(out);
+        out.extend(header.to_thrift());
         out.extend_from_slice(&body);
         size(len)
     }

@@ -4,10 +4,14 @@
 //! ([`mutate`]), and it is put together again with sizes, offsets and checksums that fit, unless they are what was changed.
 //! Each mutant is then read in many ways ([`paths`]). Everything follows from the seeds, a number and an index.
 
+pub mod codecs;
 pub mod file;
 pub mod mutate;
 pub mod paths;
 pub mod seeds;
+
+#[path = "../../../tests/it/encode.rs"]
+pub mod encode;
 
 use fastrand::Rng;
 

@@ -5,10 +5,10 @@ use std::mem;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fastrand::Rng;
-use marquetry::encoding::rle::{BitWidth, Hybrid};
 use marquetry::format::*;
 
 use super::file::{Chunk, Lie, Page, Parts};
+use super::{codecs, encode};
 
 /// Changes one thing; says which.
 pub fn change(parts: &mut Parts, donor: &Parts, rng: &mut Rng) -> &'static str {
@@ -184,13 +184,11 @@ fn levels(page: &mut Page, (max_def, max_rep): (u16, u16), rng: &mut Rng) {
     if rng.u8(..5) == 0 {
         return bytes(stream, rng);
     }
-    let width = BitWidth::for_max(max);
-    let mut levels = Vec::new();
-    let read = Hybrid::new(stream.clone().into(), width, n)
-        .and_then(|mut hybrid| hybrid.read(n, &mut levels));
-    if read.is_err() || levels.is_empty() {
-        return bytes(stream, rng);
-    }
+    let width = encode::bit_width(max);
+    let mut levels = match codecs::rle_values(stream, width, n) {
+        Some(levels) if !levels.is_empty() => levels,
+        _ => return bytes(stream, rng),
+    };
     let mut grown = 0i32;
     for _ in 0..rng.u8(1..5) {
         let at = rng.usize(..levels.len().max(1));
@@ -215,7 +213,7 @@ fn levels(page: &mut Page, (max_def, max_rep): (u16, u16), rng: &mut Rng) {
             // More than the width can say about the column.
             _ => {
                 if let Some(level) = levels.get_mut(at) {
-                    *level = rng.u32(..) & ((1 << width.bits()) - 1);
+                    *level = rng.u32(..) & ((1 << width) - 1);
                 }
             }
         }
@@ -241,12 +239,12 @@ fn levels(page: &mut Page, (max_def, max_rep): (u16, u16), rng: &mut Rng) {
 }
 
 /// Levels as runs, some of them in unusual forms.
-fn runs(levels: &[u32], width: BitWidth, rng: &mut Rng) -> Vec<u8> {
+fn runs(levels: &[u32], width: u32, rng: &mut Rng) -> Vec<u8> {
     let odd = rng.u8(..6) == 0;
     if !odd {
-        return marquetry::encoding::rle::encode(levels, width);
+        return encode::rle(levels, width);
     }
-    let size = width.bits().div_ceil(8) as usize;
+    let size = width.div_ceil(8) as usize;
     let mut out = Vec::new();
     for run in levels.chunk_by(|a, b| a == b) {
         if rng.u8(..8) == 0 {

@@ -2,8 +2,8 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use marquetry::encoding::choose::encoding_named;
 use marquetry::io::{Sink, WriteSink};
+use marquetry::write::encoding_named;
 use marquetry::{
     BloomOptions, Error, PageVersion, Profile, RowGroupEncoder, TargetReader, WriteOptions,
     WriteReport, Writer,

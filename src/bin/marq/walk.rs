@@ -1,7 +1,6 @@
 //! The pages of a column chunk, as their headers say: nothing is decompressed.
 
-use marquetry::format::{ColumnChunk, ColumnMetaData, PageHeader, PageType};
-use marquetry::thrift::{Read, Reader as Thrift};
+use marquetry::format::{ColumnChunk, ColumnMetaData, PageHeader, PageType, Thrift};
 use marquetry::{Error, Reader, Spec};
 
 use crate::failure::Result;
@@ -81,10 +80,8 @@ pub(crate) fn pages(reader: &Reader, meta: &ColumnMetaData) -> Result<Vec<Page>>
     let (mut at, mut left) = (0usize, meta.num_values);
     while left > 0 && at < bytes.len() {
         let offset = start + at as u64;
-        let mut thrift = Thrift::new(&bytes[at..]);
-        let header =
-            PageHeader::read(&mut thrift).map_err(|e| e.at_offset(offset).at_page(pages.len()))?;
-        let header_len = thrift.position();
+        let (header, header_len) = PageHeader::from_thrift(&bytes[at..])
+            .map_err(|e| e.at_offset(offset).at_page(pages.len()))?;
         let body = usize::try_from(header.compressed_page_size)
             .map_err(|_| wrong("compressed_page_size is negative").at_offset(offset))?;
         at = at.saturating_add(header_len).saturating_add(body);

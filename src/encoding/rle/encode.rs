@@ -10,12 +10,12 @@ use crate::simd::pack::pack_u32;
 /// caller. Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid".
 ///
 /// Higher bits of a value are left out. A stream of one value is one run.
-pub fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
+pub(crate) fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(values, width, out);
 }
 
 /// As [`encode_into`] for levels.
-pub fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
+pub(crate) fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
     encode_values(levels, width, out);
 }
 
@@ -24,7 +24,7 @@ pub fn encode_levels_into(levels: &[u16], width: BitWidth, out: &mut Vec<u8>) {
 /// ```text
 /// uleb(n << 1), value in ceil(w / 8) bytes
 /// ```
-pub fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut Vec<u8>) {
+pub(crate) fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut Vec<u8>) {
     let value = (u64::from(value) & ((1 << width.bits()) - 1)).to_le_bytes();
     let mut left = n;
     while left > 0 {
@@ -39,7 +39,7 @@ pub fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut Vec<u8>)
 ///
 /// # Panics
 /// If there are not so many bits.
-pub fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     let shifted;
     // Every group of the stream begins at a byte; the last one is padded with zeros, which a bitmap need not have.
     let bytes = if offset.is_multiple_of(8) {
@@ -91,7 +91,8 @@ pub fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>)
 }
 
 /// The bytes that [`encode_into`] appends for these values.
-pub fn estimated_len(values: &[u32], width: BitWidth) -> usize {
+#[cfg(test)]
+pub(crate) fn estimated_len(values: &[u32], width: BitWidth) -> usize {
     let mut len = 0;
     stretches(values, width, |stretch| {
         len += match stretch {
@@ -277,6 +278,7 @@ fn put_packed_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Bytes of a number in LEB128.
+#[cfg(test)]
 fn uleb_len(value: u64) -> usize {
     (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
@@ -286,7 +288,8 @@ fn uleb_len(value: u64) -> usize {
 ///
 /// # Panics
 /// If a value takes more bits than `width`.
-pub fn encode(values: &[u32], width: BitWidth) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn encode(values: &[u32], width: BitWidth) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = values;
     let mut packed: Vec<u32> = Vec::new();
@@ -312,6 +315,7 @@ pub fn encode(values: &[u32], width: BitWidth) -> Vec<u8> {
     out
 }
 
+#[cfg(test)]
 fn flush_packed(packed: &mut Vec<u32>, width: BitWidth, out: &mut Vec<u8>) {
     if packed.is_empty() {
         return;

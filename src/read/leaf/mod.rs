@@ -36,12 +36,11 @@ use crate::schema::Physical;
 use crate::simd::planes::Planes;
 use crate::spare::roughly;
 
-use super::Pages;
-use super::chunk::Trust;
+use super::chunk::{Pages, Trust};
 
 /// The decoded rows of a leaf.
 #[derive(Debug)]
-pub struct LeafBatch {
+pub(crate) struct LeafBatch {
     /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
     pub array: ArrayRef,
     /// Definition levels, if they are kept.
@@ -71,7 +70,7 @@ impl LeafBatch {
 }
 
 /// Decodes the rows of one leaf in one row group.
-pub struct LeafReader {
+pub(super) struct LeafReader {
     physical: Physical,
     max_def: u16,
     max_rep: u16,
@@ -137,7 +136,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Unsupported` if the leaf cannot be read as the plan says.
-    pub fn new(
+    pub(super) fn new(
         plan: &LeafPlan,
         pages: Pages,
         utf8: Utf8,
@@ -194,7 +193,8 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Malformed` if the chunk has fewer rows or a page breaks a rule, `Limit` if the arrays would grow beyond bounds.
-    pub fn read(&mut self, rows: usize) -> Result<LeafBatch> {
+    #[cfg(test)]
+    pub(super) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
         self.reserve(rows);
         self.append(rows)?;
         self.take()
@@ -204,7 +204,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Malformed` if the page breaks a rule.
-    pub fn dictionary(&mut self) -> Result<Option<ArrayRef>> {
+    pub(super) fn dictionary(&mut self) -> Result<Option<ArrayRef>> {
         let Some(Page::Dictionary(page, memory)) = self.pages.next_page()? else {
             return Ok(None);
         };
@@ -214,7 +214,7 @@ impl LeafReader {
     }
 
     /// The memory of what [`LeafReader::dictionary`] gave, which is to be held as long as that.
-    pub fn into_dictionary_memory(self) -> Arc<Reservation> {
+    pub(super) fn into_dictionary_memory(self) -> Arc<Reservation> {
         self.dictionary
     }
 
@@ -231,7 +231,7 @@ impl LeafReader {
 
     /// Says which rows will be asked for next, in ascending order, and no others before `behind`: pages whose rows are known need not be opened beyond the
     /// last of them. Others may be asked for; it is more work then.
-    pub fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
+    pub(super) fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
         if self.max_rep == 0 && self.column.holds(0).is_some() {
             self.expected = (Arc::clone(rows), behind);
         }
@@ -243,7 +243,7 @@ impl LeafReader {
     }
 
     /// Makes room for `rows` rows, before the first of a batch.
-    pub fn reserve(&mut self, rows: usize) {
+    pub(super) fn reserve(&mut self, rows: usize) {
         if self.max_rep == 0 {
             self.column.reserve(rows);
         }
@@ -253,7 +253,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`].
-    pub fn append(&mut self, rows: usize) -> Result<()> {
+    pub(super) fn append(&mut self, rows: usize) -> Result<()> {
         self.guarded(|reader| {
             let mut sink = Sink::Keep(reader.take_kept());
             reader.go(rows, &mut sink)?;
@@ -272,7 +272,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
-    pub fn take(&mut self) -> Result<LeafBatch> {
+    pub(super) fn take(&mut self) -> Result<LeafBatch> {
         self.guarded(|reader| {
             if reader.page_left() == 0
                 && reader.page.as_ref().is_some_and(|page| page.in_part.is_none())
@@ -324,7 +324,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`].
-    pub fn seek(&mut self, row: u64) -> Result<()> {
+    pub(super) fn seek(&mut self, row: u64) -> Result<()> {
         let rows = row.saturating_sub(self.next_row);
         if rows == 0 && self.page.is_some() {
             return Ok(());
@@ -342,7 +342,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`].
-    pub fn skip(&mut self, rows: u64) -> Result<()> {
+    pub(super) fn skip(&mut self, rows: u64) -> Result<()> {
         let mut left = rows;
         while left > 0 {
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(SKIP_BLOCK);
@@ -372,7 +372,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// `Malformed` if one is.
-    pub fn finish(&mut self) -> Result<()> {
+    pub(super) fn finish(&mut self) -> Result<()> {
         if self.pending.left() > 0 || self.open_page()?.is_some() {
             return Err(Error::malformed(
                 Spec::Pages,
@@ -383,12 +383,12 @@ impl LeafReader {
     }
 
     /// The next row, counted from the first of the row group.
-    pub fn next_row(&self) -> u64 {
+    pub(super) fn next_row(&self) -> u64 {
         self.next_row
     }
 
     /// Index of the page that is being read.
-    pub fn page(&self) -> usize {
+    pub(super) fn page(&self) -> usize {
         self.pages.page()
     }
 
@@ -824,7 +824,8 @@ mod tests {
     use super::*;
     use crate::format::{CompressionCodec, Encoding};
     use crate::io::WriteSink;
-    use crate::read::{PageList, PlacedPage, Plan};
+    use crate::read::Plan;
+    use crate::read::chunk::{PageList, PlacedPage};
     use crate::schema::Dictionaries;
     use crate::write::WriteOptions;
     use crate::{Compression, ErrorKind, Reader, Writer};

@@ -23,7 +23,7 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
-    pub fn append_picked(
+    pub(crate) fn append_picked(
         &mut self,
         row: u64,
         keep: &BooleanBuffer,

@@ -10,7 +10,7 @@ use crate::schema::{Kind, Leaf, Shape};
 
 /// A leaf that is read, and what it becomes.
 #[derive(Debug, Clone)]
-pub struct LeafPlan {
+pub(crate) struct LeafPlan {
     /// The leaf.
     pub leaf: Leaf,
     /// The Arrow type that it is read as.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
-pub use self::leaves::LeafPlan;
+pub(super) use self::leaves::LeafPlan;
 pub(super) use self::leaves::leaf_plans;
 use self::leaves::picks;
 pub(super) use self::row_group::same_number;
@@ -124,7 +124,7 @@ impl Footer {
 impl Plan {
     /// With the offset indexes that other reads of the same file have read, and will read.
     #[must_use]
-    pub fn with_page_maps(self, page_maps: &PageMaps) -> Self {
+    pub(crate) fn with_page_maps(self, page_maps: &PageMaps) -> Self {
         Self { page_maps: page_maps.clone(), ..self }
     }
 
@@ -149,7 +149,7 @@ impl Plan {
     }
 
     /// The leaves that are read, depth-first in the order of the output; then those that only the filter needs.
-    pub fn leaves(&self) -> &[LeafPlan] {
+    pub(crate) fn leaves(&self) -> &[LeafPlan] {
         &self.shared.leaves
     }
 
@@ -227,7 +227,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Footer::plan`].
-    pub fn scout(&self) -> Result<Option<Self>> {
+    pub(crate) fn scout(&self) -> Result<Option<Self>> {
         let Some(filter) = self.filter() else { return Ok(None) };
         if (0..self.leaves().len()).all(|leaf| filter.is_early(leaf)) {
             return Ok(None);
@@ -244,7 +244,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
+    pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
         let mut ranges = self.sieve(range)?.needs().to_vec();
         if self.filter().is_none() || range.is_sure() {
             ranges.extend_from_slice(self.row_group(range)?.needs());
@@ -266,7 +266,7 @@ impl Plan {
     }
 
     /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for one whose indexes were found to be wrong.
-    pub fn unsieved(&self, rest: &RowRange) -> RowRange {
+    pub(crate) fn unsieved(&self, rest: &RowRange) -> RowRange {
         self.page_maps.forget(rest.row_group);
         let mut ranges = self.ranges().iter();
         match ranges.find(|range| range.row_group == rest.row_group) {
@@ -291,7 +291,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
+    pub(crate) fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
         let row_group = self.row_group(range)?;
         let rows = row_group.rows_in_group;
         let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);

@@ -141,12 +141,12 @@ impl PageIndexPlan {
     }
 
     /// About how many bytes of the column chunks are wanted.
-    pub fn wanted_bytes(&self) -> u64 {
+    pub(crate) fn wanted_bytes(&self) -> u64 {
         share(self.chunk_bytes(), self.range.count(), self.rows_in_group)
     }
 
     /// Bytes of the column chunks, all pages counted.
-    pub fn chunk_bytes(&self) -> u64 {
+    pub(crate) fn chunk_bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.bytes.end - chunk.bytes.start).sum()
     }
 
@@ -154,7 +154,7 @@ impl PageIndexPlan {
     ///
     /// # Errors
     /// As [`PageIndexPlan::supply`].
-    pub fn without_index(mut self) -> Result<RowGroupPlan> {
+    pub(crate) fn without_index(mut self) -> Result<RowGroupPlan> {
         self.needs.clear();
         self.chunks.iter_mut().for_each(|chunk| chunk.pages = None);
         self.supply(&[])
@@ -193,7 +193,7 @@ impl PageIndexPlan {
 }
 
 impl RowGroupPlan {
-    /// The bytes wanted: those of each leaf, in the order of [`Plan::leaves`]. A driver joins those that lie close.
+    /// The bytes wanted: those of each leaf, in the order of [`Plan::schema`]. A driver joins those that lie close.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
@@ -208,18 +208,13 @@ impl RowGroupPlan {
         &self.ignored
     }
 
-    /// About how many bytes the rows wanted take as Arrow arrays, by what the metadata say.
-    pub fn memory_bytes(&self) -> u64 {
-        self.widths.bytes_per_row.saturating_mul(self.range.count())
-    }
-
     /// Bytes that are fetched.
-    pub fn fetch_bytes(&self) -> u64 {
+    pub(crate) fn fetch_bytes(&self) -> u64 {
         self.needs.iter().map(|range| range.end - range.start).sum()
     }
 
     /// Rows of a batch: as many as wanted, fewer where rows are wide.
-    pub fn batch_rows(&self) -> usize {
+    pub(crate) fn batch_rows(&self) -> usize {
         let options = self.plan.options();
         let Widths { bytes_per_row, widest_per_row } = self.widths;
         let by_bytes = self.plan.batch_bytes() as u64 / bytes_per_row.max(1);
@@ -232,7 +227,7 @@ impl RowGroupPlan {
 
     /// Lets large chunks that are wanted whole be pulled while they are decoded; what is wanted before that becomes less.
     #[must_use]
-    pub fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
+    pub(crate) fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
         for chunk in &mut self.chunks {
             if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
                 chunk.pull = Some(pull.clone());

@@ -23,7 +23,7 @@ pub struct RowRange {
     pub sure: Option<RowSelection>,
     /// Number of its first row in the file.
     pub first_row: u64,
-    /// The rows of the row group that it was chosen from: all, unless it is read in [parts](super::Plan::parts).
+    /// The rows of the row group that it was chosen from: all, unless it is read in parts.
     pub part: Range<u64>,
 }
 
@@ -37,7 +37,7 @@ impl RowRange {
     }
 
     /// Of all rows of its row group those of `selection`; `None` if that is none.
-    pub fn with_selection(&self, selection: RowSelection) -> Option<Self> {
+    pub(crate) fn with_selection(&self, selection: RowSelection) -> Option<Self> {
         let rows = selection.hull();
         let is_run = selection.count() == rows.end - rows.start;
         let selection = if is_run { None } else { Some(selection) };
@@ -45,12 +45,12 @@ impl RowRange {
     }
 
     /// Whether the filter is known to be true of all rows that are wanted.
-    pub fn is_sure(&self) -> bool {
+    pub(crate) fn is_sure(&self) -> bool {
         self.sure.as_ref().is_some_and(RowSelection::is_all)
     }
 
     /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None` if that is none.
-    pub fn passed(&self, passed: RowSelection) -> Option<Self> {
+    pub(crate) fn passed(&self, passed: RowSelection) -> Option<Self> {
         let sure = Some(RowSelection::all(passed.len()));
         self.with_selection(passed).map(|range| Self { sure, ..range })
     }

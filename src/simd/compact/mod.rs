@@ -13,12 +13,12 @@ use super::{Isa, Level};
 const WORD: usize = 64;
 
 /// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits that are not there are not set.
-pub fn compact<T: Copy>(values: &mut Vec<T>, start: usize, keep: &Bitmap, first: usize) {
+pub(crate) fn compact<T: Copy>(values: &mut Vec<T>, start: usize, keep: &Bitmap, first: usize) {
     compact_with(Isa::best(), values, start, keep, first);
 }
 
 /// As [`compact`], with the kernel of an instruction set.
-pub fn compact_with<T: Copy>(
+pub(crate) fn compact_with<T: Copy>(
     isa: Isa,
     values: &mut Vec<T>,
     start: usize,

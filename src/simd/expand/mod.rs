@@ -23,7 +23,7 @@ type Block<T> = [T; 2 * WORD];
 ///
 /// # Panics
 /// If there are not as many values from `start` on as bits are set.
-pub fn spread<T: PlainOldData>(
+pub(crate) fn spread<T: PlainOldData>(
     values: &mut Vec<T>,
     start: usize,
     validity: &Bitmap,
@@ -37,7 +37,7 @@ pub fn spread<T: PlainOldData>(
 ///
 /// # Panics
 /// As [`spread`].
-pub fn spread_with<T: PlainOldData>(
+pub(crate) fn spread_with<T: PlainOldData>(
     isa: Isa,
     values: &mut Vec<T>,
     start: usize,
@@ -54,7 +54,7 @@ pub fn spread_with<T: PlainOldData>(
 ///
 /// # Panics
 /// As [`spread`].
-pub fn spread_in<T: PlainOldData>(
+pub(crate) fn spread_in<T: PlainOldData>(
     isa: Isa,
     region: &mut [T],
     dense: usize,
@@ -104,7 +104,7 @@ pub fn spread_in<T: PlainOldData>(
 ///
 /// # Panics
 /// If `start` is 0, or there are not as many ends from `start` on as bits are set.
-pub fn spread_ends<T: PlainOldData>(
+pub(crate) fn spread_ends<T: PlainOldData>(
     ends: &mut Vec<T>,
     start: usize,
     validity: &Bitmap,
@@ -118,7 +118,7 @@ pub fn spread_ends<T: PlainOldData>(
 ///
 /// # Panics
 /// As [`spread_ends`].
-pub fn spread_ends_with<T: PlainOldData>(
+pub(crate) fn spread_ends_with<T: PlainOldData>(
     isa: Isa,
     ends: &mut Vec<T>,
     start: usize,

@@ -10,7 +10,7 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use super::unpack::BLOCK;
+pub(crate) use super::unpack::BLOCK;
 use super::{Isa, Level};
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)` bytes, of which the last is padded with zeros. Higher
@@ -18,7 +18,7 @@ use super::{Isa, Level};
 ///
 /// # Panics
 /// If `width` is over 32.
-pub fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
+pub(crate) fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
     pack_u32_with(Isa::best(), values, width, out);
 }
 
@@ -26,7 +26,7 @@ pub fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
 ///
 /// # Panics
 /// If `width` is over 32.
-pub fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
+pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 32, "a value of 32 bits");
     append(values, width, out, |blocks, bytes| match isa.level() {
         Level::Scalar => scalar::blocks_u32(blocks, width, bytes),
@@ -44,15 +44,7 @@ pub fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
 ///
 /// # Panics
 /// If `width` is over 64.
-pub fn pack_u64(values: &[u64], width: u32, out: &mut Vec<u8>) {
-    pack_u64_with(Isa::best(), values, width, out);
-}
-
-/// As [`pack_u64`], with the kernel of an instruction set.
-///
-/// # Panics
-/// If `width` is over 64.
-pub fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<u8>) {
+pub(crate) fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 64, "a value of 64 bits");
     append(values, width, out, |blocks, bytes| match isa.level() {
         Level::Scalar => scalar::blocks_u64(blocks, width, bytes),

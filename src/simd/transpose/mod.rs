@@ -17,7 +17,7 @@ const STEP: usize = 16;
 ///
 /// # Panics
 /// If the streams are not whole, or the values not in them.
-pub fn transpose<const K: usize>(
+pub(crate) fn transpose<const K: usize>(
     bytes: &[u8],
     len: usize,
     first: usize,
@@ -60,7 +60,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
 ///
 /// # Panics
 /// If the streams are not whole, or the values not in them.
-pub fn transpose_any(
+pub(crate) fn transpose_any(
     bytes: &[u8],
     width: usize,
     len: usize,
@@ -111,7 +111,7 @@ fn put<const K: usize>(streams: [&[u8]; K], block: &mut [u8], width: usize, at: 
 ///
 /// # Panics
 /// If the last value is not whole.
-pub fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
+pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
     let n = values.len().checked_div(width).unwrap_or(0);
     assert_eq!(n * width, values.len(), "whole values");
     let start = out.len();

@@ -13,13 +13,13 @@ mod x86;
 use super::{Isa, Level};
 
 /// Values in a block: a block of width `w` takes `4 * w` bytes.
-pub const BLOCK: usize = 32;
+pub(crate) const BLOCK: usize = 32;
 
 /// Appends `n` values of `width` bits to `out`, the first at bit 0 of `bytes`. Bytes that are not there read as 0.
 ///
 /// # Panics
 /// If `width` is over 32.
-pub fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
+pub(crate) fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
     unpack_u32_with(Isa::best(), bytes, width, n, out);
 }
 
@@ -27,7 +27,7 @@ pub fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
 ///
 /// # Panics
 /// If `width` is over 32.
-pub fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
+pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
     assert!(width <= 32, "a value of 32 bits");
     append(bytes, width, n, out, |bytes, blocks| match isa.level() {
         Level::Scalar => scalar::blocks_u32(bytes, width, blocks),
@@ -44,7 +44,7 @@ pub fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut V
 ///
 /// # Panics
 /// If `width` is over 64.
-pub fn unpack_u64(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
+pub(crate) fn unpack_u64(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
     unpack_u64_with(Isa::best(), bytes, width, n, out);
 }
 
@@ -52,7 +52,7 @@ pub fn unpack_u64(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
 ///
 /// # Panics
 /// If `width` is over 64.
-pub fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
+pub(crate) fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u64>) {
     assert!(width <= 64, "a value of 64 bits");
     if width == 64 {
         // Whole words: nothing is packed.
