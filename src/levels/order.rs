@@ -91,21 +91,29 @@ impl Work for FindWrong<'_> {
     #[inline(always)]
     fn run(self, _kernel: impl Kernel) -> Option<usize> {
         let Self { def, rep, elements, before } = self;
+        let (mut is_element, mut repeats) = ([0; AT_ONCE], [0; AT_ONCE]);
         for (k, &element) in (1..).zip(elements) {
             let mut in_front = u64::from(before >= element);
-            for block in 0..def.blocks() {
-                let is_element = def.at_least(block, element);
-                let allowed = is_element & (is_element << 1 | in_front);
-                let wrong = rep.at_least(block, k) & !allowed;
-                if wrong != 0 {
-                    return Some(block * BLOCK + wrong.trailing_zeros() as usize);
+            for first in (0..def.blocks()).step_by(AT_ONCE) {
+                def.at_least_each(first, element, &mut is_element);
+                rep.at_least_each(first, k, &mut repeats);
+                for (block, (is_element, repeats)) in (first..).zip(is_element.iter().zip(repeats))
+                {
+                    let allowed = is_element & (is_element << 1 | in_front);
+                    let wrong = repeats & !allowed;
+                    if wrong != 0 {
+                        return Some(block * BLOCK + wrong.trailing_zeros() as usize);
+                    }
+                    in_front = is_element >> (BLOCK - 1);
                 }
-                in_front = is_element >> (BLOCK - 1);
             }
         }
         None
     }
 }
+
+/// Blocks that are compared in one go.
+const AT_ONCE: usize = 32;
 
 /// Levels of a leaf.
 #[derive(Debug, Clone, Copy)]
@@ -123,8 +131,8 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
     // Where no list is below the struct, its entries are those of the leaf.
     if a.max_rep == node.rep && b.max_rep == node.rep {
         return a.def.len() == b.def.len()
-            && (1..=node.present).all(|level| same(a.def, b.def, level))
-            && (1..=node.rep).all(|level| same(a.rep, b.rep, level));
+            && same_up_to(a.def, b.def, node.present)
+            && same_up_to(a.rep, b.rep, node.rep);
     }
     let of = |leaf: OfLeaf<'_>, levels: &Planes, level: u16| {
         planes::run(Isa::best(), Entries { levels, rep: leaf.rep, level, most: node.rep })
@@ -134,12 +142,15 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
         && (1..=node.rep).all(|level| same(of(a, a.rep, level), of(b, b.rep, level)))
 }
 
-/// Whether as many levels of two leaves are at least `level` in the same places.
-fn same(a: &Planes, b: &Planes, level: u16) -> bool {
-    if let (Some(a), Some(b)) = (a.uniform(), b.uniform()) {
-        return (a >= level) == (b >= level);
+/// Whether two leaves have the same levels in the same places, those above `most` taken as `most`.
+fn same_up_to(a: &Planes, b: &Planes, most: u16) -> bool {
+    if a.same_words(b) {
+        return true;
     }
-    planes::run(Isa::best(), Same { a, b, level })
+    (1..=most).all(|level| match (a.uniform(), b.uniform()) {
+        (Some(a), Some(b)) => (a >= level) == (b >= level),
+        _ => planes::run(Isa::best(), Same { a, b, level }),
+    })
 }
 
 struct Same<'a> {
@@ -154,7 +165,12 @@ impl Work for Same<'_> {
     #[inline(always)]
     fn run(self, _kernel: impl Kernel) -> bool {
         let Self { a, b, level } = self;
-        (0..a.blocks()).all(|block| a.at_least(block, level) == b.at_least(block, level))
+        let (mut of_a, mut of_b) = ([0; AT_ONCE], [0; AT_ONCE]);
+        (0..a.blocks()).step_by(AT_ONCE).all(|first| {
+            a.at_least_each(first, level, &mut of_a);
+            b.at_least_each(first, level, &mut of_b);
+            of_a == of_b
+        })
     }
 }
 

@@ -125,6 +125,49 @@ impl Planes {
         above | equal
     }
 
+    /// [`Self::at_least`] of consecutive blocks, for a level above 0; no level is in blocks beyond
+    /// the end.
+    #[inline(always)]
+    pub fn at_least_each(&self, first: usize, least: u16, out: &mut [u64]) {
+        if self.words.is_empty() {
+            for (block, out) in (first..).zip(out) {
+                *out = if self.uniform >= least { self.there(block) } else { 0 };
+            }
+            return;
+        }
+        out.fill(0);
+        if u32::from(least) >> self.stride == 0 {
+            with_stride!(self.stride, W => self.at_least_with::<W>(first, least, out));
+        }
+    }
+
+    #[inline(always)]
+    fn at_least_with<const W: usize>(&self, first: usize, least: u16, out: &mut [u64]) {
+        // Bits beyond the length are levels of 0, which are below all that is asked for.
+        debug_assert!(least > 0, "no level is below 0");
+        let (blocks, _) = self.words.get(first * W..).unwrap_or_default().as_chunks::<W>();
+        for (planes, out) in blocks.iter().zip(out) {
+            let (mut above, mut equal) = (0, u64::MAX);
+            for (bit, plane) in planes.iter().enumerate().rev() {
+                if least >> bit & 1 != 0 {
+                    equal &= plane;
+                } else {
+                    above |= equal & plane;
+                }
+            }
+            *out = above | equal;
+        }
+    }
+
+    /// Whether two have the same levels, if they are spelled out alike; nothing is said of others.
+    #[inline]
+    pub fn same_words(&self, other: &Self) -> bool {
+        self.len == other.len
+            && self.stride == other.stride
+            && self.words == other.words
+            && (!self.words.is_empty() || self.uniform == other.uniform)
+    }
+
     /// The level of slot `i`; 0 beyond the end.
     pub(crate) fn get(&self, i: usize) -> u16 {
         if i >= self.len {
