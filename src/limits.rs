@@ -196,7 +196,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.shared.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.bytes > 0 {
+            self.budget.shared.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }
 

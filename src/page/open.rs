@@ -37,8 +37,9 @@ pub(crate) struct DictionaryPage {
     pub bytes: Bytes,
 }
 
-/// The memory of a page that was decompressed, for as long as the page is read; nothing for a page that is stored as it is.
-pub(crate) type PageMemory = Reservation;
+/// The memory of a page that was decompressed, for as long as the page is read; none for a page
+/// that is stored as it is.
+pub(crate) type PageMemory = Option<Reservation>;
 
 /// A data page of either version.
 #[derive(Debug)]
@@ -122,12 +123,7 @@ impl Opener {
 
     /// The one place where the memory of a page is reserved, before anything is decompressed.
     fn reserve(&self, byte_len: usize) -> Result<PageMemory> {
-        self.budget.take_for("a decompressed page", byte_len)
-    }
-
-    /// Memory for a page that is stored as it is.
-    fn no_memory(&self) -> PageMemory {
-        self.budget.reservation("a page")
+        self.budget.take_for("a decompressed page", byte_len).map(Some)
     }
 
     /// Reserves a page that another read has decompressed, which this one holds too.
@@ -244,7 +240,7 @@ impl Opener {
             def,
             encoding,
             bytes: bytes.slice_ref(cursor.rest()),
-            memory,
+            memory: Some(memory),
         })
     }
 
@@ -348,11 +344,11 @@ impl Opener {
         let compressed = inner.is_compressed.unwrap_or(true) || self.context.ignore_is_compressed;
         let (bytes, memory) = if uncompressed_len == 0 {
             // Nothing, or a non-empty frame of nothing: the codec need not be asked.
-            (Bytes::new(), self.no_memory())
+            (Bytes::new(), None)
         } else if compressed {
             self.decompress(packed, uncompressed_len)?
         } else {
-            (exactly(packed, uncompressed_len)?, self.no_memory())
+            (exactly(packed, uncompressed_len)?, None)
         };
         Ok(DataPage {
             slots,
@@ -388,7 +384,7 @@ impl Opener {
 
     fn decompress(&mut self, body: Bytes, uncompressed_len: usize) -> Result<(Bytes, PageMemory)> {
         if self.context.codec == CompressionCodec::Uncompressed {
-            return Ok((exactly(body, uncompressed_len)?, self.no_memory()));
+            return Ok((exactly(body, uncompressed_len)?, None));
         }
         let memory = self.reserve(uncompressed_len)?;
         let decompressor = match &mut self.decompressor {

@@ -224,7 +224,9 @@ impl LeafReader {
         let entries = page.values.min(most_entries(self.physical, page.bytes.len()));
         let tables = self.column.dictionary_bytes(entries, page.bytes.len());
         let mut held = self.budget.take_for("the tables of a dictionary", tables)?;
-        held.absorb(memory);
+        if let Some(memory) = memory {
+            held.absorb(memory);
+        }
         self.dictionary = Arc::new(held);
         self.column.set_dictionary(page)
     }
@@ -449,11 +451,10 @@ impl LeafReader {
     fn close_page(&mut self) -> Result<Option<OpenPage>> {
         let Some(mut page) = self.page.take() else { return Ok(None) };
         if self.column.leave_page() {
-            let memory = std::mem::replace(&mut page.memory, self.budget.reservation("a page"));
-            let is_stored = memory.bytes() == 0;
-            self.adopted.absorb(memory);
-            if is_stored && self.pages.are_pulled() {
-                self.adopted.grow(page.byte_len)?;
+            match page.memory.take() {
+                Some(memory) => self.adopted.absorb(memory),
+                None if self.pages.are_pulled() => self.adopted.grow(page.byte_len)?,
+                None => {}
             }
         }
         Ok(Some(page))
@@ -647,6 +648,10 @@ impl LeafReader {
 
     /// Takes what the column holds now from the budget, and counts it.
     fn hold_bytes(&mut self, bytes: usize) -> Result<()> {
+        // Room was made for all rows: most pages change nothing, and may be short.
+        if self.held.bytes() == bytes as u64 && self.weighed == bytes as u64 {
+            return Ok(());
+        }
         self.held.resize(bytes)?;
         let (weight, most) = &self.weight;
         let before = std::mem::replace(&mut self.weighed, bytes as u64);
