@@ -78,7 +78,7 @@ pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> OffsetBuffer<
 
 /// An array of strings or bytes from offsets and values.
 ///
-/// Established by `read::leaf::bytes::Offsets`: offsets begin with 0, never fall (they are sums of lengths), and end at the length of `values`;
+/// Established by `read::column::values`: offsets begin with 0, never fall (they are sums of lengths), and end at the length of `values`;
 /// for text, `checked_text` has seen every value to be UTF-8 (or the caller has promised it).
 pub(crate) fn byte_array<O: Offset>(
     data_type: &DataType,
@@ -108,7 +108,7 @@ pub(crate) fn byte_array<O: Offset>(
 
 /// An array of views.
 ///
-/// Established by `read::leaf::bytes::Views`: every view was made by `simd::spans::make_views` from spans within the buffer that it names; for text,
+/// Established by `read::column::values`: every view was made by `simd::spans::make_views` from spans within the buffer that it names; for text,
 /// `checked_text` has seen every value to be UTF-8 (or the caller has promised it). Slots of nulls are 0: the empty string.
 pub(crate) fn view_array(
     data_type: &DataType,
@@ -132,7 +132,7 @@ pub(crate) fn view_array(
 
 /// An array of keys into a dictionary.
 ///
-/// Established by `read::leaf::dictionary`: `Coded::read` has checked that every index is below the entries of the page or those that follow them, and
+/// Established by `read::column::values::dictionary`: `Coded::read` has checked that every index is below the entries of the page or those that follow them, and
 /// `Coded::finish` keeps them below the values that it gives. What they promise is checked here all the same: one pass over the keys costs little, and a
 /// kernel of another crate that gives fewer values than it was asked for must not become undefined behaviour.
 ///

@@ -1,6 +1,6 @@
 //! ALP: floats as integers, where they are decimal numbers at heart.
 //!
-//! Spec: AlpEncoding.md. Used by `read::leaf` for FLOAT and DOUBLE.
+//! Spec: AlpEncoding.md. Used by `read::column` for FLOAT and DOUBLE.
 //!
 //! ```text
 //! page     = mode u8 (0), integer encoding u8 (0), log2 of the vector size u8, values i32

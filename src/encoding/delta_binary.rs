@@ -1,6 +1,6 @@
 //! DELTA_BINARY_PACKED: integers as bit-packed differences.
 //!
-//! Spec: Encodings.md, "Delta Encoding". Used by `read::leaf`, and by the two delta encodings of strings for their lengths.
+//! Spec: Encodings.md, "Delta Encoding". Used by `read::column`, and by the two delta encodings of strings for their lengths.
 //!
 //! ```text
 //! stream  = block size, miniblocks in a block, total count    uleb

@@ -1,6 +1,6 @@
 //! DELTA_BYTE_ARRAY: each value as the length that it shares with the one before, and the rest.
 //!
-//! Spec: Encodings.md, "Delta Strings". Used by `read::leaf` for BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY.
+//! Spec: Encodings.md, "Delta Strings". Used by `read::column` for BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY.
 //!
 //! ```text
 //! | prefix lengths, DELTA_BINARY_PACKED of INT32 | suffixes, DELTA_LENGTH_BYTE_ARRAY |

@@ -1,6 +1,6 @@
 //! DELTA_LENGTH_BYTE_ARRAY: all lengths first, then all bytes.
 //!
-//! Spec: Encodings.md, "Delta-length byte array". Used by `read::leaf`, and by DELTA_BYTE_ARRAY for its suffixes.
+//! Spec: Encodings.md, "Delta-length byte array". Used by `read::column`, and by DELTA_BYTE_ARRAY for its suffixes.
 //!
 //! ```text
 //! | lengths, DELTA_BINARY_PACKED of INT32 | the bytes of all values, end to end |

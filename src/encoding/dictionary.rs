@@ -1,6 +1,6 @@
 //! RLE_DICTIONARY (and PLAIN_DICTIONARY, its old name): indices into the dictionary page.
 //!
-//! Spec: Encodings.md, "Dictionary Encoding". Used by `read::leaf`.
+//! Spec: Encodings.md, "Dictionary Encoding". Used by `read::column`.
 //!
 //! ```text
 //! | bit width, 1 byte | hybrid runs of indices, without a length |

@@ -1,6 +1,6 @@
 //! PLAIN: values one after the other.
 //!
-//! Spec: Encodings.md, "Plain". Used by `read::leaf` for data pages and for every dictionary page.
+//! Spec: Encodings.md, "Plain". Used by `read::column` for data pages and for every dictionary page.
 //!
 //! ```text
 //! BOOLEAN                        1 bit each, the first in the lowest

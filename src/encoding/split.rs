@@ -1,6 +1,6 @@
 //! BYTE_STREAM_SPLIT: the first bytes of all values, then the second bytes, and so on.
 //!
-//! Spec: Encodings.md, "Byte Stream Split". Used by `read::leaf` for words and for FIXED_LEN_BYTE_ARRAY.
+//! Spec: Encodings.md, "Byte Stream Split". Used by `read::column` for words and for FIXED_LEN_BYTE_ARRAY.
 //!
 //! ```text
 //! byte j of value i lies at j * n + i; there is no padding

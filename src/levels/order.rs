@@ -1,6 +1,6 @@
 //! [`Order`]: which levels may stand behind which; and whether the leaves of a group [`agree`].
 //!
-//! Spec: README.md, "Nested Encoding". Used by `read::leaf` before anything is made of levels, and by `read::assemble`.
+//! Spec: README.md, "Nested Encoding". Used by `read::column` before anything is made of levels, and by `read::assemble`.
 //! An entry stands for an element of the innermost list of which it repeats, or begins a row. With `element(k)` the definition level of an
 //! element of the list whose repetition level is `k`, these may follow one another, and no others:
 //!

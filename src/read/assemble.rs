@@ -14,7 +14,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, FieldRef};
 
-use super::leaf::LeafBatch;
+use super::column::LeafBatch;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::limits::Reservation;

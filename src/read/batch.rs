@@ -12,8 +12,8 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
 use super::assemble::{Leaves, assemble};
+use super::column::{LeafBatch, spelled_bytes, spelled_out};
 use super::filter::Filter;
-use super::leaf::{LeafBatch, spelled_bytes, spelled_out};
 use super::options::VirtualColumn;
 use super::pick::Keep;
 use super::plan::Plan;

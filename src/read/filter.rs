@@ -10,12 +10,12 @@ use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 
 use super::assemble::{Leaves, assemble};
+use super::column::{ColumnSpec, LeafBatch, column_specs};
 use super::footer::Footer;
-use super::leaf::LeafBatch;
 use super::options::ReadOptions;
-use super::plan::{LeafPlan, leaf_plans};
+
 use crate::error::{Error, Result};
-use crate::format::{ColumnMetaData, ColumnOrder};
+use crate::format::ColumnMetaData;
 use crate::predicate::{Answer, Bound, Facts, Learnt, Predicate, dictionary_is_complete};
 use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 
@@ -46,7 +46,7 @@ impl Filter {
         footer: &Footer,
         options: &ReadOptions,
         shapes: &[Shape],
-        leaves: &mut Vec<LeafPlan>,
+        leaves: &mut Vec<ColumnSpec>,
     ) -> Result<Self> {
         let bound = predicate.bind(footer.schema(), footer.key_values(), &options.arrow)?;
         let mapping =
@@ -60,7 +60,7 @@ impl Filter {
             of_output.entry(leaf.leaf.index).or_default().push(index);
         }
         let before: HashMap<usize, DataType> = before.into_iter().collect();
-        for wanted in leaf_plans(footer, &mapping.shapes)? {
+        for wanted in column_specs(footer.schema(), &mapping.shapes)? {
             let data_type = before.get(&wanted.leaf.index).unwrap_or(&wanted.data_type);
             let same = |index: &&usize| {
                 leaves
@@ -137,7 +137,7 @@ impl Filter {
             let chunk = footer.column_chunk(row_group, leaf).ok()?;
             let meta = chunk.meta_data.filter(|_| chunk.crypto_metadata.is_none())?;
             let described = footer.schema().leaf(leaf).ok()?;
-            let facts = Facts::of_chunk(&described, column_order(footer, leaf), &meta, rows);
+            let facts = Facts::of_chunk(&described, footer.column_order(leaf), &meta, rows);
             Some(LeafFacts { leaf, facts, meta })
         };
         self.bound.columns().into_iter().filter_map(facts).collect()
@@ -226,9 +226,25 @@ pub(super) fn find(facts: &[LeafFacts], leaf: usize) -> Option<&LeafFacts> {
     facts.iter().find(|found| found.leaf == leaf)
 }
 
-/// The order of the bounds of a leaf, if the footer has one for every leaf.
-pub(super) fn column_order(footer: &Footer, leaf: usize) -> Option<&ColumnOrder> {
-    let orders = footer.index().head().column_orders.as_ref()?;
-    // A list that is shorter than the leaves is none.
-    (orders.len() >= footer.schema().leaves_len()).then(|| orders.get(leaf)).flatten()
+/// For each column and for each leaf of it whether unwanted rows are left out while it is decoded: where a row is a slot, and the filter does not need
+/// all of them.
+pub(super) fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
+    let early = filter.map(Filter::early_columns).unwrap_or_default();
+    let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());
+    for (i, shape) in shapes.iter().enumerate() {
+        let first = leaves.len();
+        shape.for_each_leaf(&mut |_, _| leaves.push(false));
+        let picks = early.get(i) != Some(&true) && !has_list(shape);
+        leaves.iter_mut().skip(first).for_each(|leaf| *leaf = picks);
+        columns.push(picks);
+    }
+    (columns, leaves)
+}
+
+fn has_list(shape: &Shape) -> bool {
+    match &shape.kind {
+        Kind::List { .. } | Kind::Map { .. } => true,
+        Kind::Struct(children) => children.iter().any(has_list),
+        Kind::Leaf { .. } | Kind::Missing => false,
+    }
 }

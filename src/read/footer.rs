@@ -7,7 +7,9 @@ use bytes::Bytes;
 
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, Result, Spec};
-use crate::format::{ColumnChunk, ColumnChunkRef, ColumnChunks, FooterIndex, KeyValue};
+use crate::format::{
+    ColumnChunk, ColumnChunkRef, ColumnChunks, ColumnOrder, FooterIndex, KeyValue,
+};
 use crate::limits::Limits;
 use crate::schema::Schema;
 
@@ -33,6 +35,13 @@ impl Footer {
         let schema = Schema::parse(index.take_schema(), limits)?;
         let writer = Writer::parse(index.head().created_by.as_deref().unwrap_or_default());
         Ok(Self { shared: Arc::new(Shared { index, schema, writer }) })
+    }
+
+    /// The order of the bounds of a leaf, if the footer has one for every leaf.
+    pub(in crate::read) fn column_order(&self, leaf: usize) -> Option<&ColumnOrder> {
+        let orders = self.index().head().column_orders.as_ref()?;
+        // A list that is shorter than the leaves is none.
+        (orders.len() >= self.schema().leaves_len()).then(|| orders.get(leaf)).flatten()
     }
 
     /// The Parquet schema.

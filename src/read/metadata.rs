@@ -18,8 +18,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::Footer;
-use super::filter::column_order;
+use super::footer::Footer;
 use crate::bytes::Cursor;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
@@ -139,7 +138,7 @@ impl Metadata {
     /// As [`Metadata::column_statistics`]; `Usage` if a page index was not loaded.
     pub fn page_statistics(&self, leaf: usize, options: &ArrowOptions) -> Result<ColumnStatistics> {
         let described = self.footer.schema().leaf(leaf)?;
-        let order = column_order(&self.footer, leaf);
+        let order = self.footer.column_order(leaf);
         let mut rows = Vec::new();
         for row_group in 0..self.footer.row_groups() {
             let chunk = self.chunk_statistics(row_group, &described)?;
@@ -175,7 +174,7 @@ impl Metadata {
     fn chunk_statistics(&self, row_group: usize, leaf: &Leaf) -> Result<StatisticsRow> {
         let count = self.footer.row_group_rows(row_group)?;
         let meta = self.footer.column_chunk(row_group, leaf.index)?.meta_data;
-        let order = column_order(&self.footer, leaf.index);
+        let order = self.footer.column_order(leaf.index);
         let facts = match &meta {
             Some(meta) => Facts::of_chunk(leaf, order, meta, count),
             None => Facts::unknown(count),
@@ -204,7 +203,7 @@ impl Metadata {
                 }
             });
         }
-        ColumnStatistics::new(leaf, &data_type, column_order(&self.footer, leaf.index), rows)
+        ColumnStatistics::new(leaf, &data_type, self.footer.column_order(leaf.index), rows)
     }
 
     fn page_index_at(&self, places: IndexPlaces) -> Result<PageIndexRef<'_>> {

@@ -6,10 +6,10 @@
 mod assemble;
 mod batch;
 mod chunk;
+mod column;
 mod filter;
 mod footer;
 mod gather;
-mod leaf;
 mod metadata;
 mod options;
 mod page_maps;
@@ -23,9 +23,9 @@ mod window;
 
 pub use batch::ReservedBatch;
 pub(crate) use chunk::Pull;
+pub(crate) use column::LeafBatch;
 pub use footer::Footer;
 pub(crate) use gather::Gather;
-pub(crate) use leaf::LeafBatch;
 pub use metadata::{Metadata, PageIndex, PageIndexRef};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};

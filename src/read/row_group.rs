@@ -6,7 +6,7 @@
 use arrow_buffer::BooleanBuffer;
 
 use super::batch::{Decoded, Origin, ReservedBatch, record_batch};
-use super::leaf::LeafBatch;
+use super::column::LeafBatch;
 use super::plan::{Plan, RowRange};
 use super::unit::Unit;
 use super::window::Window;

@@ -10,9 +10,9 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::chunk::{PageList, Pages};
-use super::filter::{LeafFacts, column_order, find};
-use super::leaf::LeafReader;
-use super::plan::{LeafPlan, Plan, RowRange};
+use super::column::{ColumnSpec, LeafReader};
+use super::filter::{LeafFacts, find};
+use super::plan::{Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
@@ -237,7 +237,8 @@ impl Sieve {
         let found = self.facts.iter_mut().find(|found| found.leaf == leaf);
         let (Some(conversion), Some(found)) = (conversion, found) else { return Ok(()) };
         let (keep_levels, slot, elements) = (false, 0, Vec::new());
-        let leaf = LeafPlan { leaf: described, data_type, conversion, keep_levels, slot, elements };
+        let leaf =
+            ColumnSpec { leaf: described, data_type, conversion, keep_levels, slot, elements };
         let context = plan.page_context(&leaf, found.meta.codec);
         let slots = u64::try_from(found.meta.num_values).unwrap_or_default();
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;
@@ -253,7 +254,7 @@ impl Sieve {
         let offsets = OffsetIndex::read(&mut thrift::Reader::new(offsets))?;
         let footer = self.plan.footer();
         let described = footer.schema().leaf(leaf)?;
-        let order = column_order(footer, leaf);
+        let order = footer.column_order(leaf);
         let pages =
             PageFacts::of_indexes(&described, order, &offsets, &columns, self.rows_in_group)?;
         if let Some(found) = find(&self.facts, leaf) {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::Footer;
+use super::footer::Footer;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::tail as format_tail;
 use crate::limits::Limits;

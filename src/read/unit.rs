@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::chunk::{PageList, Pages};
-use super::leaf::{LeafBatch, LeafReader};
+use super::column::{LeafBatch, LeafReader};
 use super::plan::Plan;
 use super::window::{Handling, Window, most_bytes};
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ impl Part {
                 });
                 match picked {
                     Some(keep) => {
-                        self.reader.append_picked(span.start, keep, first..first + rows)?;
+                        self.reader.append_selected(span.start, keep, first..first + rows)?;
                     }
                     None => {
                         self.reader.seek(span.start)?;

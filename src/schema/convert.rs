@@ -1,7 +1,7 @@
 //! Leaf pairs: the way from a leaf's physical and logical type to an Arrow data type, and back.
 //!
 //! Two tables. [`conversion`] is asked by the schema mapping (is a hinted or wanted type reachable without loss?) and by
-//! `read::leaf` (which kernel is to be fused with the copy?):
+//! `read::column` (which kernel is to be fused with the copy?):
 //!
 //! | leaf | Arrow types |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! From the schema of a file to Arrow: which fields a read gives, and how they follow from levels.
 //!
-//! Called when a read is planned; `read::leaf` and `levels::assemble` do what the [`Shape`]s say. Only what is projected is
+//! Called when a read is planned; `read::column` and `levels::assemble` do what the [`Shape`]s say. Only what is projected is
 //! mapped. In order: the natural mapping (the table in [`crate::schema`]), then `hint`, then the options, or in place of
 //! these two the wanted schema (`target`).
 //! Trap: the levels of a node follow from the tree of the file alone. Neither a hint nor a target changes them.

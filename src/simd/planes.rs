@@ -1,6 +1,6 @@
 //! Levels as bit planes: bit `p` of 64 levels is one word, so that 64 comparisons are a few operations on words.
 //!
-//! Used by `levels` and `read::leaf` for definition and repetition levels. Levels that are all the same stay one number.
+//! Used by `levels` and `read::column` for definition and repetition levels. Levels that are all the same stay one number.
 //! Trap: `least` may be above what the planes can hold; no level is at least that.
 
 use std::ops::Range;
@@ -128,7 +128,7 @@ impl Planes {
     /// [`Self::at_least`] of consecutive blocks, for a level above 0; no level is in blocks beyond
     /// the end.
     #[inline(always)]
-    pub fn at_least_each(&self, first: usize, least: u16, out: &mut [u64]) {
+    pub(crate) fn at_least_each(&self, first: usize, least: u16, out: &mut [u64]) {
         if self.words.is_empty() {
             for (block, out) in (first..).zip(out) {
                 *out = if self.uniform >= least { self.there(block) } else { 0 };
@@ -161,7 +161,7 @@ impl Planes {
 
     /// Whether two have the same levels, if they are spelled out alike; nothing is said of others.
     #[inline]
-    pub fn same_words(&self, other: &Self) -> bool {
+    pub(crate) fn same_words(&self, other: &Self) -> bool {
         self.len == other.len
             && self.stride == other.stride
             && self.words == other.words

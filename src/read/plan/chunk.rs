@@ -9,11 +9,12 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::{LeafPlan, Plan};
+use super::Plan;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
 use crate::read::chunk::{PageList, PlacedPage, Pull};
+use crate::read::column::ColumnSpec;
 use crate::selection::{PageMap, RowSelection};
 
 /// A column chunk of a row group.
@@ -40,7 +41,7 @@ impl Plan {
     pub(super) fn chunk(
         &self,
         row_group: usize,
-        plan: &LeafPlan,
+        plan: &ColumnSpec,
     ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
         let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
         if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {

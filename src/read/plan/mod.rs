@@ -1,7 +1,6 @@
 //! The plan of a read: which leaves, which row groups, which rows of them, and the bytes that each row group needs.
 
 mod chunk;
-mod leaves;
 mod row_group;
 mod rows;
 
@@ -10,9 +9,6 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
-pub(super) use self::leaves::LeafPlan;
-pub(super) use self::leaves::leaf_plans;
-use self::leaves::picks;
 pub(super) use self::row_group::same_number;
 pub use self::row_group::{PageIndexPlan, RowGroupPlan, Supplied};
 pub use self::rows::RowRange;
@@ -21,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
 use crate::limits::Budget;
 use crate::page::PageContext;
-use crate::read::filter::Filter;
+use crate::read::column::{ColumnSpec, column_specs};
+use crate::read::filter::{Filter, picks};
 use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_maps::PageMaps;
@@ -42,7 +39,7 @@ struct Shared {
     options: ReadOptions,
     schema: SchemaRef,
     shapes: Vec<Shape>,
-    leaves: Vec<LeafPlan>,
+    leaves: Vec<ColumnSpec>,
     /// How many of the leaves the output is made of; the others are for the filter alone.
     output_leaves: usize,
     filter: Option<Filter>,
@@ -86,7 +83,7 @@ impl Footer {
     ) -> Result<Plan> {
         let mapping =
             to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
-        let mut leaves = leaf_plans(self, &mapping.shapes)?;
+        let mut leaves = column_specs(self.schema(), &mapping.shapes)?;
         let output_leaves = leaves.len();
         let filter = match &options.filter {
             Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
@@ -149,7 +146,7 @@ impl Plan {
     }
 
     /// The leaves that are read, depth-first in the order of the output; then those that only the filter needs.
-    pub(crate) fn leaves(&self) -> &[LeafPlan] {
+    pub(crate) fn leaves(&self) -> &[ColumnSpec] {
         &self.shared.leaves
     }
 
@@ -386,7 +383,7 @@ impl Plan {
     /// What opening the pages of a leaf needs to know.
     pub(in crate::read) fn page_context(
         &self,
-        leaf: &LeafPlan,
+        leaf: &ColumnSpec,
         codec: CompressionCodec,
     ) -> PageContext {
         let writer = self.footer().writer();

@@ -1,4 +1,4 @@
-//! A leaf of a row group, from its arrays to the bytes of its column chunk. The inverse of `read::leaf`.
+//! A leaf of a row group, from its arrays to the bytes of its column chunk. The inverse of `read::column`.
 //!
 //! The whole row group is there when a leaf is written, so that the encoding is chosen from all of the data, is the same for all pages, and a
 //! dictionary that does not pay leaves nothing behind.

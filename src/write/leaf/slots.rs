@@ -1,6 +1,6 @@
 //! The slots of an array that hold values: appended to the values of a leaf, converted to its physical type.
 //!
-//! The inverse of `read::leaf`'s conversions; which ways there are, `schema::convert` says. Trap: a value may fail on a way that its type has; the error
+//! The inverse of `read::column`'s conversions; which ways there are, `schema::convert` says. Trap: a value may fail on a way that its type has; the error
 //! names the value.
 
 use std::ops::Range;

@@ -4,14 +4,14 @@ use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::text::{begins_a_character, is_text_in_one};
-use super::{
+use super::layout::{
     BLOCK, Dictionary, Layout, Payload, Place, make_room, no_memory, payload_len, too_long,
 };
+use super::text::{begins_a_character, is_text_in_one};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
-use crate::read::leaf::column::{no_dictionary, no_room};
+use crate::read::column::values::reader::{no_dictionary, over_memory_limit};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::strings::Entries;
 use crate::simd::{expand, spans as kernels};
@@ -19,7 +19,7 @@ use crate::spare::Spare;
 use crate::trusted;
 
 /// Offsets into one buffer.
-pub(in crate::read::leaf) struct Offsets<O> {
+pub(in crate::read::column) struct Offsets<O> {
     spare: Spare,
     /// The end of every value, behind the 0 that the first begins at.
     offsets: Vec<O>,
@@ -31,7 +31,7 @@ pub(in crate::read::leaf) struct Offsets<O> {
 }
 
 impl<O: trusted::Offset> Offsets<O> {
-    pub(in crate::read::leaf) fn new() -> Self {
+    pub(in crate::read::column) fn new() -> Self {
         Self {
             spare: Spare::new(0),
             offsets: Vec::new(),
@@ -66,7 +66,7 @@ impl<O: trusted::Offset> Offsets<O> {
             let total = entries.total(left);
             let end = (self.values.len() as u64).saturating_add(total);
             if end > room as u64 {
-                return Err(no_room(total, room.saturating_sub(self.values.len())));
+                return Err(over_memory_limit(total, room.saturating_sub(self.values.len())));
             }
             if end > O::MOST as u64 {
                 return Err(too_long());
@@ -103,7 +103,7 @@ impl<O: trusted::Offset> Offsets<O> {
 /// Values that are at hand, as an array.
 impl<O: trusted::Offset> Offsets<O> {
     /// Appends the entries that indices stand for.
-    pub(in crate::read::leaf) fn look_up(
+    pub(in crate::read::column) fn look_up(
         &mut self,
         indices: &[u32],
         entries: &Entries,
@@ -114,7 +114,7 @@ impl<O: trusted::Offset> Offsets<O> {
     }
 
     /// Appends values, of which the lengths are given too.
-    pub(in crate::read::leaf) fn append_all<'a>(
+    pub(in crate::read::column) fn append_all<'a>(
         &mut self,
         lengths: Vec<u32>,
         values: impl Iterator<Item = &'a [u8]>,
@@ -130,7 +130,7 @@ impl<O: trusted::Offset> Offsets<O> {
     }
 
     /// Moves the last `values` values to the slots that are valid.
-    pub(in crate::read::leaf) fn spread_nulls(
+    pub(in crate::read::column) fn spread_nulls(
         &mut self,
         validity: &Bitmap,
         slots: usize,
@@ -140,7 +140,7 @@ impl<O: trusted::Offset> Offsets<O> {
     }
 
     /// The array of the values.
-    pub(in crate::read::leaf) fn into_array(
+    pub(in crate::read::column) fn into_array(
         mut self,
         data_type: &DataType,
         nulls: Option<NullBuffer>,
@@ -223,7 +223,7 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         self.begin();
         let left = room.saturating_sub(self.values.len());
         if values.total as usize > left {
-            return Err(no_room(u64::from(values.total), left));
+            return Err(over_memory_limit(u64::from(values.total), left));
         }
         let (total, seen) =
             (u64::from(values.total), self.offsets.len() - 1 + values.lengths.len());

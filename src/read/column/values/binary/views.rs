@@ -5,19 +5,21 @@ use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use super::layout::{
+    Dictionary, Layout, Payload, Place, look_up, make_room, payload_len, too_long,
+};
 use super::text::{ASCII, is_text_in_one};
-use super::{Dictionary, Layout, Payload, Place, look_up, make_room, payload_len, too_long};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
-use crate::read::leaf::column::{no_dictionary, no_room, vec_for};
+use crate::read::column::values::reader::{no_dictionary, over_memory_limit, vec_for};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{expand, spans as kernels};
 use crate::spare::Spare;
 use crate::trusted;
 
 /// Views: short values inside them, long ones in the buffers of pages and dictionaries.
-pub(in crate::read::leaf) struct Views {
+pub(in crate::read::column) struct Views {
     spare: Spare,
     views: Vec<u128>,
     buffers: Vec<Buffer>,
@@ -225,7 +227,7 @@ impl Layout for Views {
             }
             None => {
                 if total as usize > room {
-                    return Err(no_room(u64::from(total), room));
+                    return Err(over_memory_limit(u64::from(total), room));
                 }
                 let index = self.side()?;
                 let base = self.side_base(total as usize)?.wrapping_sub(start);

@@ -2,16 +2,16 @@
 
 use bytes::Bytes;
 
-use super::{Payload, Place};
+use super::layout::{Payload, Place};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{Span, delta_bytes, delta_length, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
-use crate::read::leaf::column::{Count, illegal, no_page};
+use crate::read::column::values::reader::{Count, illegal, no_page};
 use crate::schema::Physical;
 
 /// Byte strings of any encoding.
-pub(in crate::read::leaf) struct SpanDecoder {
+pub(in crate::read::column) struct SpanDecoder {
     pub(super) physical: Physical,
     carries_prefix: bool,
     pub(super) decoder: Decoder,
@@ -33,11 +33,11 @@ pub(super) enum Decoder {
 }
 
 impl SpanDecoder {
-    pub(in crate::read::leaf) fn new(physical: Physical, carries_prefix: bool) -> Self {
+    pub(in crate::read::column) fn new(physical: Physical, carries_prefix: bool) -> Self {
         Self { physical, carries_prefix, decoder: Decoder::Nothing }
     }
 
-    pub(in crate::read::leaf) fn set_page(
+    pub(in crate::read::column) fn set_page(
         &mut self,
         encoding: Encoding,
         bytes: Bytes,
@@ -93,7 +93,7 @@ impl SpanDecoder {
     }
 
     /// The indices, if the page holds some.
-    pub(in crate::read::leaf) fn indices(&mut self) -> Option<&mut Indices> {
+    pub(in crate::read::column) fn indices(&mut self) -> Option<&mut Indices> {
         match &mut self.decoder {
             Decoder::Dictionary(indices) => Some(indices),
             _ => None,
@@ -102,7 +102,7 @@ impl SpanDecoder {
 
     /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block if these are fewer, but at least one; not for
     /// dictionary pages. A decoder that must spell values out takes at most `room` bytes for them.
-    pub(in crate::read::leaf) fn read_spans(
+    pub(in crate::read::column) fn read_spans(
         &mut self,
         n: usize,
         room: usize,
@@ -130,7 +130,7 @@ impl SpanDecoder {
     }
 
     /// What the spans lie in, until the next call that reads.
-    pub(in crate::read::leaf) fn buffer(&self) -> Result<&[u8]> {
+    pub(in crate::read::column) fn buffer(&self) -> Result<&[u8]> {
         Ok(match self.payload()? {
             Payload::Shared(bytes) => bytes,
             Payload::Borrowed(bytes) => bytes,
@@ -156,13 +156,13 @@ impl SpanDecoder {
     }
 
     /// Lets go of the page, unless its last value is for the next one.
-    pub(in crate::read::leaf) fn leave_page(&mut self) {
+    pub(in crate::read::column) fn leave_page(&mut self) {
         if !self.carries_prefix {
             self.decoder = Decoder::Nothing;
         }
     }
 
-    pub(in crate::read::leaf) fn skip(&mut self, n: usize) -> Result<()> {
+    pub(in crate::read::column) fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.decoder {
             Decoder::Plain(decoder) => decoder.skip(n),
             Decoder::DeltaLength(decoder) => decoder.skip(n),

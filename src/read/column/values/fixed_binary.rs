@@ -6,9 +6,10 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bytes::Bytes;
 use half::f16;
 
-use super::bytes::SpanDecoder;
-use super::column::{
-    Column, Count, fixed_width_array, illegal, no_dictionary, no_page, no_room, vec_for,
+use super::binary::SpanDecoder;
+use super::reader::{
+    Count, ValueReader, fixed_width_array, illegal, no_dictionary, no_page, over_memory_limit,
+    vec_for,
 };
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{Span, plain, split};
@@ -24,12 +25,12 @@ use crate::simd::{Isa, expand};
 use crate::spare::Spare;
 
 /// The column of a leaf whose bytes are converted.
-pub(super) fn fixed_column(
+pub(super) fn fixed_binary_reader(
     physical: Physical,
     conversion: Conversion,
     data_type: &DataType,
     carries_prefix: bool,
-) -> Result<Box<dyn Column>> {
+) -> Result<Box<dyn ValueReader>> {
     let column = Made { physical, data_type, carries_prefix };
     Ok(match conversion {
         Conversion::Int96(unit) => column.of(Int96 { unit }),
@@ -59,10 +60,10 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn of<C: FromBytes + 'static>(self, convert: C) -> Box<dyn Column> {
+    fn of<C: FromBytes + 'static>(self, convert: C) -> Box<dyn ValueReader> {
         let data_type = self.data_type.clone();
         match self.physical.byte_width() {
-            Some(width) => Box::new(ConvertedColumn {
+            Some(width) => Box::new(ConvertedReader {
                 width,
                 values: FixedSource::new(width, self.carries_prefix),
                 convert,
@@ -72,7 +73,7 @@ impl Made<'_> {
                 block: Vec::new(),
                 data_type,
             }),
-            None => Box::new(SpanColumn {
+            None => Box::new(ConvertedBinaryReader {
                 values: SpanDecoder::new(self.physical, self.carries_prefix),
                 convert,
                 dictionary: None,
@@ -494,7 +495,7 @@ impl FixedSource {
 }
 
 /// Values of one width, converted.
-struct ConvertedColumn<C: FromBytes> {
+struct ConvertedReader<C: FromBytes> {
     width: usize,
     values: FixedSource,
     convert: C,
@@ -508,7 +509,7 @@ struct ConvertedColumn<C: FromBytes> {
 /// Values converted at a time: their bytes stay in the first-level cache.
 const BLOCK: usize = 1024;
 
-impl<C: FromBytes> Column for ConvertedColumn<C> {
+impl<C: FromBytes> ValueReader for ConvertedReader<C> {
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
     }
@@ -590,7 +591,7 @@ impl<C: FromBytes> Column for ConvertedColumn<C> {
 }
 
 /// Values of any length, converted: decimals in BYTE_ARRAY.
-struct SpanColumn<C: FromBytes> {
+struct ConvertedBinaryReader<C: FromBytes> {
     values: SpanDecoder,
     convert: C,
     dictionary: Option<Vec<C::Out>>,
@@ -600,7 +601,7 @@ struct SpanColumn<C: FromBytes> {
     data_type: DataType,
 }
 
-impl<C: FromBytes> Column for SpanColumn<C> {
+impl<C: FromBytes> ValueReader for ConvertedBinaryReader<C> {
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
     }
@@ -680,7 +681,7 @@ impl<C: FromBytes> Column for SpanColumn<C> {
 }
 
 /// Bytes of one width, as they are.
-pub(super) struct FixedBytesColumn {
+pub(super) struct FixedBinaryReader {
     width: usize,
     values: FixedSource,
     dictionary: Option<DictionaryPage>,
@@ -689,7 +690,7 @@ pub(super) struct FixedBytesColumn {
     indices: Vec<u32>,
 }
 
-impl FixedBytesColumn {
+impl FixedBinaryReader {
     pub(super) fn new(width: usize, data_type: DataType) -> Result<Self> {
         debug_assert!(
             matches!(data_type, DataType::FixedSizeBinary(_)),
@@ -706,7 +707,7 @@ impl FixedBytesColumn {
     }
 }
 
-impl Column for FixedBytesColumn {
+impl ValueReader for FixedBinaryReader {
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
     }
@@ -738,7 +739,7 @@ impl Column for FixedBytesColumn {
     fn read(&mut self, n: usize, room: usize) -> Result<()> {
         let wanted = n.saturating_mul(self.width);
         if wanted > room {
-            return Err(no_room(wanted as u64, room));
+            return Err(over_memory_limit(wanted as u64, room));
         }
         let FixedDecoder::Dictionary(indices) = &mut self.values.decoder else {
             return self.values.read(n, room, &mut self.out);

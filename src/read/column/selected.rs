@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use arrow_buffer::BooleanBuffer;
 
-use super::{Kept, LeafReader, fewer_rows};
-use crate::error::{Error, Result, Spec};
+use super::reader::{LeafReader, too_few_rows};
+use super::rows::DecodedRows;
+use crate::error::{Error, Result};
 use crate::levels::{LevelDecoder, Validity, leaf_validity};
 use crate::simd::bitmap::Bitmap;
 
@@ -23,13 +24,13 @@ impl LeafReader {
     ///
     /// # Errors
     /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
-    pub(crate) fn append_picked(
+    pub(crate) fn append_selected(
         &mut self,
         row: u64,
         keep: &BooleanBuffer,
         range: Range<usize>,
     ) -> Result<()> {
-        if self.max_rep > 0 {
+        if self.cursor.max_rep > 0 {
             return Err(Error::usage("rows of a list cannot be picked by their slots"));
         }
         self.guarded(|reader| reader.append_stretches(row, keep, range))
@@ -44,31 +45,31 @@ impl LeafReader {
         let Range { start, end } = range;
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
-        let mut kept = self.take_kept();
+        let mut kept = self.take_rows();
         let mut picks = Bitmap::default();
         for stretch in stretches(&wanted) {
             self.seek(row + stretch.start as u64)?;
             let mut at = stretch.start;
             while at < stretch.end {
-                let Some(page) = self.open_page()? else {
-                    return Err(fewer_rows(at, stretch.end));
+                let Some(page) = self.cursor.open()? else {
+                    return Err(too_few_rows(at, stretch.end));
                 };
                 let n = (stretch.end - at).min(page.slots_left).min(BLOCK);
                 picks.clear();
                 picks.append_range(&wanted, at..at + n);
-                self.pick(n, &picks, &mut kept)?;
+                self.select(n, &picks, &mut kept)?;
                 at += n;
             }
         }
-        self.kept = kept;
+        self.rows = kept;
         self.ends_with_page()
     }
 
     /// Decodes those of the next `n` rows, which lie in one page, whose bits are set.
-    fn pick(&mut self, n: usize, picks: &Bitmap, kept: &mut Kept) -> Result<()> {
-        let (max_def, slot) = (self.max_def, self.slot);
-        let Some(page) = &mut self.page else {
-            return Err(fewer_rows(0, n));
+    fn select(&mut self, n: usize, picks: &Bitmap, kept: &mut DecodedRows) -> Result<()> {
+        let (max_def, slot) = (self.cursor.max_def, self.slot);
+        let Some(page) = &mut self.cursor.page else {
+            return Err(too_few_rows(0, n));
         };
         page.slots_left -= n;
         let mut validity = Validity::default();
@@ -87,24 +88,21 @@ impl LeafReader {
                 leaf_validity(&def, 0..n, slot, max_def, &mut validity).values
             }
         };
-        page.values_left = page.values_left.checked_sub(values).ok_or_else(|| {
-            let left = page.values_left;
-            Error::mismatch(Spec::Pages, "values that the levels ask for", left, values)
-        })?;
+        page.take_values(values)?;
         let first = kept.validity.len();
         let slots = picks.count_ones(0..n);
         kept.validity.push_picked(&validity, picks);
         if self.keep_levels {
             if max_def <= 1 {
-                super::levels_of_bits(&kept.validity, first, slots, &mut kept.def);
+                kept.append_levels_of_validity(first, slots);
             }
             kept.rep.push_run(0, slots);
         }
-        self.hold(values)?;
-        let room = self.room();
+        self.cursor.ensure(values)?;
+        let room = self.cursor.memory.capacity();
         let picked = match validity.bitmap().filter(|_| values < n) {
             None => {
-                self.column.read_picked(n, picks, room)?;
+                self.cursor.values.read_picked(n, picks, room)?;
                 slots
             }
             Some(valid) => {
@@ -112,7 +110,7 @@ impl LeafReader {
                 let mut of_values = Bitmap::default();
                 of_values.append_kept(picks, 0, valid, 0, n);
                 if values > 0 {
-                    self.column.read_picked(values, &of_values, room)?;
+                    self.cursor.values.read_picked(values, &of_values, room)?;
                 }
                 of_values.count_ones(0..values)
             }
@@ -120,11 +118,11 @@ impl LeafReader {
         if picked < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
-            self.column.spread(bitmap, first, slots, picked);
+            self.cursor.values.spread(bitmap, first, slots, picked);
         }
         self.next_row += n as u64;
-        let bytes = self.column.bytes_held() + kept.bytes_held();
-        self.hold_bytes(bytes)
+        let bytes = self.cursor.values.bytes_held() + kept.bytes_held();
+        self.cursor.memory.set_array_bytes(bytes)
     }
 }
 

@@ -1,145 +1,37 @@
-//! Byte strings: every encoding says where they lie ([`Span`]s), every layout takes them from there.
-//!
-//! Two phases, block by block: find the spans, then copy the payload (offsets) or point at it (views). Text is checked in bulk: a
-//! dictionary once, other pages by the block.
-
-mod few;
-mod find;
-mod offsets;
-mod text;
-mod views;
+//! [`BinaryReader`]: two phases, block by block: find the spans, then copy the payload (offsets) or
+//! point at it (views).
 
 use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use self::few::{DictionaryOfFew, look_up_few, prepare_dictionary};
-use self::find::Decoder;
-pub(super) use self::find::SpanDecoder;
-pub(super) use self::offsets::Offsets;
-use self::text::{checked_text, is_text_end_to_end};
-pub(super) use self::views::Views;
-use super::column::{Column, Count, no_dictionary, no_page, no_room, vec_for};
-use crate::encoding::dictionary::{Indices, out_of_range};
-use crate::encoding::{EndToEnd, Span, plain};
-use crate::error::{Error, LimitKind, Result};
+use super::find::{Decoder, SpanDecoder};
+use super::layout::{BLOCK, Dictionary, Layout, Payload, Place};
+use super::offsets::Offsets;
+use super::sparse::SparseDictionary;
+use super::text::{Lossy, checked_text, is_text_end_to_end};
+use super::views::Views;
+use crate::encoding::Span;
+use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
+use crate::read::column::values::reader::{Count, ValueReader, no_dictionary, no_page, vec_for};
 use crate::read::options::Utf8;
 use crate::schema::Physical;
 use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
-use crate::simd::gather::gather;
-use crate::simd::strings::SLACK;
-use crate::spare::{Spare, roughly};
-
-/// How the values of a block lie in their buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Each behind the four bytes of its length.
-    BehindLengths,
-    /// One begins where the other ends.
-    EndToEnd,
-    /// In order, with others between them.
-    Apart,
-}
-
-/// Where the payload of a block lies.
-#[derive(Clone, Copy)]
-enum Payload<'a> {
-    /// In a page that views may adopt.
-    Shared(&'a Bytes),
-    /// In the scratch of a decoder.
-    Borrowed(&'a [u8]),
-}
-
-/// The dictionary of a chunk of byte strings.
-struct Dictionary {
-    bytes: Bytes,
-    spans: Vec<Span>,
-}
-
-/// How byte strings become an array.
-trait Layout: Send {
-    /// As [`Column::wants_dictionary_first`].
-    const DICTIONARY_FIRST: bool = false;
-
-    fn use_spare(&mut self, spare: &Spare);
-
-    fn reserve(&mut self, slots: usize);
-
-    /// Bytes, at most, of what [`Layout::set_dictionary`] makes of so many entries.
-    fn dictionary_bytes(entries: usize) -> usize;
-
-    /// Takes the dictionary of the chunk, checked to be text where that is wanted.
-    fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()>;
-
-    /// Appends values of the dictionary.
-    fn gather(
-        &mut self,
-        indices: &mut Indices,
-        n: usize,
-        dictionary: &Dictionary,
-        room: usize,
-    ) -> Result<()>;
-
-    /// Appends the values of the dictionary that these indices stand for.
-    fn gather_indices(
-        &mut self,
-        indices: &[u32],
-        dictionary: &Dictionary,
-        room: usize,
-    ) -> Result<()>;
-
-    /// Appends values that lie in a page, checked to be text where that is wanted.
-    fn append(
-        &mut self,
-        payload: Payload<'_>,
-        spans: &[Span],
-        place: Place,
-        room: usize,
-    ) -> Result<()>;
-
-    /// Appends values that lie end to end in a page, checked to be text where that is wanted.
-    fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()>;
-
-    /// Appends up to `n` next values of a PLAIN page while it walks from length to length, as far as this is possible and they are `text` where that is
-    /// wanted; says how many it were.
-    fn append_plain(
-        &mut self,
-        page: &mut plain::ByteArrays,
-        n: usize,
-        text: bool,
-        room: usize,
-    ) -> usize;
-
-    /// As [`Column::leave_page`].
-    fn leave_page(&mut self) -> bool {
-        false
-    }
-
-    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
-
-    fn bytes_held(&self) -> usize;
-
-    fn finish(
-        &mut self,
-        data_type: &DataType,
-        nulls: Option<NullBuffer>,
-        slots: usize,
-    ) -> Result<ArrayRef>;
-}
+use crate::spare::Spare;
 
 /// The column of a leaf of byte strings.
-pub(super) struct BytesColumn<L> {
+pub(in crate::read::column::values) struct BinaryReader<L> {
     values: SpanDecoder,
     /// How text is checked; `None` for bytes.
     utf8: Option<Utf8>,
     dictionary: Option<Dictionary>,
     /// Instead of the dictionary, until more of it is wanted.
-    few: Option<DictionaryOfFew>,
+    sparse: Option<SparseDictionary>,
     layout: L,
     spans: Vec<Span>,
     /// Indices that were picked.
@@ -147,30 +39,27 @@ pub(super) struct BytesColumn<L> {
     data_type: DataType,
 }
 
-/// Values found and copied at a time: their spans stay in the first-level cache.
-const BLOCK: usize = 1024;
-
-impl BytesColumn<Views> {
+impl BinaryReader<Views> {
     /// The column for a layout.
-    pub(super) fn boxed(
+    pub(in crate::read::column::values) fn boxed(
         physical: Physical,
         layout: BytesLayout,
         data_type: &DataType,
         utf8: Option<Utf8>,
         carries_prefix: bool,
-    ) -> Box<dyn Column> {
+    ) -> Box<dyn ValueReader> {
         fn of<L: Layout + 'static>(
             values: SpanDecoder,
             utf8: Option<Utf8>,
             layout: L,
             data_type: &DataType,
-        ) -> Box<dyn Column> {
+        ) -> Box<dyn ValueReader> {
             let data_type = data_type.clone();
-            Box::new(BytesColumn {
+            Box::new(BinaryReader {
                 values,
                 utf8,
                 dictionary: None,
-                few: None,
+                sparse: None,
                 layout,
                 spans: Vec::new(),
                 picked: Vec::new(),
@@ -187,7 +76,7 @@ impl BytesColumn<Views> {
 }
 
 fn set_whole_dictionary<L: Layout>(
-    column: &mut BytesColumn<L>,
+    column: &mut BinaryReader<L>,
     page: DictionaryPage,
 ) -> Result<()> {
     let mut decoder = SpanDecoder::new(column.values.physical, false);
@@ -209,7 +98,7 @@ fn set_whole_dictionary<L: Layout>(
     Ok(())
 }
 
-impl<L: Layout> Column for BytesColumn<L> {
+impl<L: Layout> ValueReader for BinaryReader<L> {
     fn use_spare(&mut self, spare: &Spare) {
         self.layout.use_spare(spare);
     }
@@ -240,7 +129,7 @@ impl<L: Layout> Column for BytesColumn<L> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         // Views point into the dictionary that stands first among their buffers.
         if !L::DICTIONARY_FIRST && self.values.physical == Physical::ByteArray {
-            self.few = Some(DictionaryOfFew::new(page)?);
+            self.sparse = Some(SparseDictionary::new(page)?);
             return Ok(());
         }
         set_whole_dictionary(self, page)
@@ -255,10 +144,10 @@ impl<L: Layout> Column for BytesColumn<L> {
             prepare_dictionary(self, n)?;
         }
         if let Some(indices) = self.values.indices() {
-            if self.few.is_some() {
+            if self.sparse.is_some() {
                 self.picked.clear();
                 indices.read(n, &mut self.picked)?;
-                return look_up_few(self, room);
+                return look_up_sparse(self, room);
             }
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather(indices, n, dictionary, room);
@@ -308,8 +197,8 @@ impl<L: Layout> Column for BytesColumn<L> {
         if let Some(indices) = self.values.indices() {
             self.picked.clear();
             indices.read_picked(n, picks, &mut self.picked)?;
-            if self.few.is_some() {
-                return look_up_few(self, room);
+            if self.sparse.is_some() {
+                return look_up_sparse(self, room);
             }
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             return self.layout.gather_indices(&self.picked, dictionary, room);
@@ -356,8 +245,8 @@ impl<L: Layout> Column for BytesColumn<L> {
 }
 
 /// Appends the values of the spans that a column has found.
-fn append_spans<L: Layout>(column: &mut BytesColumn<L>, place: Place, room: usize) -> Result<()> {
-    let BytesColumn { values, utf8, layout, spans, .. } = column;
+fn append_spans<L: Layout>(column: &mut BinaryReader<L>, place: Place, room: usize) -> Result<()> {
+    let BinaryReader { values, utf8, layout, spans, .. } = column;
     let lossy = match *utf8 {
         None => None,
         Some(utf8) => checked_text(utf8, values.buffer()?, spans, place)?,
@@ -371,74 +260,34 @@ fn append_spans<L: Layout>(column: &mut BytesColumn<L>, place: Place, room: usiz
     }
 }
 
-/// Appends the entry of each index.
-fn look_up<T: Copy>(indices: &[u32], entries: &[T], out: &mut Vec<T>) -> Result<()> {
-    if gather(indices, entries, out) {
+/// Before `more` indices are looked up: prepares the dictionary, unless few of its entries are wanted.
+fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> Result<()> {
+    let Some(sparse) = &mut column.sparse else { return Ok(()) };
+    if sparse.stays_sparse(more) {
         return Ok(());
     }
-    let highest = indices.iter().copied().max().unwrap_or(0);
-    Err(out_of_range(highest, entries.len()))
+    let page = sparse.page();
+    column.sparse = None;
+    set_whole_dictionary(column, page)
 }
 
-#[cold]
-fn too_long() -> Error {
-    Error::limit(
-        LimitKind::ArrayLength,
-        "more than 2 GiB of strings in one batch; read fewer rows per batch, or with 64-bit offsets",
-    )
-}
-
-/// The payload of the spans, in bytes, if there is room for it.
-fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
-    let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
-    if wanted > room as u64 { Err(no_room(wanted, room)) } else { Ok(wanted) }
-}
-
-/// Room is made for no more than so many times the bytes that were seen: those of a block of a batch of usual size, and what is added to them.
-const MOST_TIMES: usize = 80;
-
-/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far, and `room` allows.
-fn make_room(
-    values: &mut Vec<u8>,
-    more: u64,
-    room: usize,
-    seen: usize,
-    slots: usize,
-    spare: &Spare,
-) -> Result<()> {
-    let more = usize::try_from(more).unwrap_or(usize::MAX);
-    if values.capacity() - values.len() >= more.saturating_add(SLACK) {
-        return Ok(());
+/// Appends the entries of `picked`, found in the dictionary page.
+fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, room: usize) -> Result<()> {
+    let BinaryReader { sparse, utf8, layout, picked, .. } = column;
+    let sparse = sparse.as_mut().ok_or_else(no_dictionary)?;
+    for &index in &*picked {
+        let span = [sparse.span(index)?];
+        let page = sparse.buffer();
+        let lossy = match *utf8 {
+            None => None,
+            Some(utf8) => checked_text(utf8, page, &span, Place::Apart)?,
+        };
+        match lossy {
+            None => layout.append(Payload::Shared(page), &span, Place::Apart, room)?,
+            Some(Lossy { bytes, spans }) => {
+                layout.append(Payload::Borrowed(&bytes), &spans, Place::Apart, room)?;
+            }
+        }
     }
-    let so_far = values.len().saturating_add(more);
-    let expected = so_far.saturating_mul(slots) / seen.max(1);
-    let most = so_far.saturating_mul(MOST_TIMES).min(room).max(so_far);
-    let wanted = roughly(expected.saturating_add(expected / 16)).clamp(so_far, most);
-    if values.capacity() == 0 {
-        *values = spare.take(wanted.saturating_add(SLACK));
-    }
-    values.try_reserve_exact((wanted - values.len()).saturating_add(SLACK)).map_err(no_memory)
-}
-
-#[cold]
-fn no_memory(error: std::collections::TryReserveError) -> Error {
-    Error::limit(LimitKind::Memory, format_args!("the values of one batch: {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_room_is_made_than_there_is() {
-        let spare = Spare::new(0);
-        // One long value, where a million are announced.
-        let mut values = Vec::new();
-        make_room(&mut values, 1 << 20, 3 << 20, 1, 1 << 20, &spare).unwrap();
-        assert!((1 << 20..4 << 20).contains(&values.capacity()), "{}", values.capacity());
-        // What is there already is never too much.
-        let mut values = Vec::new();
-        make_room(&mut values, 1 << 20, 0, 1, 1 << 20, &spare).unwrap();
-        assert!((1 << 20..2 << 20).contains(&values.capacity()));
-    }
+    Ok(())
 }

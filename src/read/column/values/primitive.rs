@@ -7,7 +7,9 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::column::{Column, Count, fixed_width_array, illegal, no_dictionary, no_page, vec_for};
+use super::reader::{
+    Count, ValueReader, fixed_width_array, illegal, no_dictionary, no_page, vec_for,
+};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{alp, delta_binary, plain, split};
 use crate::error::{Error, Result};
@@ -22,40 +24,41 @@ use crate::simd::native::PlainOldData;
 use crate::spare::Spare;
 
 /// The column of a leaf of words.
-pub(super) fn word_column(
+pub(super) fn primitive_reader(
     physical: Physical,
     conversion: Conversion,
     data_type: &DataType,
-) -> Result<Box<dyn Column>> {
+) -> Result<Box<dyn ValueReader>> {
     match physical {
         Physical::Int32 | Physical::Float => of_word::<i32>(physical, conversion, data_type),
         _ => of_word::<i64>(physical, conversion, data_type),
     }
 }
 
-fn of_word<P: Word>(
+fn of_word<P: PhysicalInt>(
     physical: Physical,
     conversion: Conversion,
     data_type: &DataType,
-) -> Result<Box<dyn Column>> {
-    let same =
-        || -> Box<dyn Column> { Box::new(WordColumn::<P, Same>::new(physical, data_type, Same)) };
+) -> Result<Box<dyn ValueReader>> {
+    let same = || -> Box<dyn ValueReader> {
+        Box::new(PrimitiveReader::<P, Identity>::new(physical, data_type, Identity))
+    };
     let wrong = || Error::usage(format_args!("{physical} cannot be read as {data_type}"));
     match conversion {
         Conversion::Float { to: Storage::F32 } if P::BYTES == 4 => Ok(same()),
         Conversion::Float { to: Storage::F64 } if P::BYTES == 8 => Ok(same()),
         Conversion::Float { to: Storage::F64 } => {
-            let widen = Apply {
+            let widen = Converted {
                 convert: |_, words: &[P], out: &mut Vec<f64>| {
                     out.extend(words.iter().map(|word| f64::from(word.f32_bits())));
                     Ok(())
                 },
-                rule: Rule { unsigned: false, scale: Scale::Keep },
+                rule: IntRule { unsigned: false, scale: Scale::Keep },
             };
-            Ok(Box::new(WordColumn::new(physical, data_type, widen)))
+            Ok(Box::new(PrimitiveReader::new(physical, data_type, widen)))
         }
         Conversion::Integer { unsigned, scale, to } => {
-            let rule = Rule { unsigned, scale };
+            let rule = IntRule { unsigned, scale };
             if scale == Scale::Keep && to.byte_width() == P::BYTES && !to.is_float() {
                 return Ok(same());
             }
@@ -75,11 +78,11 @@ fn of_word<P: Word>(
     }
 }
 
-fn of_rule<P: Word, T: FromWord>(
+fn of_rule<P: PhysicalInt, T: FromPhysicalInt>(
     physical: Physical,
     data_type: &DataType,
-    rule: Rule,
-) -> Box<dyn Column> {
+    rule: IntRule,
+) -> Box<dyn ValueReader> {
     let convert = match (rule.scale, rule.unsigned) {
         (Scale::Keep, false) => keep_signed::<P, T>,
         (Scale::Keep, true) => keep_unsigned::<P, T>,
@@ -87,11 +90,11 @@ fn of_rule<P: Word, T: FromWord>(
         (Scale::Multiply(_), _) => multiply::<P, T>,
         (Scale::Divide(_), _) => divide::<P, T>,
     };
-    Box::new(WordColumn::new(physical, data_type, Apply { convert, rule }))
+    Box::new(PrimitiveReader::new(physical, data_type, Converted { convert, rule }))
 }
 
 /// A physical word: `i32` or `i64`, whatever it stands for.
-pub(super) trait Word:
+pub(super) trait PhysicalInt:
     plain::Native + delta_binary::Int + split::Native + ArrowNativeType + PlainOldData
 {
     const BYTES: usize;
@@ -106,7 +109,7 @@ pub(super) trait Word:
     fn f32_bits(self) -> f32;
 }
 
-impl Word for i32 {
+impl PhysicalInt for i32 {
     const BYTES: usize = 4;
     type Alp = alp::Decoder<f32>;
     fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp> {
@@ -130,7 +133,7 @@ impl Word for i32 {
     }
 }
 
-impl Word for i64 {
+impl PhysicalInt for i64 {
     const BYTES: usize = 8;
     type Alp = alp::Decoder<f64>;
     fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp> {
@@ -161,7 +164,7 @@ impl Word for i64 {
 }
 
 /// An Arrow value that a word can become.
-pub(super) trait FromWord: ArrowNativeType + PlainOldData {
+pub(super) trait FromPhysicalInt: ArrowNativeType + PlainOldData {
     /// By dropping high bits or extending the sign.
     fn wrap(value: i64) -> Self;
     /// Exactly, or not at all; unsigned targets are told by the width.
@@ -172,7 +175,7 @@ pub(super) trait FromWord: ArrowNativeType + PlainOldData {
 
 macro_rules! from_word {
     ($($int:ty),*) => {$(
-        impl FromWord for $int {
+        impl FromPhysicalInt for $int {
             #[allow(clippy::cast_possible_truncation, clippy::cast_lossless, reason = "the annotation promises the range")]
             fn wrap(value: i64) -> Self {
                 value as Self
@@ -188,7 +191,7 @@ macro_rules! from_word {
 }
 from_word!(i8, i16, i32, i64, i128);
 
-impl FromWord for i256 {
+impl FromPhysicalInt for i256 {
     fn wrap(value: i64) -> Self {
         Self::from_i128(i128::from(value))
     }
@@ -202,7 +205,7 @@ impl FromWord for i256 {
 
 macro_rules! float_from_word {
     ($($float:ty),*) => {$(
-        impl FromWord for $float {
+        impl FromPhysicalInt for $float {
             #[expect(clippy::cast_precision_loss, reason = "the conversion table lets only exact ranges through")]
             fn wrap(value: i64) -> Self {
                 value as Self
@@ -220,23 +223,35 @@ float_from_word!(f32, f64);
 
 /// How words become values.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rule {
+pub(super) struct IntRule {
     unsigned: bool,
     scale: Scale,
 }
 
-fn keep_signed<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+fn keep_signed<P: PhysicalInt, T: FromPhysicalInt>(
+    _: IntRule,
+    words: &[P],
+    out: &mut Vec<T>,
+) -> Result<()> {
     out.extend(words.iter().map(|word| T::wrap(word.signed())));
     Ok(())
 }
 
-fn keep_unsigned<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+fn keep_unsigned<P: PhysicalInt, T: FromPhysicalInt>(
+    _: IntRule,
+    words: &[P],
+    out: &mut Vec<T>,
+) -> Result<()> {
     out.extend(words.iter().map(|word| T::wrap(word.unsigned())));
     Ok(())
 }
 
 /// INT64 to 32 unsigned bits.
-fn narrow<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+fn narrow<P: PhysicalInt, T: FromPhysicalInt>(
+    _: IntRule,
+    words: &[P],
+    out: &mut Vec<T>,
+) -> Result<()> {
     for word in words {
         let value = word.signed();
         let value = u32::try_from(value).map_err(|_| does_not_fit(value))?;
@@ -245,7 +260,11 @@ fn narrow<P: Word, T: FromWord>(_: Rule, words: &[P], out: &mut Vec<T>) -> Resul
     Ok(())
 }
 
-fn multiply<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+fn multiply<P: PhysicalInt, T: FromPhysicalInt>(
+    rule: IntRule,
+    words: &[P],
+    out: &mut Vec<T>,
+) -> Result<()> {
     let Scale::Multiply(factor) = rule.scale else {
         return Err(no_page());
     };
@@ -256,7 +275,11 @@ fn multiply<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> 
     Ok(())
 }
 
-fn divide<P: Word, T: FromWord>(rule: Rule, words: &[P], out: &mut Vec<T>) -> Result<()> {
+fn divide<P: PhysicalInt, T: FromPhysicalInt>(
+    rule: IntRule,
+    words: &[P],
+    out: &mut Vec<T>,
+) -> Result<()> {
     let Scale::Divide(divisor) = rule.scale else {
         return Err(no_page());
     };
@@ -279,35 +302,31 @@ fn does_not_fit(value: i64) -> Error {
 }
 
 /// From the words of a decoder to the values of an array.
-pub(super) trait Convert<P: Word>: Send {
+pub(super) trait Convert<P: PhysicalInt>: Send {
     type Out: ArrowNativeType + PlainOldData;
-    fn read(
-        &mut self,
-        words: &mut WordDecoder<P>,
-        n: usize,
-        out: &mut Vec<Self::Out>,
-    ) -> Result<()>;
+    fn read(&mut self, words: &mut IntDecoder<P>, n: usize, out: &mut Vec<Self::Out>)
+    -> Result<()>;
 }
 
 /// The words are the values.
-struct Same;
+struct Identity;
 
-impl<P: Word> Convert<P> for Same {
+impl<P: PhysicalInt> Convert<P> for Identity {
     type Out = P;
-    fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<P>) -> Result<()> {
+    fn read(&mut self, words: &mut IntDecoder<P>, n: usize, out: &mut Vec<P>) -> Result<()> {
         words.read(n, out)
     }
 }
 
 /// The words are converted block by block, while they are in the first-level cache.
-struct Apply<P: Word, T> {
-    convert: fn(Rule, &[P], &mut Vec<T>) -> Result<()>,
-    rule: Rule,
+struct Converted<P: PhysicalInt, T> {
+    convert: fn(IntRule, &[P], &mut Vec<T>) -> Result<()>,
+    rule: IntRule,
 }
 
-impl<P: Word, T: ArrowNativeType + PlainOldData> Convert<P> for Apply<P, T> {
+impl<P: PhysicalInt, T: ArrowNativeType + PlainOldData> Convert<P> for Converted<P, T> {
     type Out = T;
-    fn read(&mut self, words: &mut WordDecoder<P>, n: usize, out: &mut Vec<T>) -> Result<()> {
+    fn read(&mut self, words: &mut IntDecoder<P>, n: usize, out: &mut Vec<T>) -> Result<()> {
         let mut block = Vec::with_capacity(n.min(BLOCK));
         let mut left = n;
         while left > 0 {
@@ -324,14 +343,14 @@ impl<P: Word, T: ArrowNativeType + PlainOldData> Convert<P> for Apply<P, T> {
 const BLOCK: usize = 1024;
 
 /// The values of a page as words.
-pub(super) enum WordDecoder<P: Word> {
+pub(super) enum IntDecoder<P: PhysicalInt> {
     Plain(plain::Fixed<P>),
     Delta(delta_binary::Decoder<P>),
     Split(split::Decoder),
     Alp(P::Alp),
 }
 
-impl<P: Word> WordDecoder<P> {
+impl<P: PhysicalInt> IntDecoder<P> {
     fn new(physical: Physical, encoding: Encoding, bytes: Bytes, count: Count) -> Result<Self> {
         let integer = matches!(physical, Physical::Int32 | Physical::Int64);
         Ok(match encoding {
@@ -384,13 +403,13 @@ fn few(picks: &Bitmap, n: usize) -> bool {
     picks.count_ones(0..n) < n / 16
 }
 
-enum Source<P: Word> {
+enum Source<P: PhysicalInt> {
     Nothing,
     Dictionary(Indices),
-    Words(WordDecoder<P>),
+    Words(IntDecoder<P>),
 }
 
-struct WordColumn<P: Word, C: Convert<P>> {
+struct PrimitiveReader<P: PhysicalInt, C: Convert<P>> {
     physical: Physical,
     data_type: DataType,
     convert: C,
@@ -417,7 +436,7 @@ enum Dictionary<T> {
 const PART_OF_DICTIONARY: usize = 16;
 
 /// The entries, if they are converted, or so many more are wanted that they should be.
-fn entries<'a, P: Word, C: Convert<P>>(
+fn entries<'a, P: PhysicalInt, C: Convert<P>>(
     dictionary: &'a mut Dictionary<C::Out>,
     convert: &mut C,
     more: usize,
@@ -427,7 +446,7 @@ fn entries<'a, P: Word, C: Convert<P>>(
         if *wanted <= page.values / PART_OF_DICTIONARY {
             return Ok(None);
         }
-        let mut words = WordDecoder::Plain(plain::Fixed::new(page.bytes.clone(), page.values)?);
+        let mut words = IntDecoder::Plain(plain::Fixed::new(page.bytes.clone(), page.values)?);
         let mut entries = vec_for(page.values)?;
         convert.read(&mut words, page.values, &mut entries)?;
         *dictionary = Dictionary::Entries(entries);
@@ -438,7 +457,7 @@ fn entries<'a, P: Word, C: Convert<P>>(
     }
 }
 
-impl<P: Word, C: Convert<P>> WordColumn<P, C> {
+impl<P: PhysicalInt, C: Convert<P>> PrimitiveReader<P, C> {
     fn new(physical: Physical, data_type: &DataType, convert: C) -> Self {
         Self {
             physical,
@@ -462,12 +481,12 @@ impl<P: Word, C: Convert<P>> WordColumn<P, C> {
             let entry = entry.filter(|_| (index as usize) < page.values);
             bytes.extend_from_slice(entry.ok_or_else(|| out_of_range(index, page.values))?);
         }
-        let mut words = WordDecoder::Plain(plain::Fixed::new(bytes.into(), self.picked.len())?);
+        let mut words = IntDecoder::Plain(plain::Fixed::new(bytes.into(), self.picked.len())?);
         self.convert.read(&mut words, self.picked.len(), &mut self.out)
     }
 }
 
-impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
+impl<P: PhysicalInt, C: Convert<P>> ValueReader for PrimitiveReader<P, C> {
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
     }
@@ -497,7 +516,7 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
                 Source::Dictionary(Indices::new(bytes, count.most())?)
             }
-            other => Source::Words(WordDecoder::new(self.physical, other, bytes, count)?),
+            other => Source::Words(IntDecoder::new(self.physical, other, bytes, count)?),
         };
         Ok(())
     }
@@ -562,7 +581,7 @@ impl<P: Word, C: Convert<P>> Column for WordColumn<P, C> {
 
     fn holds(&self, n: usize) -> Option<bool> {
         match &self.source {
-            Source::Words(WordDecoder::Plain(decoder)) => Some(n <= decoder.left()),
+            Source::Words(IntDecoder::Plain(decoder)) => Some(n <= decoder.left()),
             _ => Some(n == 0),
         }
     }

@@ -10,9 +10,9 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, FieldRef};
 use bytes::Bytes;
 
-use super::column::{Column, Count};
-use super::dictionary::Coded;
-use super::fixed::taken;
+use super::dictionary::DictionaryIndices;
+use super::fixed_binary::taken;
+use super::reader::{Count, ValueReader};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
@@ -20,11 +20,11 @@ use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
 
 /// The column of a leaf that is read as runs. `values` decodes the values.
-pub(super) fn run_column(
+pub(super) fn run_end_reader(
     ends: &FieldRef,
     value: &FieldRef,
-    values: Box<dyn Column>,
-) -> Result<Box<dyn Column>> {
+    values: Box<dyn ValueReader>,
+) -> Result<Box<dyn ValueReader>> {
     let build = match ends.data_type() {
         DataType::Int16 => build::<Int16Type>,
         DataType::Int32 => build::<Int32Type>,
@@ -33,23 +33,23 @@ pub(super) fn run_column(
             return Err(Error::usage(format_args!("{other} cannot be the run ends of an array")));
         }
     };
-    Ok(Box::new(RunColumn {
+    Ok(Box::new(RunEndReader {
         indices: Vec::new(),
-        coded: Coded::new(value.data_type(), values),
+        coded: DictionaryIndices::new(value.data_type(), values),
         data_type: DataType::RunEndEncoded(ends.clone(), value.clone()),
         build,
     }))
 }
 
-struct RunColumn {
+struct RunEndReader {
     /// The index of the value of each slot.
     indices: Vec<u32>,
-    coded: Coded,
+    coded: DictionaryIndices,
     data_type: DataType,
     build: fn(&DataType, &[usize], &ArrayRef) -> Result<ArrayRef>,
 }
 
-impl Column for RunColumn {
+impl ValueReader for RunEndReader {
     fn reserve(&mut self, slots: usize) {
         self.indices.reserve_exact(slots);
     }

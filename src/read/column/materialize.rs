@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use arrow_select::take::take;
 use bytes::Bytes;
 
-use super::bytes::Offsets;
+use super::values::Offsets;
 use crate::encoding::Span;
 use crate::error::{Error, Result};
 use crate::simd::bitmap::Bitmap;

@@ -20,8 +20,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::column::{Column, Count, no_dictionary};
-use super::fixed::{joined, taken};
+use super::fixed_binary::{joined, taken};
+use super::reader::{Count, ValueReader, no_dictionary};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
@@ -32,15 +32,18 @@ use crate::spare::Spare;
 use crate::trusted;
 
 /// The column of a leaf whose dictionary is kept. `values` decodes the values.
-pub(super) fn dictionary_column(
+pub(super) fn dictionary_reader(
     key: &DataType,
     value: &DataType,
-    values: Box<dyn Column>,
-) -> Result<Box<dyn Column>> {
-    fn of<K: ArrowDictionaryKeyType>(value: &DataType, values: Box<dyn Column>) -> Box<dyn Column> {
-        Box::new(DictionaryColumn::<K> {
+    values: Box<dyn ValueReader>,
+) -> Result<Box<dyn ValueReader>> {
+    fn of<K: ArrowDictionaryKeyType>(
+        value: &DataType,
+        values: Box<dyn ValueReader>,
+    ) -> Box<dyn ValueReader> {
+        Box::new(DictionaryReader::<K> {
             indices: Vec::new(),
-            coded: Coded::new(value, values),
+            coded: DictionaryIndices::new(value, values),
             spare: Spare::new(0),
             keys: PhantomData,
         })
@@ -61,8 +64,8 @@ pub(super) fn dictionary_column(
 }
 
 /// Indices into a dictionary that grows where pages are not dictionary-encoded. Shared with the run-end column.
-pub(super) struct Coded {
-    values: Box<dyn Column>,
+pub(super) struct DictionaryIndices {
+    values: Box<dyn ValueReader>,
     /// The dictionary page as an array.
     dictionary: Option<ArrayRef>,
     /// Values of other pages in this batch: they follow the dictionary.
@@ -72,8 +75,8 @@ pub(super) struct Coded {
     value_type: DataType,
 }
 
-impl Coded {
-    pub(super) fn new(value_type: &DataType, values: Box<dyn Column>) -> Self {
+impl DictionaryIndices {
+    pub(super) fn new(value_type: &DataType, values: Box<dyn ValueReader>) -> Self {
         Self {
             values,
             dictionary: None,
@@ -83,7 +86,7 @@ impl Coded {
         }
     }
 
-    /// As [`Column::dictionary_bytes`]: what the values make of it, and the array of its entries.
+    /// As [`ValueReader::dictionary_bytes`]: what the values make of it, and the array of its entries.
     pub(super) fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
         let array = match self.value_type.primitive_width() {
             Some(width) => entries.saturating_mul(width),
@@ -157,7 +160,7 @@ impl Coded {
         }
     }
 
-    /// As [`Coded::read`], of those of the next `n` values whose bits of `picks` are set.
+    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `picks` are set.
     pub(super) fn read_picked(
         &mut self,
         n: usize,
@@ -380,15 +383,15 @@ fn too_many(entries: usize) -> Error {
     )
 }
 
-struct DictionaryColumn<K: ArrowDictionaryKeyType> {
+struct DictionaryReader<K: ArrowDictionaryKeyType> {
     /// Indices of the slots so far; they become keys at the end of the batch.
     indices: Vec<u32>,
-    coded: Coded,
+    coded: DictionaryIndices,
     spare: Spare,
     keys: PhantomData<fn() -> K>,
 }
 
-impl<K: ArrowDictionaryKeyType> Column for DictionaryColumn<K> {
+impl<K: ArrowDictionaryKeyType> ValueReader for DictionaryReader<K> {
     fn use_spare(&mut self, spare: &Spare) {
         self.spare = spare.clone();
         self.coded.values.use_spare(spare);

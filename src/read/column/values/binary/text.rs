@@ -4,7 +4,7 @@ use crate::encoding::{EndToEnd, Span};
 use crate::error::{Error, Result, Spec};
 use crate::read::options::Utf8;
 
-use super::{Place, too_long};
+use super::layout::{Place, too_long};
 
 /// Text whose wrong sequences were replaced.
 pub(super) struct Lossy {

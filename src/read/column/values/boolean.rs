@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use bytes::Bytes;
 
-use super::column::{Column, Count, illegal, no_dictionary, no_page, vec_for};
+use super::reader::{Count, ValueReader, illegal, no_dictionary, no_page, vec_for};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{plain, rle};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::simd::bitmap::Bitmap;
 
 /// The column of a BOOLEAN leaf.
 #[derive(Default)]
-pub(super) struct BooleanColumn {
+pub(super) struct BooleanReader {
     /// Legal, and nobody writes it: at most two entries that make sense.
     dictionary: Option<Vec<bool>>,
     source: Source,
@@ -36,7 +36,7 @@ enum Source {
 /// Bits that are looked up at a time.
 const BLOCK: usize = 8192;
 
-impl Column for BooleanColumn {
+impl ValueReader for BooleanReader {
     fn reserve(&mut self, slots: usize) {
         self.out.reserve(slots);
     }

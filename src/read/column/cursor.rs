@@ -1,0 +1,215 @@
+//! [`PageCursor`]: the page of a column chunk that is being read, and the values of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::memory::ColumnMemory;
+use super::values::{Count, ValueReader};
+use crate::error::{Error, Result, Spec};
+use crate::levels::{LevelDecoder, Validity};
+use crate::page::{DataPage, DictionaryPage, Page, PageMemory};
+use crate::read::chunk::{Pages, Trust};
+use crate::schema::Physical;
+
+/// The pages of a column chunk, one after the other.
+pub(super) struct PageCursor {
+    pub(super) physical: Physical,
+    pub(super) max_def: u16,
+    pub(super) max_rep: u16,
+    pub(super) pages: Pages,
+    pub(super) values: Box<dyn ValueReader>,
+    pub(super) page: Option<OpenPage>,
+    pub(super) memory: ColumnMemory,
+    /// Upcoming row ranges, and the next row that may be wanted after them; limits how far a page is
+    /// decompressed.
+    pub(super) upcoming: (Arc<[Range<u64>]>, u64),
+}
+
+/// What is left of the current page.
+pub(super) struct OpenPage {
+    /// Slots whose levels are not decoded yet.
+    pub(super) slots_left: usize,
+    /// Values that the levels may still ask for.
+    pub(super) values_left: usize,
+    /// Slots and values of a page that was opened in part, those that are used up included.
+    pub(super) in_part: Option<(usize, usize)>,
+    pub(super) def: LevelDecoder,
+    pub(super) rep: LevelDecoder,
+    memory: PageMemory,
+    /// Bytes of the values.
+    byte_len: usize,
+}
+
+impl OpenPage {
+    /// Uses up values that levels ask for.
+    pub(super) fn take_values(&mut self, values: usize) -> Result<()> {
+        self.values_left = self.values_left.checked_sub(values).ok_or_else(|| {
+            let left = self.values_left;
+            Error::mismatch(Spec::Pages, "values that the levels ask for", left, values)
+        })?;
+        Ok(())
+    }
+}
+
+impl PageCursor {
+    /// Slots of the current page whose levels are not decoded yet.
+    pub(super) fn slots_left(&self) -> usize {
+        self.page.as_ref().map_or(0, |page| page.slots_left)
+    }
+
+    /// The one place where the memory of what is made of a dictionary is reserved: before any of it is made, for as long as the chunk is read.
+    pub(super) fn set_dictionary(
+        &mut self,
+        page: DictionaryPage,
+        memory: PageMemory,
+    ) -> Result<()> {
+        // A page that states more is malformed, which the column finds out.
+        let entries = page.values.min(max_entries(self.physical, page.bytes.len()));
+        let tables = self.values.dictionary_bytes(entries, page.bytes.len());
+        let mut held = self.memory.budget().take_for("the tables of a dictionary", tables)?;
+        if let Some(memory) = memory {
+            held.absorb(memory);
+        }
+        self.memory.dictionary = Arc::new(held);
+        self.values.set_dictionary(page)
+    }
+
+    /// The current page, or the next one if it is used up; `None` after the last.
+    pub(super) fn open(&mut self) -> Result<Option<&mut OpenPage>> {
+        while self.page.as_ref().is_none_or(|page| page.slots_left == 0) {
+            if self.page.as_ref().is_some_and(|page| page.in_part.is_some()) {
+                self.open_whole(0)?;
+                continue;
+            }
+            // First, so that two pages are never held where one is read.
+            self.close()?;
+            match self.pages.next_page_for(&self.upcoming.0, self.upcoming.1)? {
+                None => return Ok(None),
+                Some(Page::Dictionary(page, memory)) => self.set_dictionary(page, memory)?,
+                Some(Page::Data(page)) => {
+                    let DataPage { slots, slots_left_out, rep, .. } = &*page;
+                    // An index is believed when the page says the same.
+                    if let Some((placed, Trust::Index)) = self.pages.rows() {
+                        let rows = match self.max_rep {
+                            0 => slots + slots_left_out,
+                            _ => rep.count_zeros(*slots)?,
+                        };
+                        if placed.end - placed.start != rows as u64 {
+                            return Err(misplaced(&placed, format_args!("has {rows} rows")));
+                        }
+                    }
+                    let in_part = *slots_left_out > 0;
+                    match self.set_page(*page) {
+                        Err(_) if in_part => {
+                            self.close()?;
+                            let whole = self.pages.open_again()?;
+                            self.set_page(whole)?;
+                        }
+                        set => set?,
+                    }
+                }
+            }
+        }
+        Ok(self.page.as_mut())
+    }
+
+    fn set_page(&mut self, page: DataPage) -> Result<()> {
+        let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes, memory } = page;
+        let byte_len = bytes.len();
+        let count = values.map_or(Count::AtMost(slots), Count::Exactly);
+        // A page of nulls may hold anything, or nothing, where its values would be.
+        if count.most() > 0 {
+            self.values.set_page(encoding, bytes, count)?;
+        }
+        let in_part = (slots_left_out > 0).then_some((slots, count.most()));
+        let (slots_left, values_left) = (slots, count.most());
+        self.page = Some(OpenPage { slots_left, values_left, in_part, def, rep, memory, byte_len });
+        Ok(())
+    }
+
+    /// Lets go of the page at hand; its memory stays reserved until the batch is made if the array points into it.
+    pub(super) fn close(&mut self) -> Result<Option<OpenPage>> {
+        let Some(mut page) = self.page.take() else { return Ok(None) };
+        if self.values.leave_page() {
+            match page.memory.take() {
+                Some(memory) => self.memory.adopted.absorb(memory),
+                None if self.pages.are_pulled() => self.memory.adopted.grow(page.byte_len)?,
+                None => {}
+            }
+        }
+        Ok(Some(page))
+    }
+
+    /// Opens a page anew that was opened in part, and goes on where the reading stands; the last `values` values are to be read, or skipped, again.
+    fn open_whole(&mut self, values: usize) -> Result<()> {
+        let Some((opened, page)) = self.close()?.and_then(|page| Some((page.in_part?, page)))
+        else {
+            return Err(no_page_in_part());
+        };
+        let (slots, values_done) = (opened.0 - page.slots_left, opened.1 - page.values_left);
+        // Its memory goes before that of the whole is taken.
+        drop(page);
+        let whole = self.pages.open_again()?;
+        self.set_page(whole)?;
+        let Some(page) = &mut self.page else { return Err(no_page_in_part()) };
+        match self.max_def {
+            0 => {}
+            1 => drop(page.def.read_validity(slots, &mut Validity::default())?),
+            max_def => page.def.read(slots, &mut LevelDecoder::planes(max_def))?,
+        }
+        page.slots_left -= slots;
+        page.values_left = page.values_left.saturating_sub(values_done);
+        self.values.skip(values_done.saturating_sub(values))
+    }
+
+    /// Makes sure that the next `values` values of the page, which the levels ask for, are there if the page has them.
+    pub(super) fn ensure(&mut self, values: usize) -> Result<()> {
+        match &self.page {
+            Some(OpenPage { in_part: Some(_), .. }) if self.values.holds(values) != Some(true) => {
+                self.open_whole(values)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Skips values, and opens the page as a whole if it is cut off before their end.
+    pub(super) fn skip_values(&mut self, values: usize) -> Result<()> {
+        let skipped = self.values.skip(values);
+        match &self.page {
+            Some(OpenPage { in_part: Some(_), .. }) if skipped.is_err() => {
+                self.open_whole(values)?;
+                self.values.skip(values)
+            }
+            _ => skipped,
+        }
+    }
+}
+
+/// Entries that a dictionary page of so many bytes has at most.
+fn max_entries(physical: Physical, byte_len: usize) -> usize {
+    match physical {
+        Physical::Boolean => byte_len.saturating_mul(8),
+        // Each has its length.
+        Physical::ByteArray => byte_len / size_of::<u32>(),
+        _ => physical
+            .byte_width()
+            .and_then(|width| byte_len.checked_div(width))
+            .unwrap_or(usize::MAX),
+    }
+}
+
+#[cold]
+fn no_page_in_part() -> Error {
+    Error::usage("no page was opened in part")
+}
+
+/// A page that does not hold the rows that it should.
+#[cold]
+pub(super) fn misplaced(placed: &Range<u64>, found: impl std::fmt::Display) -> Error {
+    Error::malformed(
+        Spec::PageIndex,
+        format_args!(
+            "the page at hand should hold the rows {placed:?} of its row group, and {found}"
+        ),
+    )
+}

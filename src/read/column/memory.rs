@@ -1,0 +1,84 @@
+//! [`ColumnMemory`]: what the arrays, the pages and the dictionary of a leaf take of the memory of a read.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::limits::{Budget, Reservation};
+use crate::read::window::Weight;
+
+/// Counts the bytes that a column reader holds.
+pub(super) struct ColumnMemory {
+    budget: Budget,
+    /// The array that is being built.
+    array: Reservation,
+    /// Pages that were left, and that this array points into.
+    pub(super) adopted: Reservation,
+    /// The dictionary page, and what is made of it.
+    pub(super) dictionary: Arc<Reservation>,
+    /// Bytes of the batch that is being made, all of its columns counted.
+    batch: Weight,
+    /// Bytes that this batch may hold at most.
+    max_batch: u64,
+    /// Bytes of the batch that are of this leaf.
+    counted: u64,
+}
+
+impl ColumnMemory {
+    pub(super) fn new(budget: &Budget) -> Self {
+        Self {
+            budget: budget.clone(),
+            array: budget.reservation("the arrays of a batch"),
+            adopted: budget.reservation("pages that string views point into"),
+            dictionary: Arc::new(budget.reservation("a dictionary")),
+            batch: Weight::default(),
+            max_batch: u64::MAX,
+            counted: 0,
+        }
+    }
+
+    /// What the memory is taken from.
+    pub(super) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Counts what is decoded next in `batch`, which may be `max` bytes.
+    pub(super) fn begin_batch(&mut self, batch: &Weight, max: u64) {
+        self.batch = batch.clone();
+        self.max_batch = max;
+    }
+
+    /// Bytes that the array may grow to.
+    pub(super) fn capacity(&self) -> usize {
+        let left = self.budget.cap().saturating_sub(self.budget.used());
+        let left = left.saturating_add(self.array.bytes());
+        let others = self.batch.bytes().saturating_sub(self.counted);
+        usize::try_from(left.min(self.max_batch.saturating_sub(others))).unwrap_or(usize::MAX)
+    }
+
+    /// Reserves what the array holds now, and counts it in the batch.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has no room for it, or the batch is too large.
+    pub(super) fn set_array_bytes(&mut self, bytes: usize) -> Result<()> {
+        // Most pages change nothing: memory for all rows was taken before the first.
+        if self.array.bytes() == bytes as u64 && self.counted == bytes as u64 {
+            return Ok(());
+        }
+        self.array.resize(bytes)?;
+        let before = std::mem::replace(&mut self.counted, bytes as u64);
+        self.batch.change(before, bytes as u64, self.max_batch)
+    }
+
+    /// The array is finished: its memory, and that of the pages that it points into. What the values
+    /// still hold, for the next array, stays reserved.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has no room for that.
+    pub(super) fn take_array(&mut self, still_held: usize) -> Result<Reservation> {
+        let mut memory = self.array.split_off();
+        memory.absorb(self.adopted.split_off());
+        self.array.resize(still_held)?;
+        self.counted = 0;
+        Ok(memory)
+    }
+}

@@ -1,0 +1,22 @@
+//! A column: levels and values of one column chunk, decoded row by row into Arrow arrays.
+//!
+//! Spec: README.md, "Nested Encoding", "Data Pages". Everything is decided once: `values::value_reader`
+//! matches the physical type and the conversion, a page matches its encoding. Below it, all is concrete
+//! over plain slices. "All present" has neither levels nor a bitmap.
+
+mod cursor;
+mod flat;
+mod materialize;
+mod memory;
+mod nested;
+mod reader;
+mod rows;
+mod selected;
+mod spec;
+mod values;
+
+pub(super) use self::materialize::{spelled_bytes, spelled_out};
+pub(crate) use self::reader::LeafBatch;
+pub(super) use self::reader::LeafReader;
+pub(crate) use self::spec::ColumnSpec;
+pub(super) use self::spec::column_specs;

@@ -1,0 +1,114 @@
+//! Rows that repeat: levels are decoded ahead until the row after the last begins.
+
+use super::cursor::misplaced;
+use super::reader::{LeafReader, too_few_rows};
+use super::rows::{DecodedRows, LevelsAhead, Output};
+use crate::error::{Error, Result, Spec};
+use crate::levels::leaf_validity;
+use crate::spare::roughly;
+
+/// Levels decoded at a time: they, and what is made of them, stay in the first-level cache.
+const LEVEL_BLOCK: usize = 8192;
+
+impl LeafReader {
+    /// Decodes or skips rows.
+    pub(super) fn decode_nested(&mut self, rows: usize, output: &mut Output) -> Result<()> {
+        let mut begun = 0usize;
+        loop {
+            if begun == rows && self.slots_left() == 0 && self.cursor.pages.are_placed() {
+                // The next page begins with a row; it may not even be there.
+                return Ok(());
+            }
+            let begins_page = self.slots_left() == 0;
+            if self.ahead.left() == 0 && !self.decode_levels()? {
+                if begun < rows {
+                    return Err(too_few_rows(begun, rows));
+                }
+                return Ok(());
+            }
+            let row = self.next_row + begun as u64;
+            if let Some((placed, _)) = self.cursor.pages.rows().filter(|_| begins_page)
+                && (placed.start != row || self.ahead.rep.get(0) != 0)
+            {
+                return Err(misplaced(&placed, format_args!("begins with row {row}")));
+            }
+            if !self.first_slot_seen {
+                self.first_slot_seen = true;
+                let level = self.ahead.rep.get(0);
+                if level != 0 {
+                    return Err(Error::mismatch(
+                        Spec::Levels,
+                        "first repetition level of the column chunk",
+                        0,
+                        level,
+                    ));
+                }
+            }
+            let (start, end) = self.ahead.take_rows(&mut begun, rows);
+            if start == end {
+                return Ok(());
+            }
+            let mut skipped = DecodedRows::new(self.cursor.max_def, self.cursor.max_rep);
+            let kept = output.rows().unwrap_or(&mut skipped);
+            let first = kept.validity.len();
+            let (slot, max_def) = (self.slot, self.cursor.max_def);
+            let def = &self.ahead.def;
+            let decoded = leaf_validity(def, start..end, slot, max_def, &mut kept.validity);
+            if self.keep_levels {
+                kept.def.push_range(def, start..end);
+                kept.rep.push_range(&self.ahead.rep, start..end);
+            }
+            self.slots_seen += decoded.slots as u64;
+            if first == 0 && matches!(output, Output::Append(_)) {
+                // The last of them may go on in the next block.
+                let seen = (self.next_row + begun as u64).saturating_sub(1);
+                let expected = slots_expected(self.slots_seen, seen, rows);
+                let most = self.most_expected();
+                self.cursor.values.reserve(expected.min(most).max(decoded.slots));
+            }
+            self.decode_values(decoded, first, output)?;
+        }
+    }
+
+    /// Slots that room may be made for before they are there.
+    fn most_expected(&self) -> usize {
+        let of_chunk = self.cursor.pages.bytes() / BYTES_A_SLOT;
+        let most = usize::try_from(of_chunk).unwrap_or(usize::MAX).max(MOST_EXPECTED);
+        most.min(self.cursor.memory.capacity() / BYTES_EXPECTED)
+    }
+
+    /// Decodes the next block of levels; false after the last page.
+    fn decode_levels(&mut self) -> Result<bool> {
+        self.ahead.clear();
+        if self.cursor.open()?.is_none() {
+            return Ok(false);
+        }
+        let Some(page) = &mut self.cursor.page else {
+            return Ok(false);
+        };
+        let n = page.slots_left.min(LEVEL_BLOCK);
+        let LevelsAhead { def, rep, .. } = &mut self.ahead;
+        let read = page.rep.read(n, rep).and_then(|()| page.def.read(n, def));
+        let read = read.and_then(|()| self.order.check(def, rep));
+        if read.is_err() {
+            self.ahead.clear();
+        }
+        page.slots_left -= n;
+        read.map(|()| true)
+    }
+}
+
+/// The slots that `wanted` rows will have, where `rows` rows have `slots`: a little more.
+fn slots_expected(slots: u64, rows: u64, wanted: usize) -> usize {
+    let expected = u128::from(slots) * wanted as u128 / u128::from(rows.max(1));
+    roughly(usize::try_from(expected + expected / 32).unwrap_or(usize::MAX))
+}
+
+/// Slots that room is made for before they are there, however small the chunk is.
+const MOST_EXPECTED: usize = 1 << 20;
+
+/// Bytes of a chunk that stand for a slot more: those of most numbers, so that no more memory is taken than a few times the bytes of the file.
+const BYTES_A_SLOT: u64 = 4;
+
+/// Of so many bytes that are left, room is made for one slot.
+const BYTES_EXPECTED: usize = 256;

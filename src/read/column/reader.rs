@@ -1,0 +1,528 @@
+//! [`LeafReader`]: levels and values of one column chunk, decoded row by row into Arrow arrays.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+
+use super::cursor::{PageCursor, misplaced};
+use super::memory::ColumnMemory;
+use super::rows::{DecodedRows, LevelsAhead, Output};
+use super::spec::ColumnSpec;
+use super::values::value_reader;
+use crate::error::{Error, Result, Spec};
+use crate::levels::{Decoded, Order};
+use crate::limits::{Budget, Reservation};
+use crate::page::Page;
+use crate::read::chunk::Pages;
+use crate::read::options::Utf8;
+use crate::read::window::Weight;
+use crate::simd::planes::Planes;
+
+/// The decoded rows of a leaf.
+#[derive(Debug)]
+pub(crate) struct LeafBatch {
+    /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
+    pub array: ArrayRef,
+    /// Definition levels, if they are kept.
+    pub def: Planes,
+    /// Repetition levels, if they are kept.
+    pub rep: Planes,
+    /// The highest repetition level.
+    pub max_rep: u16,
+    /// The memory of array and levels, until the batch is given to the caller.
+    pub memory: Reservation,
+    /// The memory of the dictionary, where the array points into it.
+    pub dictionary_memory: Option<Arc<Reservation>>,
+}
+
+impl LeafBatch {
+    /// The same array and levels, whose memory is reserved by this one.
+    pub(in crate::read) fn shared(&self) -> Self {
+        Self {
+            array: self.array.clone(),
+            def: self.def.clone(),
+            rep: self.rep.clone(),
+            max_rep: self.max_rep,
+            memory: self.memory.empty(),
+            dictionary_memory: None,
+        }
+    }
+}
+
+/// Decodes the rows of one leaf in one row group.
+pub(in crate::read) struct LeafReader {
+    pub(super) cursor: PageCursor,
+    /// Definition level at which the leaf has a slot.
+    pub(super) slot: u16,
+    pub(super) keep_levels: bool,
+    pub(super) order: Order,
+    pub(super) ahead: LevelsAhead,
+    /// Rows decoded since the last batch.
+    pub(super) rows: DecodedRows,
+    /// The next row, counted from the first of the row group.
+    pub(super) next_row: u64,
+    /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many rows.
+    pub(super) slots_seen: u64,
+    pub(super) first_slot_seen: bool,
+    /// False if a page depends on the one before it (PARQUET-246).
+    pages_stand_alone: bool,
+    /// Whether something was wrong: the values then fit neither their levels nor their dictionary.
+    is_broken: bool,
+}
+
+impl LeafReader {
+    /// A reader of the leaf of `spec` in the chunk of `pages`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the leaf cannot be read as its specification says.
+    pub(in crate::read) fn new(
+        spec: &ColumnSpec,
+        pages: Pages,
+        utf8: Utf8,
+        carries_prefix: bool,
+        budget: &Budget,
+    ) -> Result<Self> {
+        let mut values = value_reader(spec, utf8, carries_prefix)?;
+        values.use_spare(budget.spare());
+        let pages =
+            if values.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
+        let (max_def, max_rep) = (spec.leaf.max_def, spec.leaf.max_rep);
+        Ok(Self {
+            cursor: PageCursor {
+                physical: spec.leaf.physical,
+                max_def,
+                max_rep,
+                pages,
+                values,
+                page: None,
+                memory: ColumnMemory::new(budget),
+                upcoming: ([].into(), 0),
+            },
+            slot: spec.slot,
+            keep_levels: spec.keep_levels,
+            order: Order::new(&spec.elements),
+            ahead: LevelsAhead::new(max_def, max_rep),
+            rows: DecodedRows::new(max_def, max_rep),
+            next_row: 0,
+            slots_seen: 0,
+            first_slot_seen: false,
+            pages_stand_alone: !carries_prefix,
+            is_broken: false,
+        })
+    }
+
+    /// Does what adds to the column or empties it, unless it failed before.
+    pub(super) fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.is_broken {
+            return Err(Error::usage("a column chunk is not read on behind what is wrong in it"));
+        }
+        self.is_broken = true;
+        let done = step(self)?;
+        self.is_broken = false;
+        Ok(done)
+    }
+
+    /// Decodes the next `rows` rows.
+    ///
+    /// # Errors
+    /// `Malformed` if the chunk has fewer rows or a page breaks a rule, `Limit` if the arrays would grow beyond bounds.
+    #[cfg(test)]
+    pub(in crate::read) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
+        self.reserve(rows);
+        self.append(rows)?;
+        self.take()
+    }
+
+    /// The entries of the dictionary, if the chunk begins with one; for a leaf that is read as a dictionary, before the first row.
+    ///
+    /// # Errors
+    /// `Malformed` if the page breaks a rule.
+    pub(in crate::read) fn dictionary(&mut self) -> Result<Option<ArrayRef>> {
+        let Some(Page::Dictionary(page, memory)) = self.cursor.pages.next_page()? else {
+            return Ok(None);
+        };
+        self.cursor.set_dictionary(page, memory)?;
+        let array = self.take()?.array;
+        Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
+    }
+
+    /// The memory of what [`LeafReader::dictionary`] gave, which is to be held as long as that.
+    pub(in crate::read) fn into_dictionary_memory(self) -> Arc<Reservation> {
+        self.cursor.memory.dictionary
+    }
+
+    /// Says which rows will be asked for next, in ascending order, and no others before `behind`: pages whose rows are known need not be opened beyond the
+    /// last of them. Others may be asked for; it is more work then.
+    pub(in crate::read) fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
+        if self.cursor.max_rep == 0 && self.cursor.values.holds(0).is_some() {
+            self.cursor.upcoming = (Arc::clone(rows), behind);
+        }
+    }
+
+    /// Counts what is decoded next in `weight`, which may be `most` bytes: beyond them is an error.
+    pub(in crate::read) fn weigh(&mut self, weight: &Weight, most: u64) {
+        self.cursor.memory.begin_batch(weight, most);
+    }
+
+    /// Makes room for `rows` rows, before the first of a batch.
+    pub(in crate::read) fn reserve(&mut self, rows: usize) {
+        if self.cursor.max_rep == 0 {
+            self.cursor.values.reserve(rows);
+        }
+    }
+
+    /// Decodes the next `rows` rows behind those that no batch was made of yet.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`].
+    pub(in crate::read) fn append(&mut self, rows: usize) -> Result<()> {
+        self.guarded(|reader| {
+            let mut output = Output::Append(reader.take_rows());
+            reader.go(rows, &mut output)?;
+            if let Output::Append(kept) = output {
+                reader.rows = kept;
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn take_rows(&mut self) -> DecodedRows {
+        std::mem::replace(
+            &mut self.rows,
+            DecodedRows::new(self.cursor.max_def, self.cursor.max_rep),
+        )
+    }
+
+    /// Makes a batch of the rows decoded since the last one.
+    ///
+    /// # Errors
+    /// `Limit` if they do not fit an array, `Usage` if something was wrong with them.
+    pub(in crate::read) fn take(&mut self) -> Result<LeafBatch> {
+        self.guarded(|reader| {
+            if reader.slots_left() == 0
+                && reader.cursor.page.as_ref().is_some_and(|page| page.in_part.is_none())
+            {
+                reader.cursor.close()?;
+            }
+            let rows = reader.take_rows();
+            let slots = rows.validity.len();
+            let cursor = &mut reader.cursor;
+            let array = cursor.values.finish(rows.validity.into_nulls(), slots)?;
+            // What the values keep for the next batch is not in this one.
+            let memory = cursor.memory.take_array(cursor.values.bytes_held())?;
+            let points = points_into_dictionary(array.data_type());
+            let dictionary_memory = points.then(|| cursor.memory.dictionary.clone());
+            let (def, rep, max_rep) = (rows.def, rows.rep, cursor.max_rep);
+            Ok(LeafBatch { array, def, rep, max_rep, memory, dictionary_memory })
+        })
+    }
+
+    /// Decodes or skips rows.
+    fn go(&mut self, rows: usize, output: &mut Output) -> Result<()> {
+        if self.cursor.max_rep == 0 {
+            self.decode_flat(rows, output)?;
+        } else {
+            self.decode_nested(rows, output)?;
+        }
+        self.next_row += rows as u64;
+        self.ends_with_page()
+    }
+
+    /// Of a page that ends with the last row that was read, nothing may be left.
+    pub(super) fn ends_with_page(&self) -> Result<()> {
+        match self.cursor.pages.rows() {
+            Some((placed, _)) if placed.end == self.next_row && self.slots_left() > 0 => {
+                Err(misplaced(&placed, "has more"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Slots left of the page at hand.
+    pub(super) fn slots_left(&self) -> usize {
+        self.ahead.left() + self.cursor.slots_left()
+    }
+
+    /// Skips to a row, counted from the first of the row group, that is not behind the next one.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`].
+    pub(in crate::read) fn seek(&mut self, row: u64) -> Result<()> {
+        let rows = row.saturating_sub(self.next_row);
+        if rows == 0 && self.cursor.page.is_some() {
+            return Ok(());
+        }
+        if self.cursor.pages.rows().is_some_and(|(placed, _)| row >= placed.end) {
+            self.next_row = self.cursor.pages.seek(row)?;
+            self.cursor.close()?;
+            self.first_slot_seen = false;
+            self.ahead.clear();
+        }
+        self.skip(row.saturating_sub(self.next_row))
+    }
+
+    /// Skips the next `rows` rows.
+    ///
+    /// # Errors
+    /// As [`LeafReader::read`].
+    pub(in crate::read) fn skip(&mut self, rows: u64) -> Result<()> {
+        let mut left = rows;
+        while left > 0 {
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(SKIP_BLOCK);
+            if self.cursor.max_rep == 0 {
+                let between_pages =
+                    self.cursor.page.as_ref().is_none_or(|page| page.slots_left == 0);
+                if between_pages && self.pages_stand_alone && !self.cursor.pages.are_placed() {
+                    let most = usize::try_from(left).unwrap_or(usize::MAX);
+                    if let Some(slots) = self.cursor.pages.skip_page(most)? {
+                        self.first_slot_seen |= slots > 0;
+                        self.next_row += slots as u64;
+                        left -= slots as u64;
+                        continue;
+                    }
+                }
+                let n = self.cursor.page.as_ref().map_or(1, |page| page.slots_left.max(1)).min(n);
+                self.go(n, &mut Output::Skip)?;
+                left -= n as u64;
+            } else {
+                self.go(n, &mut Output::Skip)?;
+                left -= n as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no row is left.
+    ///
+    /// # Errors
+    /// `Malformed` if one is.
+    pub(in crate::read) fn finish(&mut self) -> Result<()> {
+        if self.ahead.left() > 0 || self.cursor.open()?.is_some() {
+            return Err(Error::malformed(
+                Spec::Pages,
+                "the column chunk has more rows than its row group",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The next row, counted from the first of the row group.
+    pub(in crate::read) fn next_row(&self) -> u64 {
+        self.next_row
+    }
+
+    /// Index of the page that is being read.
+    pub(in crate::read) fn page(&self) -> usize {
+        self.cursor.pages.page()
+    }
+
+    /// Decodes or skips the values of a stretch whose validity begins at slot `first`.
+    pub(super) fn decode_values(
+        &mut self,
+        decoded: Decoded,
+        first: usize,
+        output: &mut Output,
+    ) -> Result<()> {
+        let Decoded { slots, values } = decoded;
+        if let Some(page) = &mut self.cursor.page {
+            page.take_values(values)?;
+        }
+        let Some(kept) = output.rows() else {
+            return self.cursor.skip_values(values);
+        };
+        if values > 0 {
+            self.cursor.ensure(values)?;
+            let room = self.cursor.memory.capacity();
+            self.cursor.values.read(values, room)?;
+        }
+        if values < slots
+            && let Some(bitmap) = kept.validity.bitmap()
+        {
+            self.cursor.values.spread(bitmap, first, slots, values);
+        }
+        let bytes = self.cursor.values.bytes_held() + kept.bytes_held();
+        self.cursor.memory.set_array_bytes(bytes)
+    }
+}
+
+/// Whether arrays of a type may hold the dictionary of a chunk.
+fn points_into_dictionary(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Dictionary(..)
+            | DataType::RunEndEncoded(..)
+            | DataType::Utf8View
+            | DataType::BinaryView
+    )
+}
+
+/// Rows skipped at a time where levels must be walked.
+const SKIP_BLOCK: usize = 64 << 10;
+
+#[cold]
+pub(super) fn too_few_rows(found: usize, wanted: usize) -> Error {
+    Error::malformed(
+        Spec::Pages,
+        format_args!(
+            "the column chunk has fewer rows than its row group: {wanted} wanted, {found} left"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::bytes::Bytes;
+    use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    use super::*;
+    use crate::format::{CompressionCodec, Encoding};
+    use crate::io::WriteSink;
+    use crate::read::Plan;
+    use crate::read::chunk::{PageList, PlacedPage};
+    use crate::schema::Dictionaries;
+    use crate::write::WriteOptions;
+    use crate::{Compression, ErrorKind, Reader, Writer};
+
+    #[test]
+    fn no_array_is_made_behind_what_is_wrong() {
+        // Nulls first: their keys are 0, of a dictionary that is not told yet to have no entry.
+        let values: StringArray = (0..3_000).map(|i| (i >= 2_000).then_some("v")).collect();
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();
+        let options = WriteOptions::new().with_page_rows(1_000);
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (_, file) = writer.into_inner().unwrap();
+        let file = Bytes::from(file);
+        let reader = Reader::new(file.clone()).unwrap();
+        for dictionaries in [Dictionaries::None, Dictionaries::Strings] {
+            let plan = reader.clone().dictionaries(dictionaries).plan().unwrap();
+            let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+            let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
+            let end = start + meta.total_compressed_size as usize;
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, meta.codec);
+            // Without its last page.
+            let list = PageList::whole(file.slice(start..end - 20), start as u64, 3_000);
+            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let utf8 = plan.options().utf8;
+            let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
+            reader.append(1_500).unwrap();
+            assert!(matches!(reader.append(1_500).unwrap_err().kind(), ErrorKind::Malformed(_)));
+            assert_eq!(reader.take().unwrap_err().kind(), ErrorKind::Usage);
+            assert_eq!(reader.append(1).unwrap_err().kind(), ErrorKind::Usage);
+        }
+    }
+
+    #[test]
+    fn more_than_was_expected_of_a_page_is_read_all_the_same() {
+        // The first half is longer than the second, or has more values: the guess of where to cut goes wrong.
+        let text =
+            |i: usize| format!("{} {i}", "long".repeat(if i % 1_000 < 500 { 12 } else { 1 }));
+        let texts: StringArray = (0..2_000).map(|i| Some(text(i))).collect();
+        let some = (0..2_000).map(|i| (i % 1_000 < 500 || i % 50 == 0).then(|| text(i)));
+        let numbers = Int64Array::from_iter((0..2_000).map(|i| (i % 1_000 < 500).then_some(i)));
+        let columns: [ArrayRef; 3] =
+            [Arc::new(texts), Arc::new(some.collect::<StringArray>()), Arc::new(numbers)];
+        let mut in_part = 0;
+        for column in columns {
+            let batch = RecordBatch::try_from_iter([("v", column.clone())]).unwrap();
+            let options = WriteOptions::new()
+                .with_page_rows(1_000)
+                .with_compression(Compression::Snappy)
+                .with_column("v", |column| column.with_encoding(Encoding::Plain));
+            let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+            writer.write(&batch).unwrap();
+            let file = Bytes::from(writer.into_inner().unwrap().1);
+            let plan = Reader::new(file.clone()).unwrap().plan().unwrap();
+            let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+            let start = meta.data_page_offset as usize;
+            let bytes = file.slice(start..start + meta.total_compressed_size as usize);
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, CompressionCodec::Snappy);
+            let list = PageList::whole(bytes, start as u64, 2_000);
+            let list = list.find_pages(2_000, &context).unwrap();
+            for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
+                let pages = Pages::new(&list, context.clone(), plan.budget()).unwrap();
+                let mut reader =
+                    LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+                reader.expect(&std::iter::once(first..expected).collect(), u64::MAX);
+                reader.seek(first).unwrap();
+                let n = expected as usize - first as usize;
+                let found = reader.read(n).unwrap().array;
+                assert_eq!(*found, *column.slice(first as usize, n));
+                in_part +=
+                    usize::from(reader.cursor.page.as_ref().is_some_and(|p| p.in_part.is_some()));
+                // More of the same page, and of the next.
+                let found = reader.read(2_000 - expected as usize).unwrap().array;
+                assert_eq!(*found, *column.slice(expected as usize, 2_000 - expected as usize));
+            }
+        }
+        assert!(in_part > 0, "no page was opened in part");
+    }
+
+    /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
+    fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<PlacedPage>) {
+        let values = (0..2_000).map(|i| format!("a rather long string {name} {}", i % 9));
+        let values = StringArray::from_iter_values(values);
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();
+        let options = WriteOptions::new()
+            .with_page_rows(1_000)
+            .with_compression(Compression::Uncompressed)
+            .with_column("v", |column| match dictionary {
+                true => column.with_dictionary(true),
+                false => column.with_encoding(Encoding::Plain),
+            });
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (_, file) = writer.into_inner().unwrap();
+        let file = Bytes::from(file);
+        let plan = Reader::new(file.clone()).unwrap().plan().unwrap();
+        let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
+        let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
+        let bytes = file.slice(start..start + meta.total_compressed_size as usize);
+        let context = plan.page_context(&plan.leaves()[0], meta.codec);
+        let list = PageList::whole(bytes.clone(), start as u64, 2_000);
+        let list = list.find_pages(2_000, &context).unwrap();
+        let pages = list.pages().unwrap().to_vec();
+        (plan, bytes.slice(..pages[0].range.start as usize - start), pages)
+    }
+
+    #[test]
+    fn pages_without_indices_may_stand_before_those_that_have_them() {
+        let (coded, head, mut pages) = chunk("coded", true);
+        let (_, none, plain) = chunk("plain", false);
+        assert!(!head.is_empty() && none.is_empty());
+        assert_eq!((pages.len(), plain.len()), (2, 2));
+        pages[0].bytes = plain[0].bytes.clone();
+        for (views, dictionaries) in [
+            (false, Dictionaries::None),
+            (true, Dictionaries::None),
+            (false, Dictionaries::Strings),
+        ] {
+            let mut options = coded.options().clone();
+            (options.arrow.views, options.arrow.dictionaries) = (views, dictionaries);
+            let plan = coded.footer().plan(&options, coded.file_len(), None).unwrap();
+            let leaf = &plan.leaves()[0];
+            let context = plan.page_context(leaf, CompressionCodec::Uncompressed);
+            let list = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
+            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let mut reader =
+                LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
+            let array = reader.read(2_000).unwrap().array;
+            array.to_data().validate_full().unwrap();
+            let texts = crate::read::column::spelled_out(array, &DataType::Utf8).unwrap();
+            let expected = |i: usize| {
+                let name = if i < 1_000 { "plain" } else { "coded" };
+                format!("a rather long string {name} {}", i % 9)
+            };
+            for (i, text) in texts.as_string::<i32>().iter().enumerate() {
+                assert_eq!(text, Some(expected(i).as_str()), "row {i}, views {views}");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Rows that are decoded and not yet an array; and levels that are decoded ahead of them.
+
+use crate::levels::{LevelDecoder, Validity, rows};
+use crate::simd::planes::Planes;
+
+/// Validity and levels of the rows that are decoded since the last batch.
+pub(super) struct DecodedRows {
+    pub(super) validity: Validity,
+    pub(super) def: Planes,
+    pub(super) rep: Planes,
+}
+
+impl DecodedRows {
+    pub(super) fn new(max_def: u16, max_rep: u16) -> Self {
+        let (def, rep) = (LevelDecoder::planes(max_def), LevelDecoder::planes(max_rep));
+        Self { validity: Validity::default(), def, rep }
+    }
+
+    /// Bytes of the levels.
+    pub(super) fn bytes_held(&self) -> usize {
+        self.def.bytes_held() + self.rep.bytes_held()
+    }
+
+    /// Appends to the definition levels those of the `n` slots from `first` on, of a leaf whose highest
+    /// level is 1: they say what its validity says.
+    pub(super) fn append_levels_of_validity(&mut self, first: usize, n: usize) {
+        match self.validity.bitmap() {
+            None => self.def.push_run(1, n),
+            Some(bitmap) => self.def.push_bits(first..first + n, |at| bitmap.word_at(at)),
+        }
+    }
+}
+
+/// What becomes of the rows that are decoded.
+pub(super) enum Output {
+    /// They are appended to these.
+    Append(DecodedRows),
+    /// They are skipped.
+    Skip,
+}
+
+impl Output {
+    /// The rows that are appended to.
+    pub(super) fn rows(&mut self) -> Option<&mut DecodedRows> {
+        match self {
+            Self::Append(rows) => Some(rows),
+            Self::Skip => None,
+        }
+    }
+}
+
+/// Levels decoded ahead to find where a row ends. They belong to the current page.
+pub(super) struct LevelsAhead {
+    pub(super) def: Planes,
+    pub(super) rep: Planes,
+    /// Slots of them that are used up.
+    used: usize,
+}
+
+impl LevelsAhead {
+    pub(super) fn new(max_def: u16, max_rep: u16) -> Self {
+        let (def, rep) = (LevelDecoder::planes(max_def), LevelDecoder::planes(max_rep));
+        Self { def, rep, used: 0 }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.def.clear();
+        self.rep.clear();
+        self.used = 0;
+    }
+
+    /// Slots that are left.
+    pub(super) fn left(&self) -> usize {
+        self.rep.len() - self.used
+    }
+
+    /// Uses up slots until row `max` (counted by `begun`) would begin, or all; says which.
+    pub(super) fn take_rows(&mut self, begun: &mut usize, max: usize) -> (usize, usize) {
+        let start = self.used;
+        let (n, end) = rows(&self.rep, start..self.rep.len(), max - *begun);
+        *begun += n;
+        self.used = end;
+        (start, end)
+    }
+}

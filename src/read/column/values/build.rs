@@ -1,0 +1,62 @@
+//! [`value_reader`]: matches physical type and conversion, once for a column chunk.
+
+use arrow_schema::DataType;
+
+use super::binary::BinaryReader;
+use super::boolean::BooleanReader;
+use super::dictionary::dictionary_reader;
+use super::fixed_binary::{FixedBinaryReader, fixed_binary_reader};
+use super::null::NullReader;
+use super::primitive::primitive_reader;
+use super::reader::ValueReader;
+use super::run_end::run_end_reader;
+use crate::error::Result;
+use crate::read::column::spec::ColumnSpec;
+use crate::read::options::Utf8;
+use crate::schema::Physical;
+use crate::schema::convert::Conversion;
+
+/// The reader of the values of a leaf, by what it is read as.
+pub(in crate::read::column) fn value_reader(
+    spec: &ColumnSpec,
+    utf8: Utf8,
+    carries_prefix: bool,
+) -> Result<Box<dyn ValueReader>> {
+    match &spec.data_type {
+        DataType::Dictionary(key, value) => {
+            let values = reader_of(spec, value, utf8, carries_prefix)?;
+            dictionary_reader(key, value, values)
+        }
+        DataType::RunEndEncoded(ends, values) => {
+            let inner = reader_of(spec, values.data_type(), utf8, carries_prefix)?;
+            run_end_reader(ends, values, inner)
+        }
+        other => reader_of(spec, other, utf8, carries_prefix),
+    }
+}
+
+fn reader_of(
+    spec: &ColumnSpec,
+    data_type: &DataType,
+    utf8: Utf8,
+    carries_prefix: bool,
+) -> Result<Box<dyn ValueReader>> {
+    let physical = spec.leaf.physical;
+    Ok(match spec.conversion {
+        Conversion::Null => Box::new(NullReader),
+        Conversion::Boolean => Box::new(BooleanReader::default()),
+        Conversion::Bytes { layout, utf8: is_text } => {
+            let check = if is_text { Some(utf8) } else { None };
+            BinaryReader::boxed(physical, layout, data_type, check, carries_prefix)
+        }
+        Conversion::FixedBytes(width) => {
+            Box::new(FixedBinaryReader::new(width, data_type.clone())?)
+        }
+        conversion => match physical {
+            Physical::Int32 | Physical::Int64 | Physical::Float | Physical::Double => {
+                primitive_reader(physical, conversion, data_type)?
+            }
+            _ => fixed_binary_reader(physical, conversion, data_type, carries_prefix)?,
+        },
+    })
+}

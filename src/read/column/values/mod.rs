@@ -1,0 +1,18 @@
+//! From the values of pages to the values of Arrow arrays: one [`ValueReader`] for each kind of array.
+//!
+//! Values are decoded densely, straight into the buffer that becomes the Arrow buffer, and spread to
+//! their slots in place where there are nulls.
+
+mod binary;
+mod boolean;
+mod build;
+mod dictionary;
+mod fixed_binary;
+mod null;
+mod primitive;
+mod reader;
+mod run_end;
+
+pub(super) use self::binary::Offsets;
+pub(super) use self::build::value_reader;
+pub(super) use self::reader::{Count, ValueReader};
