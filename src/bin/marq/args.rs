@@ -13,10 +13,12 @@ use crate::failure::{Failure, Result};
 ///
 /// `marq FILE` is `marq info FILE`. Tables on a terminal, JSON in a pipe.
 ///
-/// A folder stands for the .parquet files in it; parts of its name and below it that are KEY=VALUE are columns (int64, date32 or utf8), which take the
-/// place of columns of the files with the same name.
+/// A folder stands for the .parquet files in it; parts of its name and below it that are KEY=VALUE
+/// are columns (int64, date32 or utf8), which take the place of columns of the files with the same
+/// name.
 ///
-/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 5 some files failed, 6 missing key, 130 interrupted, 143 terminated.
+/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 5 some files
+/// failed, 6 missing key, 130 interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -56,13 +58,16 @@ pub(crate) enum Command {
 /// Flags of every command, and those of all commands that read rows.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Global {
-    /// Write to this file instead of standard output; its ending says the format, where -f does not.
+    /// Write to this file instead of standard output; its ending says the format, where -f does
+    /// not.
     #[arg(short, long, global = true, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-    /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows, a number for count) in a pipe.
+    /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows, a number for
+    /// count) in a pipe.
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) format: Option<Format>,
-    /// Tables as wide as they are: no column is left out, no cell is cut. A table where nothing else is asked for.
+    /// Tables as wide as they are: no column is left out, no cell is cut. A table where nothing
+    /// else is asked for.
     #[arg(long, global = true)]
     pub(crate) wide: bool,
     /// Tables with one line a column, as psql's \\x. A table where nothing else is asked for.
@@ -71,7 +76,8 @@ pub(crate) struct Global {
     /// Exact numbers in tables, without units.
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub(crate) raw: bool,
-    /// Colours in messages and in this help: on a terminal, always, or never. NO_COLOR and CLICOLOR_FORCE are honoured.
+    /// Colours in messages and in this help: on a terminal, always, or never. NO_COLOR and
+    /// CLICOLOR_FORCE are honoured.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
     pub(crate) color: When,
     /// The same as --color never.
@@ -86,7 +92,8 @@ pub(crate) struct Global {
     /// Say what was written, also where standard error is no terminal.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
-    /// Only rows that meet a condition, as `amount > 10 and country in ('NL', 'BE')`. --rows counts before it, -n after it.
+    /// Only rows that meet a condition, as `amount > 10 and country in ('NL', 'BE')`. --rows counts
+    /// before it, -n after it.
     #[arg(
         long = "where",
         global = true,
@@ -190,7 +197,8 @@ pub(crate) struct Info {
 pub(crate) struct Schema {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// The form: tree, arrow, parquet, json, or sql:DIALECT (duckdb, postgres, spark, clickhouse, bigquery, snowflake).
+    /// The form: tree, arrow, parquet, json, or sql:DIALECT (duckdb, postgres, spark, clickhouse,
+    /// bigquery, snowflake).
     #[arg(long = "as", value_name = "FORM", default_value = "tree")]
     pub(crate) form: String,
 }
@@ -218,7 +226,8 @@ pub(crate) struct FilesOfRows {
     /// Only rows A to B, the last not included; counted from 0.
     #[arg(long, value_name = "A:B", value_parser = range)]
     pub(crate) rows: Option<(u64, u64)>,
-    /// In JSON, CSV and tables, number columns and struct members that have one name: a, a_2. JSON cannot hold both otherwise.
+    /// In JSON, CSV and tables, number columns and struct members that have one name: a, a_2. JSON
+    /// cannot hold both otherwise.
     #[arg(long)]
     pub(crate) rename_duplicates: bool,
 }
@@ -226,7 +235,8 @@ pub(crate) struct FilesOfRows {
 /// Which columns, in all commands alike.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Columns {
-    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or repeated.
+    /// Columns: names and nested paths, globs, and !NAME to leave one out; separated by commas, or
+    /// repeated.
     #[arg(
         short,
         long,
@@ -309,8 +319,8 @@ pub(crate) struct Convert {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = TEXT)]
 pub(crate) struct TextFlags {
-    /// Types of columns of CSV and JSON lines, as `id: int64, name: utf8 not null, tags: list<utf8>`; @FILE reads them from a file. Other columns are
-    /// inferred.
+    /// Types of columns of CSV and JSON lines, as `id: int64, name: utf8 not null, tags:
+    /// list<utf8>`; @FILE reads them from a file. Other columns are inferred.
     #[arg(long, value_name = "FIELDS", allow_hyphen_values = true)]
     pub(crate) schema: Option<String>,
     /// Infer nothing: --schema names all columns.
@@ -322,11 +332,12 @@ pub(crate) struct TextFlags {
     /// CSV has no header row, read or written.
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// The delimiter of CSV, read and written: one ASCII character, or tab. Default: a comma; a tab for .tsv.
+    /// The delimiter of CSV, read and written: one ASCII character, or tab. Default: a comma; a tab
+    /// for .tsv.
     #[arg(long, value_name = "CHAR", value_parser = delimiter, allow_hyphen_values = true)]
     pub(crate) delimiter: Option<u8>,
-    /// What stands for null in CSV, without quotes; may be repeated, the first is written. Default: nothing at all. A cell in quotes is never null:
-    /// "" is the empty text.
+    /// What stands for null in CSV, without quotes; may be repeated, the first is written. Default:
+    /// nothing at all. A cell in quotes is never null: "" is the empty text.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
 }
@@ -338,8 +349,9 @@ pub(crate) struct WriteFlags {
     /// What the file is made for.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileName>,
-    /// The readers that the file is for, separated by commas: duckdb, polars, pyarrow, parquet-java, spark, or all (the default). Columns get only
-    /// encodings that each of them decodes.
+    /// The readers that the file is for, separated by commas: duckdb, polars, pyarrow,
+    /// parquet-java, spark, or all (the default). Columns get only encodings that each of them
+    /// decodes.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) readers: Vec<String>,
     /// The codec: none, snappy, gzip, zstd, brotli, lz4_raw; with a level: zstd:3.

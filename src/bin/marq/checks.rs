@@ -1,4 +1,5 @@
-//! What is refused before anything is read: flags that would do nothing, and an output that is one of the inputs.
+//! What is refused before anything is read: flags that would do nothing, and an output that is one
+//! of the inputs.
 
 use std::path::Path;
 

@@ -1,10 +1,12 @@
-//! Text of a file in what people read: nothing of it may steer the terminal, or look like other text.
+//! Text of a file in what people read: nothing of it may steer the terminal, or look like other
+//! text.
 //!
 //! Data that programs read (JSON, CSV, Arrow, Parquet) keep every character.
 
 use std::borrow::Cow;
 
-/// The text with escapes in place of characters that a terminal obeys, hides, or reorders: `\n`, `\u{1b}`.
+/// The text with escapes in place of characters that a terminal obeys, hides, or reorders: `\n`,
+/// `\u{1b}`.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     escape_but(text, |_| false)
 }

@@ -156,8 +156,9 @@ enum From {
 }
 
 impl Completed {
-    /// Narrows `reader` to the columns that are asked for (all if none is), and tells how its batches are completed. Partition columns follow the
-    /// others, and take the place of columns with their names.
+    /// Narrows `reader` to the columns that are asked for (all if none is), and tells how its
+    /// batches are completed. Partition columns follow the others, and take the place of columns
+    /// with their names.
     pub(crate) fn new(
         reader: Reader,
         known: &RecordBatch,

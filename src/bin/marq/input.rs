@@ -19,7 +19,8 @@ pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
     Ok(expanded(files)?.into_iter().map(|(path, _)| path).collect())
 }
 
-/// The same for rows: files that a folder or a glob stands for have the partition columns that their folders say.
+/// The same for rows: files that a folder or a glob stands for have the partition columns that
+/// their folders say.
 pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
     let files = expanded(files)?;
     let in_folders: Vec<Option<&str>> = files
@@ -30,7 +31,8 @@ pub(crate) fn inputs(files: &[String], global: &Global) -> Result<Vec<Input>> {
     Ok(files.into_iter().zip(known).map(|((path, _), known)| Input { path, known }).collect())
 }
 
-/// The same without those whose folders say that no row meets the filter; one is kept at least, for its columns.
+/// The same without those whose folders say that no row meets the filter; one is kept at least, for
+/// its columns.
 pub(crate) fn unpruned(files: &[String], global: &Global) -> Result<Vec<Input>> {
     let inputs = inputs(files, global)?;
     let mut kept = Vec::new();
@@ -276,7 +278,8 @@ pub(crate) fn leaves(reader: &Reader, path: &str, wanted: &[String]) -> Result<V
     Ok(leaves)
 }
 
-/// The columns that names, globs and exclusions mean, in the order of the file where globs leave it open.
+/// The columns that names, globs and exclusions mean, in the order of the file where globs leave it
+/// open.
 pub(crate) fn columns(all: &[String], wanted: &[String]) -> Result<Vec<String>> {
     let pattern =
         |text: &str| glob::Pattern::new(text).map_err(|e| Failure::Usage(format!("{text}: {e}")));

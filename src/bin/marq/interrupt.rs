@@ -42,7 +42,8 @@ pub(crate) fn listen() {
     });
 }
 
-/// The signals that whoever started the program wants ignored, as `nohup` does: bit n − 1 for signal n.
+/// The signals that whoever started the program wants ignored, as `nohup` does: bit n − 1 for
+/// signal n.
 #[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `marq`: look at Parquet files, and turn them into something else.
 //!
-//! One file a command. Data go to standard output and nothing else does; what is for people goes to standard error.
+//! One file a command. Data go to standard output and nothing else does; what is for people goes to
+//! standard error.
 
 mod args;
 mod cells;

@@ -85,7 +85,8 @@ impl Write for Target {
     }
 }
 
-/// Whether a path is the device of a terminal; a pipe is not opened to find out, which would wait for its other end.
+/// Whether a path is the device of a terminal; a pipe is not opened to find out, which would wait
+/// for its other end.
 #[cfg(unix)]
 fn is_terminal(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;

@@ -1,7 +1,8 @@
 //! `pages`: the pages of a column, and where its dictionary gave out.
 
+use marquetry::Reader;
 use marquetry::format::{Encoding, PageType};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{Global, Pages};
 use crate::failure::{Failure, Result};
@@ -10,11 +11,17 @@ use crate::output::{bytes, count};
 use crate::report::{Report, Section, with_keys};
 use crate::walk;
 
+/// What is printed, as it grows.
+#[derive(Default)]
+struct Listing {
+    sections: Vec<Section>,
+    chunks: Vec<Value>,
+    records: Vec<Value>,
+}
+
 /// Lists the pages of each column chunk that is asked for.
 pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
-    let mut sections = Vec::new();
-    let mut chunks = Vec::new();
-    let mut records = Vec::new();
+    let mut listing = Listing::default();
     for path in input::paths(&command.files.files)? {
         let reader = input::open(&path, global)?;
         let footer = reader.metadata();
@@ -38,88 +45,108 @@ pub(crate) fn run(command: &Pages, global: &Global) -> Result<()> {
                     ),
                     other => other,
                 };
-                let chunk = footer.column_chunk(group, leaf)?;
-                let meta = walk::readable(chunk).map_err(place)?;
-                let pages = walk::pages(&reader, &meta).map_err(place)?;
-                let index = reader.page_index(group, leaf).ok();
-                let order = index
-                    .as_ref()
-                    .and_then(|index| index.column_index.as_ref())
-                    .map(|index| index.boundary_order);
-                let fallback = fallback(&pages);
-                let mut rows = Vec::new();
-                let mut listed = Vec::new();
-                let mut data_page = 0usize;
-                for page in &pages {
-                    let header = &page.header;
-                    let number = if page.is_data() {
-                        data_page += 1;
-                        (data_page - 1).to_string()
-                    } else {
-                        String::new()
-                    };
-                    rows.push(vec![
-                        number,
-                        header.r#type.to_string(),
-                        page.encoding().map_or_else(String::new, |encoding| encoding.to_string()),
-                        page.values().map_or_else(String::new, |n| {
-                            count(u64::from(n.max(0).cast_unsigned()), global)
-                        }),
-                        page.rows().map_or_else(String::new, |n| {
-                            count(u64::from(n.max(0).cast_unsigned()), global)
-                        }),
-                        bytes(
-                            u64::from(header.compressed_page_size.max(0).cast_unsigned()),
-                            global,
-                        ),
-                        bytes(
-                            u64::from(header.uncompressed_page_size.max(0).cast_unsigned()),
-                            global,
-                        ),
-                        if header.crc.is_some() { "yes" } else { "no" }.to_owned(),
-                        page.offset.to_string(),
-                    ]);
-                    listed.push(json!({
-                        "type": header.r#type.to_string(), "encoding": page.encoding().map(|e| e.to_string()),
-                        "values": page.values(), "rows": page.rows(), "offset": page.offset, "header_bytes": page.header_len,
-                        "compressed_bytes": header.compressed_page_size, "uncompressed_bytes": header.uncompressed_page_size,
-                        "crc": header.crc.map(i32::cast_unsigned),
-                    }));
-                }
-                let note = match (fallback, order) {
-                    (Some(page), _) => format!(", dictionary given up at page {page}"),
-                    (None, Some(order)) => format!(", bounds {order}"),
-                    (None, None) => String::new(),
-                };
-                let title =
-                    format!("{path}: row group {group}, column {column}, {}{note}", meta.codec);
-                let headers = [
-                    "page",
-                    "type",
-                    "encoding",
-                    ">values",
-                    ">rows",
-                    ">compressed",
-                    ">raw",
-                    "crc",
-                    ">offset",
-                ];
-                sections.push(Section::new(title, &headers).with(rows));
-                let place = [
-                    ("file", json!(path)),
-                    ("row_group", json!(group)),
-                    ("column", json!(column)),
-                    ("codec", json!(meta.codec.to_string())),
-                ];
-                records.extend(listed.iter().map(|page| with_keys(place.clone(), page)));
-                chunks.push(json!({
-                    "file": path, "row_group": group, "column": column, "codec": meta.codec.to_string(),
-                    "dictionary_fallback_page": fallback, "boundary_order": order.map(|order| order.to_string()), "pages": listed,
-                }));
+                let chunk = ChunkPlace { path: &path, group, column: &column };
+                listing.add(&reader, &chunk, leaf, global).map_err(place)?;
             }
         }
     }
+    let Listing { sections, chunks, records } = listing;
     Report { command: "pages", json: json!({ "chunks": chunks }), records, sections }.print(global)
+}
+
+/// Which column chunk is listed.
+struct ChunkPlace<'a> {
+    path: &'a str,
+    group: usize,
+    column: &'a str,
+}
+
+impl Listing {
+    /// Adds the pages of a column chunk.
+    fn add(
+        &mut self,
+        reader: &Reader,
+        place: &ChunkPlace<'_>,
+        leaf: usize,
+        global: &Global,
+    ) -> Result<()> {
+        let ChunkPlace { path, group, column } = place;
+        let meta = walk::readable(reader.metadata().column_chunk(*group, leaf)?)?;
+        let pages = walk::pages(reader, &meta)?;
+        let index = reader.page_index(*group, leaf).ok();
+        let order = index
+            .and_then(|index| index.column_index)
+            .map(|index| index.boundary_order.to_string());
+        let fallback = fallback(&pages);
+        let note = match (fallback, &order) {
+            (Some(page), _) => format!(", dictionary given up at page {page}"),
+            (None, Some(order)) => format!(", bounds {order}"),
+            (None, None) => String::new(),
+        };
+        let title = format!("{path}: row group {group}, column {column}, {}{note}", meta.codec);
+        let mut data_pages = 0..;
+        let rows = pages.iter().map(|page| {
+            let number = if page.is_data() { data_pages.next() } else { None };
+            row(page, number, global)
+        });
+        self.sections.push(Section::new(title, &HEADERS).with(rows.collect()));
+        let listed: Vec<Value> = pages.iter().map(record).collect();
+        let codec = meta.codec.to_string();
+        let keys = [
+            ("file", json!(path)),
+            ("row_group", json!(group)),
+            ("column", json!(column)),
+            ("codec", json!(codec)),
+        ];
+        self.records.extend(listed.iter().map(|page| with_keys(keys.clone(), page)));
+        self.chunks.push(json!({
+            "file": path,
+            "row_group": group,
+            "column": column,
+            "codec": codec,
+            "dictionary_fallback_page": fallback,
+            "boundary_order": order,
+            "pages": listed,
+        }));
+        Ok(())
+    }
+}
+
+const HEADERS: [&str; 9] =
+    ["page", "type", "encoding", ">values", ">rows", ">compressed", ">raw", "crc", ">offset"];
+
+/// A page as a row of the table.
+fn row(page: &walk::Page, number: Option<usize>, global: &Global) -> Vec<String> {
+    let positive = |n: i32| u64::from(n.max(0).cast_unsigned());
+    let counted = |n: Option<i32>| n.map_or_else(String::new, |n| count(positive(n), global));
+    let header = &page.header;
+    vec![
+        number.map_or_else(String::new, |number| number.to_string()),
+        header.r#type.to_string(),
+        page.encoding().map_or_else(String::new, |encoding| encoding.to_string()),
+        counted(page.values()),
+        counted(page.rows()),
+        bytes(positive(header.compressed_page_size), global),
+        bytes(positive(header.uncompressed_page_size), global),
+        if header.crc.is_some() { "yes" } else { "no" }.to_owned(),
+        page.offset.to_string(),
+    ]
+}
+
+/// A page as a record of JSON.
+fn record(page: &walk::Page) -> Value {
+    let header = &page.header;
+    json!({
+        "type": header.r#type.to_string(),
+        "encoding": page.encoding().map(|encoding| encoding.to_string()),
+        "values": page.values(),
+        "rows": page.rows(),
+        "offset": page.offset,
+        "header_bytes": page.header_len,
+        "compressed_bytes": header.compressed_page_size,
+        "uncompressed_bytes": header.uncompressed_page_size,
+        "crc": header.crc.map(i32::cast_unsigned),
+    })
 }
 
 /// The first data page that does not use the dictionary, if one before it does.

@@ -119,7 +119,8 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away, and says what was written: at a terminal, or with -v. `more` is what else there is to say.
+    /// Takes the bar away, and says what was written: at a terminal, or with -v. `more` is what
+    /// else there is to say.
     pub(crate) fn done(&self, bytes: u64, more: &str, global: &Global) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

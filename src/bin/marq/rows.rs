@@ -194,7 +194,8 @@ fn print(
             print_rows(&mut printer, &opened, chosen, &mut bar)
         });
         let Err(failure) = printed else { continue };
-        // What is wrong with the first file for want of a better command line is so with the others.
+        // What is wrong with the first file for want of a better command line is so with the
+        // others.
         let ends_all = matches!(failure, Failure::Output(_)) || (i == 0 && failure.code() == 2);
         if ends_all || failures.len() + 1 == inputs.len() {
             printer.give_up()?;
@@ -236,7 +237,8 @@ fn print_rows(
     Ok(())
 }
 
-/// The progress of what goes into a file; what goes to a terminal or into a pager shows itself how far it is.
+/// The progress of what goes into a file; what goes to a terminal or into a pager shows itself how
+/// far it is.
 fn bar(wanted: &Wanted, inputs: &[Input], command: &Rows, global: &Global) -> Bar {
     let to_file = match global.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(_) => true,

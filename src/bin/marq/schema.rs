@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use marquetry::Reader;
 use serde_json::{Value, json};
 
@@ -196,47 +196,54 @@ fn sql(reader: &Reader, path: &str, dialect: Dialect) -> Result<String> {
     Ok(format!("CREATE TABLE {} (\n{}\n);", dialect.quote(&name), lines.join(",\n")))
 }
 
-fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
-    use Dialect::{BigQuery, ClickHouse, DuckDb, Postgres, Snowflake, Spark};
-    Ok(match field.data_type() {
-        DataType::Boolean => {
-            dialect.pick(["BOOLEAN", "boolean", "BOOLEAN", "Bool", "BOOL", "BOOLEAN"])
+/// The names of types that hold no others, in the order of the dialects.
+#[rustfmt::skip]
+fn scalar_names(field: &Field) -> Option<[&'static str; 6]> {
+    Some(match field.data_type() {
+        DataType::Boolean => ["BOOLEAN", "boolean", "BOOLEAN", "Bool", "BOOL", "BOOLEAN"],
+        DataType::Int8 => ["TINYINT", "smallint", "TINYINT", "Int8", "INT64", "NUMBER(3,0)"],
+        DataType::Int16 => ["SMALLINT", "smallint", "SMALLINT", "Int16", "INT64", "NUMBER(5,0)"],
+        DataType::Int32 => ["INTEGER", "integer", "INT", "Int32", "INT64", "NUMBER(10,0)"],
+        DataType::Int64 => ["BIGINT", "bigint", "BIGINT", "Int64", "INT64", "NUMBER(19,0)"],
+        DataType::UInt8 => ["UTINYINT", "smallint", "SMALLINT", "UInt8", "INT64", "NUMBER(3,0)"],
+        DataType::UInt16 => ["USMALLINT", "integer", "INT", "UInt16", "INT64", "NUMBER(5,0)"],
+        DataType::UInt32 => ["UINTEGER", "bigint", "BIGINT", "UInt32", "INT64", "NUMBER(10,0)"],
+        DataType::UInt64 => {
+            ["UBIGINT", "numeric(20,0)", "DECIMAL(20,0)", "UInt64", "NUMERIC", "NUMBER(20,0)"]
         }
-        DataType::Int8 => {
-            dialect.pick(["TINYINT", "smallint", "TINYINT", "Int8", "INT64", "NUMBER(3,0)"])
-        }
-        DataType::Int16 => {
-            dialect.pick(["SMALLINT", "smallint", "SMALLINT", "Int16", "INT64", "NUMBER(5,0)"])
-        }
-        DataType::Int32 => {
-            dialect.pick(["INTEGER", "integer", "INT", "Int32", "INT64", "NUMBER(10,0)"])
-        }
-        DataType::Int64 => {
-            dialect.pick(["BIGINT", "bigint", "BIGINT", "Int64", "INT64", "NUMBER(19,0)"])
-        }
-        DataType::UInt8 => {
-            dialect.pick(["UTINYINT", "smallint", "SMALLINT", "UInt8", "INT64", "NUMBER(3,0)"])
-        }
-        DataType::UInt16 => {
-            dialect.pick(["USMALLINT", "integer", "INT", "UInt16", "INT64", "NUMBER(5,0)"])
-        }
-        DataType::UInt32 => {
-            dialect.pick(["UINTEGER", "bigint", "BIGINT", "UInt32", "INT64", "NUMBER(10,0)"])
-        }
-        DataType::UInt64 => dialect.pick([
-            "UBIGINT",
-            "numeric(20,0)",
-            "DECIMAL(20,0)",
-            "UInt64",
-            "NUMERIC",
-            "NUMBER(20,0)",
-        ]),
         DataType::Float16 | DataType::Float32 => {
-            dialect.pick(["FLOAT", "real", "FLOAT", "Float32", "FLOAT64", "FLOAT"])
+            ["FLOAT", "real", "FLOAT", "Float32", "FLOAT64", "FLOAT"]
         }
         DataType::Float64 => {
-            dialect.pick(["DOUBLE", "double precision", "DOUBLE", "Float64", "FLOAT64", "DOUBLE"])
+            ["DOUBLE", "double precision", "DOUBLE", "Float64", "FLOAT64", "DOUBLE"]
         }
+        DataType::Date32 | DataType::Date64 => ["DATE", "date", "DATE", "Date32", "DATE", "DATE"],
+        DataType::Time32(_) | DataType::Time64(_) => {
+            ["TIME", "time", "STRING", "String", "TIME", "TIME"]
+        }
+        DataType::Interval(_) | DataType::Duration(_) => {
+            ["INTERVAL", "interval", "STRING", "String", "INTERVAL", "VARCHAR"]
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
+            ["VARCHAR", "text", "STRING", "String", "STRING", "VARCHAR"]
+        }
+        DataType::FixedSizeBinary(16) if field.extension_type_name() == Some("arrow.uuid") => {
+            ["UUID", "uuid", "BINARY", "UUID", "BYTES", "BINARY"]
+        }
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => ["BLOB", "bytea", "BINARY", "String", "BYTES", "BINARY"],
+        _ => return None,
+    })
+}
+
+fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
+    use Dialect::{BigQuery, ClickHouse, DuckDb, Postgres, Snowflake, Spark};
+    if let Some(names) = scalar_names(field) {
+        return Ok(dialect.pick(names));
+    }
+    Ok(match field.data_type() {
         DataType::Decimal32(p, s)
         | DataType::Decimal64(p, s)
         | DataType::Decimal128(p, s)
@@ -244,12 +251,6 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
             let name =
                 dialect.pick(["DECIMAL", "numeric", "DECIMAL", "Decimal", "BIGNUMERIC", "NUMBER"]);
             format!("{name}({p},{s})")
-        }
-        DataType::Date32 | DataType::Date64 => {
-            dialect.pick(["DATE", "date", "DATE", "Date32", "DATE", "DATE"])
-        }
-        DataType::Time32(_) | DataType::Time64(_) => {
-            dialect.pick(["TIME", "time", "STRING", "String", "TIME", "TIME"])
         }
         DataType::Timestamp(unit, zone) => match (dialect, zone.is_some()) {
             (ClickHouse, _) => format!("DateTime64({})", digits(*unit)),
@@ -262,21 +263,6 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
             (Postgres, false) => "timestamp".into(),
             _ => "TIMESTAMP".into(),
         },
-        DataType::Interval(_) | DataType::Duration(_) => {
-            dialect.pick(["INTERVAL", "interval", "STRING", "String", "INTERVAL", "VARCHAR"])
-        }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
-            dialect.pick(["VARCHAR", "text", "STRING", "String", "STRING", "VARCHAR"])
-        }
-        DataType::FixedSizeBinary(16) if field.extension_type_name() == Some("arrow.uuid") => {
-            dialect.pick(["UUID", "uuid", "BINARY", "UUID", "BYTES", "BINARY"])
-        }
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => {
-            dialect.pick(["BLOB", "bytea", "BINARY", "String", "BYTES", "BINARY"])
-        }
         DataType::Dictionary(_, value) => {
             sql_type(&field.clone().with_data_type((**value).clone()), dialect)?
         }
@@ -287,25 +273,12 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
         | DataType::LargeListView(item)
         | DataType::FixedSizeList(item, _) => match dialect {
             DuckDb => format!("{}[]", sql_type(item, dialect)?),
-            Postgres | Snowflake => dialect.pick(["", "jsonb", "", "", "", "ARRAY"]),
+            Postgres => "jsonb".into(),
+            Snowflake => "ARRAY".into(),
             Spark | BigQuery => format!("ARRAY<{}>", sql_type(item, dialect)?),
             ClickHouse => format!("Array({})", sql_type(item, dialect)?),
         },
-        DataType::Struct(fields) => {
-            let parts = |separator: &str| -> Result<String> {
-                let part = |f: &arrow_schema::FieldRef| {
-                    Ok(format!("{}{separator}{}", dialect.quote(f.name()), sql_type(f, dialect)?))
-                };
-                Ok(fields.iter().map(part).collect::<Result<Vec<_>>>()?.join(", "))
-            };
-            match dialect {
-                DuckDb => format!("STRUCT({})", parts(" ")?),
-                Postgres | Snowflake => dialect.pick(["", "jsonb", "", "", "", "OBJECT"]),
-                Spark => format!("STRUCT<{}>", parts(": ")?),
-                BigQuery => format!("STRUCT<{}>", parts(" ")?),
-                ClickHouse => format!("Tuple({})", parts(" ")?),
-            }
-        }
+        DataType::Struct(fields) => struct_type(fields, dialect)?,
         DataType::Map(entries, _) => {
             let DataType::Struct(pair) = entries.data_type() else { return Ok(String::new()) };
             let [key, value] = [0, 1].map(|i| pair.get(i).map(|f| sql_type(f, dialect)));
@@ -313,7 +286,8 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
             let (key, value) = (key?, value?);
             match dialect {
                 DuckDb => format!("MAP({key}, {value})"),
-                Postgres | Snowflake => dialect.pick(["", "jsonb", "", "", "", "OBJECT"]),
+                Postgres => "jsonb".into(),
+                Snowflake => "OBJECT".into(),
                 Spark => format!("MAP<{key}, {value}>"),
                 BigQuery => format!("ARRAY<STRUCT<key {key}, value {value}>>"),
                 ClickHouse => format!("Map({key}, {value})"),
@@ -325,6 +299,23 @@ fn sql_type(field: &Field, dialect: Dialect) -> Result<String> {
                 field.name()
             )));
         }
+    })
+}
+
+fn struct_type(fields: &Fields, dialect: Dialect) -> Result<String> {
+    let parts = |separator: &str| -> Result<String> {
+        let part = |f: &FieldRef| {
+            Ok(format!("{}{separator}{}", dialect.quote(f.name()), sql_type(f, dialect)?))
+        };
+        Ok(fields.iter().map(part).collect::<Result<Vec<_>>>()?.join(", "))
+    };
+    Ok(match dialect {
+        Dialect::DuckDb => format!("STRUCT({})", parts(" ")?),
+        Dialect::Postgres => "jsonb".into(),
+        Dialect::Snowflake => "OBJECT".into(),
+        Dialect::Spark => format!("STRUCT<{}>", parts(": ")?),
+        Dialect::BigQuery => format!("STRUCT<{}>", parts(" ")?),
+        Dialect::ClickHouse => format!("Tuple({})", parts(" ")?),
     })
 }
 

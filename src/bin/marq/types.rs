@@ -52,7 +52,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// A type: by the names of Arrow in small letters, with `<>` for what is inside, or as Arrow itself writes it.
+/// A type: by the names of Arrow in small letters, with `<>` for what is inside, or as Arrow itself
+/// writes it.
 fn data_type(text: &str) -> Result<DataType, String> {
     let text = text.trim();
     if let Ok(data_type) = DataType::from_str(text) {

@@ -1,7 +1,7 @@
 //! The values of arrays as JSON, and as text for tables and CSV.
 //!
-//! Numbers are numbers where JSON can hold them, decimals are strings with all their digits, bytes are hex, UUIDs have their dashes, dates and times are
-//! text in ISO 8601.
+//! Numbers are numbers where JSON can hold them, decimals are strings with all their digits, bytes
+//! are hex, UUIDs have their dashes, dates and times are text in ISO 8601.
 
 mod time;
 

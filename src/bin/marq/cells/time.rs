@@ -1,10 +1,12 @@
-//! Dates, times and durations as text where Arrow has none: beyond its calendar, and in time zones that it does not know.
+//! Dates, times and durations as text where Arrow has none: beyond its calendar, and in time zones
+//! that it does not know.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, types};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-/// The text of a value, in the form that Arrow gives to others of its type; in UTC where the type has a time zone.
+/// The text of a value, in the form that Arrow gives to others of its type; in UTC where the type
+/// has a time zone.
 ///
 /// # Errors
 /// If the type is none of dates, times and durations.

@@ -1,4 +1,5 @@
-//! CSV (RFC 4180): null is nothing, or the text of `--null`; text that looks like it is quoted, so that an empty text is `""`.
+//! CSV (RFC 4180): null is nothing, or the text of `--null`; text that looks like it is quoted, so
+//! that an empty text is `""`.
 
 use std::io::Write;
 
@@ -20,7 +21,8 @@ impl Default for CsvForm {
 }
 
 impl CsvForm {
-    /// Writes a line. Text that would be read as null, and text with delimiters, quotes or line ends, is quoted.
+    /// Writes a line. Text that would be read as null, and text with delimiters, quotes or line
+    /// ends, is quoted.
     pub(crate) fn line<'a>(
         &self,
         out: &mut impl Write,

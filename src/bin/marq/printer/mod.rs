@@ -163,7 +163,8 @@ impl Printer {
                 Format::Csv => {
                     let cells = columns.iter().enumerate().map(cell);
                     let mut cells = cells.collect::<Result<Vec<_>>>()?;
-                    // An empty line is null only to readers that count it as one; no empty text can be meant here.
+                    // An empty line is null only to readers that count it as one; no empty text can
+                    // be meant here.
                     if let ([cell @ None], [values]) = (&mut cells[..], &columns[..])
                         && !values.are_texts()
                         && self.csv.nulls.first().is_none_or(String::is_empty)

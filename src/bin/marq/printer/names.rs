@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-/// The schema with the names that are shown: `a`, `a_2`, `a_3` for columns and struct members of one name, if `rename` says so.
+/// The schema with the names that are shown: `a`, `a_2`, `a_3` for columns and struct members of
+/// one name, if `rename` says so.
 pub(super) fn shown(schema: &Schema, rename: bool) -> SchemaRef {
     let fields = if rename { renamed(schema.fields()) } else { schema.fields().clone() };
     Arc::new(Schema::new(fields))

@@ -31,7 +31,8 @@ pub(super) struct Bound {
 
 /// The least and the greatest value, as the statistics of a column chunk have them.
 pub(super) fn of_chunk(leaf: &Leaf, statistics: &Statistics) -> (Option<Bound>, Option<Bound>) {
-    // Bounds of an annotation that was passed over mean nothing; the old ones only where the order is signed.
+    // Bounds of an annotation that was passed over mean nothing; the old ones only where the order
+    // is signed.
     let (min, max) = if !leaf.ordered {
         (None, None)
     } else if statistics.min_value.is_some() || statistics.max_value.is_some() {

@@ -1,6 +1,8 @@
-//! Which columns of a table are shown, and how wide: a pure function of their widths and that of the screen.
+//! Which columns of a table are shown, and how wide: a pure function of their widths and that of
+//! the screen.
 
-/// What a table takes on each line besides the cells: `│ ` and ` ` for each column, and `│` at the end.
+/// What a table takes on each line besides the cells: `│ ` and ` ` for each column, and `│` at the
+/// end.
 const FRAME: usize = 3;
 /// The width of the column that stands for those left out.
 const GAP: usize = 1;
@@ -24,7 +26,8 @@ impl Layout {
 
     /// Columns of these natural widths on a screen of this width.
     ///
-    /// Where not all fit, long ones are cut, but not below their `least` widths; where that is not enough, those in the middle are left out.
+    /// Where not all fit, long ones are cut, but not below their `least` widths; where that is not
+    /// enough, those in the middle are left out.
     pub(crate) fn fit(natural: &[usize], least: &[usize], screen: usize) -> Self {
         let whole: usize = natural.iter().map(|width| width + FRAME).sum::<usize>() + 1;
         if whole <= screen {
@@ -79,7 +82,8 @@ impl Layout {
     }
 }
 
-/// Shares `room` among columns: none gets more than it needs or less than its least width, and those in between get the same.
+/// Shares `room` among columns: none gets more than it needs or less than its least width, and
+/// those in between get the same.
 fn share(natural: &[usize], least: &[usize], room: usize) -> Vec<usize> {
     if let [width] = natural {
         return vec![room.min(*width)];

@@ -1,6 +1,7 @@
 //! Tables for people: on a screen, one column a line, or as Markdown.
 //!
-//! A table is drawn while its rows come: widths are those of the first rows, later cells are cut to them. What is drawn is escaped here.
+//! A table is drawn while its rows come: widths are those of the first rows, later cells are cut to
+//! them. What is drawn is escaped here.
 
 mod layout;
 mod width;
@@ -198,7 +199,8 @@ impl Table {
         Cell::Text(text)
     }
 
-    /// Draws the header and the rows that are held; whether more may come decides whether room is kept for them.
+    /// Draws the header and the rows that are held; whether more may come decides whether room is
+    /// kept for them.
     fn begin(&mut self, out: &mut impl Write, more: bool) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         match self.style.form {

@@ -14,7 +14,8 @@ pub(crate) fn width(text: &str) -> usize {
     }
 }
 
-/// The text in at most `columns`, with `…` where it was cut; never within a character and its marks.
+/// The text in at most `columns`, with `…` where it was cut; never within a character and its
+/// marks.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);

@@ -155,7 +155,8 @@ fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<
     Rewritten::new(BufReader::new(bytes), convention.clone())
 }
 
-/// The schema with times that all have an offset as instants in UTC, and times of which some have one as text.
+/// The schema with times that all have an offset as instants in UTC, and times of which some have
+/// one as text.
 fn zones(
     found: &Schema,
     file: impl BufRead,
@@ -298,7 +299,8 @@ fn csv_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// The schema of JSON lines files: what all of them look like at their beginnings, and what --schema says.
+/// The schema of JSON lines files: what all of them look like at their beginnings, and what
+/// --schema says.
 pub(crate) fn json_schema(
     files: Vec<&mut Content>,
     command: &Convert,
@@ -558,7 +560,8 @@ pub(crate) fn json(
     })))
 }
 
-/// What the JSON decoder makes of a value that becomes this: integers stay text, because that decoder cuts fractions off without a word.
+/// What the JSON decoder makes of a value that becomes this: integers stay text, because that
+/// decoder cuts fractions off without a word.
 fn json_type(data_type: &DataType) -> DataType {
     let inside = |field: &FieldRef| -> FieldRef {
         Arc::new(
@@ -653,7 +656,8 @@ fn is_whole(data_type: &DataType) -> bool {
         || matches!(data_type, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0))
 }
 
-/// Refuses text with a fraction or an exponent where it becomes a decimal without a fraction, which a cast would round.
+/// Refuses text with a fraction or an exponent where it becomes a decimal without a fraction, which
+/// a cast would round.
 fn whole_only(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
     match (column.data_type(), to) {
         (DataType::Utf8, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0)) => {
@@ -676,7 +680,8 @@ fn whole_only(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
     }
 }
 
-/// Bytes as `marq` writes them, in hex behind `0x`, or as a UUID for 16 of them; other text is its own bytes.
+/// Bytes as `marq` writes them, in hex behind `0x`, or as a UUID for 16 of them; other text is its
+/// own bytes.
 fn bytes(cell: &str, to: &DataType) -> Result<Vec<u8>, ArrowError> {
     if *to == DataType::FixedSizeBinary(16) && is_uuid(cell) {
         return bytes(&format!("0x{}", cell.replace('-', "")), to);

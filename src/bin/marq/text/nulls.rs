@@ -1,7 +1,9 @@
 //! Null and the empty text of CSV, which the decoder below takes for the same.
 //!
-//! Convention: a cell without quotes that is nothing, or one of the texts of `--null`, is null; a cell in quotes never is. The cells are rewritten on their
-//! way to the decoder, which takes nothing for null: nulls become nothing, empty texts become a mark that is taken out again after it.
+//! Convention: a cell without quotes that is nothing, or one of the texts of `--null`, is null; a
+//! cell in quotes never is. The cells are rewritten on their way to the decoder, which takes
+//! nothing for null: nulls become nothing, empty texts become a mark that is taken out again after
+//! it.
 
 use std::io::{self, BufRead, Read};
 

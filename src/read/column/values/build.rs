@@ -4,10 +4,11 @@ use arrow_schema::DataType;
 
 use super::binary::BinaryReader;
 use super::boolean::BooleanReader;
+use super::converted::converted_reader;
 use super::dictionary::dictionary_reader;
-use super::fixed_binary::{FixedBinaryReader, fixed_binary_reader};
+use super::fixed_binary::FixedBinaryReader;
+use super::ints::int_reader;
 use super::null::NullReader;
-use super::primitive::primitive_reader;
 use super::reader::ValueReader;
 use super::run_end::run_end_reader;
 use crate::error::Result;
@@ -54,9 +55,9 @@ fn reader_of(
         }
         conversion => match physical {
             Physical::Int32 | Physical::Int64 | Physical::Float | Physical::Double => {
-                primitive_reader(physical, conversion, data_type)?
+                int_reader(physical, conversion, data_type)?
             }
-            _ => fixed_binary_reader(physical, conversion, data_type, carries_prefix)?,
+            _ => converted_reader(physical, conversion, data_type, carries_prefix)?,
         },
     })
 }

@@ -6,8 +6,11 @@
 mod binary;
 mod boolean;
 mod build;
+mod converted;
 mod dictionary;
 mod fixed_binary;
+mod fixed_bytes;
+mod ints;
 mod null;
 mod primitive;
 mod reader;
