@@ -4,11 +4,12 @@
 //! and gives the results to a [`Batcher`].
 
 use arrow_buffer::BooleanBuffer;
+use bytes::Bytes;
 
 use super::batch::{Decoded, Origin, ReservedBatch, record_batch};
 use super::column::LeafBatch;
-use super::plan::{Plan, RowRange};
-use super::unit::Unit;
+use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
+use super::unit::{Chunk, Unit};
 use super::window::Window;
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::limits::Reservation;
@@ -34,30 +35,52 @@ pub struct RowGroup {
     _fetched: Reservation,
 }
 
+/// What comes of the bytes of a row group.
+pub enum Supplied {
+    /// The row group, ready to be decoded.
+    Ready(Box<RowGroup>),
+    /// Pages were not where the index says: it is put aside, and more bytes are wanted.
+    Again(Box<RowGroupPlan>),
+}
+
+impl RowGroupPlan {
+    /// Takes the bytes wanted, in the same order.
+    ///
+    /// # Errors
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
+    pub fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
+        match self.list_pages(&bytes)? {
+            Ok(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
+            Err(plan) => Ok(Supplied::Again(plan)),
+        }
+    }
+}
+
 impl RowGroup {
-    pub(super) fn new(
-        plan: Plan,
-        range: RowRange,
-        rows_in_group: u64,
-        units: Vec<Unit>,
-        batch_rows: usize,
-        batch_bytes: u64,
-        fetched: Reservation,
-    ) -> Self {
-        let next_row = range.rows.start;
-        Self {
+    fn new(fetched: Fetched) -> Result<Self> {
+        let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
+            fetched;
+        let unit = |FetchedChunk { leaf, pages, context, cost }| {
+            let column = plan.leaves().get(leaf).map(|spec| spec.leaf.path.dotted());
+            let column = column.unwrap_or_default().into();
+            let (plan, row_group) = (plan.clone(), range.row_group);
+            let chunk = Chunk { plan, leaf, list: pages, context, row_group, column };
+            Unit::new(chunk, rows_in_group, cost)
+        };
+        let units = chunks.into_iter().map(unit).collect::<Result<_>>()?;
+        Ok(Self {
+            next_row: range.rows.start,
             plan,
             range,
             rows_in_group,
-            next_row,
             batch_rows,
             most_rows: batch_rows,
             batch_bytes,
             is_careful: false,
             rewound: 0,
             units,
-            _fetched: fetched,
-        }
+            _fetched: memory,
+        })
     }
 
     /// The rows of the next `batches` batches; fewer at the end of the row group. They are given out: the units must decode them next.

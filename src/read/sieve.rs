@@ -85,8 +85,32 @@ const SHARE_OF_A_DICTIONARY: u64 = 16;
 /// and not longer than this.
 const LONGEST_DICTIONARY: u64 = 1 << 20;
 
-/// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks that tell.
-const SMALL_FILTER: u64 = 64 << 10;
+impl Plan {
+    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be fetched together with those of others.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
+        let mut ranges = self.sieve(range)?.needs().to_vec();
+        if self.filter().is_none() || range.is_sure() {
+            ranges.extend_from_slice(self.row_group(range)?.needs());
+        } else if self.index_may_help(range.row_group)? {
+            for leaf in self.leaves() {
+                let chunk = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
+                ranges.extend(self.offset_index(&chunk));
+            }
+        }
+        Ok(ranges)
+    }
+
+    /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one there is nothing to ask.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn sieve(&self, range: &RowRange) -> Result<Sieve> {
+        Sieve::new(self, range)
+    }
+}
 
 impl Sieve {
     pub(super) fn new(plan: &Plan, range: &RowRange) -> Result<Self> {
@@ -313,14 +337,4 @@ impl Sieve {
         let left = range.with_selection(kept);
         Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found.into()))
     }
-}
-
-/// What is fetched first of a bloom filter that begins at `start` and is said to take `len` bytes.
-pub(super) fn first_of_bloom(start: u64, len: Option<u64>, file_len: u64) -> Option<Range<u64>> {
-    let most = match len {
-        Some(len) if len <= SMALL_FILTER => len,
-        _ => Layout::HEADER_BYTES as u64,
-    };
-    let end = start.checked_add(most)?.min(file_len);
-    (start < end).then_some(start..end)
 }

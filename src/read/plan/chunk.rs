@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::Plan;
+use super::scan::Plan;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
@@ -90,7 +90,7 @@ impl Plan {
         let start =
             if dictionary > 0 && (data == 0 || dictionary <= data) { dictionary } else { data };
         let len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
-        let end_of_data = self.shared.file_len.saturating_sub(8);
+        let end_of_data = self.file_len().saturating_sub(8);
         match start.checked_add(len).filter(|end| *end <= end_of_data) {
             Some(end) => Ok(start..end),
             None => Err(Error::mismatch(
@@ -115,7 +115,7 @@ impl Plan {
             true => start_of(row_group, leaf + 1),
             false => start_of(row_group + 1, 0),
         };
-        let footer = self.shared.file_len.saturating_sub(8 + self.footer().byte_len() as u64);
+        let footer = self.file_len().saturating_sub(8 + self.footer().byte_len() as u64);
         let most = bytes.end.saturating_add(100).min(footer);
         next.filter(|next| bytes.start < *next).map_or(most, |next| most.min(next)).max(bytes.end)
     }

@@ -1,4 +1,5 @@
-//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to its bytes.
+//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to the pages of its chunks. Says
+//! what to fetch; what decodes the pages is not made here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,15 +7,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::chunk::{ChunkPlan, LARGE, WantedPages, not_negative};
-use super::{Plan, RowRange, WORTH_AN_INDEX, share};
+use super::rows::RowRange;
+use super::scan::{Plan, WORTH_AN_INDEX, share};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
 use crate::limits::Reservation;
-use crate::read::chunk::Pull;
+use crate::page::PageContext;
+use crate::read::chunk::{PageList, Pull};
 use crate::read::options::PageIndexUse;
-use crate::read::row_group::RowGroup;
-use crate::read::unit::{Chunk, Unit};
-use crate::selection::PageMap;
+use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
 
 /// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
@@ -42,12 +43,28 @@ pub struct RowGroupPlan {
     pub(super) ignored: Vec<Error>,
 }
 
-/// What comes of the bytes of a row group.
-pub enum Supplied {
-    /// The row group, ready to be decoded.
-    Ready(Box<RowGroup>),
-    /// Pages were not where the index says: it is put aside, and more bytes are wanted.
-    Again(Box<RowGroupPlan>),
+/// The column chunks of a row group whose bytes are there.
+pub(in crate::read) struct Fetched {
+    pub(in crate::read) plan: Plan,
+    pub(in crate::read) range: RowRange,
+    pub(in crate::read) rows_in_group: u64,
+    pub(in crate::read) chunks: Vec<FetchedChunk>,
+    /// Rows of a batch.
+    pub(in crate::read) batch_rows: usize,
+    /// About how many bytes a batch takes.
+    pub(in crate::read) batch_bytes: u64,
+    /// The memory of the bytes.
+    pub(in crate::read) memory: Reservation,
+}
+
+/// One of them.
+pub(in crate::read) struct FetchedChunk {
+    /// Which of [`Plan::leaves`] it is of.
+    pub(in crate::read) leaf: usize,
+    pub(in crate::read) pages: PageList,
+    pub(in crate::read) context: PageContext,
+    /// About how much work it is to decode: compressed bytes.
+    pub(in crate::read) cost: usize,
 }
 
 /// About how many bytes a row takes as Arrow arrays.
@@ -101,7 +118,7 @@ impl Plan {
         let wanted = range.wanted(rows_in_group)?;
         indexes.retain(|(i, _)| {
             let leaf = self.leaves().get(*i).map_or(usize::MAX, |leaf| leaf.leaf.index);
-            let known = self.page_maps.find(range.row_group, leaf);
+            let known = self.page_maps().find(range.row_group, leaf);
             match (known, chunks.get_mut(*i)) {
                 (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
                 _ => return true,
@@ -114,6 +131,43 @@ impl Plan {
         Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, widths })
     }
 
+    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each, where page indexes tell the pages of each; whole where they
+    /// do not, or where it is hardly larger.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    pub fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
+        let row_group = self.row_group(range)?;
+        let rows = row_group.rows_in_group;
+        let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
+        let n = wanted / bytes.max(1);
+        let never = self.options().page_index == PageIndexUse::Never;
+        if n < 2 || never || self.footer().writer().carries_prefix {
+            return Ok(vec![range.clone()]);
+        }
+        for (leaf, chunk) in self.leaves().iter().zip(&row_group.chunks) {
+            let meta = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
+            if chunk.slots > 0 && self.offset_index(&meta).is_none() {
+                return Ok(vec![range.clone()]);
+            }
+        }
+        let wanted = range.to_selection(rows)?;
+        // Whole batches, where they are not large themselves.
+        let len = (range.rows.end - range.rows.start).div_ceil(n);
+        let batch = self.options().batch_rows as u64;
+        let len = if batch < len { len - len % batch } else { len };
+        let mut parts = Vec::new();
+        let mut start = range.rows.start;
+        while start < range.rows.end {
+            let part = start..range.rows.end.min(start.saturating_add(len));
+            start = part.end;
+            let of_part = wanted.and(&RowSelection::from_ranges(rows, [part.clone()])?)?;
+            let of_part = range.with_selection(of_part);
+            parts.extend(of_part.map(|range| RowRange { part, ..range }));
+        }
+        Ok(parts)
+    }
+
     /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
     pub(in crate::read) fn keep_pages(&self, row_group: usize, leaf: usize, index: &OffsetIndex) {
         let map = || -> Result<Option<PageMap>> {
@@ -124,7 +178,7 @@ impl Plan {
             PageMap::new(index, self.byte_range(&meta, slots)?, rows).map(Some)
         };
         if let Ok(Some(map)) = map() {
-            self.page_maps.keep(row_group, leaf, &Arc::new(map));
+            self.page_maps().keep(row_group, leaf, &Arc::new(map));
         }
     }
 }
@@ -178,7 +232,7 @@ impl PageIndexPlan {
                     Ok(map) => {
                         if let Some(leaf) = self.plan.leaves().get(leaf) {
                             let row_group = self.range.row_group;
-                            self.plan.page_maps.keep(row_group, leaf.leaf.index, &map);
+                            self.plan.page_maps().keep(row_group, leaf.leaf.index, &map);
                         }
                         chunk.pages = Some(WantedPages::new(map, &wanted));
                     }
@@ -251,13 +305,17 @@ impl RowGroupPlan {
         self.plan.budget().take_for("the bytes of a row group", fetched).map_err(place)
     }
 
-    /// Takes the bytes wanted, in the same order.
+    /// Takes the bytes wanted, in the same order: the pages of each chunk, or, where pages are not where
+    /// an index says, the plan without that index.
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
-    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Supplied> {
+    pub(in crate::read) fn list_pages(
+        mut self,
+        bytes: &[Bytes],
+    ) -> Result<std::result::Result<Fetched, Box<Self>>> {
         same_number("RowGroupPlan::supply", self.needs.len(), bytes.len())?;
-        for (need, bytes) in self.needs.iter().zip(&bytes) {
+        for (need, bytes) in self.needs.iter().zip(bytes) {
             if bytes.len() as u64 != need.end - need.start {
                 return Err(Error::usage(format_args!(
                     "RowGroupPlan::supply was given {} bytes for a range of {}",
@@ -266,51 +324,40 @@ impl RowGroupPlan {
                 )));
             }
         }
-        let reservation = self.reserve()?;
-        let mut units = Vec::with_capacity(self.chunks.len());
-        let mut rest = &bytes[..];
+        let memory = self.reserve()?;
+        let mut fetched = Vec::with_capacity(self.chunks.len());
+        let mut rest = bytes;
         let ignored_before = self.ignored.len();
-        for (i, chunk) in self.chunks.iter_mut().enumerate() {
+        for (leaf, chunk) in self.chunks.iter_mut().enumerate() {
             let (bytes, others) = rest.split_at(chunk.needs().len().min(rest.len()));
             rest = others;
-            let Some(leaf) = self.plan.leaves().get(i) else { continue };
-            let context = self.plan.page_context(leaf, chunk.codec);
+            let Some(spec) = self.plan.leaves().get(leaf) else { continue };
+            let context = self.plan.page_context(spec, chunk.codec);
             match chunk.list(bytes, &context) {
-                Ok(list) => {
+                Ok(pages) => {
                     let cost = match chunk.is_pulled() {
                         true => usize::try_from(chunk.bytes.end - chunk.bytes.start),
                         false => Ok(bytes.iter().map(Bytes::len).sum()),
                     };
                     let cost = cost.unwrap_or(usize::MAX);
-                    let column = leaf.leaf.path.dotted().into();
-                    let row_group = self.range.row_group;
-                    let plan = self.plan.clone();
-                    let chunk = Chunk { plan, leaf: i, list, context, row_group, column };
-                    units.push(Unit::new(chunk, self.rows_in_group, cost)?);
+                    fetched.push(FetchedChunk { leaf, pages, context, cost });
                 }
                 Err(e) => {
-                    self.ignored.push(self.plan.place(e, i, &self.range));
+                    self.ignored.push(self.plan.place(e, leaf, &self.range));
                     chunk.pages = None;
                 }
             }
         }
         if self.ignored.len() > ignored_before {
-            self.plan.page_maps.forget(self.range.row_group);
+            self.plan.page_maps().forget(self.range.row_group);
             self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
-            return Ok(Supplied::Again(Box::new(self)));
+            return Ok(Err(Box::new(self)));
         }
         let batch_rows = self.batch_rows();
         let batch_bytes = self.widths.bytes_per_row.saturating_mul(batch_rows as u64);
         let Self { plan, range, rows_in_group, .. } = self;
-        Ok(Supplied::Ready(Box::new(RowGroup::new(
-            plan,
-            range,
-            rows_in_group,
-            units,
-            batch_rows,
-            batch_bytes,
-            reservation,
-        ))))
+        let chunks = fetched;
+        Ok(Ok(Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory }))
     }
 }
 

@@ -1,0 +1,369 @@
+//! [`Plan`]: which leaves a read wants, which row groups, and which rows of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+
+use super::rows::{RowRange, prune, row_ranges};
+use crate::error::{Error, Result};
+use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
+use crate::limits::Budget;
+use crate::page::PageContext;
+use crate::read::column::{ColumnSpec, column_specs};
+use crate::read::filter::{Filter, picks};
+use crate::read::footer::Footer;
+use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
+use crate::read::page_maps::PageMaps;
+use crate::schema::{Projection, Shape, to_arrow};
+use crate::selection::RowSelection;
+use crate::stats::bloom::Layout;
+
+/// Everything that a read does, decided before the first column chunk is fetched. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    shared: Arc<Shared>,
+    page_maps: PageMaps,
+}
+
+#[derive(Debug)]
+struct Shared {
+    footer: Footer,
+    options: ReadOptions,
+    schema: SchemaRef,
+    shapes: Vec<Shape>,
+    leaves: Vec<ColumnSpec>,
+    /// How many of the leaves the output is made of; the others are for the filter alone.
+    output_leaves: usize,
+    filter: Option<Filter>,
+    /// For each column of the output, whether unwanted rows are left out while its leaves are decoded.
+    column_picks: Vec<bool>,
+    /// The same for each leaf.
+    picks: Vec<bool>,
+    ranges: Vec<RowRange>,
+    /// Row groups of which the footer proves that the filter is true of no row.
+    pruned: Vec<usize>,
+    budget: Budget,
+    file_len: u64,
+    file_name: Option<Arc<str>>,
+}
+
+impl Footer {
+    /// Plans a read of a file of `file_len` bytes.
+    ///
+    /// # Errors
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
+    pub fn plan(
+        &self,
+        options: &ReadOptions,
+        file_len: u64,
+        file_name: Option<Arc<str>>,
+    ) -> Result<Plan> {
+        let cap = options.limits.memory_bytes;
+        let budget = match &options.pool {
+            Some(pool) => Budget::with_pool(cap, pool),
+            None => Budget::new(cap),
+        };
+        self.plan_within(options, file_len, file_name, budget)
+    }
+
+    fn plan_within(
+        &self,
+        options: &ReadOptions,
+        file_len: u64,
+        file_name: Option<Arc<str>>,
+        budget: Budget,
+    ) -> Result<Plan> {
+        let mapping =
+            to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
+        let mut leaves = column_specs(self.schema(), &mapping.shapes)?;
+        let output_leaves = leaves.len();
+        let filter = match &options.filter {
+            Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
+            None => None,
+        };
+        let (column_picks, picks) = picks(&mapping.shapes, filter.as_ref());
+        let mut ranges = row_ranges(self, options, file_len)?;
+        let mut pruned = Vec::new();
+        if let Some(filter) = &filter {
+            ranges = prune(self, filter, ranges, &mut pruned)?;
+        }
+        let schema = with_virtual_columns(mapping.schema, &options.virtual_columns);
+        Ok(Plan {
+            shared: Arc::new(Shared {
+                footer: self.clone(),
+                options: options.clone(),
+                schema,
+                shapes: mapping.shapes,
+                leaves,
+                output_leaves,
+                filter,
+                column_picks,
+                picks,
+                ranges,
+                pruned,
+                budget,
+                file_len,
+                file_name,
+            }),
+            page_maps: PageMaps::default(),
+        })
+    }
+}
+
+impl Plan {
+    /// With the offset indexes that other reads of the same file have read, and will read.
+    #[must_use]
+    pub(crate) fn with_page_maps(self, page_maps: &PageMaps) -> Self {
+        Self { page_maps: page_maps.clone(), ..self }
+    }
+
+    /// What other reads of the same file have left.
+    pub(in crate::read) fn page_maps(&self) -> &PageMaps {
+        &self.page_maps
+    }
+
+    /// The Arrow schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.shared.schema
+    }
+
+    /// The metadata of the file.
+    pub fn footer(&self) -> &Footer {
+        &self.shared.footer
+    }
+
+    /// The options of the read.
+    pub fn options(&self) -> &ReadOptions {
+        &self.shared.options
+    }
+
+    /// The leaves that are read, depth-first in the order of the output; then those that only the filter needs.
+    pub(crate) fn leaves(&self) -> &[ColumnSpec] {
+        &self.shared.leaves
+    }
+
+    /// How many of the leaves are read of the rows of `range`: not those of a filter that is known to be true of them.
+    pub(super) fn leaves_of(&self, range: &RowRange) -> usize {
+        if range.is_sure() { self.shared.output_leaves } else { self.leaves().len() }
+    }
+
+    /// How many of the leaves the output is made of.
+    pub(in crate::read) fn output_leaves(&self) -> usize {
+        self.shared.output_leaves
+    }
+
+    /// Whether unwanted rows are left out of a leaf while it is decoded.
+    pub(in crate::read) fn picks(&self, leaf: usize) -> bool {
+        self.shared.picks.get(leaf).copied().unwrap_or_default()
+    }
+
+    /// Whether they are left out of all leaves of a column.
+    pub(in crate::read) fn column_picks(&self, column: usize) -> bool {
+        self.shared.column_picks.get(column).copied().unwrap_or_default()
+    }
+
+    /// Whether there are columns that are decoded after the filter, of which rows are not left out.
+    pub(in crate::read) fn has_late_lists(&self) -> bool {
+        let early = self.filter().map(Filter::early_columns).unwrap_or_default();
+        let picks = self.shared.column_picks.iter().enumerate();
+        picks.into_iter().any(|(i, picks)| !picks && early.get(i) != Some(&true))
+    }
+
+    pub(in crate::read) fn filter(&self) -> Option<&Filter> {
+        self.shared.filter.as_ref()
+    }
+
+    pub(in crate::read) fn file_len(&self) -> u64 {
+        self.shared.file_len
+    }
+
+    /// The row groups that are read, and which rows of them.
+    pub fn ranges(&self) -> &[RowRange] {
+        &self.shared.ranges
+    }
+
+    /// Row groups that are not read, because the footer proves that the filter is true of none of their rows.
+    pub fn pruned(&self) -> &[usize] {
+        &self.shared.pruned
+    }
+
+    /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left out.
+    pub fn rows(&self) -> u64 {
+        self.shared.ranges.iter().map(RowRange::count).sum()
+    }
+
+    /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory, of which several batches must be held.
+    pub(crate) fn batch_bytes(&self) -> usize {
+        let part = usize::try_from(self.budget().cap() / BATCHES_IN_MEMORY).unwrap_or(usize::MAX);
+        self.options().batch_bytes.min(part)
+    }
+
+    /// What the read may hold in memory.
+    pub fn budget(&self) -> &Budget {
+        &self.shared.budget
+    }
+
+    pub(in crate::read) fn shapes(&self) -> &[Shape] {
+        &self.shared.shapes
+    }
+
+    pub(in crate::read) fn file_name(&self) -> Option<&Arc<str>> {
+        self.shared.file_name.as_ref()
+    }
+
+    /// A plan that reads of the same file, within the same memory, only what the filter needs, and gives the numbers of the rows that pass, in the file;
+    /// `None` if there is no filter, or nothing else to read.
+    ///
+    /// # Errors
+    /// As [`Footer::plan`].
+    pub(crate) fn scout(&self) -> Result<Option<Self>> {
+        let Some(filter) = self.filter() else { return Ok(None) };
+        if (0..self.leaves().len()).all(|leaf| filter.is_early(leaf)) {
+            return Ok(None);
+        }
+        let mut options = self.options().clone();
+        options.projection = Projection::names::<String>([]);
+        options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
+        let budget = self.budget().clone();
+        let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
+        Ok(Some(plan.with_page_maps(&self.page_maps)))
+    }
+
+    /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for one whose indexes were found to be wrong.
+    pub(crate) fn unsieved(&self, rest: &RowRange) -> RowRange {
+        self.page_maps.forget(rest.row_group);
+        let mut ranges = self.ranges().iter();
+        match ranges.find(|range| range.row_group == rest.row_group) {
+            Some(range) if self.filter().is_some() => {
+                let end = range.rows.end.min(rest.part.end);
+                let start = rest.rows.start.min(end);
+                let (rows, part) = (start..end, rest.part.clone());
+                let of_part = |all: &RowSelection| {
+                    all.and(&RowSelection::from_ranges(all.len(), [rows.clone()])?)
+                };
+                match range.selection.as_ref().map(of_part).transpose() {
+                    Ok(selection) => RowRange { rows, selection, part, ..range.clone() },
+                    Err(_) => rest.clone(),
+                }
+            }
+            _ => rest.clone(),
+        }
+    }
+
+    /// Compressed bytes of the column chunks that a row group would be read from.
+    pub(in crate::read) fn bytes_of(&self, row_group: usize) -> Result<u64> {
+        let mut bytes = 0u64;
+        for leaf in self.leaves() {
+            let meta = self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
+            let size = meta.map_or(0, |meta| meta.total_compressed_size);
+            bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
+        }
+        Ok(bytes)
+    }
+
+    /// Whether the page indexes of the filter's leaves may save more than they cost.
+    pub(in crate::read) fn index_may_help(&self, row_group: usize) -> Result<bool> {
+        if self.footer().writer().carries_prefix {
+            return Ok(false);
+        }
+        Ok(match self.options().page_index {
+            PageIndexUse::Never => false,
+            PageIndexUse::Always => true,
+            PageIndexUse::Auto => WORTH_AN_INDEX < self.bytes_of(row_group)?,
+        })
+    }
+
+    /// What is fetched first of a bloom filter.
+    pub(in crate::read) fn bloom_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
+        let start = u64::try_from(meta.bloom_filter_offset?).ok()?;
+        let len = meta.bloom_filter_length.and_then(|len| u64::try_from(len).ok());
+        let most = match len {
+            Some(len) if len <= SMALL_FILTER => len,
+            _ => Layout::HEADER_BYTES as u64,
+        };
+        let end = start.checked_add(most)?.min(self.file_len());
+        (start < end).then_some(start..end)
+    }
+
+    /// Where the dictionary page of a chunk lies, if the footer says so.
+    pub(in crate::read) fn dictionary_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
+        let start = u64::try_from(meta.dictionary_page_offset?).ok().filter(|start| *start > 0)?;
+        let end = u64::try_from(meta.data_page_offset).ok()?;
+        (start < end && end <= self.shared.file_len).then_some(start..end)
+    }
+
+    /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
+    pub(in crate::read) fn column_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
+        if chunk.is_encrypted() {
+            return None;
+        }
+        self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
+    }
+
+    fn within_file(&self, start: i64, len: i32) -> Option<Range<u64>> {
+        let start = u64::try_from(start).ok()?;
+        let len = u64::try_from(len).ok().filter(|len| *len > 0)?;
+        let end = start.checked_add(len).filter(|end| *end <= self.shared.file_len)?;
+        Some(start..end)
+    }
+
+    /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
+    pub(in crate::read) fn offset_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
+        if chunk.is_encrypted() {
+            return None;
+        }
+        self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
+    }
+
+    /// What opening the pages of a leaf needs to know.
+    pub(in crate::read) fn page_context(
+        &self,
+        leaf: &ColumnSpec,
+        codec: CompressionCodec,
+    ) -> PageContext {
+        let writer = self.footer().writer();
+        let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
+        context.verify_checksums = self.options().verify_checksums;
+        context.ignore_is_compressed = writer.ignores_is_compressed;
+        context.bit_order = writer.bit_order;
+        context
+    }
+
+    /// Adds the place of a leaf to an error.
+    pub(super) fn place(&self, error: Error, leaf: usize, range: &RowRange) -> Error {
+        let error = error.at_row_group(range.row_group);
+        match self.leaves().get(leaf) {
+            Some(leaf) => error.at_column(leaf.leaf.path.dotted()),
+            None => error,
+        }
+    }
+}
+
+fn with_virtual_columns(schema: SchemaRef, columns: &[VirtualColumn]) -> SchemaRef {
+    if columns.is_empty() {
+        return schema;
+    }
+    let added = columns.iter().map(|column| match column {
+        VirtualColumn::RowNumber { name } => Field::new(&**name, DataType::Int64, false),
+        VirtualColumn::RowGroup { name } => Field::new(&**name, DataType::Int32, false),
+        VirtualColumn::FileName { name } => Field::new(&**name, DataType::Utf8, true),
+    });
+    let fields = schema.fields().iter().cloned().chain(added.map(Arc::new)).collect::<Vec<_>>();
+    Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// What `rows` of `all` rows take of so many bytes, if they are all alike.
+pub(super) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
+    let share = u128::from(bytes) * u128::from(rows) / u128::from(all.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// Batches that the memory should hold at least, of those of two waves and with the pages that they are decoded from.
+const BATCHES_IN_MEMORY: u64 = 8;
+
+/// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks that tell.
+const SMALL_FILTER: u64 = 64 << 10;
+
+/// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.
+pub(super) const WORTH_AN_INDEX: u64 = 64 << 10;
