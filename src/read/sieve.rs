@@ -90,7 +90,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
+    pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
         let mut ranges = self.sieve(range)?.needs().to_vec();
         if self.filter().is_none() || range.is_sure() {
             ranges.extend_from_slice(self.row_group(range)?.needs());

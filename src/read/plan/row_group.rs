@@ -136,7 +136,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
+    pub(crate) fn parts(&self, range: &RowRange, bytes: u64) -> Result<Vec<RowRange>> {
         let row_group = self.row_group(range)?;
         let rows = row_group.rows_in_group;
         let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
