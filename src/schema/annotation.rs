@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::Physical;
+use super::leaf::Physical;
 use crate::error::{Error, Result, Spec};
 use crate::format::{
     ConvertedType, DecimalType, IntType, LogicalType, SchemaElement, TimeType, TimeUnit,

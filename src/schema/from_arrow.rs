@@ -9,9 +9,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, Tim
 
 use super::annotation;
 use super::extension::{self, FIELD_ID_KEY};
+use super::hint;
+use super::leaf::Physical;
 use super::nested::{self, Group};
 use super::node::{Node, Repetition, Schema};
-use super::{Physical, hint};
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::format::{
     ConvertedType, DecimalType, FieldRepetitionType, IntType, KeyValue, LogicalType, SchemaElement,

@@ -28,10 +28,10 @@ use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
 use super::convert::conversion;
 use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
+use super::leaf::{Leaf, Physical};
 use super::nested::{self, Element, Group};
 use super::node::{Node, Repetition, Schema};
-use super::to_arrow::with_children;
-use super::{Kind, Leaf, Physical, Shape};
+use super::shape::{Kind, Shape, with_children};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::format::KeyValue;

@@ -41,30 +41,36 @@
 //!
 //! OPTIONAL is nullable. Field ids stand in the metadata of a field under [`FIELD_ID_KEY`].
 
+mod leaf;
 mod annotation;
 pub(crate) mod convert;
 mod extension;
-mod from_arrow;
-mod hint;
-mod leaf;
-mod nested;
+mod names;
 mod node;
+mod parse;
+mod text;
+mod nested;
 mod projection;
+mod shape;
+mod arrow_options;
+mod natural;
+mod hint;
+mod target;
+mod to_arrow;
+mod from_arrow;
 #[cfg(test)]
 mod samples;
-mod shape;
-mod target;
-mod text;
-mod to_arrow;
 
+pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
 pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub(crate) use hint::KEY as HINT_KEY;
 pub use leaf::{Leaf, LeafPath, Physical};
-pub use node::{Children, Named, Node, Repetition, Schema};
+pub use names::Named;
+pub use node::{Children, Node, Repetition, Schema};
 pub use projection::Projection;
-pub(crate) use shape::{Kind, Levels, Shape};
-pub(crate) use target::find_field;
+pub use shape::{Kind, Levels, Mapping, Shape};
+pub use target::find_field;
 pub(crate) use to_arrow::describe_in_arrow;
-pub use to_arrow::{ArrowOptions, Dictionaries, Mapping, MatchBy, to_arrow};
+pub use to_arrow::to_arrow;

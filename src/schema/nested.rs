@@ -6,8 +6,8 @@
 //! Trap: the five rules for lists are tried in order, and they look at the group as it is in the file, not at what is left of
 //! it after a projection.
 
-use super::Physical;
 use super::annotation::{self, GroupAnnotation};
+use super::leaf::Physical;
 use super::node::{Node, Repetition};
 use crate::format::{ConvertedType, LogicalType};
 

@@ -6,165 +6,46 @@
 //! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own among them.
 
 use std::fmt;
-use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use foldhash::quality::RandomState;
-use hashbrown::HashTable;
-
 use super::annotation::{self, Annotation};
-use super::{Leaf, LeafPath, Physical};
-use crate::error::{Error, LimitKind, Result, Spec};
-use crate::format::{ConvertedType, FieldRepetitionType, LogicalType, SchemaElement, Type};
-use crate::limits::Limits;
+use super::leaf::{Leaf, LeafPath, Physical};
+use super::names::{Named, Names};
+use crate::error::{Error, Result};
+use crate::format::{FieldRepetitionType, SchemaElement, Type};
 
 /// The schema of a file: a tree of named nodes whose leaves are the columns.
 #[derive(Clone)]
 pub struct Schema {
     /// Depth-first, the root first. Never empty.
-    elements: Vec<SchemaElement>,
+    pub(super) elements: Vec<SchemaElement>,
     /// One per element.
-    links: Vec<Link>,
+    pub(super) links: Vec<Link>,
     /// Nodes of the top-level fields.
-    fields: Vec<u32>,
+    pub(super) fields: Vec<u32>,
     /// Nodes of the leaves.
-    leaves: Vec<u32>,
-    names: OnceLock<Names>,
+    pub(super) leaves: Vec<u32>,
+    pub(super) names: OnceLock<Names>,
 }
 
 /// The place of a node in the tree.
 #[derive(Debug, Clone, Copy)]
-struct Link {
+pub(super) struct Link {
     /// The node above; the root is its own.
-    parent: u32,
+    pub(super) parent: u32,
     /// One past the last node below.
-    end: u32,
+    pub(super) end: u32,
     /// Leaves before this node: the index of the first leaf at or below it.
-    leaf: u32,
-    max_def: u16,
-    max_rep: u16,
-    is_leaf: bool,
+    pub(super) leaf: u32,
+    pub(super) max_def: u16,
+    pub(super) max_rep: u16,
+    pub(super) is_leaf: bool,
     /// Whether a repetition from below the root down to this node is unknown: its levels cannot be told.
-    flawed: bool,
-}
-
-/// The children of all groups by name and by position, made when first asked for.
-#[derive(Clone)]
-struct Names {
-    state: RandomState,
-    /// Nodes, by the group that they are in and their names; of equal names, the first.
-    table: HashTable<u32>,
-    /// Those of them that have siblings with the same name, sorted.
-    repeated: Vec<u32>,
-    /// Nodes, group by group.
-    children: Vec<u32>,
-    /// For each node, where its children begin among them; and where the last ones end.
-    starts: Vec<u32>,
-    /// For each node, its position among its siblings.
-    positions: Vec<u32>,
-}
-
-/// What a name among siblings stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
-    /// No sibling has the name.
-    None,
-    /// Exactly one: its position among the siblings.
-    One(usize),
-    /// More than one; the position of the first.
-    Several(usize),
+    pub(super) flawed: bool,
 }
 
 impl Schema {
-    /// The schema that `elements` list depth-first.
-    ///
-    /// A type or repetition that this crate does not know is accepted here, and refused when the column is asked for. A
-    /// missing repetition is REQUIRED, as peers read it.
-    ///
-    /// # Errors
-    /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an element is neither leaf
-    /// nor group, or a FIXED_LEN_BYTE_ARRAY has no length. `Limit(Nesting)` if the tree is deeper than `limits.nesting`;
-    /// `Limit(Memory)` if the paths of all leaves would take a quarter of `limits.memory_bytes`.
-    pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
-        if elements.is_empty() {
-            return Err(malformed("the schema has no element, not even a root"));
-        }
-        let mut links = Vec::<Link>::with_capacity(elements.len());
-        let (mut fields, mut leaves) = (Vec::new(), Vec::new());
-        let mut leaves_before = 0;
-        // Each leaf is told by its whole path: few bytes of a deep and wide tree stand for many.
-        let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);
-        // The groups around the next element, with how many children each still waits for.
-        let mut open = Vec::<Open>::new();
-        for (index, element) in (0u32..).zip(&elements) {
-            let parent = match open.last_mut() {
-                Some(group) => {
-                    group.waits_for -= 1;
-                    group.node
-                }
-                None if index == 0 => 0,
-                None => {
-                    let found = elements.len();
-                    return Err(Error::mismatch(
-                        Spec::Schema,
-                        "elements in the tree",
-                        index,
-                        found,
-                    ));
-                }
-            };
-            let mut depth = open.last().map_or(0, |group| group.depth);
-            if depth > limits.nesting.min(Limits::MAX_NESTING) {
-                return Err(too_deep(limits.nesting));
-            }
-            let mut link = Link {
-                parent,
-                end: index + 1,
-                leaf: leaves_before,
-                max_def: 0,
-                max_rep: 0,
-                is_leaf: false,
-                flawed: false,
-            };
-            if let Some(parent) = links.get(parent as usize) {
-                link.is_leaf = is_leaf(element)?;
-                link.descend_from(parent, element)?;
-            }
-            if open.len() == 1 {
-                fields.push(index);
-            }
-            let around = open.last().map_or(0, |group| group.path_bytes);
-            let path = around + (element.name.len() + size_of::<Arc<str>>()) as u64;
-            if link.is_leaf {
-                leaves.push(index);
-                leaves_before += 1;
-                path_bytes += path;
-                if path_bytes > max_path_bytes {
-                    return Err(paths_too_long(leaves_before, max_path_bytes));
-                }
-            } else {
-                depth += 1 + usize::from(is_bare_list(element, elements.get(parent as usize)));
-                let waits_for = child_count(element)?;
-                open.push(Open { node: index, waits_for, path_bytes: path, depth });
-            }
-            links.push(link);
-            while let Some(group) = open.pop_if(|group| group.waits_for == 0) {
-                if let Some(link) = links.get_mut(group.node as usize) {
-                    link.end = index + 1;
-                }
-            }
-        }
-        if let Some(group) = open.last() {
-            let name = elements.get(group.node as usize).map_or("", |element| &element.name);
-            return Err(malformed(format_args!(
-                "the schema ends early: group {name:?} lacks {} of its children",
-                group.waits_for
-            )));
-        }
-        Ok(Self { elements, links, fields, leaves, names: OnceLock::new() })
-    }
-
     /// The node above all fields.
     pub fn root(&self) -> Node<'_> {
         self.node(0)
@@ -199,35 +80,21 @@ impl Schema {
 
     /// The child of a node with exactly this name.
     fn child_named(&self, parent: u32, name: &str) -> Named {
-        let names = self.names();
-        let hash = names.state.hash_one((parent, name));
-        let is_same = |node: &u32| self.is_child(*node, parent, name);
-        let position = |node: u32| names.positions.get(node as usize).map_or(0, |at| *at as usize);
-        match names.table.find(hash, is_same) {
-            None => Named::None,
-            Some(node) if names.repeated.binary_search(node).is_ok() => {
-                Named::Several(position(*node))
-            }
-            Some(node) => Named::One(position(*node)),
-        }
+        self.names().find(parent, name, |node| self.parent_and_name(node))
     }
 
     /// The child of a node at a position.
     fn child_at(&self, parent: u32, position: usize) -> Option<Node<'_>> {
-        let names = self.names();
-        let start = *names.starts.get(parent as usize)? as usize;
-        let end = *names.starts.get(parent as usize + 1)? as usize;
-        let node = names.children.get(start..end)?.get(position)?;
-        Some(self.node(*node))
+        self.names().child_at(parent, position).map(|node| self.node(node))
     }
 
     fn names(&self) -> &Names {
-        self.names.get_or_init(|| Names::new(self))
+        self.names.get_or_init(|| Names::new(self.links.len(), |node| self.parent_and_name(node)))
     }
 
-    fn is_child(&self, node: u32, parent: u32, name: &str) -> bool {
-        let link = self.links.get(node as usize);
-        link.is_some_and(|link| link.parent == parent) && self.node(node).name() == name
+    fn parent_and_name(&self, node: u32) -> (u32, &str) {
+        let node = self.node(node);
+        (node.link().parent, node.name())
     }
 
     /// How many leaves, and so columns, there are.
@@ -302,162 +169,6 @@ impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         self.elements == other.elements
     }
-}
-
-impl Names {
-    fn new(schema: &Schema) -> Self {
-        let nodes = schema.links.len();
-        // The root is its own parent, and nobody's child.
-        let below = || (0u32..).zip(&schema.links).skip(1);
-        let mut starts = vec![0; nodes + 1];
-        for (_, link) in below() {
-            starts[link.parent as usize + 1] += 1;
-        }
-        for at in 0..nodes {
-            starts[at + 1] += starts[at];
-        }
-        let mut next = starts.clone();
-        let mut children = vec![0; nodes.saturating_sub(1)];
-        let mut positions = vec![0; nodes];
-        let state = RandomState::default();
-        let hash_of = |node: u32| {
-            let parent = schema.links.get(node as usize).map_or(0, |link| link.parent);
-            state.hash_one((parent, schema.node(node).name()))
-        };
-        let mut table = HashTable::with_capacity(nodes);
-        let mut repeated = Vec::new();
-        for (node, link) in below() {
-            let at = &mut next[link.parent as usize];
-            children[*at as usize] = node;
-            positions[node as usize] = *at - starts[link.parent as usize];
-            *at += 1;
-            let (hash, name) = (hash_of(node), schema.node(node).name());
-            let is_same = |other: &u32| schema.is_child(*other, link.parent, name);
-            match table.find(hash, is_same) {
-                Some(&first) => repeated.push(first),
-                None => {
-                    table.insert_unique(hash, node, |&node| hash_of(node));
-                }
-            }
-        }
-        repeated.sort_unstable();
-        Self { state, table, repeated, children, starts, positions }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let numbers = self.repeated.capacity()
-            + self.children.capacity()
-            + self.starts.capacity()
-            + self.positions.capacity();
-        self.table.allocation_size() + numbers * size_of::<u32>()
-    }
-}
-
-/// A group whose children are not all there yet.
-struct Open {
-    node: u32,
-    waits_for: u32,
-    /// Bytes of the path to it.
-    path_bytes: u64,
-    /// How deep it is nested, itself counted: at least as deep as the Arrow type will be.
-    depth: usize,
-}
-
-impl Link {
-    /// Counts the levels of `element` on top of those of its parent.
-    fn descend_from(&mut self, parent: &Self, element: &SchemaElement) -> Result<()> {
-        let (def, rep) = match element.repetition_type {
-            None | Some(FieldRepetitionType::Required) => (0, 0),
-            Some(FieldRepetitionType::Optional) => (1, 0),
-            Some(FieldRepetitionType::Repeated) => (1, 1),
-            Some(FieldRepetitionType::Unknown(_)) => {
-                self.flawed = true;
-                (0, 0)
-            }
-        };
-        self.flawed |= parent.flawed;
-        // The nesting is capped far below.
-        let too_many = || too_deep(usize::from(u16::MAX));
-        self.max_def = parent.max_def.checked_add(def).ok_or_else(too_many)?;
-        self.max_rep = parent.max_rep.checked_add(rep).ok_or_else(too_many)?;
-        Ok(())
-    }
-}
-
-/// Whether an element below the root is a leaf, with what a leaf needs.
-fn is_leaf(element: &SchemaElement) -> Result<bool> {
-    let SchemaElement { r#type, num_children, name, .. } = element;
-    match (r#type, num_children) {
-        // Some writers give leaves a child count of 0, others give groups a type.
-        (Some(Type::FixedLenByteArray), None | Some(0)) => match element.type_length {
-            Some(0..) => Ok(true),
-            Some(length) => Err(Error::mismatch(
-                Spec::Schema,
-                "type_length of a FIXED_LEN_BYTE_ARRAY",
-                "at least 0",
-                length,
-            )
-            .at_column(name.as_str())),
-            None => {
-                Err(malformed("a FIXED_LEN_BYTE_ARRAY has no type_length").at_column(name.as_str()))
-            }
-        },
-        (Some(_), None | Some(0)) => Ok(true),
-        (_, Some(_)) => Ok(false),
-        (None, None) => {
-            Err(malformed("an element has neither type nor num_children").at_column(name.as_str()))
-        }
-    }
-}
-
-fn child_count(group: &SchemaElement) -> Result<u32> {
-    let count = group.num_children.unwrap_or(0);
-    u32::try_from(count).map_err(|_| {
-        Error::mismatch(Spec::Schema, "num_children", "at least 0", count)
-            .at_column(group.name.as_str())
-    })
-}
-
-/// Whether a group becomes a list and a struct: it is repeated, and no LIST or MAP is around it to be the list.
-fn is_bare_list(group: &SchemaElement, parent: Option<&SchemaElement>) -> bool {
-    let is_list = |parent: &SchemaElement| {
-        let is_logical = matches!(parent.logical_type, Some(LogicalType::List | LogicalType::Map));
-        let is_converted = matches!(
-            parent.converted_type,
-            Some(ConvertedType::List | ConvertedType::Map | ConvertedType::MapKeyValue)
-        );
-        (is_logical || is_converted) && parent.num_children == Some(1)
-    };
-    group.repetition_type == Some(FieldRepetitionType::Repeated) && !parent.is_some_and(is_list)
-}
-
-#[cold]
-fn too_deep(levels: usize) -> Error {
-    let most = Limits::MAX_NESTING;
-    let (levels, advice) = if levels < most {
-        (levels, format!("Limits::nesting can be raised to {most}"))
-    } else {
-        (most, "no deeper one can be read, because every level takes stack".to_owned())
-    };
-    Error::limit(
-        LimitKind::Nesting,
-        format_args!("the schema is nested deeper than {levels} levels; {advice}"),
-    )
-}
-
-#[cold]
-fn paths_too_long(leaves: u32, allowed: u64) -> Error {
-    Error::limit(
-        LimitKind::Memory,
-        format_args!(
-            "the paths of the first {leaves} columns take more than {allowed} bytes, a quarter of Limits::memory_bytes; raise it to read on"
-        ),
-    )
-}
-
-#[cold]
-fn malformed(message: impl fmt::Display) -> Error {
-    Error::malformed(Spec::Schema, message)
 }
 
 /// How often a node stands in its parent.
@@ -652,266 +363,5 @@ impl<'a> Iterator for Children<'a> {
         let node = self.schema.node(self.next);
         self.next = node.link().end;
         Some(node)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::ErrorKind;
-    use crate::schema::samples::{self, Optional, Repeated, Required, col, group, list, schema};
-
-    fn parse(elements: Vec<SchemaElement>) -> Result<Schema> {
-        Schema::parse(elements, &Limits::default())
-    }
-
-    /// A group that claims this many children.
-    fn claims(name: &str, children: i32) -> SchemaElement {
-        SchemaElement { num_children: Some(children), ..samples::element(name) }
-    }
-
-    fn leaf(name: &str) -> SchemaElement {
-        samples::leaf(name, Physical::Int32)
-    }
-
-    #[test]
-    fn levels_leaves_and_paths_of_the_dremel_document() {
-        // README.md, "Nested Encoding", and the Dremel paper, figure 2.
-        let schema = schema([
-            col(Required, Physical::Int64, "DocId"),
-            group(
-                Optional,
-                "Links",
-                [
-                    col(Repeated, Physical::Int64, "Backward"),
-                    col(Repeated, Physical::Int64, "Forward"),
-                ],
-            ),
-            group(
-                Repeated,
-                "Name",
-                [
-                    group(
-                        Repeated,
-                        "Language",
-                        [
-                            col(Required, Physical::ByteArray, "Code"),
-                            col(Optional, Physical::ByteArray, "Country"),
-                        ],
-                    ),
-                    col(Optional, Physical::ByteArray, "Url"),
-                ],
-            ),
-        ]);
-        let expected = [
-            ("DocId", 0, 0, false),
-            ("Links.Backward", 2, 1, true),
-            ("Links.Forward", 2, 1, true),
-            ("Name.Language.Code", 2, 2, false),
-            ("Name.Language.Country", 3, 2, true),
-            ("Name.Url", 2, 1, true),
-        ];
-        assert_eq!(schema.leaves_len(), expected.len());
-        for (index, (path, max_def, max_rep, nullable)) in expected.into_iter().enumerate() {
-            let leaf = schema.leaf(index).unwrap();
-            assert_eq!(leaf.path.dotted(), path);
-            assert_eq!((leaf.max_def, leaf.max_rep), (max_def, max_rep), "{path}");
-            assert_eq!((leaf.index, leaf.nullable), (index, nullable), "{path}");
-        }
-        assert_eq!(schema.leaf(6).unwrap_err().kind(), ErrorKind::Usage);
-        let leaves: Vec<_> = schema.fields().map(Node::leaves).collect();
-        assert_eq!(leaves, [0..1, 1..3, 3..6]);
-        assert_eq!(schema.root().leaves(), 0..6);
-        assert_eq!(schema.root().children().count(), 3);
-    }
-
-    #[test]
-    fn odd_but_readable_trees() {
-        // A leaf that says 0 children, a group that also has a type, groups without children.
-        let elements = vec![
-            claims("root", 4),
-            SchemaElement { num_children: Some(0), ..leaf("a") },
-            SchemaElement { num_children: Some(1), ..leaf("g") },
-            leaf("b"),
-            claims("empty", 0),
-            SchemaElement { repetition_type: None, ..leaf("") },
-        ];
-        let schema = parse(elements).unwrap();
-        let names: Vec<_> = schema.fields().map(Node::name).collect();
-        assert_eq!(names, ["a", "g", "empty", ""]);
-        assert_eq!(schema.leaves_len(), 3);
-        assert_eq!(schema.field(2).unwrap().leaves(), 2..2);
-        assert!(!schema.leaf(2).unwrap().nullable, "no repetition is REQUIRED");
-
-        let root_only = parse(vec![samples::element("root")]).unwrap();
-        assert_eq!((root_only.fields_len(), root_only.leaves_len()), (0, 0));
-        let empty_root = parse(vec![claims("root", 0)]).unwrap();
-        assert_eq!(empty_root.root().children().count(), 0);
-    }
-
-    #[test]
-    fn broken_trees_are_malformed() {
-        let fixed = |type_length| SchemaElement {
-            type_length,
-            ..samples::leaf("f", Physical::FixedLenByteArray(1))
-        };
-        let broken = [
-            vec![],
-            vec![claims("root", 1)],
-            vec![claims("root", i32::MAX), leaf("a")],
-            vec![claims("root", 1), leaf("a"), leaf("b")],
-            vec![claims("root", 0), leaf("a")],
-            vec![samples::element("root"), leaf("a")],
-            vec![claims("root", -1)],
-            vec![claims("root", 1), claims("g", -1)],
-            vec![claims("root", 1), SchemaElement { num_children: Some(-1), ..leaf("a") }],
-            vec![claims("root", 1), claims("g", 2), leaf("a")],
-            vec![claims("root", 1), samples::element("neither")],
-            vec![claims("root", 1), fixed(None)],
-            vec![claims("root", 1), fixed(Some(-1))],
-        ];
-        for elements in broken {
-            let error = parse(elements.clone()).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Schema), "{elements:?}");
-        }
-        parse(vec![claims("root", 1), fixed(Some(0))]).unwrap();
-    }
-
-    #[test]
-    fn depth_is_capped() {
-        let nested = |depth: usize| {
-            let mut elements = vec![claims("g", 1); depth];
-            elements.push(leaf("a"));
-            parse(elements)
-        };
-        assert_eq!(nested(208).unwrap().leaf(0).unwrap().path.names().len(), 208);
-        for depth in [209, 100_000] {
-            let error = nested(depth).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
-            let text = "deeper than 208 levels; Limits::nesting can be raised to 224";
-            assert!(error.to_string().contains(text), "{error}");
-        }
-        let limits = Limits { nesting: usize::MAX, ..Limits::default() };
-        let raised = |depth: usize| {
-            let mut elements = vec![claims("g", 1); depth];
-            elements.push(leaf("a"));
-            Schema::parse(elements, &limits)
-        };
-        raised(Limits::MAX_NESTING).unwrap();
-        for depth in [225, 70_000] {
-            let error = raised(depth).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting));
-            let text = "deeper than 224 levels; no deeper one can be read";
-            assert!(error.to_string().contains(text), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_repeated_group_counts_twice_unless_it_is_that_of_a_list() {
-        let repeated = SchemaElement { repetition_type: Some(Repeated), ..claims("r", 1) };
-        let list = |logical_type| SchemaElement { logical_type, ..claims("l", 1) };
-        let nested = |groups: &[SchemaElement], times: usize| {
-            let mut elements = vec![claims("g", 1); 2];
-            elements.extend(groups.iter().cloned().cycle().take(groups.len() * times));
-            elements.push(leaf("a"));
-            parse(elements)
-        };
-        nested(std::slice::from_ref(&repeated), 103).unwrap();
-        nested(std::slice::from_ref(&repeated), 104).unwrap_err();
-        let lists = [list(Some(LogicalType::List)), repeated.clone()];
-        nested(&lists, 103).unwrap();
-        nested(&lists, 104).unwrap_err();
-        nested(&[list(None), repeated], 69).unwrap_err();
-    }
-
-    #[test]
-    fn paths_of_a_deep_and_wide_tree_are_bounded() {
-        // 100 names of 1,000 bytes above 10,000 leaves: 300 KB that stand for 1 GB.
-        let parse = |leaves: usize, memory_bytes: u64| {
-            let mut elements = vec![claims("root", 1)];
-            elements.extend(vec![claims(&"g".repeat(1_000), 1); 100]);
-            elements.last_mut().unwrap().num_children = Some(leaves as i32);
-            elements.extend(vec![leaf("a"); leaves]);
-            Schema::parse(elements, &Limits { memory_bytes, ..Limits::default() })
-        };
-        assert_eq!(parse(100, 64 << 20).unwrap().leaves_len(), 100);
-        let error = parse(10_000, 64 << 20).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
-        parse(10_000, 8 << 30).unwrap();
-    }
-
-    #[test]
-    fn unknown_types_and_repetitions_fail_only_when_asked_for() {
-        let unknown = FieldRepetitionType::Unknown(-7);
-        let schema = parse(vec![
-            claims("root", 3),
-            leaf("a"),
-            SchemaElement { r#type: Some(Type::Unknown(-7)), ..leaf("b") },
-            SchemaElement { repetition_type: Some(unknown), ..claims("g", 1) },
-            leaf("c"),
-        ])
-        .unwrap();
-        schema.leaf(0).unwrap();
-        assert_eq!(schema.leaf(1).unwrap_err().kind(), ErrorKind::Unsupported("physical type"));
-        assert_eq!(schema.leaf(2).unwrap_err().kind(), ErrorKind::Unsupported("repetition type"));
-    }
-
-    #[test]
-    fn fields_by_name() {
-        let names = ["a", "b", "a", "", "a.b", "A", "a"];
-        let schema = schema(names.map(|name| col(Required, Physical::Int32, name)));
-        for (name, expected) in [
-            ("a", Named::Several(0)),
-            ("b", Named::One(1)),
-            ("", Named::One(3)),
-            ("a.b", Named::One(4)),
-            ("A", Named::One(5)),
-            ("B", Named::None),
-        ] {
-            assert_eq!(schema.field_named(name), expected, "{name:?}");
-        }
-    }
-
-    #[test]
-    fn random_trees_are_read_back_or_refused() {
-        for seed in 0..2000 {
-            let mut rng = fastrand::Rng::with_seed(seed);
-            let mut elements = vec![claims("root", rng.i32(-1..4))];
-            for _ in 0..rng.usize(..12) {
-                let mut element = leaf("x");
-                element.r#type = rng.bool().then_some(Type::from(rng.i32(-1..9)));
-                element.num_children = rng.bool().then(|| rng.i32(-1..4));
-                element.type_length = rng.bool().then(|| rng.i32(-1..4));
-                element.repetition_type =
-                    rng.bool().then(|| FieldRepetitionType::from(rng.i32(0..4)));
-                elements.push(element);
-            }
-            let Ok(schema) = parse(elements.clone()) else {
-                continue;
-            };
-            // Every node is reached exactly once from the root.
-            let mut reached = 0;
-            let mut leaves = 0;
-            let mut stack = vec![schema.root()];
-            while let Some(node) = stack.pop() {
-                reached += 1;
-                leaves += usize::from(node.is_leaf());
-                stack.extend(node.children());
-                let below = node.children().map(|child| child.leaves().len()).sum::<usize>();
-                assert_eq!(node.leaves().len(), below + usize::from(node.is_leaf()), "{seed}");
-            }
-            assert_eq!((reached, leaves), (elements.len(), schema.leaves_len()), "seed {seed}");
-            for index in 0..leaves {
-                let _ = schema.leaf(index);
-            }
-        }
-    }
-
-    #[test]
-    fn list_levels() {
-        let schema = schema([list(Optional, "a", col(Optional, Physical::Int32, "element"))]);
-        let leaf = schema.leaf(0).unwrap();
-        assert_eq!((leaf.max_def, leaf.max_rep), (3, 1));
-        assert_eq!(leaf.path.dotted(), "a.list.element");
     }
 }

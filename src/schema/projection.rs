@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::names::Named;
 use super::nested::{self, Element, Group};
-use super::node::{Named, Node, Schema};
+use super::node::{Node, Schema};
 use crate::error::{Error, Result};
 
 /// The columns that a read wants, and their order.

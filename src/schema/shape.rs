@@ -1,6 +1,8 @@
 //! The shape of an Arrow field: how its nodes follow from the levels of its leaves. The one input of shred and assemble.
 
-use arrow_schema::FieldRef;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 
 /// One node of the Arrow schema, with the levels that decide where it is null, empty or there.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,5 +83,49 @@ impl Shape {
             }
             Kind::Missing => {}
         }
+    }
+}
+
+/// What a read gives: the Arrow schema, and for each of its fields how it follows from the leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mapping {
+    /// The schema of the rows.
+    pub schema: SchemaRef,
+    /// One per field of the schema.
+    pub shapes: Vec<Shape>,
+}
+
+impl Mapping {
+    /// The leaves that are read, in the order of the shapes. No leaf is read twice.
+    pub fn leaves(&self) -> Vec<usize> {
+        let mut leaves = Vec::new();
+        for shape in &self.shapes {
+            shape.for_each_leaf(&mut |leaf, _| leaves.push(leaf));
+        }
+        leaves
+    }
+}
+
+/// The type of a struct of these fields.
+pub(super) fn struct_of(children: &[Shape]) -> DataType {
+    DataType::Struct(children.iter().map(|child| Arc::clone(&child.field)).collect())
+}
+
+/// The type `parent` with its child fields taken from `kind`.
+pub(super) fn with_children(parent: &DataType, kind: &Kind) -> DataType {
+    match kind {
+        Kind::Struct(children) => struct_of(children),
+        Kind::List { item: child, .. } | Kind::Map { entries: child, .. } => {
+            let child = Arc::clone(&child.field);
+            match parent {
+                DataType::LargeList(_) => DataType::LargeList(child),
+                DataType::ListView(_) => DataType::ListView(child),
+                DataType::LargeListView(_) => DataType::LargeListView(child),
+                DataType::FixedSizeList(_, length) => DataType::FixedSizeList(child, *length),
+                DataType::Map(_, sorted) => DataType::Map(child, *sorted),
+                _ => DataType::List(child),
+            }
+        }
+        Kind::Leaf { .. } | Kind::Missing => parent.clone(),
     }
 }

@@ -12,12 +12,15 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 
+use super::arrow_options::MatchBy;
 use super::convert::conversion;
 use super::extension::FIELD_ID_KEY;
-use super::node::{Named, Schema};
-use super::projection::{self, Picks, Tree};
-use super::to_arrow::{Mapper, Mapping, MatchBy, has_columns};
-use super::{Kind, Levels, Projection, Shape, text};
+use super::names::Named;
+use super::natural::{Mapper, has_columns};
+use super::node::Schema;
+use super::projection::{self, Picks, Projection, Tree};
+use super::shape::{Kind, Levels, Mapping, Shape};
+use super::text;
 use crate::error::{Error, Result};
 
 /// What becomes of the groups of a mapping.

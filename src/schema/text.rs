@@ -17,8 +17,8 @@
 
 use std::fmt::{self, Write};
 
+use super::leaf::{Leaf, Physical};
 use super::node::{Node, Schema};
-use super::{Leaf, Physical};
 use crate::format::{
     ConvertedType, FieldRepetitionType, LogicalType, SchemaElement, TimeUnit, Type,
 };

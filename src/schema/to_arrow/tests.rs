@@ -1,15 +1,19 @@
+use std::collections::HashMap;
+
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{IntervalUnit, TimeUnit};
 
 use super::*;
 use crate::error::ErrorKind;
 use crate::format::{
-    DecimalType, FieldRepetitionType, GeographyType, GeometryType, IntType, TimeType,
-    TimestampType, VariantType,
+    ConvertedType, DecimalType, FieldRepetitionType, GeographyType, GeometryType, IntType,
+    LogicalType, TimeType, TimestampType, VariantType,
 };
 use crate::limits::Limits;
 use crate::schema::samples::{
     self, Optional, Repeated, Required, Tree, col, drawn, group, list, map, schema,
 };
+use crate::schema::{MatchBy, Physical};
 
 fn mapped(fields: impl IntoIterator<Item = Tree>) -> Mapping {
     to_arrow(&schema(fields), &[], &Projection::all(), &ArrowOptions::default()).unwrap()

@@ -1,0 +1,117 @@
+//! [`ArrowOptions`]: what a reader may say about the Arrow types of columns.
+
+use arrow_schema::{SchemaRef, TimeUnit};
+
+/// How the columns of a file become Arrow fields.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ArrowOptions {
+    /// Unit of the timestamps that INT96 columns become. Default nanoseconds, which end in the year 2262; files of Spark
+    /// may need microseconds.
+    pub int96: TimeUnit,
+    /// Read strings and byte strings as `Utf8View` and `BinaryView`. Default false.
+    pub views: bool,
+    /// Columns to read without expanding their dictionaries. Default none.
+    pub dictionaries: Dictionaries,
+    /// Read BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them. Default false.
+    pub binary_as_string: bool,
+    /// Restore the Arrow types that the writer noted under `ARROW:schema`, where the annotation of the column leaves them open and
+    /// nothing is lost by it. Default true.
+    pub hint: bool,
+    /// The schema that the rows shall have, whatever the file has: see [`ArrowOptions::with_target`]. Default none.
+    pub target: Option<SchemaRef>,
+    /// How fields of the target find theirs in the file. Default by name.
+    pub match_by: MatchBy,
+}
+
+/// Which columns are read without expanding their dictionaries, as `Dictionary(Int32, _)`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dictionaries {
+    /// None but those that a hint says so of.
+    #[default]
+    None,
+    /// All strings.
+    Strings,
+    /// The columns with these names, looked up as [`Projection::names`] does; of a group, all its strings and byte strings.
+    Named(Vec<String>),
+}
+
+/// How fields of a target schema find theirs in the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MatchBy {
+    /// By exact name.
+    #[default]
+    Name,
+    /// By the field id under `PARQUET:field_id`; a target field without one by name.
+    FieldId,
+}
+
+impl Default for ArrowOptions {
+    fn default() -> Self {
+        Self {
+            int96: TimeUnit::Nanosecond,
+            views: false,
+            dictionaries: Dictionaries::None,
+            binary_as_string: false,
+            hint: true,
+            target: None,
+            match_by: MatchBy::Name,
+        }
+    }
+}
+
+impl ArrowOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the unit of INT96 timestamps.
+    #[must_use]
+    pub fn with_int96(mut self, unit: TimeUnit) -> Self {
+        self.int96 = unit;
+        self
+    }
+
+    /// Sets whether strings and byte strings are views.
+    #[must_use]
+    pub fn with_views(mut self, views: bool) -> Self {
+        self.views = views;
+        self
+    }
+
+    /// Sets which columns stay dictionary-encoded.
+    #[must_use]
+    pub fn with_dictionaries(mut self, dictionaries: Dictionaries) -> Self {
+        self.dictionaries = dictionaries;
+        self
+    }
+
+    /// Sets whether BYTE_ARRAY without annotation is a string.
+    #[must_use]
+    pub fn with_binary_as_string(mut self, binary_as_string: bool) -> Self {
+        self.binary_as_string = binary_as_string;
+        self
+    }
+
+    /// Sets whether `ARROW:schema` is heeded.
+    #[must_use]
+    pub fn with_hint(mut self, hint: bool) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// Sets the schema that the rows shall have: its fields, in its order, whatever the file has.
+    ///
+    /// Types may be wider than those of the file, but nothing may be lost. A nullable field that the file does not have is all
+    /// null; this holds inside of structs, lists and maps too. A field that may be null in the file may not be non-null in the
+    /// target. The target alone decides about types: the hint and the other options but `int96` and `match_by` have no say.
+    /// A projection then chooses among the fields of the target.
+    #[must_use]
+    pub fn with_target(mut self, target: SchemaRef, match_by: MatchBy) -> Self {
+        self.target = Some(target);
+        self.match_by = match_by;
+        self
+    }
+}

@@ -1,0 +1,104 @@
+//! The children of all groups of a schema, by name and by position.
+
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+
+/// What a name among siblings stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// No sibling has the name.
+    None,
+    /// Exactly one: its position among the siblings.
+    One(usize),
+    /// More than one; the position of the first.
+    Several(usize),
+}
+
+/// The children of all groups by name and by position, made when first asked for.
+#[derive(Clone)]
+pub(super) struct Names {
+    state: RandomState,
+    /// Nodes, by the group that they are in and their names; of equal names, the first.
+    table: HashTable<u32>,
+    /// Those of them that have siblings with the same name, sorted.
+    repeated: Vec<u32>,
+    /// Nodes, group by group.
+    children: Vec<u32>,
+    /// For each node, where its children begin among them; and where the last ones end.
+    starts: Vec<u32>,
+    /// For each node, its position among its siblings.
+    positions: Vec<u32>,
+}
+
+impl Names {
+    /// Of nodes numbered depth-first, each told by `of`: the node above it, and its name. The root is its own parent.
+    pub(super) fn new<'s>(nodes: usize, of: impl Fn(u32) -> (u32, &'s str)) -> Self {
+        // The root is nobody's child.
+        let below = || (0u32..).take(nodes).skip(1);
+        let mut starts = vec![0; nodes + 1];
+        for node in below() {
+            starts[of(node).0 as usize + 1] += 1;
+        }
+        for at in 0..nodes {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut children = vec![0; nodes.saturating_sub(1)];
+        let mut positions = vec![0; nodes];
+        let state = RandomState::default();
+        let mut table = HashTable::with_capacity(nodes);
+        let mut repeated = Vec::new();
+        for node in below() {
+            let (parent, name) = of(node);
+            let at = &mut next[parent as usize];
+            children[*at as usize] = node;
+            positions[node as usize] = *at - starts[parent as usize];
+            *at += 1;
+            match table.find(state.hash_one((parent, name)), |&other| of(other) == (parent, name)) {
+                Some(&first) => repeated.push(first),
+                None => {
+                    let hash = |&node: &u32| state.hash_one(of(node));
+                    table.insert_unique(hash(&node), node, hash);
+                }
+            }
+        }
+        repeated.sort_unstable();
+        Self { state, table, repeated, children, starts, positions }
+    }
+
+    /// The child of `parent` with exactly this name; `of` as in [`Names::new`].
+    pub(super) fn find<'s>(
+        &self,
+        parent: u32,
+        name: &str,
+        of: impl Fn(u32) -> (u32, &'s str),
+    ) -> Named {
+        let hash = self.state.hash_one((parent, name));
+        let position = |node: u32| self.positions.get(node as usize).map_or(0, |at| *at as usize);
+        match self.table.find(hash, |&node| of(node) == (parent, name)) {
+            None => Named::None,
+            Some(node) if self.repeated.binary_search(node).is_ok() => {
+                Named::Several(position(*node))
+            }
+            Some(node) => Named::One(position(*node)),
+        }
+    }
+
+    /// The child of `parent` at a position.
+    pub(super) fn child_at(&self, parent: u32, position: usize) -> Option<u32> {
+        let start = *self.starts.get(parent as usize)? as usize;
+        let end = *self.starts.get(parent as usize + 1)? as usize;
+        self.children.get(start..end)?.get(position).copied()
+    }
+
+    /// Bytes of memory that it holds, about.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let numbers = self.repeated.capacity()
+            + self.children.capacity()
+            + self.starts.capacity()
+            + self.positions.capacity();
+        self.table.allocation_size() + numbers * size_of::<u32>()
+    }
+}

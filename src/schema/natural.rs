@@ -1,0 +1,352 @@
+//! The natural mapping: a column's Arrow type by its annotation alone, as the table in [`crate::schema`] says.
+//!
+//! Trap: the levels of a node follow from the tree of the file. Neither a hint nor a target changes them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+
+use super::annotation::{self, Annotation};
+use super::arrow_options::ArrowOptions;
+use super::extension::{self, CrsTexts, Extension};
+use super::leaf::Physical;
+use super::nested::{self, Element, Group};
+use super::node::{Node, Repetition, Schema};
+use super::projection::{Picks, Projection};
+use super::shape::{Kind, Levels, Shape, struct_of};
+use crate::error::{Error, Result};
+use crate::format::{ConvertedType, LogicalType};
+
+/// The natural mapping.
+pub(super) struct Mapper<'a> {
+    pub(super) options: &'a ArrowOptions,
+    pub(super) crs: CrsTexts<'a>,
+}
+
+/// What the levels of a node count from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outer {
+    /// Definition level of an element of the innermost list around.
+    slot: u16,
+    /// Repetition level of that list.
+    rep: u16,
+}
+
+impl Outer {
+    fn element_of(repeated: Node<'_>) -> Self {
+        Self { slot: repeated.max_def(), rep: repeated.max_rep() }
+    }
+
+    fn levels(self, present: u16) -> Levels {
+        Levels { slot: self.slot, present, rep: self.rep }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nullable {
+    Yes,
+    No,
+}
+
+impl Mapper<'_> {
+    /// Maps the projected top-level fields, each refined by `refine`, which is told its position in the file.
+    pub(super) fn fields(
+        &self,
+        schema: &Schema,
+        projection: &Projection,
+        refine: impl Fn(usize, Shape) -> Shape,
+    ) -> Result<Vec<Shape>> {
+        let map = |position: usize, node: Node<'_>, inner: Option<&Picks>| {
+            Ok(refine(position, self.field(node, inner, Outer::default())?))
+        };
+        match projection.resolve(schema)? {
+            None => {
+                let fields = schema.fields().enumerate();
+                let fields = fields.filter(|(_, node)| has_columns(*node));
+                fields.map(|(position, node)| map(position, node, None)).collect()
+            }
+            Some(picks) => picks
+                .iter()
+                .filter_map(|pick| Some((pick, schema.field(pick.position)?)))
+                .map(|(pick, node)| map(pick.position, picked(node)?, pick.inner.as_ref()))
+                .collect(),
+        }
+    }
+
+    /// Maps a top-level field in full.
+    pub(super) fn whole_field(&self, node: Node<'_>) -> Result<Shape> {
+        self.field(node, None, Outer::default())
+    }
+
+    /// Maps a node with its repetition. Of what is below it, `inner` is wanted.
+    fn field(&self, node: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Shape> {
+        let element = node.max_def();
+        match node.repetition()? {
+            Repetition::Required => self.value(node, inner, outer, Nullable::No),
+            Repetition::Optional => self.value(node, inner, outer, Nullable::Yes),
+            // Repeated without a LIST around it: a list that is never null, of elements that are not either.
+            Repetition::Repeated => {
+                let item = self.value(node, inner, Outer::element_of(node), Nullable::No)?;
+                let data_type = DataType::List(Arc::clone(&item.field));
+                Ok(Shape {
+                    field: self.named(node, data_type, Nullable::No, None),
+                    levels: outer.levels(element.saturating_sub(1)),
+                    kind: Kind::List { item: Box::new(item), element, rep: node.max_rep() },
+                })
+            }
+        }
+    }
+
+    /// Maps a node, its own repetition aside.
+    fn value(
+        &self,
+        node: Node<'_>,
+        inner: Option<&Picks>,
+        outer: Outer,
+        nullable: Nullable,
+    ) -> Result<Shape> {
+        if node.is_leaf() {
+            return self.leaf(node, outer, nullable);
+        }
+        let (data_type, kind, extension) = match nested::group(node) {
+            Group::List(list) => {
+                let repeated = list.repeated;
+                let outer = Outer::element_of(repeated);
+                let inner = inner.and_then(|of_list| of_list.inside(0));
+                let item = match (list.element, repeated.children().next()) {
+                    (Element::Child, Some(child)) => {
+                        let inner = inner.and_then(|of_repeated| of_repeated.inside(0));
+                        self.field(child, inner, outer)?
+                    }
+                    _ => self.value(repeated, inner, outer, Nullable::No)?,
+                };
+                let (element, rep) = (outer.slot, outer.rep);
+                let data_type = DataType::List(Arc::clone(&item.field));
+                (data_type, Kind::List { item: Box::new(item), element, rep }, None)
+            }
+            Group::Map(map) => {
+                let outer = Outer::element_of(map.entries);
+                // The key is always read, and if only the key is asked for the value too: an Arrow map has both.
+                let key = self.value(map.key, None, outer, Nullable::No)?;
+                let value = self.field(
+                    map.value,
+                    inner.and_then(|of_map| of_map.inside(0)?.inside(1)),
+                    outer,
+                )?;
+                let entries = vec![key, value];
+                let entries = Shape {
+                    field: self.named(map.entries, struct_of(&entries), Nullable::No, None),
+                    levels: outer.levels(outer.slot),
+                    kind: Kind::Struct(entries),
+                };
+                let (element, rep) = (outer.slot, outer.rep);
+                let data_type = DataType::Map(Arc::clone(&entries.field), false);
+                (data_type, Kind::Map { entries: Box::new(entries), element, rep }, None)
+            }
+            found => {
+                let children = self.children(node, inner, outer)?;
+                // A part of a variant is none: without metadata or typed values it would say something else.
+                let extension = match found {
+                    Group::Variant if inner.is_none() => {
+                        Some(Marker::Extension(Extension::variant()))
+                    }
+                    Group::File => Some(Marker::LogicalType(extension::FILE)),
+                    _ => None,
+                };
+                (struct_of(&children), Kind::Struct(children), extension)
+            }
+        };
+        Ok(Shape {
+            field: self.named(node, data_type, nullable, extension),
+            levels: outer.levels(node.max_def()),
+            kind,
+        })
+    }
+
+    fn children(&self, group: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Vec<Shape>> {
+        let Some(picks) = inner else {
+            let children = group.children().filter(|child| has_columns(*child));
+            return children.map(|child| self.field(child, None, outer)).collect();
+        };
+        let children: Vec<Node<'_>> = group.children().collect();
+        picks
+            .iter()
+            .filter_map(|pick| Some((pick, *children.get(pick.position)?)))
+            .map(|(pick, child)| self.field(picked(child)?, pick.inner.as_ref(), outer))
+            .collect()
+    }
+
+    fn leaf(&self, node: Node<'_>, outer: Outer, nullable: Nullable) -> Result<Shape> {
+        let (data_type, extension) = self.natural_type(node)?;
+        Ok(Shape {
+            field: self.named(node, data_type, nullable, extension.map(Marker::Extension)),
+            levels: outer.levels(node.max_def()),
+            kind: Kind::Leaf { leaf: node.leaves().start },
+        })
+    }
+
+    /// The natural Arrow type of a leaf: the table in [`crate::schema`].
+    fn natural_type(&self, leaf: Node<'_>) -> Result<(DataType, Option<Extension>)> {
+        use crate::format::TimeUnit as Unit;
+        let physical = leaf.physical()?;
+        let Annotation { logical, .. } = annotation::in_force(leaf.element(), physical)
+            .map_err(|e| e.at_column(leaf.path().dotted()))?;
+        let Some(logical) = logical.as_deref() else {
+            return Ok((self.physical_type(leaf, physical)?, None));
+        };
+        let mut extension = None;
+        let data_type = match logical {
+            LogicalType::String | LogicalType::Enum => DataType::Utf8,
+            LogicalType::Json => {
+                extension = Some(Extension::json());
+                DataType::Utf8
+            }
+            LogicalType::Bson => DataType::Binary,
+            LogicalType::Geometry(geometry) => {
+                extension = Some(Extension::geometry(geometry.crs.as_deref(), &self.crs));
+                DataType::Binary
+            }
+            LogicalType::Geography(geography) => {
+                let crs = geography.crs.as_deref();
+                extension = Some(Extension::geography(crs, geography.algorithm, &self.crs));
+                DataType::Binary
+            }
+            LogicalType::Uuid => {
+                extension = Some(Extension::uuid());
+                DataType::FixedSizeBinary(16)
+            }
+            LogicalType::Float16 => DataType::Float16,
+            LogicalType::Integer(integer) => match (integer.bit_width, integer.is_signed) {
+                (8, true) => DataType::Int8,
+                (8, false) => DataType::UInt8,
+                (16, true) => DataType::Int16,
+                (16, false) => DataType::UInt16,
+                (32, true) => DataType::Int32,
+                (32, false) => DataType::UInt32,
+                (_, true) => DataType::Int64,
+                (_, false) => DataType::UInt64,
+            },
+            LogicalType::Decimal(decimal) => {
+                match (u8::try_from(decimal.precision), i8::try_from(decimal.scale)) {
+                    (Ok(precision @ ..=38), Ok(scale)) => DataType::Decimal128(precision, scale),
+                    (Ok(precision @ ..=76), Ok(scale)) => DataType::Decimal256(precision, scale),
+                    _ => {
+                        return Err(Error::unsupported(
+                            "decimal of more than 76 digits",
+                            format_args!("precision {} is more than Arrow has", decimal.precision),
+                        )
+                        .at_column(leaf.path().dotted()));
+                    }
+                }
+            }
+            LogicalType::Date => DataType::Date32,
+            LogicalType::Time(time) => match time.unit {
+                Unit::Millis => DataType::Time32(TimeUnit::Millisecond),
+                Unit::Micros => DataType::Time64(TimeUnit::Microsecond),
+                _ => DataType::Time64(TimeUnit::Nanosecond),
+            },
+            LogicalType::Timestamp(timestamp) => {
+                let unit = match timestamp.unit {
+                    Unit::Millis => TimeUnit::Millisecond,
+                    Unit::Micros => TimeUnit::Microsecond,
+                    _ => TimeUnit::Nanosecond,
+                };
+                let zone = timestamp.is_adjusted_to_utc.then(|| Arc::from("UTC"));
+                DataType::Timestamp(unit, zone)
+            }
+            LogicalType::Unknown => DataType::Null,
+            // Never in force on a leaf.
+            LogicalType::List
+            | LogicalType::Map
+            | LogicalType::Variant(_)
+            | LogicalType::File
+            | LogicalType::Unrecognized(..) => self.physical_type(leaf, physical)?,
+        };
+        Ok((data_type, extension))
+    }
+
+    /// The Arrow type of a leaf without logical type.
+    fn physical_type(&self, leaf: Node<'_>, physical: Physical) -> Result<DataType> {
+        let is_interval = leaf.element().converted_type == Some(ConvertedType::Interval);
+        Ok(match physical {
+            Physical::Boolean => DataType::Boolean,
+            Physical::Int32 => DataType::Int32,
+            Physical::Int64 => DataType::Int64,
+            Physical::Int96 => DataType::Timestamp(self.options.int96, None),
+            Physical::Float => DataType::Float32,
+            Physical::Double => DataType::Float64,
+            Physical::ByteArray if self.is_string(leaf) => DataType::Utf8,
+            Physical::ByteArray => DataType::Binary,
+            Physical::FixedLenByteArray(12) if is_interval => {
+                DataType::Interval(IntervalUnit::MonthDayNano)
+            }
+            Physical::FixedLenByteArray(length) => match i32::try_from(length) {
+                Ok(length) => DataType::FixedSizeBinary(length),
+                Err(_) => {
+                    return Err(Error::unsupported("value length", format_args!("{length} bytes"))
+                        .at_column(leaf.path().dotted()));
+                }
+            },
+        })
+    }
+
+    /// Whether a BYTE_ARRAY without logical type counts as a string.
+    fn is_string(&self, leaf: Node<'_>) -> bool {
+        let element = leaf.element();
+        let annotated = element.logical_type.is_some() || element.converted_type.is_some();
+        self.options.binary_as_string && !annotated
+    }
+
+    /// The Arrow field that stands for `node`.
+    fn named(
+        &self,
+        node: Node<'_>,
+        data_type: DataType,
+        nullable: Nullable,
+        marker: Option<Marker>,
+    ) -> FieldRef {
+        // Whatever the schema says: an array of nulls holds nothing else.
+        let nullable = nullable == Nullable::Yes || data_type == DataType::Null;
+        let field = Field::new(node.name(), data_type, nullable);
+        let field_id = node.element().field_id;
+        if field_id.is_none() && marker.is_none() {
+            return Arc::new(field);
+        }
+        let mut metadata = HashMap::new();
+        if let Some(id) = field_id {
+            metadata.insert(extension::FIELD_ID_KEY.to_owned(), id.to_string());
+        }
+        match marker {
+            Some(Marker::Extension(extension)) => extension.write(&mut metadata),
+            Some(Marker::LogicalType(name)) => {
+                metadata.insert(extension::LOGICAL_TYPE_KEY.to_owned(), name.to_owned());
+            }
+            None => {}
+        }
+        Arc::new(field.with_metadata(metadata))
+    }
+}
+
+/// What the metadata of a field say about its type.
+enum Marker {
+    Extension(Extension),
+    LogicalType(&'static str),
+}
+
+/// Whether there is anything to read of `node`. Groups without columns are left out, as peers do: nothing in the file tells
+/// how often they are there.
+pub(super) fn has_columns(node: Node<'_>) -> bool {
+    !node.leaves().is_empty()
+}
+
+/// A node that was asked for by name or index.
+fn picked(node: Node<'_>) -> Result<Node<'_>> {
+    if !has_columns(node) {
+        return Err(Error::usage(format_args!(
+            "{} is a group without columns: there is nothing to read of it",
+            node.path()
+        )));
+    }
+    Ok(node)
+}
