@@ -4,10 +4,22 @@
 
 use std::fmt;
 
+use arrow_schema::TimeUnit;
+
 /// Nanoseconds of a second.
 pub(super) const SECOND: i64 = 1_000_000_000;
 /// Nanoseconds of a day.
 pub(super) const DAY: i64 = 86_400 * SECOND;
+
+/// Nanoseconds of a unit.
+pub(super) fn nanos_of(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => SECOND,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    }
+}
 
 /// A date as days since 1970-01-01, shown as `2024-01-31`.
 pub(super) struct Date(pub(super) i64);

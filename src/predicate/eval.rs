@@ -12,22 +12,22 @@ use arrow_array::types::{
     RunEndIndexType,
 };
 use arrow_array::{
-    AnyDictionaryArray, Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch,
-    RecordBatchOptions, Scalar, StringArray, new_null_array,
+    Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, Scalar,
+    StringArray, new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
-use foldhash::quality::RandomState;
-use hashbrown::HashSet;
 
-use super::bind::{Bound, BoundColumn, BoundTest, Node, ReadOf, Step};
+use super::bound::{Bound, BoundColumn, BoundTest, Node, ReadOf, Step};
+use super::coerce::array_of;
+use super::expression::{Elements, Function, Op};
 use super::learn::Learnt;
-use super::literal::array_of;
-use super::value::{Value, compare_floats};
-use super::{Elements, Function, Op};
+use super::set::{each_value, is_view_of};
+use super::tri_state::Verdicts;
+use super::value::Value;
 use crate::error::{Error, Result};
 
 impl Bound {
@@ -127,91 +127,6 @@ impl Bound {
             )));
         }
         Ok(Verdicts::of(&answer))
-    }
-}
-
-/// What is true and what is false; neither is null.
-#[derive(Debug, Clone)]
-pub(super) struct Verdicts {
-    pub(super) trues: BooleanBuffer,
-    falses: BooleanBuffer,
-}
-
-impl Verdicts {
-    fn constant(value: Option<bool>, len: usize) -> Self {
-        let all = |is: bool| {
-            if is { BooleanBuffer::new_set(len) } else { BooleanBuffer::new_unset(len) }
-        };
-        Self { trues: all(value == Some(true)), falses: all(value == Some(false)) }
-    }
-
-    /// Of values, all of which are answered.
-    fn total(trues: BooleanBuffer) -> Self {
-        Self { falses: !&trues, trues }
-    }
-
-    fn of(array: &BooleanArray) -> Self {
-        Self::total(array.values().clone()).masked(array.nulls())
-    }
-
-    /// Null where there is no value.
-    fn masked(self, nulls: Option<&NullBuffer>) -> Self {
-        match nulls.filter(|nulls| nulls.null_count() > 0) {
-            None => self,
-            Some(nulls) => {
-                Self { trues: &self.trues & nulls.inner(), falses: &self.falses & nulls.inner() }
-            }
-        }
-    }
-
-    fn not(self) -> Self {
-        Self { trues: self.falses, falses: self.trues }
-    }
-
-    fn and(&self, other: &Self) -> Self {
-        Self { trues: &self.trues & &other.trues, falses: &self.falses | &other.falses }
-    }
-
-    fn or(&self, other: &Self) -> Self {
-        Self { trues: &self.trues | &other.trues, falses: &self.falses & &other.falses }
-    }
-
-    /// The verdicts on the entries of a dictionary become those on its slots.
-    fn looked_up(&self, dictionary: &dyn AnyDictionaryArray) -> Self {
-        let len = dictionary.len();
-        if self.trues.is_empty() {
-            return Self::constant(None, len);
-        }
-        let nulls = dictionary.keys().nulls();
-        let entries = self.trues.len();
-        let answered = self.trues.count_set_bits() + self.falses.count_set_bits() == entries;
-        if answered && self.falses.count_set_bits() == entries {
-            return Self::constant(Some(false), len).masked(nulls);
-        }
-        match dictionary.keys().as_primitive_opt::<Int32Type>() {
-            Some(keys) if answered => {
-                let of_entries: Vec<bool> = self.trues.iter().collect();
-                let is = |key: &i32| {
-                    let entry = usize::try_from(*key).ok();
-                    entry.and_then(|entry| of_entries.get(entry)).copied().unwrap_or_default()
-                };
-                let keys = keys.values();
-                let trues = BooleanBuffer::collect_bool(len, |i| keys.get(i).is_some_and(is));
-                Self::total(trues).masked(nulls)
-            }
-            _ => {
-                let keys = dictionary.normalized_keys();
-                self.gathered(len, |i| keys.get(i).copied()).masked(nulls)
-            }
-        }
-    }
-
-    /// The verdict of `of(i)` for each i; none where that is none.
-    fn gathered(&self, len: usize, of: impl Fn(usize) -> Option<usize>) -> Self {
-        let gather = |from: &BooleanBuffer| {
-            BooleanBuffer::collect_bool(len, |i| of(i).is_some_and(|at| from.value(at)))
-        };
-        Self { trues: gather(&self.trues), falses: gather(&self.falses) }
     }
 }
 
@@ -456,15 +371,6 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
     Ok(verdicts.masked(array.nulls()))
 }
 
-/// Whether values are views of what the other type has copies of.
-fn is_view_of(data_type: &DataType, of: &DataType) -> bool {
-    matches!(
-        (data_type, of),
-        (DataType::Utf8View, DataType::Utf8 | DataType::LargeUtf8)
-            | (DataType::BinaryView, DataType::Binary | DataType::LargeBinary)
-    )
-}
-
 fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {
     let value = Value::Bytes(pattern.as_bytes().to_vec());
     array_of(&value, data_type)
@@ -517,138 +423,6 @@ where
         (Op::LtEq, false) => BooleanBuffer::new_set(values.len()),
         (Op::Gt, false) => BooleanBuffer::new_unset(values.len()),
     }
-}
-
-/// Values of one type, to look others up in.
-#[derive(Debug, Clone)]
-pub(super) enum Set {
-    /// So few that comparing with each is faster.
-    Few(Vec<ArrayRef>),
-    /// Sorted, in the order of predicates.
-    Floats(Arc<[f64]>),
-    /// Their bytes.
-    Bytes(Arc<HashSet<Box<[u8]>, RandomState>>),
-}
-
-/// Up to so many values are compared one by one.
-const FEW: usize = 4;
-
-impl Set {
-    pub(super) fn new(values: &[Value], data_type: &DataType) -> Result<Self> {
-        if data_type.is_floating() {
-            let floats = values.iter().filter_map(|value| match value {
-                Value::Float(value) => Some(*value),
-                _ => None,
-            });
-            let mut floats: Vec<f64> = floats.collect();
-            floats.sort_by(|a, b| compare_floats(*a, *b));
-            return Ok(Self::Floats(floats.into()));
-        }
-        let arrays = values.iter().map(|value| array_of(value, data_type));
-        let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        if values.len() <= FEW || *data_type == DataType::Boolean {
-            return Ok(Self::Few(arrays));
-        }
-        let mut set = HashSet::with_capacity_and_hasher(values.len(), RandomState::default());
-        for array in &arrays {
-            each_value(array, |bytes| set.insert(bytes.into()));
-        }
-        Ok(Self::Bytes(Arc::new(set)))
-    }
-
-    /// Which values of an array of views are in the set, which is one of strings that are no views.
-    fn find_views(&self, array: &ArrayRef) -> Result<BooleanBuffer> {
-        let found = match self {
-            Self::Few(values) => {
-                let mut few = Vec::with_capacity(values.len());
-                for value in values {
-                    each_value(value, |bytes| {
-                        few.push(bytes.to_vec());
-                        true
-                    });
-                }
-                each_value(array, |bytes| few.iter().any(|value| value == bytes))
-            }
-            _ => return self.find(array),
-        };
-        found.ok_or_else(|| Error::usage("values that cannot be looked up"))
-    }
-
-    /// Which values of an array are in the set.
-    fn find(&self, array: &ArrayRef) -> Result<BooleanBuffer> {
-        match self {
-            Self::Few(values) => {
-                let mut found = BooleanBuffer::new_unset(array.len());
-                for value in values {
-                    found = &found | cmp::eq(array, &Scalar::new(Arc::clone(value)))?.values();
-                }
-                Ok(found)
-            }
-            Self::Floats(sorted) => {
-                let has = |x: f64| sorted.binary_search_by(|y| compare_floats(*y, x)).is_ok();
-                Ok(match array.data_type() {
-                    DataType::Float16 => {
-                        let values = array.as_primitive::<Float16Type>().values();
-                        BooleanBuffer::collect_bool(values.len(), |i| has(values[i].to_f64()))
-                    }
-                    DataType::Float32 => {
-                        let values = array.as_primitive::<Float32Type>().values();
-                        BooleanBuffer::collect_bool(values.len(), |i| has(values[i].into()))
-                    }
-                    _ => {
-                        let values = array.as_primitive::<Float64Type>().values();
-                        BooleanBuffer::collect_bool(values.len(), |i| has(values[i]))
-                    }
-                })
-            }
-            Self::Bytes(set) => {
-                let found = each_value(array, |bytes| set.contains(bytes));
-                found.ok_or_else(|| Error::usage("values that cannot be looked up"))
-            }
-        }
-    }
-}
-
-/// The answer of `test` for the bytes of each value, nulls included; `None` for types without.
-fn each_value(array: &ArrayRef, mut test: impl FnMut(&[u8]) -> bool) -> Option<BooleanBuffer> {
-    let len = array.len();
-    Some(match array.data_type() {
-        DataType::Utf8 => {
-            let array = array.as_string::<i32>();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i).as_bytes()))
-        }
-        DataType::LargeUtf8 => {
-            let array = array.as_string::<i64>();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i).as_bytes()))
-        }
-        DataType::Utf8View => {
-            let array = array.as_string_view();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i).as_bytes()))
-        }
-        DataType::Binary => {
-            let array = array.as_binary::<i32>();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i)))
-        }
-        DataType::LargeBinary => {
-            let array = array.as_binary::<i64>();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i)))
-        }
-        DataType::BinaryView => {
-            let array = array.as_binary_view();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i)))
-        }
-        DataType::FixedSizeBinary(_) => {
-            let array = array.as_fixed_size_binary();
-            BooleanBuffer::collect_bool(len, |i| test(array.value(i)))
-        }
-        other => {
-            let width = other.primitive_width()?;
-            let data = array.to_data();
-            let bytes = data.buffers().first()?.get(data.offset() * width..)?;
-            let mut chunks = bytes.chunks_exact(width);
-            BooleanBuffer::collect_bool(len, |_| chunks.next().is_some_and(&mut test))
-        }
-    })
 }
 
 /// A column that the file does not have: null in every row.

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::{Part, Predicate, not};
+use super::expression::{Part, Predicate, not};
 use crate::error::{Error, Result};
 
 impl Predicate {

@@ -5,16 +5,12 @@
 //! Trap: only at the top does a conjunction care for nothing but *true*; below a `not`, false and null differ.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
-use arrow_schema::DataType;
-use arrow_select::filter::filter_record_batch;
+use arrow_array::{Array, ArrayRef};
 
-use super::bind::{Bound, BoundTest, Node, Step};
-use super::eval::Verdicts;
-use crate::error::Result;
+use super::bound::{BoundTest, Node};
+use super::tri_state::Verdicts;
 
 /// What was learnt while a predicate was evaluated. Shared by the threads of a read.
 #[derive(Debug, Default)]
@@ -49,101 +45,9 @@ struct Entries {
 /// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at a time.
 const MOST_DICTIONARIES: usize = 32;
 
-/// Of so many rows one must be left, or else the others are taken away before the next part is evaluated.
-const FEW: usize = 4;
-
-impl Bound {
-    /// As [`Bound::evaluate`], with what batches before this one have taught.
-    pub(crate) fn evaluate_learning(
-        &self,
-        batch: &RecordBatch,
-        learnt: &Learnt,
-    ) -> Result<BooleanArray> {
-        let trues = match &*self.root {
-            Node::And(parts) => self.conjunction(parts, batch, learnt)?,
-            root => self.verdicts(root, batch, learnt)?.trues,
-        };
-        Ok(BooleanArray::new(trues, None))
-    }
-
-    /// The rows for which all parts are true.
-    fn conjunction(
-        &self,
-        parts: &[Arc<Node>],
-        batch: &RecordBatch,
-        learnt: &Learnt,
-    ) -> Result<BooleanBuffer> {
-        let rows = batch.num_rows();
-        let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
-        for i in learnt.order(parts) {
-            let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
-            let few = if count < rows.div_ceil(FEW) { self.few(part, batch, &left)? } else { None };
-            let start = Instant::now();
-            let seen = few.as_ref().unwrap_or(batch);
-            let trues = self.verdicts(part, seen, learnt)?.trues;
-            learnt.note(i, seen.num_rows(), trues.count_set_bits(), start.elapsed());
-            left = match few {
-                Some(_) => within(&left, &trues),
-                None => &left & &trues,
-            };
-            count = left.count_set_bits();
-        }
-        Ok(left)
-    }
-
-    /// Of the columns that a part needs, the rows that are left; `None` if they cannot be taken out.
-    fn few(
-        &self,
-        part: &Node,
-        batch: &RecordBatch,
-        left: &BooleanBuffer,
-    ) -> Result<Option<RecordBatch>> {
-        let mut wanted = Vec::new();
-        let schema = batch.schema();
-        let mut can = true;
-        part.for_each_column(&mut |column| {
-            let first = self.columns.get(column).and_then(|column| column.way.first());
-            let index = match first {
-                Some(Step::Field(name)) => schema.index_of(name).ok(),
-                _ => None,
-            };
-            match index {
-                Some(index) if !wanted.contains(&index) => wanted.push(index),
-                Some(_) => {}
-                None => can = false,
-            }
-        });
-        // The kernels make other types of runs.
-        let mut types = wanted.iter().filter_map(|i| schema.fields().get(*i));
-        if !can || types.any(|field| holds_runs(field.data_type())) {
-            return Ok(None);
-        }
-        let columns = batch.project(&wanted)?;
-        Ok(Some(filter_record_batch(&columns, &BooleanArray::new(left.clone(), None))?))
-    }
-}
-
-fn holds_runs(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::RunEndEncoded(..) => true,
-        DataType::Dictionary(_, values) => holds_runs(values),
-        other => other.is_nested(),
-    }
-}
-
-/// The set bits of `outer` that `inner`, which has a bit for each of them, sets too.
-fn within(outer: &BooleanBuffer, inner: &BooleanBuffer) -> BooleanBuffer {
-    let mut both = BooleanBufferBuilder::new(outer.len());
-    both.append_n(outer.len(), false);
-    for (at, _) in outer.set_indices().zip(inner).filter(|(_, is)| *is) {
-        both.set_bit(at, true);
-    }
-    both.finish()
-}
-
 impl Learnt {
     /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at any more.
-    fn order(&self, parts: &[Arc<Node>]) -> Vec<usize> {
+    pub(super) fn order(&self, parts: &[Arc<Node>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.resize(parts.len(), Cost::default());
         let ranks = parts.iter().zip(&state.parts).map(|(part, cost)| cost.rank(part));
@@ -154,7 +58,7 @@ impl Learnt {
         order
     }
 
-    fn note(&self, part: usize, rows: usize, passed: usize, time: Duration) {
+    pub(super) fn note(&self, part: usize, rows: usize, passed: usize, time: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cost) = state.parts.get_mut(part) {
             cost.rows += rows as u64;
@@ -216,68 +120,5 @@ impl Node {
             Self::And(parts) | Self::Or(parts) => parts.iter().map(|part| part.guess()).sum(),
             Self::Function(..) => 100.0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::predicate::{Predicate, col};
-    use arrow_array::{Int64Array, StringArray};
-
-    fn batch(n: i64) -> RecordBatch {
-        let texts = StringArray::from_iter_values((0..n).map(|i| format!("text {}", i % 7)));
-        RecordBatch::try_from_iter([
-            ("n", Arc::new(Int64Array::from_iter_values(0..n)) as ArrayRef),
-            ("text", Arc::new(texts)),
-        ])
-        .unwrap()
-    }
-
-    #[test]
-    fn any_order_gives_the_same_rows() {
-        let batch = batch(1000);
-        let predicate = col("text").like("%3").and(col("n").lt(100)).and(col("n").not_eq(10));
-        let bound = predicate.bind_to(&batch.schema()).unwrap();
-        let expected = bound.evaluate(&batch).unwrap();
-        assert!(expected.true_count() > 0);
-        let learnt = Learnt::default();
-        for _ in 0..4 {
-            assert_eq!(bound.evaluate_learning(&batch, &learnt).unwrap(), expected);
-        }
-    }
-
-    #[test]
-    fn what_leaves_out_more_for_less_comes_first() {
-        let Node::And(parts) = &*Predicate::parse("text like '%3' and n < 10")
-            .unwrap()
-            .bind_to(&batch(1).schema())
-            .unwrap()
-            .root
-        else {
-            panic!("two parts");
-        };
-        let learnt = Learnt::default();
-        assert_eq!(learnt.order(parts), [1, 0], "by guess");
-        learnt.note(1, 1000, 1000, Duration::from_micros(1));
-        learnt.note(0, 1000, 10, Duration::from_micros(10));
-        assert_eq!(learnt.order(parts), [0, 1], "what passes all rows is worth nothing");
-        learnt.note(0, 1000, 1000, Duration::from_millis(100));
-        assert_eq!(learnt.order(parts), [1, 0], "nor is what takes long");
-    }
-
-    #[test]
-    fn a_part_sees_only_the_rows_that_are_left() {
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let notes = Arc::clone(&seen);
-        let function = Predicate::function(["text"], move |batch| {
-            notes.lock().unwrap().push(batch.num_rows());
-            Ok(BooleanArray::new(BooleanBuffer::new_set(batch.num_rows()), None))
-        });
-        let batch = batch(1000);
-        let bound = function.and(col("n").lt(10)).bind_to(&batch.schema()).unwrap();
-        let found = bound.evaluate_learning(&batch, &Learnt::default()).unwrap();
-        assert_eq!(found.values().set_indices().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
-        assert_eq!(*seen.lock().unwrap(), [10]);
     }
 }

@@ -11,10 +11,10 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::bind::{Bound, BoundColumn, BoundTest, FileColumn, Node, Origin};
+use super::bound::{BloomProbe, Bound, BoundColumn, BoundTest, FileColumn, Node, Origin, Step};
+use super::expression::{Elements, Op};
 use super::facts::{Facts, PageFacts};
 use super::value::{Probes, Side, Value, compare_floats};
-use super::{BloomProbe, Elements, Op};
 use crate::stats::bounds::Bound as StoredBound;
 
 /// What is proven of some rows.
@@ -431,7 +431,7 @@ impl Tested<'_> {
         let entries = self.facts.dictionary.as_ref()?;
         let one = BoundColumn {
             elements: None,
-            way: vec![super::bind::Step::Field(String::new())],
+            way: vec![Step::Field(String::new())],
             ..self.column.clone()
         };
         let on = |test: Node| -> Option<u64> {
@@ -547,20 +547,6 @@ impl Bound {
     /// A test of one column, by itself.
     fn single(root: Node, column: BoundColumn) -> Self {
         Self::new(root, vec![column])
-    }
-}
-
-impl Op {
-    /// Whether a value that compares so with another passes.
-    pub(super) fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Eq => order.is_eq(),
-            Self::NotEq => order.is_ne(),
-            Self::Lt => order.is_lt(),
-            Self::LtEq => order.is_le(),
-            Self::Gt => order.is_gt(),
-            Self::GtEq => order.is_ge(),
-        }
     }
 }
 

@@ -21,8 +21,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 
+use super::coerce::retyped;
 use super::facts::Facts;
-use super::literal::retyped;
 use super::value::{Side, Value};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::ColumnOrder;

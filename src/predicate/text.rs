@@ -5,8 +5,10 @@
 
 use std::fmt;
 
-use super::literal::{Kind, from_hex};
-use super::{Column, Elements, Literal, Op, Part, Predicate, Test, calendar, col, not};
+use super::calendar;
+use super::coerce::from_hex;
+use super::expression::{Column, Elements, Op, Part, Predicate, Test, col, not};
+use super::literal::{Kind, Literal};
 use crate::error::{Error, Result};
 
 /// Deeper nesting than this is refused: every level takes a piece of the stack.
@@ -16,8 +18,26 @@ const MOST_NESTED: usize = 200;
 const KEYWORDS: [&str; 11] =
     ["and", "or", "not", "in", "between", "is", "null", "like", "escape", "true", "false"];
 
+impl Predicate {
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// `Usage`, with the place and what was expected there.
+    pub fn parse(text: &str) -> Result<Self> {
+        parse(text)
+    }
+}
+
+impl std::str::FromStr for Predicate {
+    type Err = crate::error::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
 /// Reads a predicate.
-pub(super) fn parse(text: &str) -> Result<Predicate> {
+fn parse(text: &str) -> Result<Predicate> {
     let tokens = tokens(text)?;
     let mut parser = Parser { text, tokens, next: 0, depth: 0 };
     let predicate = parser.or()?;
@@ -455,20 +475,6 @@ fn typed(name: &str, text: &str) -> Option<Literal> {
 
 fn is_keyword(word: &str) -> bool {
     KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
-}
-
-impl Op {
-    /// The operator with its sides exchanged.
-    fn flipped(self) -> Self {
-        match self {
-            Self::Eq => Self::Eq,
-            Self::NotEq => Self::NotEq,
-            Self::Lt => Self::Gt,
-            Self::LtEq => Self::GtEq,
-            Self::Gt => Self::Lt,
-            Self::GtEq => Self::LtEq,
-        }
-    }
 }
 
 impl fmt::Display for Op {

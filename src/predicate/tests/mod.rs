@@ -15,6 +15,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema};
 
+use super::expression::*;
 use super::*;
 use crate::error::ErrorKind;
 

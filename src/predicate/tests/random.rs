@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray, make_
 use arrow_schema::DataType;
 use fastrand::Rng;
 
+use super::super::expression::*;
 use super::super::facts::{Facts, PageFacts};
 use super::super::*;
 use super::tables::*;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array};
 
+use super::super::expression::*;
 use super::super::facts::{Facts, PageFacts, dictionary_is_complete};
 use super::super::*;
 use crate::error::ErrorKind;

@@ -11,9 +11,9 @@ use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema, TimeUnit};
 use bytes::Bytes;
 use fastrand::Rng;
 
-use super::super::literal::array_of;
+use super::super::coerce::array_of;
+use super::super::expression::*;
 use super::super::value::Value;
-use super::super::*;
 use super::twin::*;
 use crate::io::WriteSink;
 use crate::write::{BloomOptions, StatisticsLevel, WriteOptions};

@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::i256;
 use arrow_schema::DataType;
 
+use super::super::expression::*;
 use super::super::literal::Kind as LiteralKind;
 use super::super::value::Value;
 use super::super::*;

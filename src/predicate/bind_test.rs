@@ -1,0 +1,146 @@
+//! Binding one test: its literals become values of the type of its column, once.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+
+use super::bound::{BoundColumn, BoundTest};
+use super::coerce::{Misfit, array_of};
+use super::expression::{Op, Test};
+use super::like::Pattern;
+use super::literal::{Kind as LiteralKind, Literal};
+use super::set::Set;
+use super::value::Value;
+use crate::error::{Error, Result};
+
+pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> {
+    let data_type = &column.data_type;
+    match test {
+        Test::IsNull => Ok(BoundTest::IsNull),
+        Test::IsEmpty => match data_type {
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_)
+            | DataType::FixedSizeList(..)
+            | DataType::Map(..) => Ok(BoundTest::IsEmpty),
+            _ => Err(misused(column, "is empty", "lists and maps")),
+        },
+        _ if data_type.is_nested() => Err(Error::usage(format_args!(
+            "column {} is {data_type}: of that only \"is null\" and, of lists and maps, \"is empty\" can be asked",
+            column.path
+        ))),
+        // All values are null.
+        _ if *data_type == DataType::Null => Ok(BoundTest::Null),
+        Test::Compare(op, literal) => {
+            if let LiteralKind::Other(scalar) = &literal.0 {
+                return same(column, *op, literal, scalar);
+            }
+            compare(column, *op, literal)
+        }
+        Test::Between(low, high) => {
+            let both = [compare(column, Op::GtEq, low)?, compare(column, Op::LtEq, high)?];
+            Ok(BoundTest::Both(Box::new(both)))
+        }
+        Test::In(literals) => {
+            let mut values = Vec::with_capacity(literals.len());
+            let mut has_null = false;
+            for literal in &**literals {
+                match fit(column, literal)? {
+                    Some(value) => values.push(value),
+                    None => has_null = true,
+                }
+            }
+            let set = Set::new(&values, data_type)?;
+            Ok(BoundTest::In { values, set, has_null })
+        }
+        Test::StartsWith(prefix) => {
+            let kind = match data_type {
+                // Of bytes of one length, a prefix has another.
+                DataType::FixedSizeBinary(_) => &DataType::Binary,
+                other if is_text(other) || is_bytes(other) => other,
+                _ => return Err(misused(column, "starts_with", "strings and byte strings")),
+            };
+            match prefix.fit(kind).map_err(|why| misfit(column, prefix, why))? {
+                Some(Value::Bytes(bytes)) => Ok(BoundTest::StartsWith(bytes)),
+                _ => Ok(BoundTest::Null),
+            }
+        }
+        Test::Like(pattern, escape) => {
+            if !is_text(data_type) {
+                return Err(misused(column, "like", "strings"));
+            }
+            let parsed = Pattern::parse(pattern, *escape).ok_or_else(|| {
+                Error::usage(format_args!(
+                    "column {}: the pattern '{pattern}' ends in its escape character",
+                    column.path
+                ))
+            })?;
+            Ok(match parsed {
+                Pattern::Exact(text) => {
+                    let value = Value::Bytes(text.into_bytes());
+                    let scalar = array_of(&value, data_type)?;
+                    BoundTest::Compare { op: Op::Eq, value, scalar }
+                }
+                Pattern::Prefix(prefix) => BoundTest::StartsWith(prefix.into_bytes()),
+                Pattern::Other { prefix, whole } => BoundTest::Like { prefix, pattern: whole },
+            })
+        }
+    }
+}
+
+fn compare(column: &BoundColumn, op: Op, literal: &Literal) -> Result<BoundTest> {
+    let Some(value) = fit(column, literal)? else {
+        return Ok(BoundTest::Null);
+    };
+    let scalar = array_of(&value, &column.data_type)?;
+    Ok(BoundTest::Compare { op, value, scalar })
+}
+
+/// A test for a value of Arrow of exactly the type of the column, for which no order is known here.
+fn same(column: &BoundColumn, op: Op, literal: &Literal, scalar: &ArrayRef) -> Result<BoundTest> {
+    if scalar.data_type() != &column.data_type {
+        return Err(misfit(column, literal, Misfit::Kind));
+    }
+    match op {
+        Op::Eq | Op::NotEq => {
+            Ok(BoundTest::Same { scalar: Arc::clone(scalar), negated: op == Op::NotEq })
+        }
+        _ => Err(misfit(column, literal, Misfit::Incomparable)),
+    }
+}
+
+pub(super) fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn is_bytes(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+}
+
+fn fit(column: &BoundColumn, literal: &Literal) -> Result<Option<Value>> {
+    literal.fit(&column.data_type).map_err(|why| misfit(column, literal, why))
+}
+
+#[cold]
+fn misfit(column: &BoundColumn, literal: &Literal, why: Misfit) -> Error {
+    let BoundColumn { path, data_type, .. } = column;
+    match why {
+        Misfit::Kind => Error::usage(format_args!(
+            "column {path} is {data_type}, which cannot be compared with {literal}"
+        )),
+        Misfit::Value => Error::usage(format_args!(
+            "column {path} is {data_type}, and {literal} is no such value"
+        )),
+        Misfit::Incomparable => Error::usage(format_args!(
+            "column {path} is {data_type}: its values cannot be compared so with {literal}"
+        )),
+    }
+}
+
+#[cold]
+fn misused(column: &BoundColumn, test: &str, of: &str) -> Error {
+    let BoundColumn { path, data_type, .. } = column;
+    Error::usage(format_args!("column {path} is {data_type}: {test} is for {of}"))
+}

@@ -1,0 +1,253 @@
+//! [`Bound`]: a predicate held against a schema. Its columns are found, its literals are values of their types.
+//!
+//! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a file also its [`Origin`]: the leaf that tells
+//! of it, with the levels that decide. Evaluation goes the first way, pruning looks at the second.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+
+use super::expression::{Elements, Function, Op};
+use super::set::Set;
+use super::value::Value;
+use crate::schema::convert::Conversion;
+use crate::schema::{Leaf, Projection};
+
+/// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    pub(super) root: Arc<Node>,
+    pub(super) columns: Arc<[BoundColumn]>,
+    /// Columns are named, not numbered, in what is to be read.
+    pub(super) by_name: bool,
+}
+
+/// A predicate whose columns are numbers and whose literals are values.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    Constant(Option<bool>),
+    Test(usize, BoundTest),
+    Not(Arc<Self>),
+    And(Vec<Arc<Self>>),
+    Or(Vec<Arc<Self>>),
+    Function(Vec<usize>, Function),
+}
+
+/// A test with values of the type of its column.
+#[derive(Debug, Clone)]
+pub(super) enum BoundTest {
+    /// Never true or false: compared with null.
+    Null,
+    IsNull,
+    IsEmpty,
+    Compare {
+        op: Op,
+        value: Value,
+        /// The same as one value of Arrow.
+        scalar: ArrayRef,
+    },
+    /// Equal to one value of a type that has no order here. Negated for "not equal".
+    Same {
+        scalar: ArrayRef,
+        negated: bool,
+    },
+    In {
+        values: Vec<Value>,
+        set: Set,
+        has_null: bool,
+    },
+    /// Both must hold.
+    Both(Box<[Self; 2]>),
+    StartsWith(Vec<u8>),
+    Like {
+        prefix: String,
+        pattern: String,
+    },
+}
+
+/// A column that a predicate tests.
+#[derive(Debug, Clone)]
+pub(super) struct BoundColumn {
+    /// As it was named.
+    pub(super) path: String,
+    pub(super) elements: Option<Elements>,
+    pub(super) way: Vec<Step>,
+    /// The type of what is tested: of the values, where they are in dictionaries or runs.
+    pub(super) data_type: DataType,
+    pub(super) origin: Origin,
+    pub(super) read: ReadOf,
+}
+
+/// What must be read of a column that is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReadOf {
+    /// What the name says.
+    Named,
+    /// Nothing: the file does not have it, and it is null in every row.
+    Nothing,
+    /// The whole column with this name around it: the file does not have what is named, but has the list that it would lie in,
+    /// and how many elements that has must be known.
+    Around(String),
+}
+
+/// A step from an array into one inside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A column of the batch or a field of a struct.
+    Field(String),
+    /// The elements of a list, or the entries of a map.
+    Elements,
+}
+
+/// Where a column comes from.
+#[derive(Debug, Clone)]
+pub(super) enum Origin {
+    /// Nobody said.
+    Unknown,
+    /// The file does not have it: all null.
+    Missing,
+    /// Leaves of the file.
+    File(Box<FileColumn>),
+}
+
+/// A column of a file.
+#[derive(Debug, Clone)]
+pub(super) struct FileColumn {
+    /// The leaf that is tested, or one below the struct, list or map that is.
+    pub(super) leaf: Leaf,
+    /// How the values of the tested leaf become those of Arrow.
+    pub(super) conversion: Option<Conversion>,
+    /// Definition level from which on it is not null.
+    pub(super) present: u64,
+    /// Definition level from which on the tested list or map has elements.
+    pub(super) element: Option<u64>,
+    /// The lists on the way, outermost first.
+    pub(super) lists: Vec<ListLevels>,
+    /// All leaves that the tests need read.
+    pub(super) needed: Vec<usize>,
+}
+
+/// The definition levels of a list on the way to a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListLevels {
+    /// From here on it has a slot.
+    pub(super) slot: u64,
+    /// From here on it is not null.
+    pub(super) present: u64,
+    /// From here on it has an element.
+    pub(super) element: u64,
+}
+
+/// What a bloom filter of a leaf can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BloomProbe {
+    /// Index of the leaf.
+    pub leaf: usize,
+    /// Hashes of all literals that the predicate looks for in it, sorted. [`Layout::ranges`](crate::stats::bloom::Layout::ranges) says which
+    /// bytes of the filter answer for them.
+    pub hashes: Vec<u64>,
+}
+
+impl Bound {
+    /// A predicate of these columns, for batches.
+    pub(super) fn new(root: Node, columns: Vec<BoundColumn>) -> Self {
+        Self { root: Arc::new(root), columns: columns.into(), by_name: true }
+    }
+
+    /// The leaves of the file that the predicate needs, by index, sorted. Empty where there is no file.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut leaves = Vec::new();
+        self.root.for_each_column(&mut |column| {
+            if let Some(Origin::File(file)) = self.columns.get(column).map(|column| &column.origin)
+            {
+                leaves.extend_from_slice(&file.needed);
+            }
+        });
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
+    }
+
+    /// The names of the columns that the predicate needs, as they were said, each once.
+    pub fn paths(&self) -> Vec<&str> {
+        let mut paths = Vec::new();
+        self.root.for_each_column(&mut |column| {
+            let path = self.columns.get(column).map_or("", |column| &column.path);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        });
+        paths
+    }
+
+    /// The names of what must be read.
+    fn names_to_read(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.root.for_each_column(&mut |column| {
+            let name = self.columns.get(column).and_then(|column| match &column.read {
+                ReadOf::Named => Some(column.path.as_str()),
+                ReadOf::Nothing => None,
+                ReadOf::Around(name) => Some(name.as_str()),
+            });
+            names.extend(name);
+        });
+        names
+    }
+
+    /// What must be read for [`Bound::evaluate`], with the options that the predicate was bound with.
+    pub fn projection(&self) -> Projection {
+        if self.by_name {
+            return Projection::names(self.names_to_read());
+        }
+        Projection::leaves(self.columns())
+    }
+
+    /// The predicates all of which must be true: one for each side of the outermost `and`s, in the order in which they were said.
+    pub fn conjuncts(&self) -> Vec<Self> {
+        let of = |root: &Arc<Node>| Self { root: Arc::clone(root), ..self.clone() };
+        match &*self.root {
+            Node::And(parts) => parts.iter().map(of).collect(),
+            _ => vec![self.clone()],
+        }
+    }
+
+    /// Whether the predicate calls a function of the user.
+    pub fn has_function(&self) -> bool {
+        fn any(node: &Node) -> bool {
+            match node {
+                Node::Function(..) => true,
+                Node::Not(inner) => any(inner),
+                Node::And(parts) | Node::Or(parts) => parts.iter().any(|part| any(part)),
+                Node::Constant(_) | Node::Test(..) => false,
+            }
+        }
+        any(&self.root)
+    }
+}
+
+impl Node {
+    pub(super) fn for_each_column(&self, visit: &mut impl FnMut(usize)) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Test(column, _) => visit(*column),
+            Self::Not(inner) => inner.for_each_column(visit),
+            Self::And(parts) | Self::Or(parts) => {
+                parts.iter().for_each(|part| part.for_each_column(visit));
+            }
+            Self::Function(columns, _) => columns.iter().for_each(|column| visit(*column)),
+        }
+    }
+
+    /// Calls `visit` with every test and its column.
+    pub(super) fn for_each_test(&self, visit: &mut impl FnMut(usize, &BoundTest)) {
+        match self {
+            Self::Constant(_) | Self::Function(..) => {}
+            Self::Test(column, test) => visit(*column, test),
+            Self::Not(inner) => inner.for_each_test(visit),
+            Self::And(parts) | Self::Or(parts) => {
+                parts.iter().for_each(|part| part.for_each_test(visit));
+            }
+        }
+    }
+}

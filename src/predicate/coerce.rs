@@ -1,0 +1,385 @@
+//! Coercion: a [`Literal`] becomes a value of a column's type, exactly or not at all.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, Int32Array,
+    Int64Array, LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    make_array,
+};
+use arrow_buffer::i256;
+use arrow_schema::{DataType, TimeUnit};
+
+use super::calendar::{self, DAY, nanos_of};
+use super::literal::{Kind, Literal};
+use super::value::{Value, precision_of};
+use crate::error::Result;
+
+impl Literal {
+    /// The value of `data_type` that the literal is; `Ok(None)` for null.
+    pub(super) fn fit(&self, data_type: &DataType) -> std::result::Result<Option<Value>, Misfit> {
+        if self.0 == Kind::Null {
+            return Ok(None);
+        }
+        fit(&self.0, data_type).map(Some)
+    }
+}
+
+/// Why a literal is no value of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// It is of another kind.
+    Kind,
+    /// The type has no such value.
+    Value,
+    /// Values of the type cannot be compared.
+    Incomparable,
+}
+
+fn fit(kind: &Kind, data_type: &DataType) -> std::result::Result<Value, Misfit> {
+    use DataType as D;
+    let whole = |least: i128, most: i128| match kind {
+        Kind::Int(value) if (least..=most).contains(value) => Ok(Value::Int(*value)),
+        Kind::Int(_) | Kind::Decimal(..) | Kind::Float(_) => Err(Misfit::Value),
+        _ => Err(Misfit::Kind),
+    };
+    let signed32 = || whole(i32::MIN.into(), i32::MAX.into());
+    let signed64 = || whole(i64::MIN.into(), i64::MAX.into());
+    match data_type {
+        D::Boolean => match kind {
+            Kind::Boolean(value) => Ok(Value::Int((*value).into())),
+            _ => Err(Misfit::Kind),
+        },
+        D::Int8 => whole(i8::MIN.into(), i8::MAX.into()),
+        D::Int16 => whole(i16::MIN.into(), i16::MAX.into()),
+        D::Int32 => signed32(),
+        D::UInt8 => whole(0, u8::MAX.into()),
+        D::UInt16 => whole(0, u16::MAX.into()),
+        D::UInt32 => whole(0, u32::MAX.into()),
+        D::UInt64 => whole(0, u64::MAX.into()),
+        D::Int64 | D::Duration(_) => signed64(),
+        D::Float16 | D::Float32 | D::Float64 => fit_float(kind, data_type).map(Value::Float),
+        D::Decimal32(_, scale)
+        | D::Decimal64(_, scale)
+        | D::Decimal128(_, scale)
+        | D::Decimal256(_, scale) => fit_decimal(kind, data_type, *scale).map(Value::Wide),
+        D::Date32 | D::Date64 => {
+            let days = match kind {
+                Kind::Date(days) => i64::from(*days),
+                Kind::Timestamp(nanos, false) if nanos % i128::from(DAY) == 0 => {
+                    i64::try_from(nanos / i128::from(DAY)).map_err(|_| Misfit::Value)?
+                }
+                Kind::Timestamp(..) => return Err(Misfit::Value),
+                Kind::Text(text) => calendar::parse_date(text).ok_or(Misfit::Kind)?,
+                _ if *data_type == D::Date32 => return signed32(),
+                _ => return signed64(),
+            };
+            match data_type {
+                D::Date32 => i32::try_from(days)
+                    .map(|days| Value::Int(days.into()))
+                    .map_err(|_| Misfit::Value),
+                _ => Ok(Value::Int(i128::from(days) * 86_400_000)),
+            }
+        }
+        D::Time32(unit) | D::Time64(unit) => {
+            let nanos = match kind {
+                Kind::Time(nanos) => *nanos,
+                Kind::Text(text) => calendar::parse_time(text).ok_or(Misfit::Kind)?,
+                _ if matches!(data_type, D::Time32(_)) => return signed32(),
+                _ => return signed64(),
+            };
+            in_unit(nanos.into(), *unit)
+        }
+        D::Timestamp(unit, zone) => {
+            let column_in_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
+            let (nanos, in_utc) = match kind {
+                Kind::Timestamp(nanos, in_utc) => (*nanos, *in_utc),
+                Kind::Date(days) => (i128::from(*days) * i128::from(DAY), false),
+                Kind::Text(text) => calendar::parse_timestamp(text).ok_or(Misfit::Kind)?,
+                _ => return signed64(),
+            };
+            if in_utc && !column_in_utc {
+                return Err(Misfit::Kind);
+            }
+            in_unit(nanos, *unit)
+        }
+        D::Utf8 | D::LargeUtf8 | D::Utf8View => match kind {
+            Kind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
+            Kind::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => {
+                Ok(Value::Bytes(bytes.clone()))
+            }
+            Kind::Bytes(_) => Err(Misfit::Value),
+            _ => Err(Misfit::Kind),
+        },
+        D::Binary | D::LargeBinary | D::BinaryView => match kind {
+            Kind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
+            Kind::Bytes(bytes) => Ok(Value::Bytes(bytes.clone())),
+            _ => Err(Misfit::Kind),
+        },
+        D::FixedSizeBinary(length) => {
+            let bytes = match kind {
+                Kind::Bytes(bytes) => bytes.clone(),
+                Kind::Text(text) if *length == 16 && text.len() == 36 => {
+                    uuid(text).ok_or(Misfit::Value)?
+                }
+                Kind::Text(text) => text.clone().into_bytes(),
+                _ => return Err(Misfit::Kind),
+            };
+            if usize::try_from(*length) != Ok(bytes.len()) {
+                return Err(Misfit::Value);
+            }
+            Ok(Value::Bytes(bytes))
+        }
+        _ => Err(Misfit::Incomparable),
+    }
+}
+
+/// The nearest float.
+fn fit_float(kind: &Kind, data_type: &DataType) -> std::result::Result<f64, Misfit> {
+    let text = match kind {
+        Kind::Int(value) => value.to_string(),
+        Kind::Decimal(unscaled, scale) => format!("{unscaled}e-{scale}"),
+        Kind::Float(value) if value.is_finite() => format!("{value:e}"),
+        Kind::Float(value) => return Ok(*value),
+        _ => return Err(Misfit::Kind),
+    };
+    // Rounded once, from the decimal.
+    let nearest = match data_type {
+        DataType::Float32 => text.parse::<f32>().map(f64::from),
+        DataType::Float16 => text.parse().map(|value| half::f16::from_f64(value).to_f64()),
+        _ => text.parse::<f64>(),
+    };
+    nearest.ok().filter(|value| value.is_finite()).ok_or(Misfit::Value)
+}
+
+/// The unscaled number of a decimal type.
+fn fit_decimal(kind: &Kind, to: &DataType, scale: i8) -> std::result::Result<i256, Misfit> {
+    let (unscaled, from) = match kind {
+        Kind::Int(value) => (i256::from_i128(*value), 0),
+        Kind::Decimal(unscaled, scale) => (*unscaled, i32::from(*scale)),
+        Kind::Float(_) => return Err(Misfit::Value),
+        _ => return Err(Misfit::Kind),
+    };
+    let ten = |n: i32| u32::try_from(n).ok().and_then(|n| i256::from_i128(10).checked_pow(n));
+    let by = i32::from(scale) - from;
+    let number = if by >= 0 {
+        ten(by).and_then(|factor| unscaled.checked_mul(factor))
+    } else {
+        // A negative scale: the type has tens, hundreds and so on only.
+        ten(-by)
+            .filter(|factor| unscaled.checked_rem(*factor) == Some(i256::ZERO))
+            .and_then(|factor| unscaled.checked_div(factor))
+    };
+    let precision = precision_of(to).map_or(0, i32::from);
+    let most = ten(precision).ok_or(Misfit::Value)?;
+    number.filter(|n| *n < most && *n > most.wrapping_neg()).ok_or(Misfit::Value)
+}
+
+/// Nanoseconds as a count of a unit, if it is whole and fits 64 bits.
+fn in_unit(nanos: i128, unit: TimeUnit) -> std::result::Result<Value, Misfit> {
+    let per_unit = i128::from(nanos_of(unit));
+    let count = (nanos % per_unit == 0).then_some(nanos / per_unit);
+    match count.filter(|count| i64::try_from(*count).is_ok()) {
+        Some(count) => Ok(Value::Int(count)),
+        None => Err(Misfit::Value),
+    }
+}
+
+/// The bytes of a UUID: `8-4-4-4-12` hexadecimal digits.
+fn uuid(text: &str) -> Option<Vec<u8>> {
+    let dashes = text.char_indices().filter(|(_, c)| *c == '-').map(|(at, _)| at);
+    if !dashes.eq([8, 13, 18, 23]) {
+        return None;
+    }
+    from_hex(&text.replace('-', ""))
+}
+
+/// The bytes of pairs of hexadecimal digits.
+pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}
+
+/// One value of `data_type` as an array.
+///
+/// # Errors
+/// `Arrow` if the value is none of the type, which [`Literal::fit`] never gives.
+pub(super) fn array_of(value: &Value, data_type: &DataType) -> Result<ArrayRef> {
+    use DataType as D;
+    fn int<T: ArrowPrimitiveType>(value: i128) -> Option<ArrayRef>
+    where
+        T::Native: TryFrom<i128>,
+    {
+        let value = T::Native::try_from(value).ok()?;
+        Some(Arc::new(PrimitiveArray::<T>::from_iter_values([value])))
+    }
+    let made: Option<ArrayRef> = match (value, data_type) {
+        (Value::Int(v), D::Boolean) => Some(Arc::new(BooleanArray::from(vec![*v != 0]))),
+        (Value::Int(v), D::Int8) => int::<Int8Type>(*v),
+        (Value::Int(v), D::Int16) => int::<Int16Type>(*v),
+        (Value::Int(v), D::Int32) => int::<Int32Type>(*v),
+        (Value::Int(v), D::Int64) => int::<Int64Type>(*v),
+        (Value::Int(v), D::UInt8) => int::<UInt8Type>(*v),
+        (Value::Int(v), D::UInt16) => int::<UInt16Type>(*v),
+        (Value::Int(v), D::UInt32) => int::<UInt32Type>(*v),
+        (Value::Int(v), D::UInt64) => int::<UInt64Type>(*v),
+        (Value::Int(v), D::Date32 | D::Time32(_)) => {
+            let word = i32::try_from(*v).ok().map(|v| Int32Array::from(vec![v]));
+            word.map(|word| retyped(&word, data_type)).transpose()?
+        }
+        (Value::Int(v), _) => {
+            let word = i64::try_from(*v).ok().map(|v| Int64Array::from(vec![v]));
+            word.map(|word| retyped(&word, data_type)).transpose()?
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "it was rounded to the type before")]
+        (Value::Float(v), D::Float32) => {
+            Some(Arc::new(PrimitiveArray::<Float32Type>::from_iter_values([*v as f32])))
+        }
+        (Value::Float(v), D::Float16) => {
+            let v = half::f16::from_f64(*v);
+            Some(Arc::new(PrimitiveArray::<Float16Type>::from_iter_values([v])))
+        }
+        (Value::Float(v), _) => {
+            Some(Arc::new(PrimitiveArray::<Float64Type>::from_iter_values([*v])))
+        }
+        (Value::Wide(v), _) => {
+            let small = || v.to_i128();
+            let plain: Option<ArrayRef> = match data_type {
+                D::Decimal32(..) => small().and_then(int::<Decimal32Type>),
+                D::Decimal64(..) => small().and_then(int::<Decimal64Type>),
+                D::Decimal128(..) => small().and_then(int::<Decimal128Type>),
+                _ => Some(Arc::new(PrimitiveArray::<Decimal256Type>::from_iter_values([*v]))),
+            };
+            plain.map(|plain| retyped(&plain, data_type)).transpose()?
+        }
+        (Value::Bytes(v), D::Binary) => Some(Arc::new(BinaryArray::from_iter_values([v]))),
+        (Value::Bytes(v), D::LargeBinary) => {
+            Some(Arc::new(LargeBinaryArray::from_iter_values([v])))
+        }
+        (Value::Bytes(v), D::BinaryView) => Some(Arc::new(BinaryViewArray::from_iter_values([v]))),
+        (Value::Bytes(v), D::FixedSizeBinary(_)) => {
+            Some(Arc::new(FixedSizeBinaryArray::try_from_iter([v].into_iter())?))
+        }
+        (Value::Bytes(v), _) => {
+            let text = std::str::from_utf8(v).ok();
+            text.map(|text| -> ArrayRef {
+                match data_type {
+                    D::LargeUtf8 => Arc::new(LargeStringArray::from_iter_values([text])),
+                    D::Utf8View => Arc::new(StringViewArray::from_iter_values([text])),
+                    _ => Arc::new(StringArray::from_iter_values([text])),
+                }
+            })
+        }
+    };
+    made.ok_or_else(|| {
+        arrow_schema::ArrowError::CastError(format!("{value:?} is no {data_type}")).into()
+    })
+}
+
+/// The same buffers under another type of the same layout.
+pub(super) fn retyped(array: &dyn Array, data_type: &DataType) -> Result<ArrayRef> {
+    Ok(make_array(array.to_data().into_builder().data_type(data_type.clone()).build()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predicate::lit;
+
+    fn fits(literal: impl Into<Literal>, data_type: &DataType) -> Option<Value> {
+        literal.into().fit(data_type).ok().flatten()
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        for (text, expected) in [
+            ("1.50", "1.5"),
+            ("-0.050", "-0.05"),
+            ("1e3", "1000"),
+            ("25e-1", "2.5"),
+            ("-0", "0"),
+            ("007", "7"),
+            ("1e300", "1e300"),
+            ("1e-100", "1e-100"),
+            (
+                "99999999999999999999999999999999999999999999",
+                "99999999999999999999999999999999999999999999",
+            ),
+        ] {
+            let number = Literal::number(text).unwrap();
+            assert_eq!(number.to_string(), expected);
+            assert_eq!(Literal::number(expected).unwrap(), number);
+        }
+        assert_eq!(lit(0.1), Literal::decimal(i256::from_i128(1), 1));
+        assert_eq!(fits(0.1, &DataType::Float64), Some(Value::Float(0.1)));
+        assert_eq!(fits(0.1f32, &DataType::Float32), Some(Value::Float(f64::from(0.1f32))));
+        assert_eq!(fits(0.1, &DataType::Float32), Some(Value::Float(f64::from(0.1f32))));
+        for value in [f64::MAX, f64::MIN_POSITIVE, 5e-324, -1.0 / 3.0, 1e22] {
+            assert_eq!(fits(value, &DataType::Float64), Some(Value::Float(value)));
+        }
+    }
+
+    #[test]
+    fn literals_fit_or_do_not() {
+        use DataType as D;
+        let misfits: &[(Literal, D, Misfit)] = &[
+            (lit(128), D::Int8, Misfit::Value),
+            (lit(-1), D::UInt64, Misfit::Value),
+            (lit(0.5), D::Int32, Misfit::Value),
+            (lit("x"), D::Int32, Misfit::Kind),
+            (lit(1e39), D::Float32, Misfit::Value),
+            (lit(0.001), D::Decimal128(5, 2), Misfit::Value),
+            (lit(1000), D::Decimal128(5, 2), Misfit::Value),
+            (lit(1), D::Utf8, Misfit::Kind),
+            (lit(true), D::Int8, Misfit::Kind),
+            (lit(&[0xFFu8]), D::Utf8, Misfit::Value),
+            (lit(&[0u8; 3]), D::FixedSizeBinary(4), Misfit::Value),
+            (Literal::timestamp_utc(0), D::Timestamp(TimeUnit::Second, None), Misfit::Kind),
+            (Literal::timestamp_local(1), D::Timestamp(TimeUnit::Microsecond, None), Misfit::Value),
+            (lit("today"), D::Date32, Misfit::Kind),
+            (lit(1), D::Interval(arrow_schema::IntervalUnit::DayTime), Misfit::Incomparable),
+        ];
+        for (literal, data_type, misfit) in misfits {
+            assert_eq!(literal.fit(data_type), Err(*misfit), "{literal} as {data_type}");
+        }
+        assert_eq!(fits(127, &D::Int8), Some(Value::Int(127)));
+        assert_eq!(fits(999.99, &D::Decimal128(5, 2)), Some(Value::Wide(i256::from_i128(99_999))));
+        assert_eq!(fits("2024-03-01", &D::Date32), Some(Value::Int(19_783)));
+        assert_eq!(
+            fits(Literal::date(1), &D::Timestamp(TimeUnit::Millisecond, None)),
+            Some(Value::Int(86_400_000))
+        );
+        assert_eq!(lit(None::<i32>).fit(&D::Int8), Ok(None));
+    }
+
+    #[test]
+    fn scalars_of_arrow_are_what_they_say() {
+        let scalar = |array: ArrayRef| Literal::from(&array);
+        assert_eq!(scalar(Arc::new(Int32Array::from(vec![7]))), lit(7));
+        assert_eq!(Literal::from(Int32Array::new_scalar(7)), lit(7));
+        assert_eq!(scalar(Arc::new(Int32Array::from(vec![None]))), Literal::NULL);
+        for (value, data_type) in [
+            (Value::Int(5), DataType::Date64),
+            (Value::Int(5), DataType::Time32(TimeUnit::Second)),
+            (Value::Int(5), DataType::Timestamp(TimeUnit::Second, Some("UTC".into()))),
+            (Value::Wide(i256::from_i128(5)), DataType::Decimal64(5, 2)),
+            (Value::Wide(i256::from_i128(5)), DataType::Decimal256(5, 2)),
+            (Value::Float(0.5), DataType::Float16),
+            (Value::Bytes(vec![1, 2]), DataType::FixedSizeBinary(2)),
+        ] {
+            let array = array_of(&value, &data_type).unwrap();
+            assert_eq!(array.data_type(), &data_type);
+            if data_type != DataType::Date64 {
+                assert_eq!(scalar(array).fit(&data_type), Ok(Some(value)));
+            }
+        }
+    }
+}

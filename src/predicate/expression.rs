@@ -1,0 +1,333 @@
+//! [`Predicate`]: an expression over columns, and how it is built. Binding, pruning and evaluation are elsewhere.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+
+use super::literal::Literal;
+use crate::error::Result;
+
+/// Which rows are wanted. See the [module](self) for what is true, and for the text form, which [`Display`](fmt::Display) gives.
+#[derive(Clone, PartialEq)]
+pub struct Predicate {
+    /// Behind each other, each behind those that it is made of: a list and no tree, so that nothing that is done with one takes more stack the deeper
+    /// it is nested.
+    pub(super) operands: Vec<Part>,
+    /// The last of them.
+    pub(super) root: Part,
+}
+
+/// A part of a predicate.
+#[derive(Clone, PartialEq)]
+pub(super) enum Part {
+    /// True, false or null, whatever the row.
+    Constant(Option<bool>),
+    /// A test of one column.
+    Test(Column, Test),
+    /// A function of the user.
+    Function(Arc<[String]>, Function),
+    /// Of the one in front of it.
+    Not,
+    /// Of so many in front of it: at least two, none of them an `And`.
+    And(usize),
+    /// Of so many in front of it: at least two, none of them an `Or`.
+    Or(usize),
+}
+
+/// A test of the values of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Test {
+    Compare(Op, Literal),
+    In(Arc<[Literal]>),
+    Between(Literal, Literal),
+    IsNull,
+    IsEmpty,
+    StartsWith(Literal),
+    Like(String, Option<char>),
+}
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Eq,
+    NotEq,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+}
+
+impl Op {
+    /// Whether a value that compares so with another passes.
+    pub(super) fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Eq => order.is_eq(),
+            Self::NotEq => order.is_ne(),
+            Self::Lt => order.is_lt(),
+            Self::LtEq => order.is_le(),
+            Self::Gt => order.is_gt(),
+            Self::GtEq => order.is_ge(),
+        }
+    }
+
+    /// The operator with its sides exchanged.
+    pub(super) fn flipped(self) -> Self {
+        match self {
+            Self::Eq => Self::Eq,
+            Self::NotEq => Self::NotEq,
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+        }
+    }
+}
+
+/// A function of the user on some columns.
+#[derive(Clone)]
+pub(super) struct Function(pub(super) Arc<UserFunction>);
+
+pub(super) type UserFunction = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A column, or some elements of a list, that a predicate tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a column is not a predicate: compare it with something"]
+pub struct Column {
+    pub(super) path: String,
+    pub(super) elements: Option<Elements>,
+}
+
+/// Which elements of a list must pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elements {
+    Any,
+    All,
+}
+
+/// A column by its name, nested ones by their dotted path, as in [`Projection::names`](crate::schema::Projection::names).
+pub fn col(path: impl Into<String>) -> Column {
+    Column { path: path.into(), elements: None }
+}
+
+/// At least one element of a list: what is below it may be named as well, `any("orders.price")`.
+pub fn any(list: impl Into<Column>) -> Column {
+    Column { elements: Some(Elements::Any), ..list.into() }
+}
+
+/// All elements of a list, also of an empty one.
+pub fn all(list: impl Into<Column>) -> Column {
+    Column { elements: Some(Elements::All), ..list.into() }
+}
+
+/// The rows for which `predicate` is false. Where it is null, so is this.
+pub fn not(predicate: Predicate) -> Predicate {
+    let Predicate { mut operands, root } = predicate;
+    operands.push(root);
+    Predicate { operands, root: Part::Not }
+}
+
+impl From<&str> for Column {
+    fn from(path: &str) -> Self {
+        col(path)
+    }
+}
+
+impl From<String> for Column {
+    fn from(path: String) -> Self {
+        col(path)
+    }
+}
+
+impl Column {
+    fn test(self, test: Test) -> Predicate {
+        Predicate::of(Part::Test(self, test))
+    }
+
+    pub(super) fn compare(self, op: Op, literal: impl Into<Literal>) -> Predicate {
+        self.test(Test::Compare(op, literal.into()))
+    }
+
+    /// The value is equal to the literal.
+    pub fn eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::Eq, literal)
+    }
+
+    /// The value differs from the literal.
+    pub fn not_eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::NotEq, literal)
+    }
+
+    /// The value is less than the literal.
+    pub fn lt(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::Lt, literal)
+    }
+
+    /// The value is not greater than the literal.
+    pub fn lt_eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::LtEq, literal)
+    }
+
+    /// The value is greater than the literal.
+    pub fn gt(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::Gt, literal)
+    }
+
+    /// The value is not less than the literal.
+    pub fn gt_eq(self, literal: impl Into<Literal>) -> Predicate {
+        self.compare(Op::GtEq, literal)
+    }
+
+    /// The value lies between the two, or is one of them.
+    pub fn between(self, low: impl Into<Literal>, high: impl Into<Literal>) -> Predicate {
+        self.test(Test::Between(low.into(), high.into()))
+    }
+
+    /// The value is one of these. With a null among them, it is never false; with none at all, always.
+    pub fn is_in<L: Into<Literal>>(self, literals: impl IntoIterator<Item = L>) -> Predicate {
+        self.test(Test::In(literals.into_iter().map(Into::into).collect()))
+    }
+
+    /// There is no value. Asked of a struct, a list or a map, too.
+    pub fn is_null(self) -> Predicate {
+        self.test(Test::IsNull)
+    }
+
+    /// There is a value.
+    pub fn is_not_null(self) -> Predicate {
+        not(self.opposite().is_null())
+    }
+
+    /// The column for which a test must be false, so that its contrary is true of this one: of any element if not of all.
+    pub(super) fn opposite(self) -> Self {
+        let elements = self.elements.map(|elements| match elements {
+            Elements::Any => Elements::All,
+            Elements::All => Elements::Any,
+        });
+        Self { elements, ..self }
+    }
+
+    /// The list or map has no elements.
+    pub fn is_empty(self) -> Predicate {
+        self.test(Test::IsEmpty)
+    }
+
+    /// The string or byte string begins with the literal.
+    pub fn starts_with(self, prefix: impl Into<Literal>) -> Predicate {
+        self.test(Test::StartsWith(prefix.into()))
+    }
+
+    /// The string matches a pattern: `%` is any text, `_` any one character, `\` in front of either takes it as it stands.
+    pub fn like(self, pattern: impl Into<String>) -> Predicate {
+        self.test(Test::Like(pattern.into(), Some('\\')))
+    }
+
+    /// As [`Column::like`], with another character in place of `\`, or with none.
+    pub fn like_escaped(self, pattern: impl Into<String>, escape: Option<char>) -> Predicate {
+        self.test(Test::Like(pattern.into(), escape))
+    }
+}
+
+impl Predicate {
+    /// All rows.
+    pub const TRUE: Self = Self::of(Part::Constant(Some(true)));
+
+    /// No row.
+    pub const FALSE: Self = Self::of(Part::Constant(Some(false)));
+
+    /// The rows for which both are true.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::all_of([self, other])
+    }
+
+    /// The rows for which one or both are true.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self::any_of([self, other])
+    }
+
+    /// The rows for which all are true; of none, all rows.
+    pub fn all_of(predicates: impl IntoIterator<Item = Self>) -> Self {
+        Self::joined(predicates, Part::And)
+    }
+
+    /// The rows for which at least one is true; of none, no row.
+    pub fn any_of(predicates: impl IntoIterator<Item = Self>) -> Self {
+        Self::joined(predicates, Part::Or)
+    }
+
+    /// All of them, joined by `by`; those that are joined so already are joined as their parts.
+    fn joined(predicates: impl IntoIterator<Item = Self>, by: fn(usize) -> Part) -> Self {
+        let is_and = by(0) == Part::And(0);
+        let (mut operands, mut n) = (Vec::new(), 0);
+        for predicate in predicates {
+            match operands.is_empty() {
+                true => operands = predicate.operands,
+                false => operands.extend(predicate.operands),
+            }
+            match predicate.root {
+                Part::And(parts) if is_and => n += parts,
+                Part::Or(parts) if !is_and => n += parts,
+                root => {
+                    operands.push(root);
+                    n += 1;
+                }
+            }
+        }
+        let root = match n {
+            0 => Part::Constant(Some(is_and)),
+            1 => operands.pop().unwrap_or(Part::Constant(Some(is_and))),
+            _ => by(n),
+        };
+        Self { operands, root }
+    }
+
+    pub(super) const fn of(root: Part) -> Self {
+        Self { operands: Vec::new(), root }
+    }
+
+    /// All parts, each behind those that it is made of.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.operands.iter().chain(std::iter::once(&self.root))
+    }
+
+    /// The rows for which a function of yours is true. It is given batches of the named columns, in this order; a nested column is named by its
+    /// whole path. It must give one boolean or null for each row, and depend on nothing but the row.
+    ///
+    /// Nothing is known of it, so nothing is pruned by it; `and` it with what can be.
+    pub fn function<S: Into<String>>(
+        columns: impl IntoIterator<Item = S>,
+        function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
+    ) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        Self::of(Part::Function(columns, Function(Arc::new(function))))
+    }
+}
+
+impl std::ops::Not for Predicate {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        not(self)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Function")
+    }
+}
+
+impl fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Predicate({self})")
+    }
+}

@@ -1,0 +1,91 @@
+//! [`Verdicts`]: SQL's three values for many rows, as two bitmaps of what is true and of what is false. Logic on them is plain bit operations.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{AnyDictionaryArray, Array, BooleanArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+
+/// What is true and what is false; neither is null.
+#[derive(Debug, Clone)]
+pub(super) struct Verdicts {
+    pub(super) trues: BooleanBuffer,
+    pub(super) falses: BooleanBuffer,
+}
+
+impl Verdicts {
+    pub(super) fn constant(value: Option<bool>, len: usize) -> Self {
+        let all = |is: bool| {
+            if is { BooleanBuffer::new_set(len) } else { BooleanBuffer::new_unset(len) }
+        };
+        Self { trues: all(value == Some(true)), falses: all(value == Some(false)) }
+    }
+
+    /// Of values, all of which are answered.
+    pub(super) fn total(trues: BooleanBuffer) -> Self {
+        Self { falses: !&trues, trues }
+    }
+
+    pub(super) fn of(array: &BooleanArray) -> Self {
+        Self::total(array.values().clone()).masked(array.nulls())
+    }
+
+    /// Null where there is no value.
+    pub(super) fn masked(self, nulls: Option<&NullBuffer>) -> Self {
+        match nulls.filter(|nulls| nulls.null_count() > 0) {
+            None => self,
+            Some(nulls) => {
+                Self { trues: &self.trues & nulls.inner(), falses: &self.falses & nulls.inner() }
+            }
+        }
+    }
+
+    pub(super) fn not(self) -> Self {
+        Self { trues: self.falses, falses: self.trues }
+    }
+
+    pub(super) fn and(&self, other: &Self) -> Self {
+        Self { trues: &self.trues & &other.trues, falses: &self.falses | &other.falses }
+    }
+
+    pub(super) fn or(&self, other: &Self) -> Self {
+        Self { trues: &self.trues | &other.trues, falses: &self.falses & &other.falses }
+    }
+
+    /// The verdicts on the entries of a dictionary become those on its slots.
+    pub(super) fn looked_up(&self, dictionary: &dyn AnyDictionaryArray) -> Self {
+        let len = dictionary.len();
+        if self.trues.is_empty() {
+            return Self::constant(None, len);
+        }
+        let nulls = dictionary.keys().nulls();
+        let entries = self.trues.len();
+        let answered = self.trues.count_set_bits() + self.falses.count_set_bits() == entries;
+        if answered && self.falses.count_set_bits() == entries {
+            return Self::constant(Some(false), len).masked(nulls);
+        }
+        match dictionary.keys().as_primitive_opt::<Int32Type>() {
+            Some(keys) if answered => {
+                let of_entries: Vec<bool> = self.trues.iter().collect();
+                let is = |key: &i32| {
+                    let entry = usize::try_from(*key).ok();
+                    entry.and_then(|entry| of_entries.get(entry)).copied().unwrap_or_default()
+                };
+                let keys = keys.values();
+                let trues = BooleanBuffer::collect_bool(len, |i| keys.get(i).is_some_and(is));
+                Self::total(trues).masked(nulls)
+            }
+            _ => {
+                let keys = dictionary.normalized_keys();
+                self.gathered(len, |i| keys.get(i).copied()).masked(nulls)
+            }
+        }
+    }
+
+    /// The verdict of `of(i)` for each i; none where that is none.
+    pub(super) fn gathered(&self, len: usize, of: impl Fn(usize) -> Option<usize>) -> Self {
+        let gather = |from: &BooleanBuffer| {
+            BooleanBuffer::collect_bool(len, |i| of(i).is_some_and(|at| from.value(at)))
+        };
+        Self { trues: gather(&self.trues), falses: gather(&self.falses) }
+    }
+}
