@@ -1,6 +1,6 @@
 //! The end of a file: indexes, bloom filters, the footer, the tail.
 
-use super::leaf::EncodedChunk;
+use super::column::EncodedChunk;
 use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, FileMetaData, OffsetIndex, RowGroup, tail};
 use crate::thrift::Write;

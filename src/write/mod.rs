@@ -9,14 +9,14 @@
 //!
 //! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. Nothing here writes to a file: [`Writer`](crate::Writer) does.
 
-mod footer;
-mod leaf;
+mod sorting;
 mod options;
 mod report;
-mod row_group;
-mod shred;
-mod sorting;
 mod tools;
+mod shred;
+mod column;
+mod row_group;
+mod footer;
 
 pub use crate::encoding::choose::{Profile, encoding_named, is_legal};
 pub use crate::encoding::readers::{TargetReader, ValueType};
@@ -25,8 +25,8 @@ pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;
 pub use sorting::SortColumn;
 
+pub(crate) use column::{Alone, EncodedChunk, Share};
 pub(crate) use footer::{Indexes, footer, indexes};
-pub(crate) use leaf::{Alone, EncodedChunk, Share};
 pub(crate) use options::LeafSettings;
 pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes, level_bytes};
 pub(crate) use sorting::Sorting;

@@ -22,6 +22,13 @@ pub enum StatisticsLevel {
     Page,
 }
 
+impl StatisticsLevel {
+    /// Whether bounds are wanted.
+    pub(super) fn bounds(self) -> bool {
+        self >= Self::Chunk
+    }
+}
+
 /// A bloom filter that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BloomOptions {

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::leaf::{EncodedChunk, Share, encode_leaf};
+use super::column::{EncodedChunk, Share, encode_leaf};
 use super::options::LeafSettings;
 use super::report::RowGroupReport;
 use super::shred::{LeafColumn, shred};

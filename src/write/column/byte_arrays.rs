@@ -24,6 +24,14 @@ pub(super) struct Stretch<'a> {
     ends: Ends<'a>,
 }
 
+/// Some byte strings that lie in one buffer.
+pub(super) enum ByteRun<'a> {
+    /// Between offsets, one more than values.
+    Between(&'a [u8], Ends<'a>),
+    /// One value: where it starts, and its length.
+    One(&'a [u8], usize, usize),
+}
+
 /// Where values end, and before them where the first begins: one more than values.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ends<'a> {
@@ -48,7 +56,8 @@ impl Ends<'_> {
         }
     }
 
-    fn bounds(&self) -> Range<usize> {
+    /// Where the bytes of all values lie.
+    pub(super) fn bounds(&self) -> Range<usize> {
         let (start, end) = match self {
             Self::Small([start, .., end]) => (i64::from(*start), i64::from(*end)),
             Self::Large([start, .., end]) => (*start, *end),

@@ -8,25 +8,8 @@ use super::values::Values;
 use crate::levels::LeafLevels;
 use crate::write::options::ChunkingOptions;
 
-/// The values of a leaf, one after the other.
-pub(super) enum InOrder<'v, 'a> {
-    Plain(&'v Values<'a>),
-    Codes(&'v Values<'a>, &'v [u32]),
-}
-
-impl InOrder<'_, '_> {
-    /// Rolls value `i` into the hash, and says how many bytes it has.
-    fn roll(&self, i: usize, hash: &mut u64) -> usize {
-        match self {
-            Self::Plain(values) => roll_value(values, i, hash),
-            Self::Codes(entries, codes) => {
-                codes.get(i).map_or(0, |code| roll_value(entries, *code as usize, hash))
-            }
-        }
-    }
-}
-
-fn roll_value(values: &Values<'_>, i: usize, hash: &mut u64) -> usize {
+/// Rolls value `i` into the hash, and says how many bytes it has.
+pub(super) fn roll_value(values: &Values<'_>, i: usize, hash: &mut u64) -> usize {
     match values {
         Values::Bits(bits) => roll(&[u8::from(bits.get(i))], hash),
         Values::Words32(words) => words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash)),
@@ -63,12 +46,12 @@ const GEAR: [u64; 256] = {
     gear
 };
 
-/// The rows that pages begin with, and the end.
+/// The rows that pages begin with, and the end. `roll` rolls a value into the hash, and says how many bytes it has.
 pub(super) fn cuts(
     levels: &LeafLevels,
-    values: &InOrder<'_, '_>,
     rows: usize,
     options: ChunkingOptions,
+    roll_value: impl Fn(usize, &mut u64) -> usize,
 ) -> Vec<usize> {
     // Between the smallest and the largest page, a cut is as likely at every byte: on average half the way.
     let wanted = (options.max_bytes.saturating_sub(options.min_bytes) / 2).max(1);
@@ -93,7 +76,7 @@ pub(super) fn cuts(
             bytes += roll(&rep.to_le_bytes(), &mut hash);
         }
         if def == levels.max_def() {
-            bytes += values.roll(value, &mut hash);
+            bytes += roll_value(value, &mut hash);
             value += 1;
         }
         cut_here |= bytes >= options.min_bytes && hash & mask == 0;

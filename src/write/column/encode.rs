@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::texts::{Ends, Texts};
+use super::byte_arrays::{Ends, Texts};
 use super::values::Values;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};

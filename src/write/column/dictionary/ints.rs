@@ -1,144 +1,14 @@
-//! Interning: finds the distinct values of a leaf, and which of them each value is.
-//!
-//! Integers in a narrow range go through a table, everything else through a hash table. Trap: data without repetition must be found out early, as
-//! this is the dearest part of writing.
+//! Interning of integers: those in a narrow range through a table, the others through a hash table.
 
-mod bytes;
-
-use self::bytes::Interner;
-use super::texts::Texts;
-use super::values::{Stretch, Values, for_each_stretch, values_of};
-use crate::schema::Leaf;
+use super::hash::{MIX, fold};
+use super::limits::{
+    AHEAD, BLOCK, DictionaryLimits, FIRST_LOOK, HOPELESS, MOST_PROBES, NONE, Watch,
+};
 use crate::simd::prefetch;
 use crate::spare::Spare;
-use crate::write::shred::Part;
-
-/// Entries, in the order of their first occurrence, and the index of every value among them.
-pub(super) struct Interned<'a> {
-    pub(super) entries: Values<'a>,
-    pub(super) codes: Vec<u32>,
-    /// Whether the entries are all different.
-    pub(super) distinct: bool,
-}
-
-/// How large a dictionary may grow.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct DictionaryLimits {
-    /// Bytes of its entries, as PLAIN.
-    pub(super) bytes: usize,
-    /// Whether to give up where most values are likely to be distinct.
-    pub(super) must_pay: bool,
-}
-
-impl DictionaryLimits {
-    /// Of a dictionary that is wanted in any case.
-    pub(super) const NONE: Self = Self { bytes: usize::MAX, must_pay: false };
-}
-
-/// Values up to the first look at how the dictionary grows; the next ones are at twice as many each.
-const FIRST_LOOK: usize = 1 << 12;
-
-/// The share of values that may be distinct, or a dictionary is not worth its hashing.
-const HOPELESS: f64 = 0.5;
-
-/// Watches a dictionary grow.
-struct Watch {
-    /// Entries that are too many.
-    most: usize,
-    /// Values in all.
-    n: usize,
-    next_look: usize,
-    /// Values and entries at the look before.
-    seen_then: usize,
-    entries_then: usize,
-    must_pay: bool,
-}
-
-impl Watch {
-    /// For `n` values of `width` bytes each.
-    fn new(n: usize, width: usize, limits: DictionaryLimits) -> Self {
-        // Codes have 32 bits, and one of them means none.
-        let most = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
-        Self {
-            most,
-            n,
-            next_look: FIRST_LOOK,
-            seen_then: 0,
-            entries_then: 0,
-            must_pay: limits.must_pay,
-        }
-    }
-
-    /// Whether to go on, `seen` values into it.
-    fn goes_on(&mut self, seen: usize, entries: usize) -> bool {
-        if entries > self.most {
-            return false;
-        }
-        if seen < self.next_look || !self.must_pay {
-            return true;
-        }
-        let half = seen / 2;
-        let is_first = self.entries_then == 0;
-        let fresh = (entries - self.entries_then) as f64 / (seen - self.seen_then) as f64;
-        let before = (seen + self.seen_then) as f64 / 2.0;
-        (self.seen_then, self.entries_then) = (seen, entries);
-        self.next_look = seen / FIRST_LOOK * FIRST_LOOK * 2;
-        if is_first || fresh >= 1.0 {
-            // All values since half the way here were new: 16,384 of them tell enough.
-            return is_first || seen < FIRST_LOOK * 4;
-        }
-        // If all values are equally likely, of `k` so many are new after `x` others: e^(-x/k).
-        let distinct = before / -fresh.ln();
-        distinct < self.n as f64 * HOPELESS || (entries as f64) < half as f64 * HOPELESS
-    }
-}
-
-/// Values looked at between two checks.
-const BLOCK: usize = 4096;
-
-/// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are likely to.
-pub(super) fn intern<'a>(
-    values: &Values<'a>,
-    limits: DictionaryLimits,
-    spare: &Spare,
-) -> Option<Interned<'a>> {
-    match values {
-        Values::Bits(_) => None,
-        Values::Words32(values) => {
-            let (entries, codes) = words(values, limits, spare)?;
-            Some(Interned { entries: Values::Words32(entries.into()), codes, distinct: true })
-        }
-        Values::Words64(values) => {
-            let (entries, codes) = words(values, limits, spare)?;
-            Some(Interned { entries: Values::Words64(entries.into()), codes, distinct: true })
-        }
-        Values::Bytes(values) => {
-            let mut interner = Interner::new(values.len(), limits, spare);
-            for value in values.iter(0..values.len()) {
-                interner.push(value, 0, value.len())?;
-            }
-            let (entries, codes) = interner.finish()?;
-            Some(Interned { entries: Values::Bytes(Texts::Slices(entries)), codes, distinct: true })
-        }
-        Values::Fixed { width: 0, .. } => None,
-        Values::Fixed { width, bytes } => {
-            let n = bytes.len() / width;
-            let mut interner = Interner::new(n, limits, spare);
-            for i in 0..n {
-                interner.push(bytes, i * width, *width)?;
-            }
-            let (entries, codes) = interner.finish()?;
-            Some(Interned {
-                entries: Values::Fixed { width: *width, bytes: entries.concat().into() },
-                codes,
-                distinct: true,
-            })
-        }
-    }
-}
 
 /// Words that are interned.
-trait Word: Copy + Eq + Ord + Default + Send + 'static {
+pub(super) trait Word: Copy + Eq + Ord + Default + Send + 'static {
     fn wide(self) -> i64;
 }
 
@@ -157,7 +27,7 @@ impl Word for i64 {
 /// The widest range that a table is made for: 4 MiB of codes.
 const TABLE: u64 = 1 << 20;
 
-fn words<T: Word>(
+pub(super) fn words<T: Word>(
     values: &[T],
     limits: DictionaryLimits,
     spare: &Spare,
@@ -238,20 +108,11 @@ fn by_table<T: Word>(
     Some((entries, codes))
 }
 
-/// No entry.
-const NONE: u32 = u32::MAX;
-
 /// Bits of the first table: 4,096 slots.
 const FIRST_BITS: u32 = 12;
 
 /// Tables of more bits lie beyond the nearest caches.
 const NEAR_BITS: u32 = 14;
-
-/// Values looked up at a time: their slots are asked for before the first of them is looked at, so that the cache misses overlap.
-const AHEAD: usize = 32;
-
-/// Slots looked at for one value: more are a sign of values that were made to collide.
-const MOST_PROBES: usize = 1 << 10;
 
 /// An open-addressed table of values and their codes; doubled when half full.
 struct WordTable<T> {
@@ -269,7 +130,7 @@ impl<T: Word> WordTable<T> {
     /// The slot where a value is looked for first.
     #[inline]
     fn home(&self, value: T) -> usize {
-        let hash = bytes::fold(value.wide().cast_unsigned() ^ bytes::MIX[0], bytes::MIX[1]);
+        let hash = fold(value.wide().cast_unsigned() ^ MIX[0], MIX[1]);
         usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
     }
 
@@ -343,26 +204,6 @@ fn by_hash<T: Word>(
     Some((entries, codes))
 }
 
-/// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where they must be gathered.
-pub(super) fn intern_parts<'a>(
-    parts: &'a [Part],
-    leaf: &Leaf,
-    limits: DictionaryLimits,
-    spare: &Spare,
-) -> Option<Interned<'a>> {
-    let n = parts.iter().map(values_of).sum();
-    let mut interner = Interner::new(n, limits, spare);
-    for part in parts {
-        for_each_stretch(part, leaf, |stretch| match stretch {
-            Stretch::Offsets32(buffer, offsets) => interner.push_all(buffer, offsets),
-            Stretch::Offsets64(buffer, offsets) => interner.push_all(buffer, offsets),
-            Stretch::Place(buffer, start, len) => interner.push(buffer, start, len),
-        })?;
-    }
-    let (entries, codes) = interner.finish()?;
-    Some(Interned { entries: Values::Bytes(Texts::Slices(entries)), codes, distinct: true })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,24 +231,6 @@ mod tests {
                 let distinct: std::collections::HashSet<_> = values.iter().collect();
                 assert_eq!(entries.len(), distinct.len());
             }
-        }
-    }
-
-    #[test]
-    fn strings_that_are_alike_at_their_ends_are_told_apart() {
-        let seed = 23;
-        let mut rng = fastrand::Rng::with_seed(seed);
-        for longest in [1usize, 4, 9, 17, 40, 200] {
-            // Few letters, zeros among them: the same ends, other lengths, other middles.
-            let texts: Vec<Vec<u8>> = (0..30_000)
-                .map(|_| (0..rng.usize(0..=longest)).map(|_| rng.u8(0..2)).collect())
-                .collect();
-            let values = Values::Bytes(Texts::Slices(texts.iter().map(Vec::as_slice).collect()));
-            let limits = DictionaryLimits::NONE;
-            let interned = intern(&values, limits, &spare()).unwrap();
-            assert_eq!(interned.entries.take(&interned.codes), values, "seed {seed}");
-            let distinct: std::collections::HashSet<_> = texts.iter().collect();
-            assert_eq!(interned.entries.len(), distinct.len(), "seed {seed}");
         }
     }
 

@@ -1,13 +1,17 @@
-//! [`Source`]: where the values of a chunk come from while its pages are made.
+//! [`Source`]: where the values of a chunk come from while its pages are made, and the [`Cursor`] that goes through them.
 //!
-//! What nobody wants to see at once is gathered page by page, and is still near when it is encoded, checked and measured.
+//! Values that need not be seen all at once are gathered page by page: they are still in the nearest cache when they are encoded,
+//! checked and measured.
 
 use std::ops::Range;
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::slots::append;
-use super::values::{Stretch, Values, for_each_stretch, values_of};
+use super::arrays::{Slots, bytes_layout, values_of};
+use super::byte_arrays::ByteRun;
+use super::convert::append;
+use super::values::Values;
 use crate::error::{Error, Result};
 use crate::schema::{Leaf, Physical};
 use crate::spare::Spare;
@@ -32,46 +36,44 @@ impl<'a> Source<'a> {
 
     /// Bytes that they take as PLAIN.
     pub(super) fn plain_len(&self, leaf: &Leaf) -> usize {
-        match self {
-            Self::Whole(values) => values.plain_len(0..values.len()),
-            Self::Parts(parts) => {
-                let n = self.len();
-                match leaf.physical {
-                    Physical::Boolean => n.div_ceil(8),
-                    Physical::Int32 | Physical::Float => n * 4,
-                    Physical::Int64 | Physical::Double => n * 8,
-                    Physical::Int96 => n * 12,
-                    Physical::FixedLenByteArray(width) => n * width,
-                    Physical::ByteArray => {
-                        n * size_of::<u32>()
-                            + parts.iter().map(|part| payload(part, leaf)).sum::<usize>()
-                    }
-                }
+        let parts = match self {
+            Self::Whole(values) => return values.plain_len(0..values.len()),
+            Self::Parts(parts) => parts,
+        };
+        let n = self.len();
+        match leaf.physical {
+            Physical::Boolean => n.div_ceil(8),
+            Physical::Int32 | Physical::Float => n * 4,
+            Physical::Int64 | Physical::Double => n * 8,
+            Physical::Int96 => n * 12,
+            Physical::FixedLenByteArray(width) => n * width,
+            Physical::ByteArray => {
+                let payload = parts.iter().map(|part| payload(part, leaf));
+                n * size_of::<u32>() + payload.sum::<usize>()
             }
         }
     }
 
-    /// The values of some ranges, one behind the other.
+    /// The values of some ranges, one after the other.
     ///
     /// # Errors
     /// As [`append`].
     pub(super) fn sample(&self, ranges: &[Range<usize>], leaf: &Leaf) -> Result<Values<'a>> {
-        let parts = match self {
-            Self::Whole(values) => return Ok(values.sample(ranges)),
-            Self::Parts(parts) => parts,
-        };
+        if let Self::Whole(values) = self {
+            return Ok(values.sample(ranges));
+        }
         let mut sample = Values::new(leaf.physical);
-        let mut cursor = Cursor::new(parts, leaf);
+        let mut cursor = Cursor::new(self, leaf, 0);
         let mut at = 0;
         for range in ranges {
-            cursor.next(range.start - at, None)?;
-            cursor.next(range.len(), Some(&mut sample))?;
+            cursor.step(range.start - at, None)?;
+            cursor.step(range.len(), Some(&mut sample))?;
             at = range.end;
         }
         Ok(sample)
     }
 
-    /// The values from number `begin` on, some at a time, at most `most`.
+    /// The values from number `begin` on, some at a time, at most `max`.
     ///
     /// # Errors
     /// `Usage` if there are fewer.
@@ -79,16 +81,14 @@ impl<'a> Source<'a> {
         &'s self,
         leaf: &'s Leaf,
         begin: usize,
-        most: usize,
-    ) -> Result<SourceReader<'s, 'a>> {
-        Ok(match self {
-            Self::Whole(values) => SourceReader::Whole { values, next: begin },
-            Self::Parts(parts) => {
-                let mut cursor = Cursor::new(parts, leaf);
-                cursor.next(begin, None)?;
-                SourceReader::Parts { cursor, some: Values::new(leaf.physical), most }
-            }
-        })
+        max: usize,
+    ) -> Result<Cursor<'s, 'a>> {
+        let mut cursor = Cursor::new(self, leaf, max);
+        match self {
+            Self::Whole(_) => cursor.slot = begin,
+            Self::Parts(_) => cursor.step(begin, None)?,
+        }
+        Ok(cursor)
     }
 
     /// Gives the memory back.
@@ -101,110 +101,92 @@ impl<'a> Source<'a> {
 
 /// Bytes of the byte strings of a part, without lengths.
 fn payload(part: &Part, leaf: &Leaf) -> usize {
-    let mut bytes = 0usize;
-    let all = for_each_stretch(part, leaf, |stretch| {
-        bytes += match stretch {
-            Stretch::Offsets32(_, [start, .., end]) => (end - start).unsigned_abs() as usize,
-            Stretch::Offsets64(_, [start, .., end]) => {
-                usize::try_from(end - start).unwrap_or_default()
-            }
-            Stretch::Offsets32(..) | Stretch::Offsets64(..) => 0,
-            Stretch::Place(_, _, len) => len,
+    if let DataType::FixedSizeBinary(width) = part.array.data_type() {
+        return values_of(part) * usize::try_from(*width).expect("Arrow has no negative width");
+    }
+    let Some(layout) = bytes_layout(part, leaf) else {
+        return 0;
+    };
+    let mut bytes = 0;
+    // A type without byte strings has none: the conversion will say so.
+    let _ = Slots::of(part).for_each_byte_run(layout, |run| {
+        bytes += match run {
+            ByteRun::Between(_, ends) => ends.bounds().len(),
+            ByteRun::One(_, _, len) => len,
         };
         Some(())
     });
-    match (all, part.array.data_type()) {
-        (None, arrow_schema::DataType::FixedSizeBinary(width)) => {
-            values_of(part) * usize::try_from(*width).unwrap_or_default()
-        }
-        _ => bytes,
-    }
+    bytes
 }
 
 /// Goes through the values of a source.
-pub(super) enum SourceReader<'s, 'a> {
-    Whole {
-        values: &'s Values<'a>,
-        next: usize,
-    },
-    Parts {
-        cursor: Cursor<'a, 's>,
-        /// Those of the last step.
-        some: Values<'a>,
-        /// How many a step has.
-        most: usize,
-    },
+pub(super) struct Cursor<'s, 'a> {
+    source: &'s Source<'a>,
+    leaf: &'s Leaf,
+    /// The place in parts: the part, and the range of its slots.
+    part: usize,
+    range: usize,
+    /// The slot in the range; of values that are whole, the next one.
+    slot: usize,
+    /// Values of parts: those of the last step, at most `max`.
+    some: Values<'a>,
+    max: usize,
 }
 
-impl<'a> SourceReader<'_, 'a> {
+impl<'s, 'a> Cursor<'s, 'a> {
+    fn new(source: &'s Source<'a>, leaf: &'s Leaf, max: usize) -> Self {
+        let some = Values::new(leaf.physical);
+        Self { source, leaf, part: 0, range: 0, slot: 0, some, max }
+    }
+
     /// The next `n` values: those of a range of some.
     ///
     /// # Errors
     /// As [`append`].
     pub(super) fn next(&mut self, n: usize, spare: &Spare) -> Result<(&Values<'a>, Range<usize>)> {
-        match self {
-            Self::Whole { values, next } => {
-                let range = *next..*next + n;
-                *next = range.end;
-                Ok((values, range))
-            }
-            Self::Parts { cursor, some, most } => {
-                if let Some(shared) = cursor.shared(n) {
-                    std::mem::replace(some, shared).give(spare);
-                    cursor.next(n, None)?;
-                    return Ok((some, 0..n));
-                }
-                some.clear();
-                if some.has_no_room() {
-                    *some = Values::with_room(cursor.leaf.physical, *most, spare);
-                }
-                cursor.next(n, Some(some))?;
-                Ok((some, 0..n))
-            }
+        if let Source::Whole(values) = self.source {
+            let range = self.slot..self.slot + n;
+            self.slot = range.end;
+            return Ok((values, range));
         }
+        if let Some(shared) = self.shared(n) {
+            std::mem::replace(&mut self.some, shared).give(spare);
+            self.step(n, None)?;
+            return Ok((&self.some, 0..n));
+        }
+        let mut some = std::mem::replace(&mut self.some, Values::new(self.leaf.physical));
+        some.clear();
+        if some.has_no_room() {
+            some = Values::with_room(self.leaf.physical, self.max, spare);
+        }
+        self.step(n, Some(&mut some))?;
+        self.some = some;
+        Ok((&self.some, 0..n))
     }
 
-    /// Whether [`SourceReader::take_bytes`] gives something.
+    /// Whether [`Cursor::take_bytes`] gives something.
     pub(super) fn has_own(&self) -> bool {
-        matches!(self, Self::Parts { .. })
+        matches!(self.source, Source::Parts(_))
     }
 
     /// The values of the last step as PLAIN has them, where they lie so in memory; there are none any more.
     pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
-        match self {
-            Self::Parts { some, .. } => {
-                some.shared_bytes(0..some.len()).or_else(|| some.take_bytes(spare))
-            }
-            Self::Whole { .. } => None,
-        }
+        let some = &mut self.some;
+        let lent = some.shared_bytes(0..some.len());
+        lent.or_else(|| some.take_bytes(spare)).filter(|_| matches!(self.source, Source::Parts(_)))
     }
 
     /// Gives the memory back.
     pub(super) fn give(self, spare: &Spare) {
-        if let Self::Parts { some, .. } = self {
-            some.give(spare);
-        }
-    }
-}
-
-/// A place among the values of parts.
-pub(super) struct Cursor<'a, 'l> {
-    parts: &'a [Part],
-    leaf: &'l Leaf,
-    part: usize,
-    /// Of the slots of the part, which come next: a range, and where in it.
-    range: usize,
-    slot: usize,
-}
-
-impl<'a, 'l> Cursor<'a, 'l> {
-    fn new(parts: &'a [Part], leaf: &'l Leaf) -> Self {
-        Self { parts, leaf, part: 0, range: 0, slot: 0 }
+        self.some.give(spare);
     }
 
     /// The next `n` values, where they lie end to end in one array as PLAIN has them.
     fn shared(&self, n: usize) -> Option<Values<'a>> {
-        let part = self.parts.get(self.part)?;
+        let Source::Parts(parts) = self.source else {
+            return None;
+        };
+        let part = parts.get(self.part)?;
         let range = part.slots.get(self.range)?;
         let from = range.start + self.slot;
         if part.nulls.is_some() || range.end - from < n {
@@ -213,11 +195,15 @@ impl<'a, 'l> Cursor<'a, 'l> {
         Values::shared(part.array.as_ref(), from, n, self.leaf)
     }
 
-    /// Steps over `n` values, appending them where they are wanted.
-    fn next(&mut self, mut n: usize, mut out: Option<&mut Values<'a>>) -> Result<()> {
+    /// Steps over `n` values of parts, appending them where they are wanted.
+    fn step(&mut self, mut n: usize, mut out: Option<&mut Values<'a>>) -> Result<()> {
+        let parts: &'a [Part] = match self.source {
+            Source::Whole(_) => &[],
+            Source::Parts(parts) => parts,
+        };
         let mut taken: Vec<Range<usize>> = Vec::new();
         while n > 0 {
-            let Some(part) = self.parts.get(self.part) else {
+            let Some(part) = parts.get(self.part) else {
                 return Err(Error::usage("fewer values than levels; this is a fault of marquetry"));
             };
             taken.clear();
@@ -308,8 +294,8 @@ mod tests {
             let leaf =
                 from_arrow(&schema, &FromArrowOptions::new()).unwrap().schema.leaf(0).unwrap();
             let spare = Spare::new(1 << 20);
-            let all = super::super::values::gather(&parts, &leaf, &spare).unwrap();
-            let super::super::values::Gathered::Plain(all) = all else {
+            let all = super::super::gather::gather(&parts, &leaf, &spare).unwrap();
+            let super::super::gather::Gathered::Plain(all) = all else {
                 panic!("nothing is keyed");
             };
             let source = Source::Parts(&parts);

@@ -5,7 +5,8 @@
 
 use arrow_buffer::ArrowNativeType;
 
-use super::{AHEAD, BLOCK, DictionaryLimits, NONE, Watch};
+use super::hash::{MIX, fold};
+use super::limits::{AHEAD, BLOCK, DictionaryLimits, MOST_PROBES, NONE, Watch};
 use crate::simd::prefetch;
 use crate::spare::Spare;
 
@@ -18,18 +19,6 @@ const HALF: usize = 16;
 /// All bytes of a short string, zeros behind them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Words([u64; 4]);
-
-/// Odd numbers without a pattern.
-pub(super) const MIX: [u64; 4] =
-    [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC03];
-
-/// Both halves of a product: every bit of the factors counts.
-#[expect(clippy::cast_possible_truncation, reason = "both halves of the product")]
-#[inline(always)]
-pub(super) fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
-}
 
 /// What is left of 32 bytes by how many of them count.
 const MASKS: [Words; SHORT + 1] = {
@@ -136,9 +125,6 @@ const FIRST_BITS: u32 = 8;
 
 /// Tables of more bits are likely to lie beyond the nearest caches.
 const NEAR_BITS: u32 = 12;
-
-/// Slots looked at for one value: more are a sign of values that were made to collide.
-const MOST_PROBES: usize = 1 << 10;
 
 /// The most bytes of a string that is copied.
 const COPIED: usize = 128;

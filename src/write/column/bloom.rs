@@ -1,0 +1,55 @@
+//! The bloom filter of a chunk, while its pages are made.
+
+use std::ops::Range;
+
+use hashbrown::HashTable;
+
+use super::values::Values;
+use crate::schema::{Leaf, Physical};
+use crate::stats::bloom::{self, Bloom};
+use crate::write::options::{BloomOptions, LeafSettings};
+
+/// A bloom filter of values, which may repeat.
+pub(super) struct Blooming {
+    options: BloomOptions,
+    bloom: Bloom,
+    distinct: HashTable<u64>,
+}
+
+impl Blooming {
+    /// For `n` values; `None` if no filter is wanted, or is of use.
+    pub(super) fn new(leaf: &Leaf, settings: &LeafSettings, n: usize) -> Option<Self> {
+        let options = settings.bloom?;
+        let bloom = Bloom::new(n as u64, options.fpp);
+        let distinct = HashTable::new();
+        (leaf.physical != Physical::Boolean).then_some(Self { options, bloom, distinct })
+    }
+
+    pub(super) fn push(&mut self, values: &Values<'_>, range: Range<usize>) {
+        let mut add = |value: &[u8]| {
+            let hash = bloom::hash(value);
+            if self.distinct.find(hash, |other| *other == hash).is_none() {
+                self.distinct.insert_unique(hash, hash, |hash| *hash);
+                self.bloom.insert_hash(hash);
+            }
+        };
+        match values {
+            Values::Bits(_) => {}
+            Values::Words32(values) => {
+                values.get(range).unwrap_or_default().iter().for_each(|v| add(&v.to_le_bytes()));
+            }
+            Values::Words64(values) => {
+                values.get(range).unwrap_or_default().iter().for_each(|v| add(&v.to_le_bytes()));
+            }
+            Values::Bytes(texts) => texts.iter(range).for_each(add),
+            Values::Fixed { .. } => values.slices(range).into_iter().for_each(add),
+        }
+    }
+
+    /// The filter, with its header.
+    pub(super) fn finish(self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        self.bloom.folded(self.distinct.len() as u64, self.options.fpp).write(&mut out).ok()?;
+        Some(out)
+    }
+}

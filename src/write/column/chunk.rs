@@ -1,0 +1,220 @@
+//! A column chunk: its form is chosen, its pages are made, and what they came to is noted.
+
+use bytes::Bytes;
+
+use super::bloom::Blooming;
+use super::chunking::{cuts, roll_value};
+use super::dictionary::Interned;
+use super::encode::encode;
+use super::job::{Encoder, Form, Share};
+use super::measure::Choice;
+use super::metadata::{EncodedChunk, WrittenPages};
+use super::pages::Plan;
+use super::sorted::Sorting;
+use super::source::Source;
+use super::statistics::Statistician;
+use crate::compress::Compression;
+use crate::encoding::choose::PLAIN_WORDS_PAGE;
+use crate::error::{Error, Result};
+use crate::format::{Encoding, LogicalType};
+use crate::page::{PageVersion, Sealed};
+use crate::schema::{Leaf, Physical};
+use crate::write::options::LeafSettings;
+use crate::write::shred::LeafColumn;
+use crate::write::tools::Tools;
+
+/// Writes the chunk of a leaf.
+///
+/// # Errors
+/// `Usage` if a value does not fit the leaf, or a setting does not fit its values.
+pub(crate) fn encode_leaf(
+    column: &LeafColumn,
+    leaf: &Leaf,
+    settings: &LeafSettings,
+    rows: usize,
+    tools: &Tools,
+    share: &dyn Share,
+) -> Result<EncodedChunk> {
+    let encoded = Encoder { column, leaf, settings, rows, tools, share }.run();
+    encoded.map_err(|e| e.at_column(column.path.as_str()))
+}
+
+fn is_words(leaf: &Leaf) -> bool {
+    let physical = leaf.physical;
+    matches!(physical, Physical::Int32 | Physical::Float | Physical::Int64 | Physical::Double)
+}
+
+impl<'a> Encoder<'a> {
+    fn run(self) -> Result<EncodedChunk> {
+        let settings = self.settings;
+        let (version, checksums) = (settings.page_version, settings.checksums);
+        let mut sealer = self.tools.sealer(settings.compression, version, checksums)?;
+        let Choice { form, helps, bytes } = self.choose(&mut sealer)?;
+        self.tools.give_sealer(sealer);
+        let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
+        let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
+        // Where the codec does not help, small pages do not help it either.
+        let small = helps && codec != Compression::Uncompressed;
+        let encoded = self.write(&form, codec, small, bytes)?;
+        form.give(&self.tools.spare);
+        Ok(encoded)
+    }
+
+    fn write(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        small_pages: bool,
+        likely_bytes: usize,
+    ) -> Result<EncodedChunk> {
+        let (leaf, settings, spare) = (self.leaf, self.settings, &self.tools.spare);
+        let levels = &self.column.levels;
+        let plan = self.plan(form, codec, small_pages, likely_bytes)?;
+        let of_levels = levels.bytes_held().min(levels.len() / 4);
+        let capacity =
+            if plan.in_pieces { 0 } else { likely_bytes + likely_bytes / 16 + of_levels };
+        let mut first = spare.take(capacity);
+        let mut written = WrittenPages::new(form.encoding(), codec, plan.len());
+        written.dictionary = self.dictionary_page(form, codec, &mut first)?;
+        let mut bloom = match form {
+            Form::Plain { .. } => None,
+            Form::Dictionary { dictionary: Interned { entries, .. }, .. } => {
+                let mut bloom = Blooming::new(leaf, settings, entries.len());
+                bloom.iter_mut().for_each(|bloom| bloom.push(entries, 0..entries.len()));
+                bloom
+            }
+        };
+        let dictionary = match form {
+            Form::Dictionary { dictionary, values } => Some((dictionary, values.is_none())),
+            Form::Plain { .. } => None,
+        };
+        let mut statistician = Statistician::new(leaf, settings, dictionary);
+        let in_order = levels.max_rep() == 0 && form.len() == levels.len();
+        let mut sorting = in_order.then(|| Sorting::new(statistician.order()));
+        for stretch in self.pages(form, codec, &plan, likely_bytes, first, &statistician)? {
+            for page in stretch.pages {
+                let offset = written.len + page.sealed.offset;
+                written.push(Sealed { offset, ..page.sealed }, page.row, page.payload);
+                statistician.add(page.statistics);
+            }
+            if let (Some(sorting), Some(next)) = (&mut sorting, stretch.sorting) {
+                sorting.join(next);
+            }
+            bloom = bloom.or(stretch.bloom);
+            written.len += stretch.bytes.iter().map(Bytes::len).sum::<usize>();
+            written.bytes.extend(stretch.bytes);
+        }
+        let sorted = match form {
+            Form::Dictionary { dictionary, values }
+                if in_order && (values.is_none() || statistician.by_codes()) =>
+            {
+                statistician.sorted_codes(&dictionary.codes)
+            }
+            _ => sorting.and_then(Sorting::finish),
+        };
+        let bloom = bloom.and_then(Blooming::finish);
+        written.finish(leaf, settings, levels.len(), statistician.finish(levels), bloom, sorted)
+    }
+
+    /// Where pages begin.
+    fn plan(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        small_pages: bool,
+        likely_bytes: usize,
+    ) -> Result<Plan> {
+        let levels = &self.column.levels;
+        let rows = self.cuts(form, small_pages);
+        let entries = levels.entries_of_rows(&rows);
+        let mut values = Vec::with_capacity(entries.len());
+        values.push(0);
+        let mut next = 0;
+        for pair in entries.windows(2) {
+            if let ([start, end], true) = (pair, leaf_stores_values(self.leaf)) {
+                next += levels.values(*start..*end);
+            }
+            values.push(next);
+        }
+        if next != form.len() {
+            return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
+        }
+        let in_pieces = self.in_pieces(form, codec, rows.len() - 1, likely_bytes);
+        Ok(Plan { rows, entries, values, in_pieces })
+    }
+
+    /// Appends the dictionary page, if there is a dictionary.
+    fn dictionary_page(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Sealed>> {
+        let Form::Dictionary { dictionary: Interned { entries, .. }, .. } = form else {
+            return Ok(None);
+        };
+        let (settings, spare) = (self.settings, &self.tools.spare);
+        let all = 0..entries.len();
+        let mut plain = spare.take(entries.plain_len(all.clone()));
+        encode(entries, all, self.leaf.physical, Encoding::Plain, spare, &mut plain)?;
+        let mut sealer = self.tools.sealer(codec, settings.page_version, settings.checksums)?;
+        let sealed = sealer.dictionary(entries.len(), &plain, false, out)?;
+        self.tools.give_sealer(sealer);
+        spare.give(plain);
+        Ok(Some(sealed))
+    }
+
+    /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a quarter … of them where values are large, so
+    /// that the pages of all columns begin at common rows.
+    fn cuts(&self, form: &Form<'_>, small_pages: bool) -> Vec<usize> {
+        let settings = self.settings;
+        if let Some(chunking) = settings.chunking {
+            let levels = &self.column.levels;
+            match form {
+                Form::Plain { values: Source::Whole(values), .. } => {
+                    return cuts(levels, self.rows, chunking, |i, hash| {
+                        roll_value(values, i, hash)
+                    });
+                }
+                // With chunking, all values are gathered.
+                Form::Plain { values: Source::Parts(_), .. } => {}
+                Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
+                    return cuts(levels, self.rows, chunking, |i, hash| {
+                        roll_value(entries, codes[i] as usize, hash)
+                    });
+                }
+            }
+        }
+        let bytes = match form {
+            Form::Plain { values, .. } => values.plain_len(self.leaf),
+            Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
+                codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8
+            }
+        };
+        let levels = self.column.levels.len() * 2;
+        let all = bytes + if self.column.levels.max_rep() > 0 { levels } else { 0 };
+        let most = match form {
+            Form::Plain { encoding, .. }
+                if *encoding == Encoding::Plain
+                    && is_words(self.leaf)
+                    && small_pages
+                    && self.column.levels.max_rep() == 0 =>
+            {
+                settings.page_bytes.min(PLAIN_WORDS_PAGE)
+            }
+            _ => settings.page_bytes,
+        };
+        let mut step = settings.page_rows.max(1);
+        while step > 1 && all.saturating_mul(step) / self.rows.max(1) > most {
+            step = step.div_ceil(2);
+        }
+        let mut cuts: Vec<usize> = (0..self.rows).step_by(step).collect();
+        cuts.push(self.rows);
+        cuts
+    }
+}
+
+/// Whether the leaf stores values at all: an UNKNOWN one has nothing but nulls.
+fn leaf_stores_values(leaf: &Leaf) -> bool {
+    !matches!(leaf.logical, Some(LogicalType::Unknown))
+}

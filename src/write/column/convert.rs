@@ -1,0 +1,297 @@
+//! Conversion: the values of an array are appended to those of a leaf, in its physical type.
+//!
+//! The inverse of the reader's conversions; which there are, `schema::convert` says.
+//! Trap: a value may fail on a way that its type has; the error names the value.
+
+use std::ops::Range;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_schema::IntervalUnit;
+
+use super::arrays::Slots;
+use super::byte_arrays::{ByteRun, Texts};
+use super::values::Values;
+use crate::error::{Error, Result};
+use crate::schema::Leaf;
+use crate::schema::convert::{BytesLayout, Scale, Storage, Store, store};
+use crate::simd::bitmap::Bitmap;
+
+/// Appends the values of the slots that are not null.
+///
+/// # Errors
+/// `Usage` if a value does not fit the leaf; `Unsupported` if the type of the array has no way there.
+pub(super) fn append<'a>(
+    array: &'a dyn Array,
+    nulls: Option<&NullBuffer>,
+    slots: &[Range<usize>],
+    leaf: &Leaf,
+    out: &mut Values<'a>,
+) -> Result<()> {
+    let no_way = || {
+        let types = format_args!("{} cannot be stored as {:?}", array.data_type(), leaf.physical);
+        Error::unsupported("conversion", types)
+    };
+    let store = store(array.data_type(), leaf).ok_or_else(no_way)?;
+    let from = Slots { array, nulls, slots };
+    match (store, out) {
+        (Store::Null, _) => Ok(()),
+        (Store::Boolean, Values::Bits(out)) => from.booleans(out).ok_or_else(no_way),
+        (Store::Integer { from: storage, unsigned, scale }, Values::Words32(out)) => {
+            from.integers(storage, unsigned, scale, out.own(), |v| i32::try_from(v).ok())
+        }
+        (Store::Integer { from: storage, unsigned, scale }, Values::Words64(out)) => {
+            from.integers(storage, unsigned, scale, out.own(), Some)
+        }
+        (Store::Float, Values::Words32(out)) => {
+            from.words(out.own(), |bits: f32| bits.to_bits().cast_signed())
+        }
+        (Store::Float, Values::Words64(out)) => {
+            from.words(out.own(), |bits: f64| bits.to_bits().cast_signed())
+        }
+        (Store::Float16, Values::Fixed { bytes, .. }) => {
+            let bytes = bytes.own();
+            from.each(|value: half::f16| bytes.extend_from_slice(&value.to_le_bytes()));
+            Ok(())
+        }
+        (Store::Decimal { from: storage, exponent }, out) => {
+            from.decimals(storage, exponent, leaf, out)
+        }
+        (Store::Interval(unit), Values::Fixed { bytes, .. }) => from.intervals(unit, bytes.own()),
+        (Store::Bytes { layout }, Values::Bytes(out)) => {
+            let before = out.len();
+            from.bytes(layout, out).ok_or_else(no_way)?;
+            match layout {
+                BytesLayout::Offsets64 => check_lengths(out, before),
+                BytesLayout::Offsets32 | BytesLayout::Views => Ok(()),
+            }
+        }
+        (Store::Bytes { layout }, Values::Fixed { width, bytes }) => {
+            let mut values = Texts::new();
+            from.bytes(layout, &mut values).ok_or_else(no_way)?;
+            append_of_width(&values, *width, bytes.own())
+        }
+        (Store::FixedBytes(n), Values::Fixed { bytes, .. }) => {
+            let bytes = bytes.own();
+            from.fixed_bytes(n, |run| bytes.extend_from_slice(run)).ok_or_else(no_way)
+        }
+        (Store::FixedBytes(n), Values::Bytes(out)) => {
+            let out = out.slices_mut();
+            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n.max(1)))).ok_or_else(no_way)
+        }
+        _ => Err(no_way()),
+    }
+}
+
+/// Only 64-bit offsets reach so far; the format counts the bytes of a value with 31 bits.
+fn check_lengths(values: &Texts<'_>, from: usize) -> Result<()> {
+    let max = i32::MAX as usize;
+    match values.iter(from..values.len()).find(|value| value.len() > max) {
+        Some(value) => Err(Error::usage(format_args!(
+            "a value of {} bytes; the format has 2 GiB at most",
+            value.len()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn append_of_width(values: &Texts<'_>, width: usize, out: &mut Vec<u8>) -> Result<()> {
+    for value in values.iter(0..values.len()) {
+        if value.len() != width {
+            return Err(Error::usage(format_args!(
+                "a value of {} bytes where the schema says {width}",
+                value.len()
+            )));
+        }
+        out.extend_from_slice(value);
+    }
+    Ok(())
+}
+
+impl<'a> Slots<'a, '_> {
+    fn booleans(&self, out: &mut Bitmap) -> Option<()> {
+        let bits = self.array.as_boolean_opt()?.values();
+        self.for_each_run(|run| {
+            out.append_bits(bits.values(), bits.offset() + run.start, run.len());
+        });
+        Some(())
+    }
+
+    /// Calls `visit` with the bytes of each run of values of `n` bytes.
+    fn fixed_bytes(&self, n: usize, mut visit: impl FnMut(&'a [u8])) -> Option<()> {
+        let all = self.array.as_fixed_size_binary_opt()?.value_data();
+        self.for_each_run(|run| visit(&all[run.start * n..run.end * n]));
+        Some(())
+    }
+
+    /// Byte strings; `None` if the array is of another type.
+    fn bytes(&self, layout: BytesLayout, out: &mut Texts<'a>) -> Option<()> {
+        self.for_each_byte_run(layout, |run| {
+            match run {
+                ByteRun::Between(bytes, ends) => out.push_stretch(bytes, ends),
+                ByteRun::One(bytes, start, len) => {
+                    out.slices_mut().push(bytes.get(start..start + len)?);
+                }
+            }
+            Some(())
+        })
+    }
+
+    /// Appends every value, converted.
+    fn words<T: ArrowNativeType, U>(
+        &self,
+        out: &mut Vec<U>,
+        convert: impl Fn(T) -> U,
+    ) -> Result<()> {
+        let data = self.data();
+        self.for_each_some(data.buffer::<T>(0), |some| {
+            out.extend(some.iter().map(|value| convert(*value)));
+        });
+        Ok(())
+    }
+
+    /// Appends every value, if each can be converted.
+    pub(super) fn checked<T: ArrowNativeType + std::fmt::Debug, U: Default>(
+        &self,
+        out: &mut Vec<U>,
+        convert: impl Fn(T) -> Option<U>,
+    ) -> Result<()> {
+        let data = self.data();
+        let values = data.buffer::<T>(0);
+        let mut fits = true;
+        self.for_each_some(values, |some| {
+            out.extend(some.iter().map(|value| {
+                let converted = convert(*value);
+                fits &= converted.is_some();
+                converted.unwrap_or_default()
+            }));
+        });
+        let mut bad = None;
+        if !fits {
+            self.for_each_run(|run| {
+                let all = values.get(run.clone()).unwrap_or_default();
+                let first = || run.zip(all).find(|(_, value)| convert(**value).is_none());
+                bad = bad.or_else(first);
+            });
+        }
+        match bad {
+            None => Ok(()),
+            Some((slot, value)) => Err(Error::usage(format_args!(
+                "the value {value:?} of slot {slot} ({}) does not fit its type in the file",
+                self.array.data_type()
+            ))),
+        }
+    }
+
+    /// Integers of any storage, through 64 bits where they are scaled.
+    fn integers<U>(
+        &self,
+        storage: Storage,
+        unsigned: bool,
+        scale: Scale,
+        out: &mut Vec<U>,
+        narrow: impl Fn(i64) -> Option<U>,
+    ) -> Result<()>
+    where
+        U: Copy + Default + FromBits,
+    {
+        match (storage, unsigned, scale) {
+            // The same width: the bits as they are, signed or not.
+            (Storage::I32, _, Scale::Keep) if U::BITS == 32 => self.words(out, U::from_i32),
+            (Storage::I64, _, Scale::Keep) if U::BITS == 64 => self.words(out, U::from_i64),
+            (Storage::I8, false, Scale::Keep) => self.words(out, |v: i8| U::from_i32(i32::from(v))),
+            (Storage::I8, true, Scale::Keep) => self.words(out, |v: u8| U::from_i32(i32::from(v))),
+            (Storage::I16, false, Scale::Keep) => {
+                self.words(out, |v: i16| U::from_i32(i32::from(v)))
+            }
+            (Storage::I16, true, Scale::Keep) => {
+                self.words(out, |v: u16| U::from_i32(i32::from(v)))
+            }
+            (Storage::I32, false, Scale::Keep) => self.words(out, U::from_i32),
+            (Storage::I32, true, Scale::Keep) => {
+                self.words(out, |v: u32| U::from_i64(i64::from(v)))
+            }
+            (storage, unsigned, scale) => {
+                let convert = |v: i64| match scale {
+                    Scale::Keep | Scale::Narrow => narrow(v),
+                    Scale::Multiply(by) => v.checked_mul(by).and_then(&narrow),
+                    Scale::Divide(by) => {
+                        (v.checked_rem(by) == Some(0)).then(|| v / by).and_then(&narrow)
+                    }
+                };
+                match (storage, unsigned) {
+                    (Storage::I8, false) => self.checked(out, |v: i8| convert(v.into())),
+                    (Storage::I8, true) => self.checked(out, |v: u8| convert(v.into())),
+                    (Storage::I16, false) => self.checked(out, |v: i16| convert(v.into())),
+                    (Storage::I16, true) => self.checked(out, |v: u16| convert(v.into())),
+                    (Storage::I32, false) => self.checked(out, |v: i32| convert(v.into())),
+                    (Storage::I32, true) => self.checked(out, |v: u32| convert(v.into())),
+                    (_, false) => self.checked(out, convert),
+                    (_, true) => {
+                        self.checked(out, |v: u64| i64::try_from(v).ok().and_then(convert))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The 12 bytes of INTERVAL: months, days, milliseconds, none of which has a sign.
+    fn intervals(&self, unit: IntervalUnit, out: &mut Vec<u8>) -> Result<()> {
+        let unsigned = |v: i32| u32::try_from(v).ok();
+        let mut values: Vec<[u32; 3]> = Vec::new();
+        match unit {
+            IntervalUnit::YearMonth => {
+                self.checked(&mut values, |months: i32| Some([unsigned(months)?, 0, 0]))?;
+            }
+            IntervalUnit::DayTime => {
+                self.checked(&mut values, |v: arrow_buffer::IntervalDayTime| {
+                    Some([0, unsigned(v.days)?, unsigned(v.milliseconds)?])
+                })?;
+            }
+            IntervalUnit::MonthDayNano => {
+                self.checked(&mut values, |v: arrow_buffer::IntervalMonthDayNano| {
+                    let whole = v.nanoseconds % 1_000_000 == 0;
+                    let millis = u32::try_from(v.nanoseconds / 1_000_000).ok()?;
+                    whole.then_some([unsigned(v.months)?, unsigned(v.days)?, millis])
+                })?;
+            }
+        }
+        out.extend(values.iter().flatten().flat_map(|part| part.to_le_bytes()));
+        Ok(())
+    }
+}
+
+/// Words made of narrower ones.
+pub(super) trait FromBits {
+    const BITS: u32;
+    /// Extends the sign.
+    fn from_i32(value: i32) -> Self;
+    /// Takes the low bits.
+    fn from_i64(value: i64) -> Self;
+}
+
+impl FromBits for i32 {
+    const BITS: u32 = 32;
+
+    fn from_i32(value: i32) -> Self {
+        value
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "unsigned words keep their bits")]
+    fn from_i64(value: i64) -> Self {
+        value as Self
+    }
+}
+
+impl FromBits for i64 {
+    const BITS: u32 = 64;
+
+    fn from_i32(value: i32) -> Self {
+        value.into()
+    }
+
+    fn from_i64(value: i64) -> Self {
+        value
+    }
+}

@@ -1,0 +1,154 @@
+//! Gathering: all values of a leaf at once, from the arrays of the batches. Those of dictionary and run-end arrays stay keys.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RunArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+
+use super::arrays::{Slots, values_of};
+use super::convert::append;
+use super::values::Values;
+use crate::error::{Error, Result};
+use crate::schema::Leaf;
+use crate::spare::Spare;
+use crate::write::shred::Part;
+
+/// The values of a leaf as they were handed in.
+pub(super) enum Gathered<'a> {
+    /// One by one.
+    Plain(Values<'a>),
+    /// As keys into values, from dictionary and run-end arrays; several keys may mean one value.
+    Keyed { entries: Values<'a>, keys: Vec<u32> },
+}
+
+/// Gathers the values of a leaf from its parts, converted to its physical type.
+///
+/// # Errors
+/// `Usage` if a value does not fit the leaf, `Unsupported` if the array's type has no way there.
+pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf, spare: &Spare) -> Result<Gathered<'a>> {
+    if !is_keyed(parts) {
+        let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
+        let mut values = Values::with_room(leaf.physical, slots, spare);
+        for part in parts {
+            let nulls = part.nulls.as_ref();
+            append(part.array.as_ref(), nulls, &part.slots, leaf, &mut values)?;
+        }
+        return Ok(Gathered::Plain(values));
+    }
+    let mut values = Values::new(leaf.physical);
+    let mut keys = spare.take(parts.iter().map(values_of).sum());
+    for part in parts {
+        let base = values.len();
+        let (entries, of_slots) = keys_of(part, spare)?;
+        // Entries that are null mean nothing, but keep their number.
+        let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        let all = [Range { start: 0, end: entries.len() }];
+        append(entries, nulls.as_ref(), &all, leaf, &mut values)?;
+        let rank: Option<Vec<u32>> = nulls.map(|nulls| {
+            let mut next = 0u32;
+            nulls
+                .iter()
+                .map(|valid| {
+                    let rank = next;
+                    next += u32::from(valid);
+                    rank
+                })
+                .collect()
+        });
+        let base = u32::try_from(base).map_err(|_| too_many())?;
+        let key = |of: &u32| match &rank {
+            None => base + of,
+            Some(rank) => base + rank[*of as usize],
+        };
+        Slots::of(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
+        spare.give(of_slots);
+    }
+    Ok(Gathered::Keyed { entries: values, keys })
+}
+
+/// Whether some of the values are keys into others.
+pub(super) fn is_keyed(parts: &[Part]) -> bool {
+    let keyed = |data_type: &DataType| {
+        matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+    };
+    parts.iter().any(|part| keyed(part.array.data_type()))
+}
+
+/// The values of a dictionary or run-end array, and which of them each slot has; anything where it is null.
+fn keys_of<'p>(part: &'p Part, spare: &Spare) -> Result<(&'p dyn Array, Vec<u32>)> {
+    let array = &part.array;
+    match array.data_type() {
+        DataType::Dictionary(of, _) => {
+            let dictionary = array.as_any_dictionary();
+            let (keys, values) = (dictionary.keys(), dictionary.values().as_ref());
+            let keys = match **of {
+                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values, spare),
+                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values, spare),
+                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values, spare),
+                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values, spare),
+                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values, spare),
+                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values, spare),
+                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values, spare),
+                _ => dictionary_keys::<UInt64Type>(keys, values, spare),
+            };
+            Ok((values, keys?))
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => runs(array.as_any().downcast_ref::<RunArray<Int16Type>>()),
+            DataType::Int32 => runs(array.as_any().downcast_ref::<RunArray<Int32Type>>()),
+            _ => runs(array.as_any().downcast_ref::<RunArray<Int64Type>>()),
+        },
+        _ => {
+            // A plain array among keyed ones: every slot is an entry of its own.
+            let n = u32::try_from(array.len()).map_err(|_| too_many())?;
+            Ok((array.as_ref(), (0..n).collect()))
+        }
+    }
+}
+
+/// The keys of a dictionary; those of nulls, which may be anything, are brought into it.
+fn dictionary_keys<K: ArrowPrimitiveType>(
+    keys: &dyn Array,
+    values: &dyn Array,
+    spare: &Spare,
+) -> Result<Vec<u32>> {
+    let Some(keys) = keys.as_primitive_opt::<K>() else {
+        return Err(Error::usage("a dictionary array of other keys than it says"));
+    };
+    let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
+    #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
+    let key = |key: &K::Native| key.as_usize().min(last) as u32;
+    let mut out = spare.take(keys.len());
+    out.extend(keys.values().iter().map(key));
+    Ok(out)
+}
+
+fn runs<R: arrow_array::types::RunEndIndexType>(
+    array: Option<&RunArray<R>>,
+) -> Result<(&dyn Array, Vec<u32>)> {
+    let Some(array) = array else {
+        return Err(Error::usage("a run-end array of another type than it says"));
+    };
+    let ends = array.run_ends();
+    let (offset, len) = (ends.offset(), ends.len());
+    let mut of_slots = Vec::with_capacity(len);
+    for (run, end) in ends.values().iter().enumerate() {
+        let end = end.as_usize().saturating_sub(offset).min(len);
+        let run = u32::try_from(run).map_err(|_| too_many())?;
+        if end > of_slots.len() {
+            of_slots.resize(end, run);
+        }
+    }
+    Ok((array.values().as_ref(), of_slots))
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::usage("more than 2^32 values in one row group; write smaller ones")
+}

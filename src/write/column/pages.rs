@@ -1,0 +1,358 @@
+//! Makes the pages of a chunk, in one stretch or in several by several threads. The bytes are the same: pages know nothing of each other.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::bloom::Blooming;
+use super::byte_arrays::Texts;
+use super::dictionary::Interned;
+use super::encode::{as_plain, encode, encode_codes};
+use super::job::{Encoder, Form};
+use super::sorted::Sorting;
+use super::source::{Cursor, Source};
+use super::statistics::{PageValues, Statistician};
+use super::values::Values;
+use crate::compress::Compression;
+use crate::error::{Error, Result};
+use crate::format::Encoding;
+use crate::page::{PageParts, Sealed};
+use crate::stats::page_index::PageStatistics;
+
+/// Where pages begin.
+pub(super) struct Plan {
+    /// With these rows; and the end.
+    pub(super) rows: Vec<usize>,
+    /// With these level entries; and the end.
+    pub(super) entries: Vec<usize>,
+    /// With these values; and the end.
+    pub(super) values: Vec<usize>,
+    /// Whether the values of most pages become pieces of the file by themselves: see [`Encoder::in_pieces`].
+    pub(super) in_pieces: bool,
+}
+
+impl Plan {
+    pub(super) fn len(&self) -> usize {
+        self.rows.len().saturating_sub(1)
+    }
+
+    /// What a page has.
+    fn page(&self, page: usize) -> Option<[Range<usize>; 3]> {
+        let of = |starts: &[usize]| Some(*starts.get(page)?..*starts.get(page + 1)?);
+        Some([of(&self.rows)?, of(&self.entries)?, of(&self.values)?])
+    }
+}
+
+/// Consecutive pages.
+pub(super) struct Stretch<'a> {
+    /// Their bytes, behind those that were there, in pieces.
+    pub(super) bytes: Vec<Bytes>,
+    pub(super) pages: Vec<Page>,
+    pub(super) sorting: Option<Sorting<'a>>,
+    pub(super) bloom: Option<Blooming>,
+}
+
+/// A page that is made.
+pub(super) struct Page {
+    /// Its place in the stretch.
+    pub(super) sealed: Sealed,
+    /// The row that it begins with.
+    pub(super) row: usize,
+    /// Bytes of its byte strings, without lengths.
+    pub(super) payload: i64,
+    pub(super) statistics: PageStatistics,
+}
+
+/// Bytes of a chunk, before compression, from which on it is made in several stretches if threads can help.
+const WORTH_SHARING: usize = 1 << 20;
+
+/// Values of so many bytes that are stored as they are become a piece of the file: they are not copied again.
+const PIECE: usize = 32 << 10;
+
+/// Stretches for each thread: one may be slower than another.
+const STRETCHES: usize = 3;
+
+impl<'a> Encoder<'a> {
+    /// Makes all pages. `first` is what the chunk begins with, and the first stretch goes on with.
+    ///
+    /// # Errors
+    /// `Usage` if a value does not fit its leaf, or the encoding.
+    pub(super) fn pages(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        plan: &Plan,
+        likely_bytes: usize,
+        first: Vec<u8>,
+        statistician: &Statistician<'_, 'a>,
+    ) -> Result<Vec<Stretch<'a>>> {
+        let threads = self.share.threads();
+        let is_plain = matches!(form, Form::Plain { .. });
+        let in_one = threads < 2
+            || likely_bytes < WORTH_SHARING
+            || (self.settings.bloom.is_some() && is_plain);
+        let n = if in_one { 1 } else { (threads * STRETCHES).min(plan.len()).max(1) };
+        let pages = |i: usize| plan.len() * i / n;
+        let first = Mutex::new(Some(first));
+        let made = Mutex::new(Vec::with_capacity(n));
+        let make = |i: usize| {
+            let lock = |first: &Mutex<Option<Vec<u8>>>| {
+                first.lock().unwrap_or_else(PoisonError::into_inner).take()
+            };
+            let start = if i == 0 { lock(&first) } else { None };
+            let start = start.unwrap_or_else(|| {
+                self.tools.spare.take(if plan.in_pieces { 0 } else { likely_bytes / n })
+            });
+            let stretch =
+                self.stretch(form, codec, plan, pages(i)..pages(i + 1), start, statistician);
+            made.lock().unwrap_or_else(PoisonError::into_inner).push((i, stretch));
+        };
+        match n {
+            1 => make(0),
+            n => self.share.share(n, &make),
+        }
+        let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+        made.sort_by_key(|(i, _)| *i);
+        made.into_iter().map(|(_, stretch)| stretch).collect()
+    }
+
+    /// Whether the values of most pages will be pieces of the file by themselves: large ones, stored as they are.
+    pub(super) fn in_pieces(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        pages: usize,
+        likely_bytes: usize,
+    ) -> bool {
+        let plain_bytes = match form {
+            Form::Plain { values, .. } if codec == Compression::Uncompressed => {
+                values.plain_len(self.leaf)
+            }
+            _ => return false,
+        };
+        likely_bytes / pages.max(1) >= PIECE && likely_bytes >= plain_bytes / 2
+    }
+
+    fn stretch(
+        &self,
+        form: &Form<'a>,
+        codec: Compression,
+        plan: &Plan,
+        pages: Range<usize>,
+        mut bytes: Vec<u8>,
+        statistician: &Statistician<'_, 'a>,
+    ) -> Result<Stretch<'a>> {
+        let (settings, spare, levels) = (self.settings, &self.tools.spare, &self.column.levels);
+        let mut sealer = self.tools.sealer(codec, settings.page_version, settings.checksums)?;
+        let mut encoder = ValuesEncoder::new(self, form, plan, pages.clone(), statistician)?;
+        let mut made = Vec::with_capacity(pages.len());
+        let (mut pieces, mut before) = (Vec::new(), 0);
+        for [rows, entries, values] in pages.filter_map(|page| plan.page(page)) {
+            let count = values.len();
+            let page = encoder.encode(values)?;
+            let parts = PageParts {
+                nulls: entries.len() - count,
+                rows: rows.len(),
+                levels,
+                entries: entries.clone(),
+                encoding: form.encoding(),
+                values: page.bytes,
+            };
+            let apart = plan.in_pieces && page.can_be_taken && parts.values.len() >= PIECE;
+            let sealed = sealer.data(&parts, apart, &mut bytes)?;
+            let sealed = Sealed { offset: before + sealed.offset, ..sealed };
+            let statistics = statistician.page(levels, entries, count, page.values);
+            made.push(Page { sealed, row: rows.start, payload: page.payload, statistics });
+            if sealed.apart > 0 {
+                let is_ready = page.is_ready;
+                let values = encoder.take_bytes(is_ready, sealed.apart)?;
+                before += bytes.len() + values.len();
+                pieces.push(spare.lend_bytes(std::mem::take(&mut bytes)));
+                pieces.push(values);
+            }
+        }
+        if !bytes.is_empty() {
+            pieces.push(spare.lend_bytes(bytes));
+        }
+        self.tools.give_sealer(sealer);
+        let (sorting, bloom) = encoder.finish();
+        Ok(Stretch { bytes: pieces, pages: made, sorting, bloom })
+    }
+}
+
+/// Encodes the values of consecutive pages.
+struct ValuesEncoder<'w, 'a> {
+    encoder: &'w Encoder<'a>,
+    form: &'w Form<'a>,
+    statistician: &'w Statistician<'w, 'a>,
+    in_pieces: bool,
+    /// The values, where they are no indices into a dictionary.
+    cursor: Option<Cursor<'w, 'a>>,
+    /// The encoded values of a page, where they are not stored as they lie.
+    buffer: Vec<u8>,
+    sorting: Option<Sorting<'a>>,
+    bloom: Option<Blooming>,
+}
+
+/// The encoded values of a page.
+struct EncodedValues<'p, 'a> {
+    bytes: &'p [u8],
+    /// Whether they are stored as they lie, and nothing was encoded.
+    is_ready: bool,
+    /// Whether the memory that they lie in can become a piece of the file.
+    can_be_taken: bool,
+    /// Bytes of its byte strings, without lengths.
+    payload: i64,
+    values: PageValues<'p, 'a>,
+}
+
+impl<'w, 'a> ValuesEncoder<'w, 'a> {
+    fn new(
+        encoder: &'w Encoder<'a>,
+        form: &'w Form<'a>,
+        plan: &Plan,
+        pages: Range<usize>,
+        statistician: &'w Statistician<'w, 'a>,
+    ) -> Result<Self> {
+        let Encoder { leaf, settings, .. } = *encoder;
+        let levels = &encoder.column.levels;
+        let n = plan.values.last().copied().unwrap_or_default();
+        let begin = plan.values.get(pages.start).copied().unwrap_or_default();
+        let of_pages = pages.filter_map(|page| plan.page(page));
+        let max = of_pages.map(|[_, _, values]| values.len()).max().unwrap_or(0);
+        let (cursor, bloom) = match form {
+            Form::Plain { values, .. } => {
+                let n = if let Source::Whole(values) = values { values.len() } else { n };
+                (Some(values.read(leaf, begin, max)?), Blooming::new(leaf, settings, n))
+            }
+            Form::Dictionary { .. } => (None, None),
+        };
+        // Rows have an order by a column in which each has a value.
+        let in_order = levels.max_rep() == 0 && n == levels.len();
+        Ok(Self {
+            encoder,
+            form,
+            statistician,
+            in_pieces: plan.in_pieces,
+            cursor,
+            buffer: encoder.tools.spare.take(0),
+            sorting: in_order.then(|| Sorting::new(statistician.order())),
+            bloom,
+        })
+    }
+
+    /// The values of the next page, which have these numbers.
+    fn encode(&mut self, values: Range<usize>) -> Result<EncodedValues<'_, 'a>> {
+        self.buffer.clear();
+        match self.form {
+            Form::Plain { encoding, .. } => self.encode_plain(*encoding, values.len()),
+            Form::Dictionary { dictionary, values: all } => {
+                self.encode_codes(dictionary, all.as_ref(), values)
+            }
+        }
+    }
+
+    fn encode_plain(&mut self, encoding: Encoding, n: usize) -> Result<EncodedValues<'_, 'a>> {
+        let spare = &self.encoder.tools.spare;
+        let cursor = self.cursor.as_mut().expect("values that are no indices have a cursor");
+        let has_own = cursor.has_own();
+        let (some, range) = cursor.next(n, spare)?;
+        let ready = match encoding {
+            Encoding::Plain => as_plain(some, range.clone()),
+            _ => None,
+        };
+        if ready.is_none() {
+            let capacity = some.plain_len(range.clone());
+            match self.in_pieces && self.buffer.capacity() == 0 {
+                true => self.buffer = spare.take(capacity),
+                false => spare.grow(&mut self.buffer, capacity),
+            }
+            let physical = self.encoder.leaf.physical;
+            encode(some, range.clone(), physical, encoding, spare, &mut self.buffer)?;
+        }
+        if let Some(sorting) = &mut self.sorting {
+            sorting.push(some, range.clone());
+        }
+        if let Some(bloom) = &mut self.bloom {
+            bloom.push(some, range.clone());
+        }
+        let rises = self.sorting.as_ref().is_some_and(Sorting::rises);
+        let rising = match some {
+            Values::Bytes(texts) if rises => rising(texts, range.clone()),
+            _ => None,
+        };
+        Ok(EncodedValues {
+            bytes: ready.unwrap_or(&self.buffer),
+            is_ready: ready.is_some(),
+            can_be_taken: match ready {
+                Some(_) => has_own,
+                None => self.buffer.len() >= self.buffer.capacity() / 2,
+            },
+            payload: payload(some, range.clone()),
+            values: rising.unwrap_or(PageValues::Plain(some, range)),
+        })
+    }
+
+    fn encode_codes(
+        &mut self,
+        dictionary: &'w Interned<'a>,
+        all: Option<&'w Values<'a>>,
+        values: Range<usize>,
+    ) -> Result<EncodedValues<'_, 'a>> {
+        let codes = &dictionary.codes[values.clone()];
+        self.encoder.tools.spare.grow(&mut self.buffer, codes.len());
+        encode_codes(codes, &mut self.buffer)?;
+        // By the ranks of the entries where there are few of them, else by the values themselves.
+        let of_page = match all {
+            Some(all) if !self.statistician.by_codes() => {
+                if let Some(sorting) = &mut self.sorting {
+                    sorting.push(all, values.clone());
+                }
+                PageValues::Plain(all, values)
+            }
+            _ => PageValues::Codes(codes),
+        };
+        Ok(EncodedValues {
+            bytes: &self.buffer,
+            is_ready: false,
+            can_be_taken: self.buffer.len() >= self.buffer.capacity() / 2,
+            payload: self.statistician.payload_of_codes(codes),
+            values: of_page,
+        })
+    }
+
+    /// The bytes of the last page, in memory of their own.
+    fn take_bytes(&mut self, is_ready: bool, len: usize) -> Result<Bytes> {
+        let spare = &self.encoder.tools.spare;
+        let bytes = match &mut self.cursor {
+            Some(cursor) if is_ready => cursor.take_bytes(spare),
+            _ => Some(spare.lend_bytes(std::mem::take(&mut self.buffer))),
+        };
+        bytes
+            .filter(|bytes| bytes.len() == len)
+            .ok_or_else(|| Error::usage("values that are not there; this is a fault of marquetry"))
+    }
+
+    /// What was found out of all pages; the memory is given back.
+    fn finish(self) -> (Option<Sorting<'a>>, Option<Blooming>) {
+        let spare = &self.encoder.tools.spare;
+        spare.give(self.buffer);
+        self.cursor.into_iter().for_each(|cursor| cursor.give(spare));
+        (self.sorting, self.bloom)
+    }
+}
+
+/// What is said of byte strings that rise.
+fn rising<'p>(texts: &Texts<'p>, range: Range<usize>) -> Option<PageValues<'p, 'p>> {
+    let last = range.end.checked_sub(1)?;
+    Some(PageValues::Rising(texts.get(range.start)?, texts.get(last)?))
+}
+
+/// Bytes of byte strings, without lengths.
+fn payload(values: &Values<'_>, range: Range<usize>) -> i64 {
+    match values {
+        Values::Bytes(texts) => i64::try_from(texts.payload(range)).unwrap_or(i64::MAX),
+        _ => 0,
+    }
+}

@@ -1,0 +1,191 @@
+//! Bounds: the least and the greatest of some values, or of some indices into a dictionary whose entries were ranked before.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::byte_arrays::Texts;
+use super::values::Values;
+use crate::stats::collect::{self, Extremes};
+use crate::stats::order::Order;
+
+/// The bounds of the values of `range`, and how many of them are NaN.
+pub(super) fn extremes_of(
+    values: &Values<'_>,
+    range: Range<usize>,
+    order: Order,
+    total: bool,
+) -> Extremes {
+    match (values, order) {
+        (Values::Bits(bits), _) => collect::booleans(bits.count_ones(range.clone()), range.len()),
+        (Values::Words32(values), order) => {
+            let values = values.get(range).unwrap_or_default();
+            match order {
+                Order::Float | Order::TotalFloat => collect::f32s(values, total),
+                order => collect::i32s(values, order == Order::Unsigned),
+            }
+        }
+        (Values::Words64(values), order) => {
+            let values = values.get(range).unwrap_or_default();
+            match order {
+                Order::Float | Order::TotalFloat => collect::f64s(values, total),
+                order => collect::i64s(values, order == Order::Unsigned),
+            }
+        }
+        (Values::Fixed { width, bytes }, Order::Float16 | Order::TotalFloat16) => {
+            let bytes = bytes.get(range.start * width..range.end * width);
+            collect::f16s(bytes.unwrap_or_default(), total)
+        }
+        (values, order) => {
+            let found = match (values, order) {
+                (values, Order::Decimal) => collect::decimal_bytes(&values.slices(range)),
+                (Values::Bytes(texts), _) => collect::bytes(texts.iter(range)),
+                (values, _) => collect::bytes(values.slices(range).into_iter()),
+            };
+            let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
+            Extremes { bounds, nans: 0 }
+        }
+    }
+}
+
+/// The entries of a dictionary, ranked by the order of the leaf.
+pub(super) struct Dictionary<'s, 'a> {
+    pub(super) entries: &'s Values<'a>,
+    /// The place of every entry in the order of the leaf; those that are NaN have none.
+    pub(super) ranks: Vec<u32>,
+    /// The entries in order.
+    pub(super) by_rank: Vec<u32>,
+    pub(super) nan: Vec<bool>,
+    /// The first bytes in which byte strings differ that are too many to be ranked, as numbers of the same order.
+    pub(super) prefixes: Vec<u64>,
+    /// The length of each byte string.
+    pub(super) lengths: Vec<u64>,
+    /// Whether the entries are all different.
+    pub(super) distinct: bool,
+}
+
+impl<'s, 'a> Dictionary<'s, 'a> {
+    /// Ranks the entries, or none if there are none to rank.
+    pub(super) fn new(
+        entries: &'s Values<'a>,
+        ranked: &Values<'_>,
+        order: Order,
+        distinct: bool,
+    ) -> Self {
+        fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Vec<u32> {
+            let mut by_rank: Vec<u32> = (0u32..).take(values.len()).collect();
+            by_rank.sort_unstable_by(|a, b| {
+                match (values.get(*a as usize), values.get(*b as usize)) {
+                    (Some(a), Some(b)) => key(a, b),
+                    _ => Ordering::Equal,
+                }
+            });
+            by_rank
+        }
+        let float32 = |bits: &i32| f32::from_bits(bits.cast_unsigned());
+        let float64 = |bits: &i64| f64::from_bits(bits.cast_unsigned());
+        let floats = matches!(order, Order::Float | Order::TotalFloat);
+        let mut nan = Vec::new();
+        let by_rank = match ranked {
+            Values::Bits(_) => Vec::new(),
+            Values::Words32(values) if floats => {
+                nan = values.iter().map(|v| float32(v).is_nan()).collect();
+                sorted(values, |a, b| float32(a).total_cmp(&float32(b)))
+            }
+            Values::Words64(values) if floats => {
+                nan = values.iter().map(|v| float64(v).is_nan()).collect();
+                sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
+            }
+            Values::Words32(values) if order == Order::Unsigned => {
+                sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+            }
+            Values::Words64(values) if order == Order::Unsigned => {
+                sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+            }
+            Values::Words32(values) => sorted(values, Ord::cmp),
+            Values::Words64(values) => sorted(values, Ord::cmp),
+            values => {
+                let slices = values.slices(0..values.len());
+                let half =
+                    |v: &[u8]| v.try_into().map(half::f16::from_le_bytes).unwrap_or_default();
+                match order {
+                    Order::Float16 | Order::TotalFloat16 => {
+                        nan = slices.iter().map(|v| half(v).is_nan()).collect();
+                        sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
+                    }
+                    Order::Decimal => sorted(&slices, |a, b| crate::stats::order::decimals(a, b)),
+                    _ => sorted(&slices, Ord::cmp),
+                }
+            }
+        };
+        let mut ranks = vec![0u32; by_rank.len()];
+        for (rank, entry) in (0u32..).zip(&by_rank) {
+            if let Some(slot) = ranks.get_mut(*entry as usize) {
+                *slot = rank;
+            }
+        }
+        if !nan.contains(&true) {
+            nan.clear();
+        }
+        let (prefixes, lengths) = (Vec::new(), Vec::new());
+        Self { entries, ranks, by_rank, nan, prefixes, lengths, distinct }
+    }
+
+    /// The bounds of the values that codes stand for.
+    pub(super) fn extremes(&self, codes: &[u32], order: Order, total: bool) -> Extremes {
+        if let (Values::Bytes(Texts::Slices(entries)), false) =
+            (self.entries, self.prefixes.is_empty())
+        {
+            return self.extremes_of_texts(entries, codes);
+        }
+        if self.ranks.is_empty() {
+            return Extremes::default();
+        }
+        if !self.nan.is_empty() {
+            // Rare: the rules for NaNs and zeros stand in one place only.
+            let values = self.entries.take(codes);
+            let n = values.len();
+            return extremes_of(&values, 0..n, order, total);
+        }
+        let (mut least, mut greatest) = (u32::MAX, 0);
+        for code in codes {
+            let rank = self.ranks.get(*code as usize).copied().unwrap_or(0);
+            least = least.min(rank);
+            greatest = greatest.max(rank);
+        }
+        if codes.is_empty() {
+            return Extremes::default();
+        }
+        let entry = |rank: u32| self.by_rank.get(rank as usize).copied().unwrap_or(0);
+        let two = self.entries.take(&[entry(least), entry(greatest)]);
+        extremes_of(&two, 0..2, order, total)
+    }
+    /// As [`Dictionary::extremes`], by the first bytes.
+    fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
+        let prefix = |code: u32| self.prefixes.get(code as usize).copied().unwrap_or_default();
+        let text = |code: u32| entries.get(code as usize).copied().unwrap_or_default();
+        let Some(&first) = codes.first() else {
+            return Extremes::default();
+        };
+        let (mut min, mut max) = ((prefix(first), first), (prefix(first), first));
+        for &code in codes {
+            let of = prefix(code);
+            if of < min.0 || (of == min.0 && code != min.1 && text(code) < text(min.1)) {
+                min = (of, code);
+            }
+            if of > max.0 || (of == max.0 && code != max.1 && text(code) > text(max.1)) {
+                max = (of, code);
+            }
+        }
+        Extremes { bounds: Some((text(min.1).to_vec(), text(max.1).to_vec())), nans: 0 }
+    }
+}
+
+/// The first bytes behind those that all values have in common.
+pub(super) fn prefixes(values: &[&[u8]]) -> Vec<u64> {
+    let first = values.first().copied().unwrap_or_default();
+    let common = values.iter().fold(first.len(), |common, value| {
+        let pairs = first.iter().zip(*value).take(common);
+        pairs.take_while(|(a, b)| a == b).count()
+    });
+    values.iter().map(|value| collect::prefix(value.get(common..).unwrap_or_default())).collect()
+}

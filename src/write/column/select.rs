@@ -1,0 +1,200 @@
+//! Selection: the encodings of a chunk, measured as far as is needed to tell which is best.
+//!
+//! A few values tell which encodings are far behind, more of them which of the others is best.
+//! Trap: to make a dictionary is the dearest part of writing. The values of a sample that repeat tell how many there are in all,
+//! and so what it takes at the least, before it is begun.
+
+use super::dictionary::{DictionaryLimits, Interned, intern};
+use super::job::Encoder;
+use super::measure::{Measured, Of, distinct, sample_ranges, times};
+use super::values::Values;
+use crate::compress::Compression;
+use crate::encoding::choose::{Profile, candidates};
+use crate::error::Result;
+use crate::format::Encoding;
+use crate::page::Sealer;
+
+/// Values of the first sample, which tells what is far behind.
+const QUICK: usize = 4 << 10;
+
+/// What takes so much more than the best by the first sample is not measured again.
+const BEHIND: f64 = 1.12;
+
+/// The share of values that may be distinct, or a dictionary is not worth its hashing.
+const HOPELESS: f64 = 0.5;
+
+/// The encodings of a chunk, measured as far as is needed to tell which is best.
+pub(super) struct Race<'r, 'a> {
+    encoder: &'r Encoder<'a>,
+    of: Of<'r, 'a>,
+    sealer: &'r mut Sealer,
+    /// How many values there are.
+    n: usize,
+    /// How many a sample should have.
+    some: usize,
+    /// All but a dictionary, by a sample of so many; those that are far behind by the first are left out of the second.
+    others: Option<(Vec<Measured>, Values<'a>)>,
+    is_final: bool,
+}
+
+impl<'r, 'a> Race<'r, 'a> {
+    pub(super) fn new(encoder: &'r Encoder<'a>, of: Of<'r, 'a>, sealer: &'r mut Sealer) -> Self {
+        let n = of.len();
+        let some = encoder.sample_len(n, of.plain_len(encoder));
+        Self { encoder, of, sealer, n, some, others: None, is_final: false }
+    }
+
+    fn profile(&self) -> Profile {
+        self.encoder.settings.profile
+    }
+
+    /// Measures the encodings by a few values.
+    fn begin(&mut self) -> Result<()> {
+        if self.others.is_some() {
+            return Ok(());
+        }
+        let sample = self.of.sample(QUICK, self.encoder)?;
+        self.is_final = sample.len() == self.n;
+        let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
+        let encodings = candidates(self.profile(), leaf.physical.format_type())
+            .iter()
+            .filter(|encoding| settings.is_read_in(**encoding, leaf));
+        let others = encodings.map(|encoding| self.measure(*encoding, &sample));
+        self.others = Some((others.collect::<Result<_>>()?, sample));
+        Ok(())
+    }
+
+    /// Measures those that are not far behind by more values.
+    fn go_on(&mut self) -> Result<()> {
+        self.begin()?;
+        if self.is_final {
+            return Ok(());
+        }
+        self.is_final = true;
+        let best = self.least();
+        let profile = self.profile();
+        let sample = self.of.sample(self.some, self.encoder)?;
+        let mut others = self.others.take().map(|(others, _)| others).unwrap_or_default();
+        others.retain(|of| of.cost(profile) <= best * BEHIND);
+        if others.len() > 1 {
+            for of in &mut others {
+                *of = self.measure(of.estimate.encoding, &sample)?;
+            }
+        }
+        self.others = Some((others, sample));
+        Ok(())
+    }
+
+    fn measure(&mut self, encoding: Encoding, sample: &Values<'a>) -> Result<Measured> {
+        let measured = self.encoder.measure(sample, encoding, self.sealer)?;
+        Ok(Measured::new(encoding, 0, &[(measured, times(self.n, sample.len()))]))
+    }
+
+    fn others(&self) -> &[Measured] {
+        self.others.as_ref().map_or(&[], |(others, _)| others)
+    }
+
+    /// What the best of them costs, as far as it is known.
+    fn least(&self) -> f64 {
+        let costs = self.others().iter().map(|of| of.cost(self.profile()));
+        costs.fold(f64::INFINITY, f64::min)
+    }
+
+    /// The best of those that are no dictionary.
+    pub(super) fn best(&mut self) -> Result<Measured> {
+        self.go_on()?;
+        let profile = self.profile();
+        let best = self.others().iter().min_by(|a, b| a.cost(profile).total_cmp(&b.cost(profile)));
+        match best.copied() {
+            Some(best) if best.estimate.encoding == Encoding::DeltaBinaryPacked => {
+                self.or_split(best)
+            }
+            Some(best) => Ok(best),
+            None => Ok(Measured::new(Encoding::Plain, 0, &[])),
+        }
+    }
+
+    /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees them; beside a dictionary that is seldom worth its time.
+    fn or_split(&mut self, deltas: Measured) -> Result<Measured> {
+        let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
+        let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
+        let is_read = settings.is_read_in(Encoding::ByteStreamSplit, leaf);
+        if self.profile() != Profile::Balanced || !is_compressed || !is_read {
+            return Ok(deltas);
+        }
+        let sample = self.of.sample(self.some, self.encoder)?;
+        let split = self.measure(Encoding::ByteStreamSplit, &sample)?;
+        let is_smaller = split.estimate.bytes < deltas.estimate.bytes;
+        Ok(if is_smaller { split } else { deltas })
+    }
+
+    /// Whether a dictionary is worth looking for.
+    pub(super) fn may_be_won_by_a_dictionary(&mut self) -> Result<bool> {
+        self.begin()?;
+        if self.is_final {
+            return Ok(true);
+        }
+        let least_of_dictionary = self.guess()?;
+        if least_of_dictionary * BEHIND < self.least() {
+            return Ok(true);
+        }
+        if least_of_dictionary > self.least() * BEHIND {
+            return Ok(false);
+        }
+        self.go_on()?;
+        Ok(self.guess()? <= self.least())
+    }
+
+    /// What a dictionary costs at the least, by the values of the sample that repeat.
+    fn guess(&mut self) -> Result<f64> {
+        let Some((_, sample)) = &self.others else {
+            return Ok(0.0);
+        };
+        let spare = &self.encoder.tools.spare;
+        let Some(Interned { entries, codes, .. }) = intern(sample, DictionaryLimits::NONE, spare)
+        else {
+            return Ok(f64::INFINITY);
+        };
+        let (some, n) = (sample.len(), self.n);
+        // Equal values that stand together tell nothing of whether others come again.
+        let runs = 1 + codes.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
+        let all = distinct(entries.len(), runs, times(n, some) * runs as f64);
+        if all > n as f64 * HOPELESS {
+            return Ok(f64::INFINITY);
+        }
+        let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
+        spare.give(codes);
+        let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
+        // Indices have as many bits as the last of them.
+        let bits = |entries: f64| entries.log2().ceil().max(1.0);
+        let wider = bits(all) / bits(entries.len() as f64);
+        let more = all / entries.len().max(1) as f64;
+        let parts = [(of_codes, times(n, some) * wider), (of_entries, more)];
+        Ok(Measured::new(Encoding::RleDictionary, 0, &parts).cost(self.profile()))
+    }
+
+    /// What the chunk takes with a dictionary.
+    pub(super) fn dictionary(&mut self, dictionary: &Interned<'a>) -> Result<Measured> {
+        let codes = dictionary.sample(&sample_ranges(self.n, self.some));
+        let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
+        // Of the entries a sample as well: they stand in the order in which they first occur, which may begin unlike it goes on.
+        let all = dictionary.entries.len();
+        let dictionary_bytes = dictionary.entries.plain_len(0..all);
+        let some = self.encoder.sample_len(all, dictionary_bytes);
+        let entries = dictionary.entries.sample(&sample_ranges(all, some));
+        let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
+        let parts =
+            [(of_codes, times(self.n, codes.len())), (of_entries, times(all, entries.len()))];
+        Ok(Measured::new(Encoding::RleDictionary, dictionary_bytes, &parts))
+    }
+
+    /// Whether nothing is better than this dictionary.
+    pub(super) fn is_won_by(&mut self, dictionary: Measured) -> Result<bool> {
+        self.begin()?;
+        let cost = dictionary.cost(self.profile());
+        if cost * BEHIND > self.least() {
+            self.go_on()?;
+        }
+        Ok(cost <= self.least())
+    }
+}

@@ -1,0 +1,151 @@
+//! [`Sorting`]: whether the values of a chunk rise or fall.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::values::Values;
+use crate::stats::order::Order;
+
+/// The order that the rows have by one column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sorted {
+    pub(crate) descending: bool,
+}
+
+/// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats, or where no order is defined.
+pub(super) struct Sorting<'a> {
+    order: Order,
+    rises: bool,
+    falls: bool,
+    /// The first of the values, and the last so far.
+    first: Option<Key<'a>>,
+    last: Option<Key<'a>>,
+}
+
+/// A value in its order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'a> {
+    Word(i64),
+    Bytes(&'a [u8]),
+    Fixed(Vec<u8>),
+}
+
+impl<'a> Sorting<'a> {
+    pub(super) fn new(order: Order) -> Self {
+        Self { order, rises: true, falls: true, first: None, last: None }
+    }
+
+    /// Goes on with the values of a range.
+    pub(super) fn push(&mut self, values: &Values<'a>, range: Range<usize>) {
+        if range.is_empty() || !(self.rises || self.falls) {
+            return;
+        }
+        let signed = matches!(self.order, Order::Signed | Order::Decimal);
+        match (values, self.order) {
+            (Values::Words32(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+                let values = values.get(range).unwrap_or_default();
+                let key = |value: &i32| match signed {
+                    true => i64::from(*value),
+                    false => i64::from(value.cast_unsigned()),
+                };
+                self.words(values, signed, key);
+            }
+            (Values::Words64(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+                let values = values.get(range).unwrap_or_default();
+                self.words(values, signed, |v: &i64| if signed { *v } else { *v ^ i64::MIN });
+            }
+            (Values::Bytes(texts), Order::Bytes) => {
+                let mut values = texts.iter(range);
+                let Some(mut last) = values.next() else {
+                    return;
+                };
+                self.step(Key::Bytes(last));
+                let (mut rises, mut falls) = (self.rises, self.falls);
+                // Mostly the first few are enough.
+                let _ = values.try_for_each(|value| {
+                    match last.cmp(value) {
+                        Ordering::Less => falls = false,
+                        Ordering::Equal => {}
+                        Ordering::Greater => rises = false,
+                    }
+                    last = value;
+                    (rises || falls).then_some(())
+                });
+                (self.rises, self.falls, self.last) = (rises, falls, Some(Key::Bytes(last)));
+            }
+            (Values::Fixed { .. }, Order::Bytes) => {
+                let values = values.slices(range);
+                let (Some(first), Some(last)) = (values.first(), values.last()) else {
+                    return;
+                };
+                self.step(Key::Fixed(first.to_vec()));
+                self.rises = self.rises && values.is_sorted();
+                self.falls = self.falls && values.is_sorted_by(|a, b| a >= b);
+                self.last = Some(Key::Fixed(last.to_vec()));
+            }
+            _ => (self.rises, self.falls) = (false, false),
+        }
+    }
+
+    fn words<T: Ord>(&mut self, values: &[T], signed: bool, key: impl Fn(&T) -> i64) {
+        let (Some(first), Some(last)) = (values.first(), values.last()) else {
+            return;
+        };
+        self.step(Key::Word(key(first)));
+        if signed {
+            self.rises = self.rises && values.is_sorted();
+            self.falls = self.falls && values.is_sorted_by(|a, b| a >= b);
+        } else {
+            self.rises = self.rises && values.is_sorted_by_key(&key);
+            self.falls = self.falls && values.is_sorted_by(|a, b| key(a) >= key(b));
+        }
+        self.last = Some(Key::Word(key(last)));
+    }
+
+    fn step(&mut self, next: Key<'a>) {
+        if let Some(last) = &self.last {
+            self.rises &= *last <= next;
+            self.falls &= *last >= next;
+        } else {
+            self.first = Some(next.clone());
+        }
+        self.last = Some(next);
+    }
+
+    /// Whether no value so far is less than the one before.
+    pub(super) fn rises(&self) -> bool {
+        self.rises
+    }
+
+    /// Goes on with the values that another has seen.
+    pub(super) fn join(&mut self, next: Self) {
+        if let Some(first) = next.first {
+            self.step(first);
+        }
+        self.rises &= next.rises;
+        self.falls &= next.falls;
+        if next.last.is_some() {
+            self.last = next.last;
+        }
+    }
+
+    pub(super) fn finish(self) -> Option<Sorted> {
+        (self.rises != self.falls).then_some(Sorted { descending: self.falls })
+    }
+}
+
+/// Whether codes rise or fall by what they mean; `None` if they are all equal.
+pub(super) fn direction<K: Ord>(codes: &[u32], key: impl Fn(&u32) -> K) -> Option<Sorted> {
+    let (mut ascending, mut descending) = (true, true);
+    for pair in codes.windows(2) {
+        if let [a, b] = pair {
+            let order = key(a).cmp(&key(b));
+            ascending &= order.is_le();
+            descending &= order.is_ge();
+        }
+        if !ascending && !descending {
+            return None;
+        }
+    }
+    (ascending != descending).then_some(Sorted { descending })
+}

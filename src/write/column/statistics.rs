@@ -1,0 +1,263 @@
+//! Collects what the footer and the indexes say of a chunk, page by page.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::byte_arrays::Texts;
+use super::dictionary::Interned;
+use super::ranks::{Dictionary, extremes_of, prefixes};
+use super::sorted::{Sorted, direction};
+use super::values::Values;
+use crate::format::{ColumnIndex, LogicalType, Statistics};
+use crate::levels::LeafLevels;
+use crate::schema::{Leaf, Physical};
+use crate::stats::bounds::{Cut, lower, upper};
+use crate::stats::collect::Extremes;
+use crate::stats::order::Order;
+use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics};
+use crate::write::options::{LeafSettings, StatisticsLevel};
+
+/// The values of a page.
+pub(super) enum PageValues<'p, 'a> {
+    /// Some of all values.
+    Plain(&'p Values<'a>, Range<usize>),
+    /// Those between these two, which are among them: byte strings that rise.
+    Rising(&'p [u8], &'p [u8]),
+    /// Indices into the dictionary.
+    Codes(&'p [u32]),
+}
+
+/// Collects the statistics of a chunk.
+pub(super) struct Statistician<'s, 'a> {
+    leaf: &'s Leaf,
+    settings: &'s LeafSettings,
+    order: Order,
+    cut: Cut,
+    dictionary: Option<Dictionary<'s, 'a>>,
+    builder: Option<ColumnIndexBuilder>,
+    bounds: Option<(Vec<u8>, Vec<u8>)>,
+    nulls: u64,
+    nans: u64,
+}
+
+/// Values for each entry from which on the entries are ranked.
+const FEW: usize = 16;
+
+/// What was collected.
+pub(super) struct Summary {
+    pub(super) statistics: Statistics,
+    pub(super) column_index: Option<ColumnIndex>,
+    pub(super) def_histogram: Option<Vec<i64>>,
+    pub(super) rep_histogram: Option<Vec<i64>>,
+    pub(super) nulls: u64,
+    pub(super) nans: Option<u64>,
+    pub(super) distinct: Option<u64>,
+}
+
+impl<'s, 'a> Statistician<'s, 'a> {
+    pub(super) fn new(
+        leaf: &'s Leaf,
+        settings: &'s LeafSettings,
+        dictionary: Option<(&'s Interned<'a>, bool)>,
+    ) -> Self {
+        let order = Order::of(leaf, settings.total_order);
+        let cut = Cut::of(leaf);
+        let builder = (settings.statistics == StatisticsLevel::Page)
+            .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
+        let wanted = settings.statistics.bounds() && order != Order::Undefined;
+        let dictionary = dictionary.map(|(dictionary, only)| {
+            let Interned { entries, codes, distinct } = dictionary;
+            // Sorting many entries costs more than looking at the values, where there are some.
+            let few = entries.len() * FEW <= codes.len();
+            let texts = matches!(entries, Values::Bytes(_)) && order == Order::Bytes;
+            let ranked = wanted && (few || (only && !texts));
+            let ranked = if ranked { entries } else { &Values::new(leaf.physical) };
+            let mut dictionary = Dictionary::new(entries, ranked, order, *distinct);
+            if let Values::Bytes(Texts::Slices(entries)) = entries {
+                dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
+                if wanted && texts && !few {
+                    dictionary.prefixes = prefixes(entries);
+                }
+            }
+            dictionary
+        });
+        Self { leaf, settings, order, cut, dictionary, builder, bounds: None, nulls: 0, nans: 0 }
+    }
+
+    /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their first bytes.
+    pub(super) fn by_codes(&self) -> bool {
+        let by_codes = |d: &Dictionary<'_, '_>| !d.ranks.is_empty() || !d.prefixes.is_empty();
+        self.dictionary.as_ref().is_some_and(by_codes)
+    }
+
+    /// What is to be said of a page of these level entries, of which `count` have values; see [`Statistician::add`].
+    pub(super) fn page(
+        &self,
+        levels: &LeafLevels,
+        entries: Range<usize>,
+        count: usize,
+        values: PageValues<'_, '_>,
+    ) -> PageStatistics {
+        let extremes = if self.settings.statistics.bounds() && self.order != Order::Undefined {
+            self.extremes(values)
+        } else {
+            Extremes::default()
+        };
+        let histograms = self.builder.is_some();
+        let histogram = |of: Vec<i64>| if histograms { of } else { Vec::new() };
+        PageStatistics {
+            bounds: extremes.bounds,
+            nulls: (entries.len() - count) as u64,
+            nans: self.order.has_nan().then_some(extremes.nans),
+            entries: entries.len() as u64,
+            def_histogram: histogram(levels.def_histogram(entries.clone())),
+            rep_histogram: histogram(levels.rep_histogram(entries)),
+        }
+    }
+
+    /// Adds the next page.
+    pub(super) fn add(&mut self, page: PageStatistics) {
+        self.nulls += page.nulls;
+        self.nans += page.nans.unwrap_or(0);
+        if let Some(builder) = &mut self.builder {
+            builder.push(&page);
+        }
+        self.widen(page.bounds);
+    }
+
+    /// Widens the bounds of the chunk by those of a page.
+    fn widen(&mut self, page: Option<(Vec<u8>, Vec<u8>)>) {
+        let Some((min, max)) = page else {
+            return;
+        };
+        let physical = self.leaf.physical;
+        match &mut self.bounds {
+            None => self.bounds = Some((min, max)),
+            Some(bounds) => {
+                let is_nan = |value: &[u8]| is_nan(self.order, physical, value);
+                // In the total order, NaNs are bounds of pages that have nothing else; a number takes their place.
+                match (is_nan(&bounds.0), is_nan(&min)) {
+                    (true, false) => *bounds = (min, max),
+                    (false, true) => {}
+                    _ => {
+                        let less = |a: &[u8], b: &[u8]| {
+                            self.order.compare(physical, a, b).is_some_and(Ordering::is_lt)
+                        };
+                        if less(&min, &bounds.0) {
+                            bounds.0 = min;
+                        }
+                        if less(&bounds.1, &max) {
+                            bounds.1 = max;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn extremes(&self, values: PageValues<'_, '_>) -> Extremes {
+        match values {
+            PageValues::Plain(values, range) => {
+                extremes_of(values, range, self.order, self.settings.total_order)
+            }
+            PageValues::Rising(min, max) => {
+                Extremes { bounds: Some((min.to_vec(), max.to_vec())), nans: 0 }
+            }
+            PageValues::Codes(codes) => match &self.dictionary {
+                Some(dictionary) => {
+                    dictionary.extremes(codes, self.order, self.settings.total_order)
+                }
+                None => Extremes::default(),
+            },
+        }
+    }
+
+    /// Bytes of the byte strings that codes stand for, without lengths.
+    pub(super) fn payload_of_codes(&self, codes: &[u32]) -> i64 {
+        let Some(Dictionary { lengths, .. }) = self.dictionary.as_ref() else {
+            return 0;
+        };
+        if lengths.is_empty() {
+            return 0;
+        }
+        let len = |code: &u32| lengths.get(*code as usize).copied().unwrap_or(0);
+        i64::try_from(codes.iter().map(len).sum::<u64>()).unwrap_or(i64::MAX)
+    }
+
+    /// The order of the leaf.
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// As [`Sorting`], of a dictionary's indices.
+    pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<Sorted> {
+        let dictionary = self.dictionary.as_ref()?;
+        if let (Values::Bytes(Texts::Slices(entries)), false) =
+            (dictionary.entries, dictionary.prefixes.is_empty())
+        {
+            return direction(codes, |a| entries.get(*a as usize).copied().unwrap_or_default());
+        }
+        if self.order.has_nan() || dictionary.ranks.is_empty() {
+            return None;
+        }
+        direction(codes, |code| dictionary.ranks.get(*code as usize).copied().unwrap_or(0))
+    }
+
+    pub(super) fn finish(self, levels: &LeafLevels) -> Summary {
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let nans = self.order.has_nan() && self.settings.statistics.bounds();
+        let nans = nans.then_some(self.nans);
+        let unknown = matches!(self.leaf.logical, Some(LogicalType::Unknown));
+        let distinct = self.dictionary.as_ref().filter(|d| d.distinct);
+        let distinct = distinct.map(|d| d.entries.len() as u64);
+        let mut statistics = Statistics {
+            null_count: Some(signed(self.nulls)),
+            distinct_count: distinct.map(signed),
+            nan_count: nans.map(signed),
+            ..Statistics::default()
+        };
+        if let Some((min, max)) = self.bounds.filter(|_| !unknown) {
+            let min = lower(&min, self.cut, self.settings.bound_bytes);
+            let max = upper(&max, self.cut, self.settings.bound_bytes);
+            // Zeros of the older order of floats may be wider than the values.
+            let exact = !matches!(self.order, Order::Float | Order::Float16);
+            statistics.is_min_value_exact = Some(min.exact && (exact || !is_zero(&min.bytes)));
+            statistics.is_max_value_exact = Some(max.exact && (exact || !is_zero(&max.bytes)));
+            statistics.min_value = Some(min.bytes);
+            statistics.max_value = Some(max.bytes);
+        }
+        let all = 0..levels.len();
+        Summary {
+            statistics,
+            column_index: self.builder.and_then(ColumnIndexBuilder::finish),
+            def_histogram: (levels.max_def() > 0).then(|| levels.def_histogram(all.clone())),
+            rep_histogram: (levels.max_rep() > 0).then(|| levels.rep_histogram(all)),
+            nulls: self.nulls,
+            nans,
+            distinct,
+        }
+    }
+}
+
+/// Whether a float is a zero of either sign.
+fn is_zero(bytes: &[u8]) -> bool {
+    match bytes.split_last() {
+        Some((last, rest)) => last & 0x7F == 0 && rest.iter().all(|byte| *byte == 0),
+        None => false,
+    }
+}
+
+fn is_nan(order: Order, physical: Physical, value: &[u8]) -> bool {
+    match (order, physical) {
+        (Order::TotalFloat, Physical::Float) => {
+            value.try_into().is_ok_and(|bytes| f32::from_le_bytes(bytes).is_nan())
+        }
+        (Order::TotalFloat, _) => {
+            value.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan())
+        }
+        (Order::TotalFloat16, _) => {
+            value.try_into().is_ok_and(|bytes| half::f16::from_le_bytes(bytes).is_nan())
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,224 @@
+//! [`Values`]: the values of a leaf, densely and in their physical type.
+
+use std::ops::Range;
+
+use arrow_array::Array;
+use bytes::Bytes;
+
+use super::byte_arrays::Texts;
+use super::ints::Words;
+use crate::schema::convert::{Scale, Storage, Store};
+use crate::schema::{Leaf, Physical};
+use crate::simd::bitmap::Bitmap;
+use crate::spare::Spare;
+
+/// Values of one physical type, end to end, without nulls.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Values<'a> {
+    /// BOOLEAN.
+    Bits(Bitmap),
+    /// INT32, and FLOAT as its bits.
+    Words32(Words<i32>),
+    /// INT64, and DOUBLE as its bits.
+    Words64(Words<i64>),
+    /// BYTE_ARRAY.
+    Bytes(Texts<'a>),
+    /// FIXED_LEN_BYTE_ARRAY and INT96.
+    Fixed { width: usize, bytes: Words<u8> },
+}
+
+impl<'a> Values<'a> {
+    /// No values.
+    pub(super) fn new(physical: Physical) -> Self {
+        match physical {
+            Physical::Boolean => Self::Bits(Bitmap::default()),
+            Physical::Int32 | Physical::Float => Self::Words32(Vec::new().into()),
+            Physical::Int64 | Physical::Double => Self::Words64(Vec::new().into()),
+            Physical::ByteArray => Self::Bytes(Texts::new()),
+            Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new().into() },
+            Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new().into() },
+        }
+    }
+
+    /// No values yet, with room for `n` of them; see [`Values::give`].
+    pub(super) fn with_room(physical: Physical, n: usize, spare: &Spare) -> Self {
+        match Self::new(physical) {
+            Self::Bits(mut bits) => {
+                bits.reserve(n);
+                Self::Bits(bits)
+            }
+            Self::Words32(_) => Self::Words32(spare.take(n).into()),
+            Self::Words64(_) => Self::Words64(spare.take(n).into()),
+            Self::Bytes(texts) => Self::Bytes(texts),
+            Self::Fixed { width, .. } => Self::Fixed { width, bytes: spare.take(n * width).into() },
+        }
+    }
+
+    /// `n` values of an array without nulls, from a slot on, if they lie there as PLAIN has them.
+    pub(super) fn shared(array: &dyn Array, from: usize, n: usize, leaf: &Leaf) -> Option<Self> {
+        if cfg!(target_endian = "big") {
+            return None;
+        }
+        let store = crate::schema::convert::store(array.data_type(), leaf)?;
+        let values = |width| {
+            let data = array.to_data();
+            let start = (data.offset() + from) * width;
+            let buffer = data.buffers().first()?;
+            let fits = start + n * width <= buffer.len();
+            fits.then(|| buffer.slice_with_length(start, n * width))
+        };
+        match (store, leaf.physical) {
+            (Store::Integer { from: Storage::I32, scale: Scale::Keep, .. }, Physical::Int32)
+            | (Store::Float, Physical::Float) => {
+                Some(Self::Words32(Words::Shared(values(4)?.into())))
+            }
+            (Store::Integer { from: Storage::I64, scale: Scale::Keep, .. }, Physical::Int64)
+            | (Store::Float, Physical::Double) => {
+                Some(Self::Words64(Words::Shared(values(8)?.into())))
+            }
+            (Store::FixedBytes(of), Physical::FixedLenByteArray(width)) if of == width => {
+                Some(Self::Fixed { width, bytes: Words::Shared(values(width)?.into()) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of some values that lie in an array as PLAIN has them.
+    pub(super) fn shared_bytes(&self, range: Range<usize>) -> Option<Bytes> {
+        match self {
+            Self::Words32(words) => words.shared(range),
+            Self::Words64(words) => words.shared(range),
+            Self::Fixed { width, bytes } => bytes.shared(range.start * width..range.end * width),
+            Self::Bits(_) | Self::Bytes(_) => None,
+        }
+    }
+
+    /// The bytes of values that were gathered, as this machine has them; there are none any more.
+    pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
+        Some(match self {
+            Self::Words32(words) => spare.lend_bytes(std::mem::take(words.own())),
+            Self::Words64(words) => spare.lend_bytes(std::mem::take(words.own())),
+            Self::Fixed { bytes, .. } => spare.lend_bytes(std::mem::take(bytes.own())),
+            Self::Bits(_) | Self::Bytes(_) => return None,
+        })
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give(self, spare: &Spare) {
+        match self {
+            Self::Words32(values) => values.give(spare),
+            Self::Words64(values) => values.give(spare),
+            Self::Fixed { bytes, .. } => bytes.give(spare),
+            Self::Bits(_) | Self::Bytes(_) => {}
+        }
+    }
+
+    /// Whether memory is to be found before values are gathered.
+    pub(super) fn has_no_room(&self) -> bool {
+        match self {
+            Self::Words32(Words::Own(values)) => values.capacity() == 0,
+            Self::Words64(Words::Own(values)) => values.capacity() == 0,
+            Self::Fixed { bytes: Words::Own(values), .. } => values.capacity() == 0,
+            _ => false,
+        }
+    }
+
+    /// Forgets the values, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Bits(bits) => bits.clear(),
+            Self::Words32(values) => values.own().clear(),
+            Self::Words64(values) => values.own().clear(),
+            Self::Bytes(texts) => texts.clear(),
+            Self::Fixed { bytes, .. } => bytes.own().clear(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Bits(bits) => bits.len(),
+            Self::Words32(values) => values.len(),
+            Self::Words64(values) => values.len(),
+            Self::Bytes(values) => values.len(),
+            Self::Fixed { width: 0, .. } => 0,
+            Self::Fixed { width, bytes } => bytes.len() / width,
+        }
+    }
+
+    /// Bytes that the values of `range` take as PLAIN.
+    pub(super) fn plain_len(&self, range: Range<usize>) -> usize {
+        match self {
+            Self::Bits(_) => range.len().div_ceil(8),
+            Self::Words32(_) => range.len() * 4,
+            Self::Words64(_) => range.len() * 8,
+            Self::Bytes(texts) => range.len() * size_of::<u32>() + texts.payload(range),
+            Self::Fixed { width, .. } => range.len() * width,
+        }
+    }
+
+    /// The values at `indices`.
+    pub(super) fn take(&self, indices: &[u32]) -> Self {
+        fn at<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
+            indices.iter().filter_map(|&i| values.get(i as usize).copied()).collect()
+        }
+        match self {
+            Self::Bits(bits) => {
+                let mut taken = Bitmap::default();
+                indices.iter().for_each(|&i| taken.append_run(bits.get(i as usize), 1));
+                Self::Bits(taken)
+            }
+            Self::Words32(values) => Self::Words32(at(values, indices).into()),
+            Self::Words64(values) => Self::Words64(at(values, indices).into()),
+            Self::Bytes(Texts::Slices(slices)) => Self::Bytes(Texts::Slices(at(slices, indices))),
+            Self::Bytes(texts) => {
+                let taken = indices.iter().filter_map(|&i| texts.get(i as usize)).collect();
+                Self::Bytes(Texts::Slices(taken))
+            }
+            Self::Fixed { width, bytes } => {
+                let mut taken = Vec::with_capacity(indices.len() * width);
+                for &i in indices {
+                    let start = i as usize * width;
+                    taken.extend_from_slice(bytes.get(start..start + width).unwrap_or_default());
+                }
+                Self::Fixed { width: *width, bytes: taken.into() }
+            }
+        }
+    }
+
+    /// The values of some ranges, one behind the other.
+    pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Self {
+        fn of<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
+            ranges.iter().filter_map(|r| values.get(r.clone())).flatten().copied().collect()
+        }
+        match self {
+            Self::Bits(bits) => {
+                let mut taken = Bitmap::default();
+                ranges.iter().for_each(|range| taken.append_range(bits, range.clone()));
+                Self::Bits(taken)
+            }
+            Self::Words32(values) => Self::Words32(of(values, ranges).into()),
+            Self::Words64(values) => Self::Words64(of(values, ranges).into()),
+            Self::Bytes(texts) => {
+                let taken = ranges.iter().flat_map(|range| texts.iter(range.clone())).collect();
+                Self::Bytes(Texts::Slices(taken))
+            }
+            Self::Fixed { width, bytes } => {
+                let of = |range: &Range<usize>| range.start * width..range.end * width;
+                let taken = ranges.iter().filter_map(|r| bytes.get(of(r))).flatten().copied();
+                Self::Fixed { width: *width, bytes: taken.collect::<Vec<_>>().into() }
+            }
+        }
+    }
+
+    /// The values of FIXED_LEN_BYTE_ARRAY and BYTE_ARRAY as slices.
+    pub(super) fn slices(&self, range: Range<usize>) -> Vec<&[u8]> {
+        match self {
+            Self::Bytes(texts) => texts.iter(range).collect(),
+            Self::Fixed { width, bytes } => {
+                let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
+                bytes.chunks_exact((*width).max(1)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
