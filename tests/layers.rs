@@ -1,5 +1,6 @@
 //! The layers of the architecture, held against the `use` lines: each module uses those of its own layer and below, never above.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -135,4 +136,174 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
         }
     }
     assert!(found.is_empty(), "unsafe outside its home: {}", found.join(", "));
+}
+
+/// Folders whose files stand in an order of their own: each file uses only what stands above it in the `mod` lines of its folder's
+/// `mod.rs` (or of the file that bears the folder's name), which itself comes last.
+const ORDERED: [&str; 3] = ["schema", "predicate", "write"];
+
+/// A module: its path from the root of the crate.
+type Module = Vec<String>;
+
+/// The source of a module without its comments and its tests.
+fn code(text: &str) -> String {
+    let lines = text.lines().take_while(|line| {
+        !line.starts_with("#[cfg(test)]") && !line.starts_with("#[cfg(all(test")
+    });
+    let code = |line: &str| line.split("//").next().unwrap_or_default().to_owned() + "\n";
+    lines.map(code).collect()
+}
+
+/// The paths that a use tree stands for, `a::{b, c::d}` being `a::b` and `a::c::d`.
+fn paths(tree: &str) -> Vec<Vec<String>> {
+    let name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = tree.find(|c| !name(c)).unwrap_or(tree.len());
+    let (head, rest) = tree.split_at(end);
+    let head = head.to_owned();
+    let Some(below) = rest.strip_prefix("::") else {
+        return vec![vec![head]];
+    };
+    let mut members = vec![String::new()];
+    match below.strip_prefix('{') {
+        None => members[0] = below.to_owned(),
+        Some(inner) => {
+            let mut depth = 0;
+            for c in inner.chars() {
+                match c {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    _ => {}
+                }
+                if c == ',' && depth == 0 {
+                    members.push(String::new());
+                } else if let Some(member) = members.last_mut() {
+                    member.push(c);
+                }
+            }
+        }
+    }
+    let members = members.iter().map(|member| member.trim()).filter(|member| !member.is_empty());
+    let below = members.flat_map(paths);
+    below.map(|path| [vec![head.clone()], path].concat()).collect()
+}
+
+/// The modules of a file in their order, and where the names come from that it gives on.
+#[derive(Default)]
+struct Members {
+    order: Vec<String>,
+    given: Vec<(String, Vec<String>)>,
+}
+
+fn members(code: &str) -> Members {
+    let mut out = Members::default();
+    for statement in code.split(';') {
+        let statement = statement.rsplit(['}', ']']).next().filter(|_| !statement.contains("use "));
+        let words: Vec<&str> = statement.unwrap_or_default().split_whitespace().collect();
+        if let [.., "mod", name] = words[..] {
+            out.order.push(name.to_owned());
+        }
+    }
+    for statement in code.split("pub use ").skip(1).chain(code.split("pub(crate) use ").skip(1)) {
+        let tree = statement.split(';').next().unwrap_or_default();
+        for path in paths(tree.trim_start_matches("self::")) {
+            if let [.., last] = &path[..] {
+                out.given.push((last.clone(), path.clone()));
+            }
+        }
+    }
+    out
+}
+
+/// The modules that a file names by paths from the root or from modules above it.
+fn named(module: &Module, code: &str, members: &HashMap<Module, Members>) -> Vec<Module> {
+    let mut out = Vec::new();
+    let starts = code.match_indices("crate::").chain(code.match_indices("super::"));
+    for (at, start) in starts {
+        // In the middle of a path this is no beginning, and a visibility is no use.
+        let before = &code[..at];
+        if before.ends_with("::")
+            || before.ends_with("(in ")
+            || before.ends_with(char::is_alphanumeric)
+        {
+            continue;
+        }
+        let mut from =
+            if start == "crate::" { Vec::new() } else { module[..module.len() - 1].to_vec() };
+        let mut tree = &code[at + start.len()..];
+        while let Some(rest) = tree.strip_prefix("super::") {
+            from.pop();
+            tree = rest;
+        }
+        for path in paths(&format!("_::{tree}")) {
+            let mut found = from.clone();
+            let mut rest: Vec<String> = path[1..].to_vec();
+            while let Some(next) = rest.first() {
+                let Some(known) = members.get(&found) else { break };
+                if known.order.contains(next) {
+                    found.push(rest.remove(0));
+                } else if let Some((_, given)) = known.given.iter().find(|(name, _)| name == next) {
+                    rest = given.iter().take(given.len() - 1).cloned().collect();
+                    if rest.is_empty() || !known.order.contains(&rest[0]) {
+                        break;
+                    }
+                } else {
+                    break;
+                }
+            }
+            out.push(found);
+        }
+    }
+    out
+}
+
+#[test]
+fn files_of_a_folder_use_only_what_stands_above_them_in_its_list() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let mut codes: HashMap<Module, String> = HashMap::new();
+    for file in &files {
+        let inside = file.strip_prefix(&root).expect("below src").with_extension("");
+        let mut module: Module =
+            inside.components().map(|part| part.as_os_str().to_string_lossy().into()).collect();
+        if module.last().is_some_and(|name| name == "mod" || name == "lib") {
+            module.pop();
+        }
+        let is_test = module.iter().any(|name| name == "tests" || name == "samples");
+        if !is_test && module.first().is_none_or(|first| first != "bin") {
+            codes.insert(module, code(&fs::read_to_string(file).expect("a source file")));
+        }
+    }
+    let members: HashMap<Module, Members> =
+        codes.iter().map(|(module, code)| (module.clone(), members(code))).collect();
+    let (mut broken, mut checked) = (Vec::new(), 0);
+    for (module, code) in &codes {
+        if module.first().is_none_or(|first| !ORDERED.contains(&first.as_str())) {
+            continue;
+        }
+        for used in named(module, code, &members) {
+            if used.first() != module.first() || used == *module {
+                continue;
+            }
+            checked += 1;
+            let common = module.iter().zip(&used).take_while(|(a, b)| a == b).count();
+            let order = &members[&module[..common]].order;
+            let place =
+                |of: &Module| of.get(common).and_then(|name| order.iter().position(|m| m == name));
+            // The file of the folder itself comes after all that is in it.
+            let allowed = match (place(module), place(&used)) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(own), Some(other)) => other < own,
+            };
+            if !allowed {
+                broken.push(format!("{} uses {}", module.join("/"), used.join("/")));
+            }
+        }
+    }
+    broken.sort();
+    broken.dedup();
+    assert!(checked > 100, "the test would find nothing: {checked} uses seen");
+    assert!(broken.is_empty(), "used from below in the list of a folder:\n{}", broken.join("\n"));
 }
