@@ -1,4 +1,5 @@
-//! [`Export`]: many streams of record batches into files of a folder, in parallel, within one memory number.
+//! [`Export`]: many streams of record batches into files of a folder, in parallel, within one
+//! memory number.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,7 +15,8 @@ use crate::io::PathSink;
 use crate::write::{WriteOptions, WriteReport};
 use crate::writer::{RowGroupEncoder, Writer};
 
-/// Writes streams of record batches as Parquet files of about the same size into a local folder, several streams at a time.
+/// Writes streams of record batches as Parquet files of about the same size into a local folder,
+/// several streams at a time.
 ///
 /// ```
 /// use marquetry::{Export, Reader};
@@ -32,11 +34,13 @@ use crate::writer::{RowGroupEncoder, Writer};
 /// # }
 /// ```
 ///
-/// Rows of a stream keep their order: they go into one file after the other, and no file has rows of two streams. Files are numbered from 0 without
-/// gaps, in the order in which they are begun; a stream without rows makes none.
+/// Rows of a stream keep their order: they go into one file after the other, and no file has rows
+/// of two streams. Files are numbered from 0 without gaps, in the order in which they are begun; a
+/// stream without rows makes none.
 ///
-/// It is all or nothing: a file has its name only when it is whole, and after an error (or a panic of a stream) the files that this run has finished are
-/// removed again. So that this can never remove anybody's data, a file that stands there already is an error, and stays. The folder is left.
+/// It is all or nothing: a file has its name only when it is whole, and after an error (or a panic
+/// of a stream) the files that this run has finished are removed again. A file that exists already
+/// is an error, and is never removed. The folder is left.
 pub struct Export {
     folder: PathBuf,
     schema: SchemaRef,
@@ -88,7 +92,8 @@ impl Export {
         self
     }
 
-    /// The bytes that a file should have, about: the next one begins when they are reached. 256 MiB by default.
+    /// The bytes that a file should have, about: the next one begins when they are reached. 256 MiB
+    /// by default.
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = bytes;
@@ -102,7 +107,8 @@ impl Export {
         self
     }
 
-    /// The streams that are worked on at a time, each on a thread of its own; as many as there are cores by default. One alone is encoded on all cores.
+    /// The streams that are worked on at a time, each on a thread of its own; as many as there are
+    /// cores by default. One alone is encoded on all cores.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
@@ -121,11 +127,14 @@ impl Export {
         self.progress.clone()
     }
 
-    /// Writes the streams, and says which files came of them, by number. A stream is taken when a thread is free for it.
+    /// Writes the streams, and says which files came of them, by number. A stream is taken when a
+    /// thread is free for it.
     ///
     /// # Errors
-    /// The first error of a stream or of a file, with the number of the stream ([`At::stream`](crate::At)): the other streams end at their next batch
-    /// then, and no file of this run is left. `Usage` for settings that do not fit, a name that is no file name, and a file that stands there already.
+    /// The first error of a stream or of a file, with the number of the stream
+    /// ([`At::stream`](crate::At)): the other streams end at their next batch then, and no file of
+    /// this run is left. `Usage` for settings that do not fit, a name that is no file name, and a
+    /// file that stands there already.
     pub fn run<I, S, E>(self, streams: I) -> Result<Vec<ExportedFile>>
     where
         I: IntoIterator<Item = S>,
@@ -252,7 +261,8 @@ impl Run {
         }
     }
 
-    /// Whether the file has its size. Where the estimate says so, the rows that are held are written, and what they came to is looked at.
+    /// Whether the file has its size. Where the estimate says so, the rows that are held are
+    /// written, and what they came to is looked at.
     fn is_full(&self, writer: &mut Writer<PathSink>) -> Result<bool> {
         if writer.estimated_bytes() < self.file_bytes {
             return Ok(false);

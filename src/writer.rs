@@ -43,12 +43,13 @@ pub use upload::AsyncWriter;
 /// # }
 /// ```
 ///
-/// Rows are held until a row group is full. All threads then encode it, column by column, while the next one is filled, as far as the
-/// [memory](WriteOptions::with_memory) allows; row groups reach the sink in their order, and the file is the same for any number of threads. So an error in
-/// a value may be told by a later call than the one that brought it.
+/// Rows are held until a row group is full. All threads then encode it, column by column, while the
+/// next one is filled, as far as the [memory](WriteOptions::with_memory) allows; row groups reach
+/// the sink in their order, and the file is the same for any number of threads. So an error in a
+/// value may be told by a later call than the one that brought it.
 ///
-/// The first error poisons the writer: every later call fails, and no footer is written. A writer that is dropped unfinished leaves no file
-/// that looks whole.
+/// The first error poisons the writer: every later call fails, and no footer is written. A writer
+/// that is dropped unfinished leaves no file that looks whole.
 pub struct Writer<S: Sink = PathSink> {
     sink: S,
     encoder: RowGroupEncoder,
@@ -79,8 +80,9 @@ impl Learnt {
         self.row_groups.push((before + bytes, encoded_before + encoded));
     }
 
-    /// The ratio for row group `next`: of those that are known by then however many threads there are, so that the file is the same for any number.
-    /// Never above 1: rows are not looked at before they could be enough for a row group.
+    /// The ratio for row group `next`: of those that are known by then however many threads there
+    /// are, so that the file is the same for any number. Never above 1: rows are not looked at
+    /// before they could be enough for a row group.
     fn ratio(&self, next: usize) -> f64 {
         let known = next.saturating_sub(MOST_IN_FLIGHT + 1);
         let ratio = self
@@ -100,10 +102,12 @@ enum State {
 }
 
 impl Writer<PathSink> {
-    /// A writer of the file at `path`, with the default options. What stands there stays until the new file is whole.
+    /// A writer of the file at `path`, with the default options. What stands there stays until the
+    /// new file is whole.
     ///
     /// # Errors
-    /// `Io` if no file can be made there, `Unsupported` if the schema has a type that Parquet has no place for.
+    /// `Io` if no file can be made there, `Unsupported` if the schema has a type that Parquet has
+    /// no place for.
     pub fn create(path: impl AsRef<Path>, schema: SchemaRef) -> Result<Self> {
         Self::create_with(path, schema, WriteOptions::default())
     }
@@ -173,7 +177,8 @@ impl<S: Sink> Writer<S> {
         &self.encoder.layout.arrow
     }
 
-    /// What encodes row groups for this file: clone it to encode on threads of your own, and [`Writer::append`] the results.
+    /// What encodes row groups for this file: clone it to encode on threads of your own, and
+    /// [`Writer::append`] the results.
     pub fn encoder(&self) -> &RowGroupEncoder {
         &self.encoder
     }
@@ -196,8 +201,9 @@ impl<S: Sink> Writer<S> {
     /// Appends the rows of a batch. They are held until a row group is full.
     ///
     /// # Errors
-    /// `Usage` if the batch has another schema; nothing of it is taken then. `Usage` if a value of this or an earlier row group does not fit, `Io` if the
-    /// sink fails: nothing more is written then, see [`Writer`].
+    /// `Usage` if the batch has another schema; nothing of it is taken then. `Usage` if a value of
+    /// this or an earlier row group does not fit, `Io` if the sink fails: nothing more is written
+    /// then, see [`Writer`].
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_open()?;
         self.encoder.check(batch)?;
@@ -216,7 +222,8 @@ impl<S: Sink> Writer<S> {
             let left = batch.num_rows() - from;
             let rest = batch.slice(from, left);
             let bytes = batch_bytes(&rest);
-            // So many of the rows as the memory and the size of a row group allow, if they are all alike.
+            // So many of the rows as the memory and the size of a row group allow, if they are all
+            // alike.
             let per_row = (bytes / left as u64).max(1);
             let memory_of_row = per_row + level_bytes(&rest) / left as u64;
             let by_memory = memory.saturating_sub(self.pending.memory()) / memory_of_row;
@@ -283,7 +290,8 @@ impl<S: Sink> Writer<S> {
         self.put(row_group)
     }
 
-    /// Appends a row group that was encoded elsewhere by [`Writer::encoder`], behind the rows so far.
+    /// Appends a row group that was encoded elsewhere by [`Writer::encoder`], after the rows so
+    /// far.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -377,7 +385,8 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// Rows of a batch that the file takes until it has `bytes` bytes, about, if they are all alike; 1 at least.
+    /// Rows of a batch that the file takes until it has `bytes` bytes, about, if they are all
+    /// alike; 1 at least.
     pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
         let left = bytes.saturating_sub(self.estimated_bytes());
         let per_row = self.estimated(batch_bytes(batch)) / (batch.num_rows() as u64).max(1);
@@ -445,7 +454,8 @@ impl RowGroupEncoder {
     /// An encoder of batches of `schema`.
     ///
     /// # Errors
-    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option does not fit it.
+    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
+    /// does not fit it.
     pub fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         let mapping = FromArrowOptions::new().with_hint(options.hint);
         let written = from_arrow(&schema, &mapping)?;
@@ -455,8 +465,8 @@ impl RowGroupEncoder {
     /// An encoder of batches of `arrow` into files of the Parquet schema `schema`.
     ///
     /// # Errors
-    /// `Usage` if the values of a column cannot be stored in its place, or the two have other columns; `Unsupported` for a
-    /// FIXED_LEN_BYTE_ARRAY of no bytes, which other readers refuse.
+    /// `Usage` if the values of a column cannot be stored in its place, or the two have other
+    /// columns; `Unsupported` for a FIXED_LEN_BYTE_ARRAY of no bytes, which other readers refuse.
     pub fn with_schema(
         arrow: SchemaRef,
         schema: Schema,
@@ -499,7 +509,8 @@ impl RowGroupEncoder {
         Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
     }
 
-    /// Encodes on this many threads: 1 is the calling one alone, more are others than that. All cores by default.
+    /// Encodes on this many threads: 1 is the calling one alone, more are others than that. All
+    /// cores by default.
     ///
     /// # Errors
     /// `Io` if the threads cannot be started.
@@ -563,7 +574,8 @@ impl RowGroupEncoder {
     }
 }
 
-/// Whether two types have the same arrays: names, metadata and nullability of what is inside aside, as the arrays themselves tell of nulls.
+/// Whether two types have the same arrays: names, metadata and nullability of what is inside aside,
+/// as the arrays themselves tell of nulls.
 fn same_type(a: &DataType, b: &DataType) -> bool {
     let same = |a: &Field, b: &Field| same_type(a.data_type(), b.data_type());
     match (a, b) {
@@ -576,7 +588,7 @@ fn same_type(a: &DataType, b: &DataType) -> bool {
         | (DataType::LargeListView(a), DataType::LargeListView(b)) => same(a, b),
         (DataType::FixedSizeList(a, n), DataType::FixedSizeList(b, m)) => n == m && same(a, b),
         (DataType::Map(a, _), DataType::Map(b, _)) => match (a.data_type(), b.data_type()) {
-            // The names of key and value are nobody's choice.
+            // The names of key and value are fixed.
             (DataType::Struct(a), DataType::Struct(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
             }
@@ -622,7 +634,8 @@ fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
     }
 }
 
-/// Notes which leaves are dictionaries of Arrow: readers that go by `ARROW:schema` decode fewer encodings to those.
+/// Notes which leaves are dictionaries of Arrow: readers that go by `ARROW:schema` decode fewer
+/// encodings to those.
 fn mark_dictionaries(field: &Field, shape: &Shape, settings: &mut [LeafSettings]) {
     match (&shape.kind, field.data_type()) {
         (Kind::Leaf { leaf }, data_type) => {

@@ -1,6 +1,7 @@
 //! Binding: the columns of a predicate are found in the schema of a file, or of batches.
 //!
-//! Trap: names in the Parquet tree and in the Arrow schema differ inside of lists, and a target schema renames at will.
+//! Trap: names in the Parquet tree and in the Arrow schema differ inside of lists, and a target
+//! schema renames at will.
 
 use std::sync::Arc;
 
@@ -18,10 +19,12 @@ use crate::schema::{
 };
 
 impl Predicate {
-    /// Holds the predicate against the schema of a file that is read with `options`; `key_values` are those of the file.
+    /// Holds the predicate against the schema of a file that is read with `options`; `key_values`
+    /// are those of the file.
     ///
     /// # Errors
-    /// `Usage` if a column is not there, stands for several, or is not of a kind that the test can be made of; or if a literal is none of its type.
+    /// `Usage` if a column is not there, stands for several, or is not of a kind that the test can
+    /// be made of; or if a literal is none of its type.
     pub fn bind(
         &self,
         schema: &Schema,
@@ -51,7 +54,8 @@ impl Predicate {
         Ok(Bound { root, columns: binder.columns.into(), by_name: target })
     }
 
-    /// Holds the predicate against the schema of batches, with no file behind them: it can be evaluated, and prunes nothing.
+    /// Holds the predicate against the schema of batches, without a file: it can be
+    /// evaluated, and prunes nothing.
     ///
     /// # Errors
     /// As for [`Predicate::bind`].
@@ -77,7 +81,8 @@ impl Predicate {
     }
 }
 
-/// A bound predicate is a tree, and what is done with it takes a piece of the stack for each level. The text form is nested less deep.
+/// A bound predicate is a tree, and what is done with it takes a piece of the stack for each level.
+/// The text form is nested less deep.
 const MOST_NESTED: usize = 512;
 
 #[cold]
@@ -89,7 +94,8 @@ fn nothing_to_join() -> Error {
 struct Binder<'a> {
     fields: &'a Fields,
     file: Option<(&'a Schema, &'a [Shape])>,
-    /// The positions on the way to a path; told whether the list itself is meant where a name may stand for it or its element.
+    /// The positions on the way to a path; told whether the list itself is meant where a name may
+    /// stand for it or its element.
     find: &'a dyn Fn(&str, bool) -> Result<Vec<usize>>,
     columns: Vec<BoundColumn>,
 }
@@ -311,7 +317,8 @@ fn locate(shapes: &[Shape], node: SchemaNode<'_>, wants_list: bool) -> Option<Ve
     } else if let Some(at) = at_list.filter(|_| is_repeated && wants_list) {
         at
     } else {
-        // Of the shapes with the levels of the node, the innermost belong to the groups below it that are always there.
+        // Of the shapes with the levels of the node, the innermost belong to the groups below it
+        // that are always there.
         let same: Vec<usize> = (0..chain.len())
             .filter(|&i| chain[i].levels.present == def && chain[i].levels.rep == rep)
             .collect();

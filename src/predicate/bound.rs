@@ -1,7 +1,9 @@
-//! [`Bound`]: a predicate held against a schema. Its columns are found, its literals are values of their types.
+//! [`Bound`]: a predicate held against a schema. Its columns are found, its literals are values of
+//! their types.
 //!
-//! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a file also its [`Origin`]: the leaf that tells
-//! of it, with the levels that decide. Evaluation goes the first way, pruning looks at the second.
+//! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a
+//! file also its [`Origin`]: the leaf that tells of it, with the levels that decide. Evaluation
+//! goes the first way, pruning looks at the second.
 
 use std::sync::Arc;
 
@@ -14,7 +16,8 @@ use super::value::Value;
 use crate::schema::convert::Conversion;
 use crate::schema::{Leaf, Projection};
 
-/// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to clone.
+/// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to
+/// clone.
 #[derive(Debug, Clone)]
 pub struct Bound {
     pub(super) root: Arc<Node>,
@@ -86,8 +89,8 @@ pub(super) enum ReadOf {
     Named,
     /// Nothing: the file does not have it, and it is null in every row.
     Nothing,
-    /// The whole column with this name around it: the file does not have what is named, but has the list that it would lie in,
-    /// and how many elements that has must be known.
+    /// The whole column with this name around it: the file does not have what is named, but has the
+    /// list that it would lie in, and how many elements that has must be known.
     Around(String),
 }
 
@@ -144,8 +147,9 @@ pub(super) struct ListLevels {
 pub struct BloomProbe {
     /// Index of the leaf.
     pub leaf: usize,
-    /// Hashes of all literals that the predicate looks for in it, sorted. [`Layout::ranges`](crate::stats::bloom::Layout::ranges) says which
-    /// bytes of the filter answer for them.
+    /// Hashes of all literals that the predicate looks for in it, sorted.
+    /// [`Layout::ranges`](crate::stats::bloom::Layout::ranges) says which bytes of the filter
+    /// answer for them.
     pub hashes: Vec<u64>,
 }
 
@@ -155,7 +159,8 @@ impl Bound {
         Self { root: Arc::new(root), columns: columns.into(), by_name: true }
     }
 
-    /// The leaves of the file that the predicate needs, by index, sorted. Empty where there is no file.
+    /// The leaves of the file that the predicate needs, by index, sorted. Empty where there is no
+    /// file.
     pub fn columns(&self) -> Vec<usize> {
         let mut leaves = Vec::new();
         self.root.for_each_column(&mut |column| {
@@ -195,7 +200,8 @@ impl Bound {
         names
     }
 
-    /// What must be read for [`Bound::evaluate`], with the options that the predicate was bound with.
+    /// What must be read for [`Bound::evaluate`], with the options that the predicate was bound
+    /// with.
     pub fn projection(&self) -> Projection {
         if self.by_name {
             return Projection::names(self.names_to_read());
@@ -203,7 +209,8 @@ impl Bound {
         Projection::leaves(self.columns())
     }
 
-    /// The predicates all of which must be true: one for each side of the outermost `and`s, in the order in which they were said.
+    /// The predicates all of which must be true: one for each side of the outermost `and`s, in the
+    /// order in which they were said.
     pub fn conjuncts(&self) -> Vec<Self> {
         let of = |root: &Arc<Node>| Self { root: Arc::clone(root), ..self.clone() };
         match &*self.root {

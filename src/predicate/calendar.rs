@@ -1,6 +1,8 @@
-//! Dates and times of day as text and as numbers: the proleptic Gregorian calendar, without leap seconds.
+//! Dates and times of day as text and as numbers: the proleptic Gregorian calendar, without leap
+//! seconds.
 //!
-//! Used by literals and by the text form. Years have four digits or more, and a sign where they need one.
+//! Used by literals and by the text form. Years have four digits or more, and a sign where they
+//! need one.
 
 use std::fmt;
 
@@ -24,7 +26,8 @@ pub(super) fn nanos_of(unit: TimeUnit) -> i64 {
 /// A date as days since 1970-01-01, shown as `2024-01-31`.
 pub(super) struct Date(pub(super) i64);
 
-/// A time of day as nanoseconds since midnight, shown as `12:34:56` with as many digits behind the point as it needs.
+/// A time of day as nanoseconds since midnight, shown as `12:34:56` with as many fractional digits
+/// as it needs.
 pub(super) struct Time(pub(super) i64);
 
 /// A point in time as nanoseconds since 1970-01-01 00:00, shown as date and time.
@@ -119,8 +122,9 @@ pub(super) fn parse_time(text: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * SECOND + nanos)
 }
 
-/// A point in time like `2024-01-31 12:34:56.789Z`, with `T` or a blank in the middle: nanoseconds since 1970-01-01 00:00, and
-/// whether a zone was named (then they are in UTC). A date alone is its midnight.
+/// A point in time like `2024-01-31 12:34:56.789Z`, with `T` or a blank in the middle: nanoseconds
+/// since 1970-01-01 00:00, and whether a zone was named (then they are in UTC). A date alone is its
+/// midnight.
 pub(super) fn parse_timestamp(text: &str) -> Option<(i128, bool)> {
     let split = text.find(['T', 't', ' ']);
     let Some(at) = split else {

@@ -14,7 +14,8 @@ use super::bound::{Bound, Node, Step};
 use super::learn::Learnt;
 use crate::error::Result;
 
-/// Of so many rows one must be left, or else the others are taken away before the next part is evaluated.
+/// Of so many rows one must be left, or else the others are taken away before the next part is
+/// evaluated.
 const FEW: usize = 4;
 
 impl Bound {
@@ -56,7 +57,8 @@ impl Bound {
         Ok(left)
     }
 
-    /// Of the columns that a part needs, the rows that are left; `None` if they cannot be taken out.
+    /// Of the columns that a part needs, the rows that are left; `None` if they cannot be taken
+    /// out.
     fn few(
         &self,
         part: &Node,

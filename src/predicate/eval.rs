@@ -1,7 +1,8 @@
 //! Evaluation: for each row of a batch, whether the predicate is true, false or neither.
 //!
-//! [`Verdicts`] are two bitmaps, of what is true and of what is false; with them SQL's three values are plain bit operations. Values are compared by
-//! the kernels of Arrow, but floats, whose order is ours. A dictionary is tested once for each entry, runs once for each run.
+//! [`Verdicts`] are two bitmaps, of what is true and of what is false; with them SQL's three values
+//! are plain bit operations. Values are compared by the kernels of Arrow, but floats, whose order
+//! is ours. A dictionary is tested once for each entry, runs once for each run.
 //! Trap: below a null struct or list an array may hold anything; what is above decides.
 
 use std::sync::Arc;
@@ -31,14 +32,16 @@ use super::value::Value;
 use crate::error::{Error, Result};
 
 impl Bound {
-    /// For each row whether the predicate is true of it; false where it is false or null. Never has nulls.
+    /// For each row whether the predicate is true of it; false where it is false or null. Never has
+    /// nulls.
     ///
-    /// The columns are found by name: the batch may have others too, in any order. Their values must be of the types that the predicate was bound
-    /// to; they may be in dictionaries or in runs.
+    /// The columns are found by name: the batch may have others too, in any order. Their values
+    /// must be of the types that the predicate was bound to; they may be in dictionaries or in
+    /// runs.
     ///
     /// # Errors
-    /// `Usage` if a column is missing or of another type, or a function of the user gives another number of rows; and whatever such a function
-    /// fails with.
+    /// `Usage` if a column is missing or of another type, or a function of the user gives another
+    /// number of rows; and whatever such a function fails with.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let verdicts = self.verdicts(&self.root, batch, &Learnt::default())?;
         Ok(BooleanArray::new(verdicts.trues, None))
@@ -207,7 +210,7 @@ struct Tester<'a> {
 }
 
 impl Tester<'_> {
-    /// Tests what lies behind `way` in `array`. `outer` says where something around it is null.
+    /// Tests what `way` leads to in `array`. `outer` says where something around it is null.
     fn descend(
         self,
         array: &ArrayRef,

@@ -1,4 +1,5 @@
-//! [`Predicate`]: an expression over columns, and how it is built. Binding, pruning and evaluation are elsewhere.
+//! [`Predicate`]: an expression over columns, and how it is built. Binding, pruning and evaluation
+//! are elsewhere.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,11 +10,12 @@ use arrow_array::{BooleanArray, RecordBatch};
 use super::literal::Literal;
 use crate::error::Result;
 
-/// Which rows are wanted. See the [module](self) for what is true, and for the text form, which [`Display`](fmt::Display) gives.
+/// Which rows are wanted. See the [module](self) for what is true, and for the text form, which
+/// [`Display`](fmt::Display) gives.
 #[derive(Clone, PartialEq)]
 pub struct Predicate {
-    /// Behind each other, each behind those that it is made of: a list and no tree, so that nothing that is done with one takes more stack the deeper
-    /// it is nested.
+    /// In postfix order, each after its operands: a list, because walks over a tree would take
+    /// stack for each level.
     pub(super) operands: Vec<Part>,
     /// The last of them.
     pub(super) root: Part,
@@ -28,11 +30,11 @@ pub(super) enum Part {
     Test(Column, Test),
     /// A function of the user.
     Function(Arc<[String]>, Function),
-    /// Of the one in front of it.
+    /// Negates the part before it.
     Not,
-    /// Of so many in front of it: at least two, none of them an `And`.
+    /// Joins this many parts before it: at least two, none of them an `And`.
     And(usize),
-    /// Of so many in front of it: at least two, none of them an `Or`.
+    /// Joins this many parts before it: at least two, none of them an `Or`.
     Or(usize),
 }
 
@@ -112,7 +114,8 @@ pub(super) enum Elements {
     All,
 }
 
-/// A column by its name, nested ones by their dotted path, as in [`Projection::names`](crate::schema::Projection::names).
+/// A column by its name, nested ones by their dotted path, as in
+/// [`Projection::names`](crate::schema::Projection::names).
 pub fn col(path: impl Into<String>) -> Column {
     Column { path: path.into(), elements: None }
 }
@@ -190,7 +193,8 @@ impl Column {
         self.test(Test::Between(low.into(), high.into()))
     }
 
-    /// The value is one of these. With a null among them, it is never false; with none at all, always.
+    /// The value is one of these. With a null among them, it is never false; with none at all,
+    /// always.
     pub fn is_in<L: Into<Literal>>(self, literals: impl IntoIterator<Item = L>) -> Predicate {
         self.test(Test::In(literals.into_iter().map(Into::into).collect()))
     }
@@ -205,7 +209,8 @@ impl Column {
         not(self.opposite().is_null())
     }
 
-    /// The column for which a test must be false, so that its contrary is true of this one: of any element if not of all.
+    /// The column for which a test must be false, so that its contrary is true of this one: of any
+    /// element if not of all.
     pub(super) fn opposite(self) -> Self {
         let elements = self.elements.map(|elements| match elements {
             Elements::Any => Elements::All,
@@ -224,7 +229,8 @@ impl Column {
         self.test(Test::StartsWith(prefix.into()))
     }
 
-    /// The string matches a pattern: `%` is any text, `_` any one character, `\` in front of either takes it as it stands.
+    /// The string matches a pattern: `%` is any text, `_` any one character, `\` in front of either
+    /// takes it as it stands.
     pub fn like(self, pattern: impl Into<String>) -> Predicate {
         self.test(Test::Like(pattern.into(), Some('\\')))
     }
@@ -294,13 +300,14 @@ impl Predicate {
         Self { operands: Vec::new(), root }
     }
 
-    /// All parts, each behind those that it is made of.
+    /// All parts in postfix order, each after its operands.
     pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
         self.operands.iter().chain(std::iter::once(&self.root))
     }
 
-    /// The rows for which a function of yours is true. It is given batches of the named columns, in this order; a nested column is named by its
-    /// whole path. It must give one boolean or null for each row, and depend on nothing but the row.
+    /// The rows for which a function of yours is true. It is given batches of the named columns, in
+    /// this order; a nested column is named by its whole path. It must give one boolean or null for
+    /// each row, and depend on nothing but the row.
     ///
     /// Nothing is known of it, so nothing is pruned by it; `and` it with what can be.
     pub fn function<S: Into<String>>(

@@ -1,8 +1,10 @@
-//! [`Facts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may be believed.
+//! [`Facts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may
+//! be believed.
 //!
-//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md; FORMAT notes, sections 9 and 10. Made by whoever has the metadata, used by
-//! [`prune`](super::prune). Here is decided which bounds count: whose order is defined, and known to us.
-//! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed either, and neither is the other.
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md; FORMAT notes, sections 9 and 10. Made by whoever has the metadata, used by [`prune`](super::prune). Here is decided which
+//! bounds count: whose order is defined, and known to us.
+//! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed
+//! either, and neither is the other.
 
 use std::cmp::Ordering;
 
@@ -31,7 +33,8 @@ pub(crate) struct Facts {
     pub nulls: Option<u64>,
     /// NaNs among the values.
     pub nans: Option<u64>,
-    /// A lower bound of the values, NaNs left out, in the order that predicates compare by; `exact` unless it is said not to be.
+    /// A lower bound of the values, NaNs left out, in the order that predicates compare by; `exact`
+    /// unless it is said not to be.
     pub min: Option<StoredBound>,
     /// An upper bound.
     pub max: Option<StoredBound>,
@@ -39,7 +42,8 @@ pub(crate) struct Facts {
     pub def_histogram: Option<Vec<u64>>,
     /// The bloom filter of the leaf, as far as it was fetched.
     pub bloom: Option<Blocks>,
-    /// All values that occur, and perhaps others, as an array of the Arrow type that the leaf is read as. See [`dictionary_is_complete`].
+    /// All values that occur, and perhaps others, as an array of the Arrow type that the leaf is
+    /// read as. See [`dictionary_is_complete`].
     pub dictionary: Option<ArrayRef>,
 }
 
@@ -62,7 +66,8 @@ enum Trust {
     Deprecated,
 }
 
-/// Which bounds of a leaf count. `order` is its entry in the footer's list of column orders: `None` if the list is absent or too short.
+/// Which bounds of a leaf count. `order` is its entry in the footer's list of column orders: `None`
+/// if the list is absent or too short.
 fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> Trust {
     if !leaf.ordered || is_interval(leaf) {
         return Trust::None;
@@ -75,7 +80,8 @@ fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> Trust {
         Some(ColumnOrder::Int96TimestampOrder) => leaf.physical == Physical::Int96,
         Some(_) | None => false,
     };
-    // SPEC parquet.thrift, Statistics: the deprecated fields are of signed order, which is that of few types.
+    // SPEC parquet.thrift, Statistics: the deprecated fields are of signed order, which is that of
+    // few types.
     let signed = matches!(of_type, Order::Signed)
         || (of_type == Order::Decimal
             && matches!(leaf.physical, Physical::Int32 | Physical::Int64))
@@ -94,9 +100,10 @@ impl Facts {
         Self { rows, ..Self::default() }
     }
 
-    /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the footer's `column_orders`, `None` if there is none
-    /// for it (a list that is shorter than the leaves is none at all).
-    pub(crate) fn of_chunk(
+    /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the
+    /// footer's `column_orders`, `None` if there is none for it (a list that is shorter than the
+    /// leaves is none at all).
+    pub fn of_chunk(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
         meta: &ColumnMetaData,
@@ -162,11 +169,13 @@ impl Facts {
 }
 
 impl PageFacts {
-    /// What the page index says of the pages of a column chunk in a row group of `rows` rows. `order` is as for [`Facts::of_chunk`].
+    /// What the page index says of the pages of a column chunk in a row group of `rows` rows.
+    /// `order` is as for [`Facts::of_chunk`].
     ///
     /// # Errors
-    /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail: it says why they are to be ignored.
-    pub(crate) fn of_indexes(
+    /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail:
+    /// it says why they are to be ignored.
+    pub fn of_indexes(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
         offsets: &OffsetIndex,
@@ -256,7 +265,8 @@ impl PageFacts {
                     if order.is_some_and(Ordering::is_gt) {
                         return wrong("a lower bound lies above the upper one");
                     }
-                    // What is no value of the type is no bound of it: numbers are checked where they become some.
+                    // What is no value of the type is no bound of it: numbers are checked where
+                    // they become some.
                     facts.min = Some(StoredBound { bytes: min.to_vec(), exact: true });
                     facts.max = Some(StoredBound { bytes: max.to_vec(), exact: true });
                 }
@@ -268,11 +278,13 @@ impl PageFacts {
 }
 
 impl PageFacts {
-    /// Holds the pages against what the footer says of the whole chunk: as many nulls, and for integers, whose bounds nobody cuts, the same bounds.
+    /// Holds the pages against what the footer says of the whole chunk: as many nulls, and for
+    /// integers, whose bounds are never truncated, the same bounds.
     ///
     /// # Errors
-    /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out then.
-    pub(crate) fn check_against(&self, leaf: &Leaf, chunk: &Facts) -> Result<()> {
+    /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out
+    /// then.
+    pub fn check_against(&self, leaf: &Leaf, chunk: &Facts) -> Result<()> {
         let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
             let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
             Err(Error::mismatch(Spec::PageIndex, what, expected, found))
@@ -314,8 +326,9 @@ impl PageFacts {
     }
 }
 
-/// Whether the dictionary of a column chunk has all its values: the footer counts the encodings of its pages, and all data pages use the dictionary.
-pub(crate) fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
+/// Whether the dictionary of a column chunk has all its values: the footer counts the encodings of
+/// its pages, and all data pages use the dictionary.
+pub fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
     let mut uses = false;
     for stats in meta.encoding_stats.iter().flatten() {
         let is_dictionary =

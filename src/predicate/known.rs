@@ -1,4 +1,5 @@
-//! Predicates of which some columns are known beforehand: partition columns, whose values stand in the name of a folder.
+//! Predicates of which some columns are known beforehand: partition columns, whose values stand in
+//! the name of a folder.
 
 use arrow_array::RecordBatch;
 
@@ -6,9 +7,11 @@ use super::expression::{Part, Predicate, not};
 use crate::error::{Error, Result};
 
 impl Predicate {
-    /// The predicate that is left where the columns of `values`, a batch of one row, are known: it names none of them.
+    /// The predicate that is left where the columns of `values`, a batch of one row, are known: it
+    /// names none of them.
     ///
-    /// What is decided by them alone becomes `true`, `false` or `null`; [`Predicate::FALSE`] says that no row can match.
+    /// What is decided by them alone becomes `true`, `false` or `null`; [`Predicate::FALSE`] says
+    /// that no row can match.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -24,8 +27,8 @@ impl Predicate {
     /// ```
     ///
     /// # Errors
-    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or a function takes columns
-    /// of which some are known and some are not.
+    /// `Usage` if `values` is not one row, a literal does not fit the type of a known column, or a
+    /// function takes columns of which some are known and some are not.
     pub fn with_known(&self, values: &RecordBatch) -> Result<Self> {
         if values.num_rows() != 1 {
             return Err(Error::usage(format_args!(
@@ -79,7 +82,8 @@ fn join(mut parts: Vec<Predicate>, decides: bool) -> Predicate {
     if decides { Predicate::any_of(parts) } else { Predicate::all_of(parts) }
 }
 
-/// Three-valued: evaluation gives false for null, so what is neither true nor, negated, true is null.
+/// Three-valued: evaluation gives false for null, so what is neither true nor, negated, true is
+/// null.
 fn evaluate(part: &Part, values: &RecordBatch) -> Result<Predicate> {
     let holds = |predicate: Predicate| -> Result<bool> {
         Ok(predicate.bind_to(values.schema_ref())?.evaluate(values)?.value(0))

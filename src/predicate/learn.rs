@@ -1,8 +1,10 @@
 //! [`Learnt`]: what the batches of a read teach for those that follow.
 //!
-//! The parts of a conjunction are evaluated in the order of what a row costs them by what they leave out, both as measured so far; where few rows are
-//! left, a part sees only those. Verdicts on the entries of a dictionary are kept for the batches that share it.
-//! Trap: only at the top does a conjunction care for nothing but *true*; below a `not`, false and null differ.
+//! The parts of a conjunction are evaluated in the order of what a row costs them by what they
+//! leave out, both as measured so far; where few rows are left, a part sees only those. Verdicts on
+//! the entries of a dictionary are kept for the batches that share it.
+//! Trap: only at the top does a conjunction care for nothing but *true*; below a `not`, false and
+//! null differ.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -42,11 +44,13 @@ struct Entries {
     verdicts: Verdicts,
 }
 
-/// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at a time.
+/// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at
+/// a time.
 const MOST_DICTIONARIES: usize = 32;
 
 impl Learnt {
-    /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at any more.
+    /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at
+    /// any more.
     pub(super) fn order(&self, parts: &[Arc<Node>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.resize(parts.len(), Cost::default());

@@ -1,6 +1,8 @@
-//! LIKE patterns: `%` is any text, `_` any one character, and the character behind the escape character stands for itself.
+//! LIKE patterns: `%` is any text, `_` any one character, and the character after the escape
+//! character stands for itself.
 //!
-//! A pattern is taken apart when it is bound: many are an equality or a prefix, which statistics can answer.
+//! A pattern is taken apart when it is bound: many are an equality or a prefix, which statistics
+//! can answer.
 
 use std::fmt::Write;
 
@@ -11,7 +13,8 @@ pub(super) enum Pattern {
     Exact(String),
     /// Anything that begins with this text.
     Prefix(String),
-    /// Anything that begins with `prefix` and matches `rest`, which is the whole pattern with a backslash for the escape character.
+    /// Anything that begins with `prefix` and matches `rest`, which is the whole pattern with a
+    /// backslash for the escape character.
     Other {
         /// What stands before the first wildcard.
         prefix: String,

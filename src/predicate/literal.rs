@@ -1,7 +1,8 @@
 //! [`Literal`]: a value that a predicate compares with, not yet of the type of a column.
 //!
-//! Made by the user or by the parser; when a predicate is bound, it becomes a value of the column's Arrow type once, or an error that names it.
-//! Numbers are exact: `0.1` is the decimal, whatever type it came from, and is rounded only where a float column is compared with it.
+//! Made by the user or by the parser; when a predicate is bound, it becomes a value of the column's
+//! Arrow type once, or an error that names it. Numbers are exact: `0.1` is the decimal, whatever
+//! type it came from, and is rounded only where a float column is compared with it.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,14 +24,18 @@ use super::calendar::{DAY, Date, Time, Timestamp, nanos_of};
 /// | literal | columns that it may be compared with |
 /// |---|---|
 /// | boolean | Boolean |
-/// | number | integers and decimals that hold it exactly, floats (rounded to the nearest), dates, times, timestamps and durations (whole, as a count of their unit) |
-/// | string | strings; byte strings; dates, times and timestamps, if it is one; a UUID in 16 bytes |
+/// | number | integers and decimals that hold it exactly; floats (rounded to the nearest) |
+/// | whole number | dates, times, timestamps and durations: a count of their unit |
+/// | string | strings; byte strings; dates, times, timestamps, UUIDs of 16 bytes, if it is one |
 /// | byte string | byte strings; strings, if it is UTF-8 |
 /// | date | dates; timestamps, as its midnight |
 /// | time | times |
-/// | timestamp | timestamps whose unit holds it; dates, if it is a midnight. One without a zone is in UTC where the column is; one with a zone does not fit a local column |
+/// | timestamp | timestamps whose unit holds it; dates, if it is a midnight |
 /// | null | all: what is compared with it is neither true nor false |
 /// | anything else of Arrow | columns of exactly its type |
+///
+/// A timestamp without a zone is in UTC where the column is. One with a zone does not fit a local
+/// column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Literal(pub(super) Kind);
 
@@ -85,7 +90,8 @@ impl Literal {
         Self(Kind::Timestamp(nanos.into(), false))
     }
 
-    /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a day.
+    /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a
+    /// day.
     pub fn time(nanos: u64) -> Self {
         Self(Kind::Time(i64::try_from(nanos % DAY.unsigned_abs()).unwrap_or_default()))
     }

@@ -1,37 +1,48 @@
 //! Predicates: which rows are wanted, as a typed expression over columns.
 //!
-//! [`col`] and [`lit`] build a [`Predicate`], or [`Predicate::parse`] reads one. [`Predicate::bind`] holds it against the schema of a file, and the
-//! [`Bound`] predicate does three things: it says which columns it needs, it prunes row groups and pages by what
-//! their metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are left. Nothing here reads a file.
+//! [`col`] and [`lit`] build a [`Predicate`], or [`Predicate::parse`] reads one.
+//! [`Predicate::bind`] holds it against the schema of a file, and the [`Bound`] predicate does
+//! three things: it says which columns it needs, it [prunes](Bound::prune_row_group) row groups and
+//! pages by what their metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are
+//! left. Nothing here reads a file.
 //!
 //! ```
 //! use marquetry::{Predicate, col, not};
 //!
-//! let wanted = col("amount").gt(10).and(col("country").is_in(["NL", "BE"])).and(not(col("name").like("A%")));
-//! assert_eq!(wanted.to_string(), "amount > 10 and country in ('NL', 'BE') and name not like 'A%'");
+//! let wanted = col("amount")
+//!     .gt(10)
+//!     .and(col("country").is_in(["NL", "BE"]))
+//!     .and(not(col("name").like("A%")));
+//! let text = "amount > 10 and country in ('NL', 'BE') and name not like 'A%'";
+//! assert_eq!(wanted.to_string(), text);
 //! assert_eq!(Predicate::parse(&wanted.to_string())?, wanted);
 //! # Ok::<(), marquetry::Error>(())
 //! ```
 //!
 //! # What is true
 //!
-//! * **Null.** As in SQL: what is compared with null is neither true nor false, `not` leaves it so, `and` is false as soon as one side is, `or`
-//!   true as soon as one side is. Only rows for which the whole is true are kept. `is null` and `is empty` look at the null itself; `is empty` of a
+//! * **Null.** As in SQL: what is compared with null is neither true nor false, `not` leaves it so,
+//!   `and` is false as soon as one side is, `or` true as soon as one side is. Only rows for which
+//!   the whole is true are kept. `is null` and `is empty` look at the null itself; `is empty` of a
 //!   list that is null is null.
-//! * **Floats.** Every NaN, whatever its bits, is equal to every other NaN and greater than all numbers; −0 and +0 are equal. So PostgreSQL and
-//!   DuckDB have it; the comparison kernels of Arrow differ for −0 and for NaNs with a sign.
-//! * **Order.** Strings and byte strings compare by their bytes, booleans false before true. Intervals, structs, lists and maps have no order.
-//! * **Lists.** [`any`] is true if some element makes the test true, false if all make it false (so of an empty list), else null; [`all`] is the
-//!   other way round, and true of an empty list. Of a list that is null both are null. A path through several lists is any of any, all of all.
-//!   A `not` in the middle belongs to the test of one element: `any(x) not in (1)` asks for an element that is not 1, `not any(x) in (1)` for
-//!   lists without one that is.
-//! * **Literals** are checked when the predicate is bound: one that the column's type does not hold is an error, also where one could tell what it
-//!   would mean ([`Literal`] has the table).
+//! * **Floats.** Every NaN, whatever its bits, is equal to every other NaN and greater than all
+//!   numbers; −0 and +0 are equal. So PostgreSQL and DuckDB have it; the comparison kernels of
+//!   Arrow differ for −0 and for NaNs with a sign.
+//! * **Order.** Strings and byte strings compare by their bytes, booleans false before true.
+//!   Intervals, structs, lists and maps have no order.
+//! * **Lists.** [`any`] is true if some element makes the test true, false if all make it false (so
+//!   of an empty list), else null; [`all`] is the other way round, and true of an empty list. Of a
+//!   list that is null both are null. A path through several lists is any of any, all of all. A
+//!   `not` in the middle belongs to the test of one element: `any(x) not in (1)` asks for an
+//!   element that is not 1, `not any(x) in (1)` for lists without one that is.
+//! * **Literals** are checked when the predicate is bound: one that the column's type does not hold
+//!   is an error, also where one could tell what it would mean ([`Literal`] has the table).
 //!
 //! # The text form
 //!
 //! ```text
-//! predicate  =  predicate or predicate  |  predicate and predicate  |  not predicate  |  ( predicate )  |  true  |  false  |  null
+//! predicate  =  predicate or predicate  |  predicate and predicate
+//!            |  not predicate  |  ( predicate )  |  true  |  false  |  null
 //!            |  operand                                           a boolean column
 //!            |  operand  =, ==, <>, !=, <, <=, >, >=  literal     or the literal first
 //!            |  operand  [not] in ( literal, … )
@@ -40,9 +51,11 @@
 //!            |  operand  is [not] null  |  operand  is [not] empty
 //!            |  starts_with( operand, 'prefix' )
 //! operand    =  column  |  any( column )  |  all( column )
-//! column     =  name.name.…                                       names as in a projection; "quoted" with "" for a quote in it
-//! literal    =  12  |  -1.5  |  2e9  |  'text', with '' for a quote in it  |  x'0aff'  |  true  |  false  |  null
-//!            |  date '2024-01-31'  |  time '12:30:00'  |  timestamp '2024-01-31 12:30:00Z'  |  double 'nan', 'inf', '-inf'
+//! column     =  name.name.…                     as in a projection; "quoted", with "" for a quote
+//! literal    =  12  |  -1.5  |  2e9  |  'text', with '' for a quote in it  |  x'0aff'
+//!            |  true  |  false  |  null
+//!            |  date '2024-01-31'  |  time '12:30:00'  |  timestamp '2024-01-31 12:30:00Z'
+//!            |  double 'nan', 'inf', '-inf'
 //! ```
 
 mod value;

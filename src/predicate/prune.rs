@@ -1,8 +1,10 @@
 //! Pruning: what the metadata of a file prove of a predicate, without reading a value.
 //!
-//! Each part of a predicate becomes a run of row ranges with its [`Outcomes`]: the set of verdicts (true, false, null) that rows of the range may get,
-//! never too small. Sets combine as verdicts do, and at the end [`Answer`] is read off: a range without *true* cannot match, one with nothing
-//! else always does. Pages of different leaves need not end at the same rows: ranges are cut where any of them ends.
+//! Each part of a predicate becomes a run of row ranges with its [`Outcomes`]: the set of verdicts
+//! (true, false, null) that rows of the range may get, never too small. Sets combine as verdicts
+//! do, and at the end [`Answer`] is read off: a range without *true* cannot match, one with nothing
+//! else always does. Pages of different leaves need not end at the same rows: ranges are cut where
+//! any of them ends.
 //! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
 
 use std::cmp::Ordering;
@@ -88,7 +90,8 @@ impl Outcomes {
         self.not().and(other.not()).not()
     }
 
-    /// Of lists of which the elements may get these: true if one is, false if all are. `empty` and `null` say whether lists may be so.
+    /// Of lists of which the elements may get these: true if one is, false if all are. `empty` and
+    /// `null` say whether lists may be so.
     fn any(self, empty: bool, null: bool) -> Self {
         self.with_if(empty, Self::FALSE).with_if(null, Self::NULL)
     }
@@ -107,7 +110,7 @@ impl Outcomes {
 /// The facts of the chunk and of the pages of a column, where there are any.
 type FactsOf<'f, 'c> = dyn Fn(&FileColumn) -> (Option<&'f Facts>, Option<&'f PageFacts>) + 'c;
 
-/// Outcomes of ranges that follow one another: each with the row behind its last.
+/// Outcomes of ranges that follow one another: each with the row after its last.
 type Segments = Vec<(u64, Outcomes)>;
 
 impl Bound {
@@ -123,9 +126,10 @@ impl Bound {
         all.answer()
     }
 
-    /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves and, where there are no facts of pages, by those of
-    /// the chunk. The ranges are in order, without gaps, cover all rows, and neighbours differ.
-    pub(crate) fn prune_pages<'f>(
+    /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves
+    /// and, where there are no facts of pages, by those of the chunk. The ranges are in order,
+    /// without gaps, cover all rows, and neighbours differ.
+    pub fn prune_pages<'f>(
         &self,
         rows: u64,
         chunks: impl Fn(usize) -> Option<&'f Facts>,
@@ -148,8 +152,9 @@ impl Bound {
         ranges
     }
 
-    /// What the bloom filters of the file can be asked for the predicate: one entry for each leaf that a literal is looked for in.
-    pub(crate) fn bloom_probes(&self) -> Vec<BloomProbe> {
+    /// What the bloom filters of the file can be asked for the predicate: one entry for each leaf
+    /// that a literal is looked for in.
+    pub fn bloom_probes(&self) -> Vec<BloomProbe> {
         let mut probes: Vec<BloomProbe> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
             let Some(column) = self.columns.get(column) else {
@@ -182,7 +187,8 @@ impl Bound {
         probes
     }
 
-    /// The leaves of which the values are tested, and the Arrow types that they are tested as: what the dictionaries of the file can be asked for.
+    /// The leaves of which the values are tested, and the Arrow types that they are tested as: what
+    /// the dictionaries of the file can be asked for.
     pub(crate) fn tested_leaves(&self) -> Vec<(usize, DataType)> {
         let mut leaves: Vec<(usize, DataType)> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
@@ -346,12 +352,13 @@ impl Tested<'_> {
         self.file.lists.last().map_or(0, |list| list.element)
     }
 
-    /// Definition level behind the highest.
+    /// One more than the highest definition level.
     fn end(&self) -> u64 {
         u64::from(self.file.leaf.max_def) + 1
     }
 
-    /// The verdicts that slots of the tested column may get: rows, or elements of the innermost list.
+    /// The verdicts that slots of the tested column may get: rows, or elements of the innermost
+    /// list.
     fn of_slots(&self) -> Outcomes {
         let (may_be_null, may_be_there) = self.presence();
         match self.test {
@@ -382,8 +389,8 @@ impl Tested<'_> {
         let in_list = self.file.leaf.max_rep > 0;
         let is_leaf = self.file.present == u64::from(self.file.leaf.max_def);
         match (self.facts.nulls, self.facts.values()) {
-            // SPEC parquet.thrift, Statistics: whether null_count counts empty lists is not said, so that 0 proves nothing of them; that there are
-            // no values it does prove.
+            // SPEC parquet.thrift, Statistics: whether null_count counts empty lists is not said,
+            // so that 0 proves nothing of them; that there are no values it does prove.
             (_, Some(0)) if is_leaf => (may_be_null, false),
             // No entry is without a value, so all above the leaf is there.
             (Some(0), _) if !in_list => (false, may_be_there),
@@ -498,8 +505,8 @@ impl Tested<'_> {
         let exact = |bound: &Option<StoredBound>| bound.as_ref().is_some_and(|bound| bound.exact);
         let (low, high) =
             (value(&self.facts.min, Side::Lower), value(&self.facts.max, Side::Upper));
-        // Bounds that exclude every value are none. Where one is no value of the type, the other is not believed either; but a float that is NaN
-        // says nothing of the other bound.
+        // Bounds that exclude every value are none. Where one is no value of the type, the other is
+        // not believed either; but a float that is NaN says nothing of the other bound.
         let is_nan = |bound: &StoredBound| {
             self.column.data_type.is_floating()
                 && leaf.physical.byte_width() == Some(bound.bytes.len())
@@ -563,7 +570,8 @@ impl Span {
     /// What values between the bounds may be, compared with `to`.
     fn compared(&self, op: Op, to: &Value) -> Outcomes {
         let order = |bound: &Option<Value>| bound.as_ref().and_then(|bound| bound.compare(to));
-        // How the least and the greatest value compare; the others lie between. Without a bound, they may do so in any way.
+        // How the least and the greatest value compare; the others lie between. Without a bound,
+        // they may do so in any way.
         let (low, high) = (
             order(&self.low).unwrap_or(Ordering::Less),
             order(&self.high).unwrap_or(Ordering::Greater),

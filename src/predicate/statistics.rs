@@ -1,9 +1,10 @@
 //! [`ColumnStatistics`]: what the metadata of a file say of a column, as Arrow arrays.
 //!
-//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Made by `Metadata` from [`Facts`], which say which bounds
-//! count; here they become values of the Arrow type of the column.
-//! Trap: a bound must stay a bound on the way. Where a conversion or a cut loses something, lower bounds become smaller,
-//! upper ones greater, and neither is exact.
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Made by `Metadata` from
+//! [`Facts`], which say which bounds count; here they become values of the Arrow type of the
+//! column.
+//! Trap: a bound must stay a bound on the way. Where a conversion or a cut loses something, lower
+//! bounds become smaller, upper ones greater, and neither is exact.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -32,8 +33,9 @@ use crate::stats::bounds::{Bound as StoredBound, Cut};
 
 /// Statistics of one column: one row for each row group, or for each data page, in file order.
 ///
-/// What the file does not say, or says in a way that is not to be believed, is null: bounds in an order that is not defined
-/// for the type or not known, bounds that are NaN, that are no values of the type, or that contradict each other.
+/// What the file does not say, or says in a way that is not to be believed, is null: bounds in an
+/// order that is not defined for the type or not known, bounds that are NaN, that are no values of
+/// the type, or that contradict each other.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -64,12 +66,13 @@ pub struct ColumnStatistics {
     pub null_count: UInt64Array,
     /// NaNs among the values.
     pub nan_count: UInt64Array,
-    /// Lower bounds of the values, NaNs left out, of the Arrow type that the column is read as; of a dictionary or of runs,
-    /// of the type of its values.
+    /// Lower bounds of the values, NaNs left out, of the Arrow type that the column is read as; of
+    /// a dictionary or of runs, of the type of its values.
     pub min: ArrayRef,
     /// Upper bounds.
     pub max: ArrayRef,
-    /// Whether some value is equal to the lower bound; null where there is none, or the file does not say.
+    /// Whether some value is equal to the lower bound; null where there is none, or the file does
+    /// not say.
     pub min_exact: BooleanArray,
     /// The same for the upper bound.
     pub max_exact: BooleanArray,
@@ -117,7 +120,8 @@ impl ColumnStatistics {
         Ok(RecordBatch::try_new(Arc::new(schema), arrays)?)
     }
 
-    /// The statistics of `leaf`, which is read as `data_type`. `order` is the leaf's entry in the footer's `column_orders`.
+    /// The statistics of `leaf`, which is read as `data_type`. `order` is the leaf's entry in the
+    /// footer's `column_orders`.
     pub(crate) fn new(
         leaf: &Leaf,
         data_type: &DataType,
@@ -201,7 +205,8 @@ impl BoundsOf<'_> {
     }
 }
 
-/// The bytes of a bound, so that they are a whole value; and whether they had to be changed for that.
+/// The bytes of a bound, so that they are a whole value; and whether they had to be changed for
+/// that.
 fn of_whole_values(
     bytes: &[u8],
     conversion: Conversion,
@@ -210,7 +215,8 @@ fn of_whole_values(
     match conversion {
         // A front of a value is less than it, and what was made greater stays greater.
         Conversion::FixedBytes(len) if bytes.len() < len => {
-            // The length is any number that the file says; a value that long is not cut to so little.
+            // The length is any number that the file says; a value that long is not cut to so
+            // little.
             if len > MAX_PADDED {
                 return None;
             }

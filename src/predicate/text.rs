@@ -1,7 +1,9 @@
 //! The text form of predicates, both ways: [`parse`] and `Display`.
 //!
-//! Used by the command-line tool. The grammar stands in [`crate::predicate`]. Recursive descent over tokens that know their place.
-//! Trap: `date`, `any` and the like are keywords only where a string or a parenthesis follows; columns have such names.
+//! Used by the command-line tool. The grammar stands in [`crate::predicate`]. Recursive descent
+//! over tokens that know their place.
+//! Trap: `date`, `any` and the like are keywords only where a string or a parenthesis follows;
+//! columns have such names.
 
 use std::fmt;
 
@@ -55,7 +57,7 @@ enum Token {
     Name(String),
     /// In single quotes.
     Text(String),
-    /// In single quotes behind an `x`.
+    /// In single quotes after an `x`.
     Bytes(Vec<u8>),
     Number(Literal),
     Op(Op),
@@ -157,7 +159,8 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((end, text.get(..end)?))
 }
 
-/// What stands between quotes at the begin of a text, two of which are one; and its length with quotes.
+/// What stands between quotes at the begin of a text, two of which are one; and its length with
+/// quotes.
 fn quoted(text: &str, quote: char) -> Option<(usize, String)> {
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1).peekable();

@@ -1,4 +1,5 @@
-//! [`Verdicts`]: SQL's three values for many rows, as two bitmaps of what is true and of what is false. Logic on them is plain bit operations.
+//! [`Verdicts`]: SQL's three values for many rows, as two bitmaps of what is true and of what is
+//! false. Logic on them is plain bit operations.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;

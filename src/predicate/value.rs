@@ -1,8 +1,10 @@
 //! [`Value`]: a literal or a bound in the domain in which the Arrow type of its column is compared.
 //!
-//! The one place where the bytes of statistics meet literals: both become a `Value` of the column's Arrow type, through the same
-//! [`Conversion`] that its values go. Bounds of a file are data that may be wrong: whatever does not fit its type is no bound.
-//! Trap: a bound must stay a bound on the way. Where a conversion divides, lower bounds are rounded down and upper ones up.
+//! The one place where the bytes of statistics meet literals: both become a `Value` of the column's
+//! Arrow type, through the same [`Conversion`] that its values go. Bounds of a file are data that
+//! may be wrong: whatever does not fit its type is no bound.
+//! Trap: a bound must stay a bound on the way. Where a conversion divides, lower bounds are rounded
+//! down and upper ones up.
 
 use std::cmp::Ordering;
 
@@ -17,7 +19,8 @@ use crate::stats::bloom;
 /// A value that is not null.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
-    /// Booleans (0 and 1), integers, and all that is counted by one: dates, times, timestamps, durations.
+    /// Booleans (0 and 1), integers, and all that is counted by one: dates, times, timestamps,
+    /// durations.
     Int(i128),
     /// Floats of all widths.
     Float(f64),
@@ -34,7 +37,8 @@ pub(super) enum Side {
     Upper,
 }
 
-/// Compares floats as predicates do: the zeros are equal, and every NaN is equal to every other and greater than all numbers.
+/// Compares floats as predicates do: the zeros are equal, and every NaN is equal to every other and
+/// greater than all numbers.
 pub(super) fn compare_floats(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
@@ -56,7 +60,8 @@ impl Value {
         matches!(self, Self::Float(value) if value.is_nan())
     }
 
-    /// The bound that `bytes` of a statistic are of the values of `leaf`, when those are read as `data_type`; `None` if they are none.
+    /// The bound that `bytes` of a statistic are of the values of `leaf`, when those are read as
+    /// `data_type`; `None` if they are none.
     pub(super) fn of_bound(
         bytes: &[u8],
         leaf: &Leaf,
@@ -97,8 +102,9 @@ impl Value {
                     Physical::Double => f64::from_le_bytes(bytes.try_into().ok()?),
                     _ => half::f16::from_le_bytes(bytes.try_into().ok()?).to_f64(),
                 };
-                // SPEC parquet.thrift, ColumnOrder: a bound that is NaN is to be ignored. In the total order it says that there is
-                // nothing else, which the count of NaNs says as well.
+                // SPEC parquet.thrift, ColumnOrder: a bound that is NaN is to be ignored. In the
+                // total order it says that there is nothing else, which the count of NaNs says as
+                // well.
                 (!value.is_nan()).then_some(Self::Float(value))
             }
             Conversion::Int96(unit) => {
@@ -128,7 +134,8 @@ impl Value {
         }
     }
 
-    /// What a bloom filter of `leaf` is asked to find this value, when the leaf is read as `data_type`.
+    /// What a bloom filter of `leaf` is asked to find this value, when the leaf is read as
+    /// `data_type`.
     pub(super) fn probes(
         &self,
         leaf: &Leaf,
@@ -165,7 +172,8 @@ impl Value {
 pub(super) enum Probes {
     /// A filter cannot tell.
     Unknown,
-    /// The value is there only if one of these hashes is. Without any, no value of the leaf is equal to it.
+    /// The value is there only if one of these hashes is. Without any, no value of the leaf is
+    /// equal to it.
     Hashes(Vec<u64>),
 }
 
@@ -193,7 +201,8 @@ fn narrow(leaf: &Leaf) -> Option<(u32, bool)> {
     }
 }
 
-/// What lies outside of an annotated range is read as something else, and a bound of it says nothing.
+/// What lies outside of an annotated range is read as something else, and a bound of it says
+/// nothing.
 fn in_annotated_range(raw: i128, leaf: &Leaf) -> bool {
     match narrow(leaf) {
         Some((bits, true)) => (-(1i128 << (bits - 1))..1 << (bits - 1)).contains(&raw),
@@ -285,7 +294,8 @@ fn float_probes(physical: Physical, value: f64) -> Option<Vec<u64>> {
     Some(both.into_iter().filter_map(hash).collect())
 }
 
-/// Longest decimal that is spelled out for a bloom filter, because its length is a number of the file: every precision fits 32 bytes.
+/// Longest decimal that is spelled out for a bloom filter, because its length is a number of the
+/// file: every precision fits 32 bytes.
 const MAX_DECIMAL_BYTES: usize = 1024;
 
 fn fixed_decimal_probes(n: usize, exponent: u8, value: i256) -> Probes {

@@ -1,8 +1,9 @@
 //! The annotation in force on a node: which logical type a leaf has, and what a group stands for.
 //!
-//! Spec: LogicalTypes.md. Called by `node` for leaves and by `nested` for groups, and by `from_arrow` the other way round.
-//! Order: `logicalType` wins over `converted_type`; an annotation that is unknown, or that may not stand on its physical
-//! type, is none, and then the bounds of the column mean nothing either.
+//! Spec: LogicalTypes.md. Called by `node` for leaves and by `nested` for groups, and by
+//! `from_arrow` the other way round. Order: `logicalType` wins over `converted_type`; an annotation
+//! that is unknown, or that may not stand on its physical type, is none, and then the bounds of the
+//! column mean nothing either.
 //! Trap: an annotation that is ignored does not fall back to the converted type beside it.
 
 use std::borrow::Cow;
@@ -36,8 +37,8 @@ pub(super) enum GroupAnnotation {
 /// The annotation of the leaf `element`, whose type is `physical`.
 ///
 /// # Errors
-/// `Malformed` if a converted type stands alone on a type that it may not stand on. The format forgives that to logical types only, and no
-/// reader knows what such a writer meant.
+/// `Malformed` if a converted type stands alone on a type that it may not stand on. The format
+/// forgives that to logical types only, and no reader knows what such a writer meant.
 pub(super) fn in_force(element: &SchemaElement, physical: Physical) -> Result<Annotation<'_>> {
     const IGNORED: Annotation<'_> = Annotation { logical: None, ordered: false };
     const NONE: Annotation<'_> = Annotation { logical: None, ordered: true };
@@ -117,7 +118,8 @@ fn of_converted(converted: ConvertedType, element: &SchemaElement) -> Option<Log
         C::Int16 => integer(16, true),
         C::Int32 => integer(32, true),
         C::Int64 => integer(64, true),
-        // parquet-cpp before 1.4 wrote this number, which the format never had, for columns of nulls.
+        // parquet-cpp before 1.4 wrote this number, which the format never had, for columns of
+        // nulls.
         C::Unknown(24) => LogicalType::Unknown,
         C::List | C::Map | C::MapKeyValue | C::Interval | C::Unknown(_) => return None,
     })
@@ -134,7 +136,8 @@ pub(super) fn converted(logical: &LogicalType) -> Option<ConvertedType> {
         L::Enum => C::Enum,
         L::Decimal(_) => C::Decimal,
         L::Date => C::Date,
-        // SPEC LogicalTypes.md, TIME and TIMESTAMP, "Forward compatibility": local ones must have it too, although it says UTC.
+        // SPEC LogicalTypes.md, TIME and TIMESTAMP, "Forward compatibility": local ones must have
+        // it too, although it says UTC.
         L::Time(TimeType { unit, .. }) => match unit {
             TimeUnit::Millis => C::TimeMillis,
             TimeUnit::Micros => C::TimeMicros,
@@ -213,7 +216,8 @@ pub(super) fn most_digits(bytes: usize) -> i32 {
     let Some(bits) = bytes.checked_mul(8).and_then(|bits| bits.checked_sub(1)) else {
         return 0;
     };
-    // 2^bits is no power of ten, so the floor is that of bits · log10(2). The product is exact enough up to billions.
+    // 2^bits is no power of ten, so the floor is that of bits · log10(2). The product is exact
+    // enough up to billions.
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "saturates")]
     let digits = (bits as f64 * std::f64::consts::LOG10_2) as i32;
     digits

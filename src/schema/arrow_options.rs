@@ -6,19 +6,21 @@ use arrow_schema::{SchemaRef, TimeUnit};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ArrowOptions {
-    /// Unit of the timestamps that INT96 columns become. Default nanoseconds, which end in the year 2262; files of Spark
-    /// may need microseconds.
+    /// Unit of the timestamps that INT96 columns become. Default nanoseconds, which end in the year
+    /// 2262; files of Spark may need microseconds.
     pub int96: TimeUnit,
     /// Read strings and byte strings as `Utf8View` and `BinaryView`. Default false.
     pub views: bool,
     /// Columns to read without expanding their dictionaries. Default none.
     pub dictionaries: Dictionaries,
-    /// Read BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them. Default false.
+    /// Read BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them.
+    /// Default false.
     pub binary_as_string: bool,
-    /// Restore the Arrow types that the writer noted under `ARROW:schema`, where the annotation of the column leaves them open and
-    /// nothing is lost by it. Default true.
+    /// Restore the Arrow types that the writer noted under `ARROW:schema`, where the annotation of
+    /// the column leaves them open and nothing is lost by it. Default true.
     pub hint: bool,
-    /// The schema that the rows shall have, whatever the file has: see [`ArrowOptions::with_target`]. Default none.
+    /// The schema that the rows shall have, whatever the file has: see
+    /// [`ArrowOptions::with_target`]. Default none.
     pub target: Option<SchemaRef>,
     /// How fields of the target find theirs in the file. Default by name.
     pub match_by: MatchBy,
@@ -33,7 +35,8 @@ pub enum Dictionaries {
     None,
     /// All strings.
     Strings,
-    /// The columns with these names, looked up as [`Projection::names`] does; of a group, all its strings and byte strings.
+    /// The columns with these names, looked up as [`Projection::names`] does; of a group, all its
+    /// strings and byte strings.
     Named(Vec<String>),
 }
 
@@ -104,9 +107,10 @@ impl ArrowOptions {
 
     /// Sets the schema that the rows shall have: its fields, in its order, whatever the file has.
     ///
-    /// Types may be wider than those of the file, but nothing may be lost. A nullable field that the file does not have is all
-    /// null; this holds inside of structs, lists and maps too. A field that may be null in the file may not be non-null in the
-    /// target. The target alone decides about types: the hint and the other options but `int96` and `match_by` have no say.
+    /// Types may be wider than those of the file, but nothing may be lost. A nullable field that
+    /// the file does not have is all null; this holds inside of structs, lists and maps too. A
+    /// field that may be null in the file may not be non-null in the target. The target alone
+    /// decides about types: the hint and the other options but `int96` and `match_by` have no say.
     /// A projection then chooses among the fields of the target.
     #[must_use]
     pub fn with_target(mut self, target: SchemaRef, match_by: MatchBy) -> Self {

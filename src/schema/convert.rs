@@ -1,17 +1,17 @@
 //! Leaf pairs: the way from a leaf's physical and logical type to an Arrow data type, and back.
 //!
-//! Two tables. [`conversion`] is asked by the schema mapping (is a hinted or wanted type reachable without loss?) and by
-//! `read::column` (which kernel is to be fused with the copy?):
+//! Two tables. [`conversion`] is asked by the schema mapping (is a hinted or wanted type reachable
+//! without loss?) and by `read::column` (which kernel is to be fused with the copy?):
 //!
 //! | leaf | Arrow types |
 //! |---|---|
 //! | BOOLEAN | Boolean |
-//! | INT32, INT64 with or without INTEGER | integers that hold the range, Float32/64 that hold it exactly |
-//! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): what Arrow writers leave to the hint |
+//! | INT32, INT64 with or without INTEGER | integers, Float32 and Float64 that hold the range |
+//! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): see the hint |
 //! | INT32 bare | also Time32(s) |
 //! | DATE | Date32, Date64 |
 //! | TIME, TIMESTAMP | the unit and finer ones (checked), seconds from milliseconds (exact) |
-//! | DECIMAL of any physical type | Decimal32 to 256 with as many integer and fractional digits or more |
+//! | DECIMAL of any physical type | Decimal32 to 256 with no fewer digits on either side |
 //! | INT96 | Timestamp of any unit (checked) |
 //! | FLOAT, DOUBLE, FLOAT16 | the same and wider |
 //! | BYTE_ARRAY | Utf8 and Binary with 32-bit offsets, 64-bit offsets, views |
@@ -27,14 +27,14 @@
 //! | Boolean | BOOLEAN |
 //! | integers | INT32, INT64 with or without INTEGER (checked where they do not hold the range) |
 //! | Float16, Float32, Float64 | FLOAT16, FLOAT, DOUBLE of the same width |
-//! | Decimal32 to 256 | DECIMAL of any physical type with as many integer and fractional digits or more |
+//! | Decimal32 to 256 | DECIMAL with no fewer digits on either side |
 //! | Date32, Date64 | DATE (exact); Date64 also INT64 bare |
 //! | Time32, Time64 | TIME of any unit (checked, exact); seconds also INT32 bare |
-//! | Timestamp | TIMESTAMP of any unit (checked, exact), UTC with a zone, local without; seconds also INT64 bare |
+//! | Timestamp | TIMESTAMP of any unit (checked, exact), UTC if there is a zone; INT64 bare |
 //! | Duration | INT64 bare |
 //! | Interval | INTERVAL (checked) |
 //! | Utf8 in all layouts | BYTE_ARRAY bare, STRING, ENUM, JSON |
-//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEOMETRY, GEOGRAPHY; FIXED_LEN_BYTE_ARRAY but DECIMAL (lengths are checked) |
+//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEOMETRY, GEOGRAPHY; FIXED_LEN_BYTE_ARRAY (checked) |
 //! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL |
 
 use std::cmp::Ordering;
@@ -172,7 +172,8 @@ pub(crate) fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
 
 /// The way from the values of an Arrow array to the values of a leaf.
 ///
-/// A value that the leaf has no room for is an error of the writer, whatever the way: only [`Scale::Keep`] never needs to check.
+/// A value that the leaf has no room for is an error of the writer, whatever the way: only
+/// [`Scale::Keep`] never needs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum Store {
@@ -186,8 +187,8 @@ pub(crate) enum Store {
         from: Storage,
         /// Whether the bits in the array are an unsigned number.
         unsigned: bool,
-        /// What happens to the number on its way. With [`Scale::Narrow`] it must be in the range of the leaf: of its INTEGER, or of
-        /// the signed INT32 or INT64 that it is.
+        /// What happens to the number on its way. With [`Scale::Narrow`] it must be in the range of
+        /// the leaf: of its INTEGER, or of the signed INT32 or INT64 that it is.
         scale: Scale,
     },
     /// FLOAT or DOUBLE, of the same width.
@@ -201,7 +202,8 @@ pub(crate) enum Store {
         /// The power of ten, at most 76.
         exponent: u8,
     },
-    /// The 12 bytes of INTERVAL. Months, days and milliseconds must not be negative, nanoseconds be whole milliseconds.
+    /// The 12 bytes of INTERVAL. Months, days and milliseconds must not be negative, nanoseconds be
+    /// whole milliseconds.
     Interval(IntervalUnit),
     /// Byte strings. Into a FIXED_LEN_BYTE_ARRAY all must have its length.
     Bytes {
@@ -214,9 +216,10 @@ pub(crate) enum Store {
 
 /// The way from values of the Arrow type `from` into `leaf`, or `None` if there is none.
 ///
-/// Types decide here, not values: where a way is checked, a value may still fail on it. Whether nulls may stand in the leaf is
-/// for the levels. `Dictionary` and `RunEndEncoded` are looked through: their value type decides.
-pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
+/// Types decide here, not values: where a way is checked, a value may still fail on it. Whether
+/// nulls may stand in the leaf is for the levels. `Dictionary` and `RunEndEncoded` are looked
+/// through: their value type decides.
+pub fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
     use DataType as D;
     match from {
         D::Dictionary(_, value) => return store(value, leaf),
@@ -259,7 +262,7 @@ pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
     }
 }
 
-/// Into a DECIMAL with room for the digits on both sides of the point.
+/// Into a DECIMAL with enough digits on both sides of the point.
 fn store_decimal(from: &DataType, leaf: &Leaf) -> Option<Store> {
     /// 10^77 is more than 256 bits hold.
     const MOST: u8 = 76;
@@ -339,7 +342,7 @@ fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<Conversion> {
         (_, DataType::FixedSizeBinary(width)) => {
             (usize::try_from(*width) == Ok(n)).then_some(Conversion::FixedBytes(n))
         }
-        // Bytes of one length are bytes; whether they are text nobody says.
+        // Bytes of one length are bytes; whether they are text is unknown.
         (_, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => bytes(to),
         _ => None,
     }
@@ -370,7 +373,8 @@ fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     Some(Conversion::Decimal { exponent, to })
 }
 
-/// The power of ten and the storage of a decimal target that has room for the leaf's digits on both sides of the point.
+/// The power of ten and the storage of a decimal target that has room for the leaf's digits on both
+/// sides of the point.
 fn decimal(leaf: &Leaf, to: &DataType) -> Option<(u8, Storage)> {
     let Some(LogicalType::Decimal(from)) = &leaf.logical else {
         return None;
@@ -400,7 +404,8 @@ fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
             let (exponent, to) = decimal(leaf, to)?;
             let scale = match exponent {
                 0 => Scale::Keep,
-                // Beyond 18 the factor leaves 64 bits; such a leaf has few digits and the target many.
+                // Beyond 18 the factor leaves 64 bits; such a leaf has few digits and the target
+                // many.
                 e => Scale::Multiply(10i64.checked_pow(u32::from(e))?),
             };
             signed(scale, to)
@@ -436,7 +441,8 @@ fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
 /// From a unit of the format to one of Arrow that is as fine or finer.
 fn rescale(from: &TimeUnit, to: ArrowUnit) -> Option<Scale> {
     let (from, to) = (per_second(arrow_unit(from)?), per_second(to));
-    // Writers have no unit of seconds in the format: they store milliseconds and leave the rest to the hint.
+    // Writers have no unit of seconds in the format: they store milliseconds and leave the rest to
+    // the hint.
     (to >= from || (from, to) == (1_000, 1)).then(|| ratio(from, to))
 }
 
@@ -467,7 +473,8 @@ fn arrow_unit(unit: &TimeUnit) -> Option<ArrowUnit> {
     }
 }
 
-/// Bits of the integers of a leaf without annotation or with INTEGER, and whether they are unsigned.
+/// Bits of the integers of a leaf without annotation or with INTEGER, and whether they are
+/// unsigned.
 fn leaf_range(leaf: &Leaf) -> Option<(u32, bool)> {
     Some(match &leaf.logical {
         Some(LogicalType::Integer(int)) => (u32::try_from(int.bit_width).ok()?, !int.is_signed),

@@ -1,8 +1,10 @@
 //! Extension types: what Arrow has no type for, said in the metadata of a field.
 //!
-//! Used by `to_arrow` (from the annotation of a node), by `hint`, and by `from_arrow` (to the annotation of a node). Specs: Arrow's canonical extension types, GeoArrow's
-//! extension metadata, LogicalTypes.md for the coordinate systems.
-//! Trap: an extension type lives on certain storage types only; on any other (a dictionary, say) it must go.
+//! Used by `to_arrow` (from the annotation of a node), by `hint`, and by `from_arrow` (to the
+//! annotation of a node). Specs: Arrow's canonical extension types, GeoArrow's extension metadata,
+//! LogicalTypes.md for the coordinate systems.
+//! Trap: an extension type lives on certain storage types only; on any other (a dictionary, say) it
+//! must go.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -18,7 +20,8 @@ use crate::format::{
 /// The key of a field's metadata that holds the field id of the file.
 pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
-/// The key of a field's metadata that names the logical type of a group which Arrow has no extension type for: `FILE`.
+/// The key of a field's metadata that names the logical type of a group which Arrow has no
+/// extension type for: `FILE`.
 pub const LOGICAL_TYPE_KEY: &str = "PARQUET:logical_type";
 
 /// What [`LOGICAL_TYPE_KEY`] says on a FILE group.
@@ -89,11 +92,13 @@ impl Extension {
 
 /// The coordinate systems that stand in the key-values of a file, for columns that name their keys.
 ///
-/// Each is checked once. Thousands of columns may name the same long one, and each gets a copy of it: so copies are counted,
-/// and past the budget the column says the key only, as where the file does not have it.
+/// Each is checked once. Thousands of columns may name the same long one, and each gets a copy of
+/// it: so copies are counted, and past the budget the column says the key only, as where the file
+/// does not have it.
 pub(super) struct CrsTexts<'a> {
     key_values: &'a [KeyValue],
-    /// By key: the value of the first entry with it, if that is a JSON object. Made when first asked for.
+    /// By key: the value of the first entry with it, if that is a JSON object. Made when first
+    /// asked for.
     objects: OnceCell<HashMap<&'a str, Option<&'a str>>>,
     /// Bytes that may still be copied.
     budget: Cell<usize>,
@@ -147,14 +152,14 @@ fn lives_on(name: &str, storage: &DataType) -> bool {
     }
 }
 
-/// The logical type that the extension type of `field`, or the mark under [`LOGICAL_TYPE_KEY`], stands for. `None` if there is
-/// no such, or if it does not live on the storage of the field.
+/// The logical type that the extension type of `field`, or the mark under [`LOGICAL_TYPE_KEY`],
+/// stands for. `None` if there is no such, or if it does not live on the storage of the field.
 ///
 /// `key_values` are those that the file will have.
 ///
 /// # Errors
-/// `Usage` if the metadata of the extension type are not what GeoArrow says; `Unsupported` if they name edges that the format
-/// has no word for.
+/// `Usage` if the metadata of the extension type are not what GeoArrow says; `Unsupported` if they
+/// name edges that the format has no word for.
 pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Option<LogicalType>> {
     let storage = field.data_type();
     let name = field.extension_type_name().filter(|name| lives_on(name, storage));

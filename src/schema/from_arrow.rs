@@ -1,9 +1,10 @@
 //! From Arrow to the schema of a file: the way that a writer goes.
 //!
-//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; how the
-//! values follow is [`store`](super::convert::store)'s.
-//! What Arrow has and the format has not (offset widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
-//! Trap: an extension type counts only on the storage that it lives on; on any other the storage alone is written.
+//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; how the values
+//! follow is [`store`](super::convert::store)'s. What Arrow has and the format has not (offset
+//! widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
+//! Trap: an extension type counts only on the storage that it lives on; on any other the storage
+//! alone is written.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit as Unit};
 
@@ -24,10 +25,11 @@ use crate::limits::Limits;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FromArrowOptions {
-    /// Note the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the format cannot say. Default
-    /// true.
+    /// Note the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the
+    /// format cannot say. Default true.
     pub hint: bool,
-    /// Whether times of day count as UTC, and not as those of a clock of unknown place. Default false.
+    /// Whether times of day count as UTC, and not as those of a clock of unknown place. Default
+    /// false.
     pub time_is_utc: bool,
 }
 
@@ -62,9 +64,11 @@ impl FromArrowOptions {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The schema of the file. Its fields stand in the order of Arrow's, its leaves depth-first in the order of their values.
+    /// The schema of the file. Its fields stand in the order of Arrow's, its leaves depth-first in
+    /// the order of their values.
     pub schema: Schema,
-    /// What goes into the file's key-values: the metadata of the Arrow schema in order of their keys, then the hint.
+    /// What goes into the file's key-values: the metadata of the Arrow schema in order of their
+    /// keys, then the hint.
     pub key_values: Vec<KeyValue>,
 }
 
@@ -77,18 +81,18 @@ pub struct Written {
 /// | `Int32`, `Int64` | INT32, INT64 |
 /// | `Int8`, `Int16`, `UInt8`, `UInt16`, `UInt32`; `UInt64` | INT32; INT64 as INTEGER |
 /// | `Float16`, `Float32`, `Float64` | FIXED_LEN_BYTE_ARRAY(2) as FLOAT16, FLOAT, DOUBLE |
-/// | `Decimal32` to `Decimal256` | DECIMAL on INT32 up to 9 digits, on INT64 up to 18, else on the shortest FIXED_LEN_BYTE_ARRAY |
+/// | `Decimal32` to `Decimal256` | DECIMAL: INT32 up to 9 digits, INT64 up to 18, else bytes |
 /// | `Date32`, `Date64` | INT32 as DATE |
-/// | `Time32`, `Time64` | TIME of its unit, milliseconds for seconds, local unless [`FromArrowOptions::time_is_utc`] |
-/// | `Timestamp` | TIMESTAMP of its unit, milliseconds for seconds, adjusted to UTC if it has a zone |
+/// | `Time32`, `Time64` | TIME of its unit, milliseconds for seconds; local by default |
+/// | `Timestamp` | TIMESTAMP of its unit, milliseconds for seconds; UTC if it has a zone |
 /// | `Duration` | INT64 |
 /// | `Interval` | FIXED_LEN_BYTE_ARRAY(12) as INTERVAL |
-/// | `Utf8`, `LargeUtf8`, `Utf8View` | BYTE_ARRAY as STRING; as JSON with the extension `arrow.json` |
-/// | `Binary`, `LargeBinary`, `BinaryView` | BYTE_ARRAY; as GEOMETRY or GEOGRAPHY with the extension `geoarrow.wkb` |
-/// | `FixedSizeBinary(n)`, n > 0 | FIXED_LEN_BYTE_ARRAY(n); as UUID with the extension `arrow.uuid` |
+/// | `Utf8`, `LargeUtf8`, `Utf8View` | BYTE_ARRAY as STRING; JSON if `arrow.json` |
+/// | `Binary`, `LargeBinary`, `BinaryView` | BYTE_ARRAY; GEOMETRY or GEOGRAPHY if `geoarrow.wkb` |
+/// | `FixedSizeBinary(n)`, n > 0 | FIXED_LEN_BYTE_ARRAY(n); UUID if `arrow.uuid` |
 /// | `List`, `LargeList`, `ListView`, `LargeListView`, `FixedSizeList` | LIST of three levels |
 /// | `Map` | MAP, its keys REQUIRED |
-/// | `Struct` | group; VARIANT with the extension `arrow.parquet.variant`, its metadata REQUIRED; FILE if so marked under [`LOGICAL_TYPE_KEY`] |
+/// | `Struct` | group; VARIANT if `arrow.parquet.variant`; FILE if so under [`LOGICAL_TYPE_KEY`] |
 /// | `Dictionary`, `RunEndEncoded` | as their values |
 ///
 /// Nullable is OPTIONAL. A field id is taken from the metadata of its field under [`FIELD_ID_KEY`].
@@ -101,7 +105,8 @@ pub struct Written {
 ///
 /// # fn main() -> marquetry::Result<()> {
 /// let list = DataType::new_list(DataType::UInt8, false);
-/// let arrow = Schema::new(vec![Field::new("a", DataType::LargeUtf8, true), Field::new("b", list, false)]);
+/// let a = Field::new("a", DataType::LargeUtf8, true);
+/// let arrow = Schema::new(vec![a, Field::new("b", list, false)]);
 /// let written = from_arrow(&arrow, &FromArrowOptions::default())?;
 /// assert_eq!(
 ///     written.schema.to_string(),
@@ -119,11 +124,12 @@ pub struct Written {
 /// ```
 ///
 /// # Errors
-/// `Unsupported`, with the column, for what the format has no way to say, or other readers refuse: unions, structs without
-/// fields, binary of fixed size 0, decimals of negative scale, dictionaries and runs of nested values, maps with null keys. `Usage`, with the column, if the schema contradicts itself: a
-/// map that is not of keys and values, a decimal of more digits than its type has, a field id that is no number, an extension
-/// type whose structure or metadata are not what its specification says. `Limit(Nesting)` if it is deeper than
-/// [`Limits::nesting`] is by default.
+/// `Unsupported`, with the column, for what the format has no way to say, or other readers refuse:
+/// unions, structs without fields, binary of fixed size 0, decimals of negative scale, dictionaries
+/// and runs of nested values, maps with null keys. `Usage`, with the column, if the schema
+/// contradicts itself: a map that is not of keys and values, a decimal of more digits than its type
+/// has, a field id that is no number, an extension type whose structure or metadata are not what
+/// its specification says. `Limit(Nesting)` if it is deeper than [`Limits::nesting`] is by default.
 pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Written> {
     let mut key_values: Vec<KeyValue> = schema
         .metadata()
@@ -464,7 +470,8 @@ fn decimal(precision: u8, scale: i8, most: u8) -> Result<(Physical, Option<Logic
     Ok((physical, Some(LogicalType::Decimal(DecimalType { scale, precision }))))
 }
 
-/// Annotated groups must be what a reader takes them for, and what the format says, which is stricter.
+/// Annotated groups must be what a reader takes them for, and what the format says, which is
+/// stricter.
 fn check_structure(node: Node<'_>) -> Result<()> {
     let is_required = |child: Node<'_>| matches!(child.repetition(), Ok(Repetition::Required));
     let is_bare = |child: Node<'_>| {
@@ -472,7 +479,8 @@ fn check_structure(node: Node<'_>) -> Result<()> {
     };
     let wanted = match &node.element().logical_type {
         Some(LogicalType::Variant(_)) => {
-            // SPEC VariantEncoding.md and VariantShredding.md: neither `metadata` nor `value` is annotated.
+            // SPEC VariantEncoding.md and VariantShredding.md: neither `metadata` nor `value` is
+            // annotated.
             let fits = nested::group(node) == Group::Variant
                 && node.children().all(|child| match child.name() {
                     "metadata" | "value" => is_bare(child),

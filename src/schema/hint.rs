@@ -1,16 +1,17 @@
 //! `ARROW:schema`: what the writer's Arrow schema was.
 //!
-//! Used by `to_arrow` after the natural mapping, and made for `from_arrow`. Specs: Arrow columnar format, "Encapsulated message format" and Schema.fbs.
+//! Used by `to_arrow` after the natural mapping, and made for `from_arrow`. Specs: Arrow columnar
+//! format, "Encapsulated message format" and Schema.fbs.
 //!
 //! ```text
-//! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64; before Arrow 0.15 without the marker
+//! | FF FF FF FF | length, i32 LE | flatbuffer Message with a Schema |     in Base64
 //! ```
 //!
-//! The hint is believed only where it fits: columns by position and equal names, children of structs
-//! by name, and where the annotation leaves open what the hint says ([`leaves_open`]). Anything else
-//! in it, and a hint that is broken, is as good as none: it is never an error.
-//! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer is
-//! read here. Its tables may share children and strings, so that a short hint stands for endless
+//! The hint is believed only where it fits: columns by position and equal names, children of
+//! structs by name, and where the annotation leaves open what the hint says ([`leaves_open`]).
+//! Anything else in it, and a hint that is broken, is as good as none: it is never an error.
+//! Trap: `arrow_ipc::convert` panics on types that it does not expect, so the verified flatbuffer
+//! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
 use std::cell::Cell;
@@ -192,8 +193,8 @@ impl<'a> Open<'a> {
         shape
     }
 
-    /// Makes `shape` what `hinted` says, or leaves it as it was where they do not fit. Whether it is
-    /// stored as the hint says, all that is below it included: no part, and in no other order.
+    /// Makes `shape` what `hinted` says, or leaves it as it was where they do not fit. Whether it
+    /// is stored as the hint says, all that is below it included: no part, and in no other order.
     fn refine_node(&self, place: Place<'_>, hinted: ipc::Field<'_>, shape: &mut Shape) -> bool {
         let Some((data_type, is_whole)) = self.refine_type(place, hinted, shape) else {
             return false;
@@ -215,8 +216,8 @@ impl<'a> Open<'a> {
         is_whole
     }
 
-    /// Refines what is below `shape`, and gives the type that it has by the hint, and whether all of
-    /// it is as hinted; `None`, with nothing changed, if it cannot have that.
+    /// Refines what is below `shape`, and gives the type that it has by the hint, and whether all
+    /// of it is as hinted; `None`, with nothing changed, if it cannot have that.
     fn refine_type(
         &self,
         place: Place<'_>,
@@ -470,7 +471,7 @@ fn merge_metadata(
 /// | BSON, GEOMETRY, GEOGRAPHY | the same |
 /// | DECIMAL | the width; not the digits |
 /// | DATE | days or milliseconds |
-/// | TIME, TIMESTAMP | seconds where milliseconds are stored; the name of the zone, where there is one |
+/// | TIME, TIMESTAMP | seconds for milliseconds; the name of the zone, where there is one |
 /// | INTERVAL | which of Arrow's |
 /// | any other annotation | nothing |
 /// | bare INT64 | Duration, Timestamp(s), Date64, for which the format has no annotation |

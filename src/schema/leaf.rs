@@ -7,8 +7,9 @@ use crate::format::{ConvertedType, LogicalType, Type};
 
 /// A primitive node of the schema: one column chunk in every row group belongs to it.
 ///
-/// Checked once when the schema is parsed: `type_length` is there and positive where the type needs it, the levels count the
-/// ancestors, and the annotation fits the physical type (one that does not is gone, and `ordered` is false).
+/// Checked once when the schema is parsed: `type_length` is there and positive where the type needs
+/// it, the levels count the ancestors, and the annotation fits the physical type (one that does not
+/// is gone, and `ordered` is false).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leaf {
     /// Position among the leaves, depth-first: the index into `RowGroup.columns`.
@@ -17,12 +18,13 @@ pub struct Leaf {
     pub path: LeafPath,
     /// The physical type.
     pub physical: Physical,
-    /// The logical type in force: `logicalType`, else the one that `converted_type` stands for, else none. Annotations that
-    /// are unknown, or not allowed on the physical type, are none.
+    /// The logical type in force: `logicalType`, else the one that `converted_type` stands for,
+    /// else none. Annotations that are unknown, or not allowed on the physical type, are none.
     pub logical: Option<LogicalType>,
     /// The converted type as written; the only place where INTERVAL stands.
     pub converted: Option<ConvertedType>,
-    /// False if the annotation was unknown or misplaced: bounds in statistics must not be believed then.
+    /// False if the annotation was unknown or misplaced: bounds in statistics must not be believed
+    /// then.
     pub ordered: bool,
     /// Highest definition level: OPTIONAL and REPEATED nodes from below the root down to the leaf.
     pub max_def: u16,

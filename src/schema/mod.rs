@@ -1,18 +1,19 @@
 //! The schema: the Parquet tree, its leaves, and what it becomes in Arrow.
 //!
-//! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one column of it, a
-//! [`Projection`] says what is wanted, and [`to_arrow`] gives how the rest of the read assembles them.
-//! The other way, for a writer, is [`from_arrow`].
+//! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one
+//! column of it, a [`Projection`] says what is wanted, and [`to_arrow`] gives the [`Shape`]s that
+//! the rest of the read works by. The other way, for a writer, is [`from_arrow`].
 //!
 //! # The natural types
 //!
-//! What a column is in Arrow if neither a hint (`ARROW:schema`) nor an option nor a wanted schema says otherwise:
+//! What a column is in Arrow if neither a hint (`ARROW:schema`) nor an option nor a wanted schema
+//! says otherwise:
 //!
 //! | Parquet | Arrow |
 //! |---|---|
 //! | BOOLEAN | `Boolean` |
 //! | INT32, INT64 | `Int32`, `Int64` |
-//! | INT32, INT64 as INTEGER(8, 16, 32 or 64 bits, signed or not) | `Int8` … `Int64`, `UInt8` … `UInt64` |
+//! | INT32, INT64 as INTEGER of 8 to 64 bits | `Int8` … `Int64`, `UInt8` … `UInt64` |
 //! | INT96 | `Timestamp` without a zone, nanoseconds ([`ArrowOptions::int96`]) |
 //! | FLOAT, DOUBLE | `Float32`, `Float64` |
 //! | BYTE_ARRAY | `Binary` ([`ArrowOptions::views`], [`ArrowOptions::binary_as_string`]) |
@@ -36,7 +37,7 @@
 //! | MAP, or MAP_KEY_VALUE on the outer group | `Map`; without values the `List` of its keys |
 //! | VARIANT | `Struct`, extension `arrow.parquet.variant` |
 //! | FILE | `Struct`, marked `FILE` under [`LOGICAL_TYPE_KEY`] |
-//! | repeated node outside LIST and MAP | `List` that is not null, of elements that are not either |
+//! | repeated node outside LIST and MAP | `List`, neither it nor its elements null |
 //! | LIST, MAP, VARIANT or FILE without the structure that it must have | `Struct` |
 //!
 //! OPTIONAL is nullable. Field ids stand in the metadata of a field under [`FIELD_ID_KEY`].

@@ -33,9 +33,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Of nodes numbered depth-first, each told by `of`: the node above it, and its name. The root is its own parent.
+    /// Of nodes numbered depth-first, each told by `of`: the node above it, and its name. The root
+    /// is its own parent.
     pub(super) fn new<'s>(nodes: usize, of: impl Fn(u32) -> (u32, &'s str)) -> Self {
-        // The root is nobody's child.
+        // The root has no parent.
         let below = || (0u32..).take(nodes).skip(1);
         let mut starts = vec![0; nodes + 1];
         for node in below() {

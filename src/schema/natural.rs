@@ -1,6 +1,8 @@
-//! The natural mapping: a column's Arrow type by its annotation alone, as the table in [`crate::schema`] says.
+//! The natural mapping: a column's Arrow type by its annotation alone, as the table in
+//! [`crate::schema`] says.
 //!
-//! Trap: the levels of a node follow from the tree of the file. Neither a hint nor a target changes them.
+//! Trap: the levels of a node follow from the tree of the file. Neither a hint nor a target changes
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +52,8 @@ enum Nullable {
 }
 
 impl Mapper<'_> {
-    /// Maps the projected top-level fields, each refined by `refine`, which is told its position in the file.
+    /// Maps the projected top-level fields, each refined by `refine`, which is told its position in
+    /// the file.
     pub(super) fn fields(
         &self,
         schema: &Schema,
@@ -85,7 +88,8 @@ impl Mapper<'_> {
         match node.repetition()? {
             Repetition::Required => self.value(node, inner, outer, Nullable::No),
             Repetition::Optional => self.value(node, inner, outer, Nullable::Yes),
-            // Repeated without a LIST around it: a list that is never null, of elements that are not either.
+            // Repeated without a LIST around it: a list that is never null, of elements that are
+            // not either.
             Repetition::Repeated => {
                 let item = self.value(node, inner, Outer::element_of(node), Nullable::No)?;
                 let data_type = DataType::List(Arc::clone(&item.field));
@@ -127,7 +131,8 @@ impl Mapper<'_> {
             }
             Group::Map(map) => {
                 let outer = Outer::element_of(map.entries);
-                // The key is always read, and if only the key is asked for the value too: an Arrow map has both.
+                // The key is always read, and if only the key is asked for the value too: an Arrow
+                // map has both.
                 let key = self.value(map.key, None, outer, Nullable::No)?;
                 let value = self.field(
                     map.value,
@@ -146,7 +151,8 @@ impl Mapper<'_> {
             }
             found => {
                 let children = self.children(node, inner, outer)?;
-                // A part of a variant is none: without metadata or typed values it would say something else.
+                // A part of a variant is none: without metadata or typed values it would say
+                // something else.
                 let extension = match found {
                     Group::Variant if inner.is_none() => {
                         Some(Marker::Extension(Extension::variant()))
@@ -334,8 +340,8 @@ enum Marker {
     LogicalType(&'static str),
 }
 
-/// Whether there is anything to read of `node`. Groups without columns are left out, as peers do: nothing in the file tells
-/// how often they are there.
+/// Whether there is anything to read of `node`. Groups without columns are left out, as peers do:
+/// nothing in the file tells how often they are there.
 pub(super) fn has_columns(node: Node<'_>) -> bool {
     !node.leaves().is_empty()
 }

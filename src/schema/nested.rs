@@ -1,10 +1,11 @@
 //! What a group is in Arrow: list, map, variant, file reference or plain struct.
 //!
-//! Spec: LogicalTypes.md, "Nested Types", with the rules for files that are older than them. Used by `to_arrow` and by
-//! `projection`, which must agree on what the element of a list is.
-//! Annotations that the group does not live up to are ignored: the group is a struct, and nothing is lost.
-//! Trap: the five rules for lists are tried in order, and they look at the group as it is in the file, not at what is left of
-//! it after a projection.
+//! Spec: LogicalTypes.md, "Nested Types", with the rules for files that are older than them. Used
+//! by `to_arrow` and by `projection`, which must agree on what the element of a list is.
+//! Annotations that the group does not live up to are ignored: the group is a struct, and nothing
+//! is lost.
+//! Trap: the five rules for lists are tried in order, and they look at the group as it is in the
+//! file, not at what is left of it after a projection.
 
 use super::annotation::{self, GroupAnnotation};
 use super::leaf::Physical;
@@ -53,7 +54,8 @@ pub(super) struct Map<'a> {
     pub(super) value: Node<'a>,
 }
 
-/// A rule for lists: when it holds, and what the element is then. `g` is the annotated group, `r` its repeated child.
+/// A rule for lists: when it holds, and what the element is then. `g` is the annotated group, `r`
+/// its repeated child.
 struct ListRule {
     holds: fn(g: Node<'_>, r: Node<'_>) -> bool,
     element: Element,
@@ -107,8 +109,9 @@ fn list(g: Node<'_>) -> Option<Group<'_>> {
     Some(Group::List(List { repeated, element: rule.element }))
 }
 
-/// Positions decide, not names: the first child is the key, the second the value. Without a value the map is a set, and reads
-/// as the list of its keys. An OPTIONAL key is against the rules, but Presto and Athena wrote such.
+/// Positions decide, not names: the first child is the key, the second the value. Without a value
+/// the map is a set, and reads as the list of its keys. An OPTIONAL key is against the rules, but
+/// Presto and Athena wrote such.
 fn map(g: Node<'_>) -> Option<Group<'_>> {
     let entries = repeated_child(g)?;
     let mut fields = entries.children().filter(|field| !field.leaves().is_empty());
@@ -121,7 +124,8 @@ fn map(g: Node<'_>) -> Option<Group<'_>> {
     }
 }
 
-/// VARIANT children are found by name. A newer version than ours reads as the struct that it is in the file.
+/// VARIANT children are found by name. A newer version than ours reads as the struct that it is in
+/// the file.
 fn variant(g: Node<'_>, version: i8) -> Option<Group<'_>> {
     let mut has_metadata = false;
     for child in g.children() {

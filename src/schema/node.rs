@@ -1,9 +1,12 @@
 //! The tree of a schema: flat, in the order of the file.
 //!
-//! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of `schema` walk it.
-//! Layout: the elements stay where thrift put them; beside each stands a `Link` with its place in the tree. Leaves are
-//! described ([`Leaf`]) only when asked for, so that opening a file with ten thousand columns allocates three vectors.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own among them.
+//! Spec: parquet.thrift, `SchemaElement`. Parsed once when a file is opened; all other parts of
+//! `schema` walk it.
+//! Layout: the elements stay where thrift put them; beside each stands a `Link` with its place in
+//! the tree. Leaves are described ([`Leaf`]) only when asked for, so that opening a file with ten
+//! thousand columns allocates three vectors.
+//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
+//! among them.
 
 use std::fmt;
 use std::ops::Range;
@@ -41,7 +44,8 @@ pub(super) struct Link {
     pub(super) max_def: u16,
     pub(super) max_rep: u16,
     pub(super) is_leaf: bool,
-    /// Whether a repetition from below the root down to this node is unknown: its levels cannot be told.
+    /// Whether a repetition from below the root down to this node is unknown: its levels cannot be
+    /// told.
     pub(super) flawed: bool,
 }
 
@@ -105,8 +109,8 @@ impl Schema {
     /// The description of the leaf at `index`, made on demand.
     ///
     /// # Errors
-    /// `Usage` if there are fewer leaves; `Unsupported` if its type, or a repetition on the way to it, is not one that this
-    /// crate knows.
+    /// `Usage` if there are fewer leaves; `Unsupported` if its type, or a repetition on the way to
+    /// it, is not one that this crate knows.
     pub fn leaf(&self, index: usize) -> Result<Leaf> {
         let node = self.leaf_node(index)?;
         node.check_levels()?;
@@ -215,7 +219,8 @@ impl<'a> Node<'a> {
         self.index == 0
     }
 
-    /// How often the node stands in its parent. The root is REQUIRED, and so is a node that does not say.
+    /// How often the node stands in its parent. The root is REQUIRED, and so is a node that does
+    /// not say.
     ///
     /// # Errors
     /// `Unsupported` if the number in the file is none of the three.
@@ -238,7 +243,8 @@ impl<'a> Node<'a> {
     /// The physical type of a leaf.
     ///
     /// # Errors
-    /// `Unsupported` if the number in the file is none of the eight; `Usage` if the node is a group.
+    /// `Unsupported` if the number in the file is none of the eight; `Usage` if the node is a
+    /// group.
     pub fn physical(self) -> Result<Physical> {
         let element = self.element();
         let known = match element.r#type.filter(|_| self.is_leaf()) {

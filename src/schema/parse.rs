@@ -1,7 +1,8 @@
 //! [`Schema::parse`]: from the elements of a footer to a tree that holds together.
 //!
 //! Spec: parquet.thrift, `SchemaElement`.
-//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own among them.
+//! Trap: the depth is capped here, once; every later walk may recurse because of it, Arrow's own
+//! among them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -14,13 +15,14 @@ use crate::limits::Limits;
 impl Schema {
     /// The schema that `elements` list depth-first.
     ///
-    /// A type or repetition that this crate does not know is accepted here, and refused when the column is asked for. A
-    /// missing repetition is REQUIRED, as peers read it.
+    /// A type or repetition that this crate does not know is accepted here, and refused when the
+    /// column is asked for. A missing repetition is REQUIRED, as peers read it.
     ///
     /// # Errors
-    /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an element is neither leaf
-    /// nor group, or a FIXED_LEN_BYTE_ARRAY has no length. `Limit(Nesting)` if the tree is deeper than `limits.nesting`;
-    /// `Limit(Memory)` if the paths of all leaves would take a quarter of `limits.memory_bytes`.
+    /// `Malformed(Schema)` if the elements are not exactly one tree, a child count is negative, an
+    /// element is neither leaf nor group, or a FIXED_LEN_BYTE_ARRAY has no length. `Limit(Nesting)`
+    /// if the tree is deeper than `limits.nesting`; `Limit(Memory)` if the paths of all leaves
+    /// would take a quarter of `limits.memory_bytes`.
     pub fn parse(elements: Vec<SchemaElement>, limits: &Limits) -> Result<Self> {
         if elements.is_empty() {
             return Err(malformed("the schema has no element, not even a root"));
@@ -166,7 +168,8 @@ fn child_count(group: &SchemaElement) -> Result<u32> {
     })
 }
 
-/// Whether a group becomes a list and a struct: it is repeated, and no LIST or MAP is around it to be the list.
+/// Whether a group becomes a list and a struct: it is repeated, and no LIST or MAP is around it to
+/// be the list.
 fn is_bare_list(group: &SchemaElement, parent: Option<&SchemaElement>) -> bool {
     let is_list = |parent: &SchemaElement| {
         let is_logical = matches!(parent.logical_type, Some(LogicalType::List | LogicalType::Map));

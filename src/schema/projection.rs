@@ -1,8 +1,9 @@
 //! Which columns are wanted: by name, by exact path, by column index or by field index.
 //!
-//! Called by `to_arrow` when a read is planned. The result, [`Picks`], says for every group which children are wanted.
-//! A name is first the exact name of a field; only then its dots separate the names of nested fields. The nodes that lists
-//! and maps need in between (`list`, `element`, `key_value`) may be named or left out.
+//! Called by `to_arrow` when a read is planned. The result, [`Picks`], says for every group which
+//! children are wanted. A name is first the exact name of a field; only then its dots separate the
+//! names of nested fields. The nodes that lists and maps need in between (`list`, `element`,
+//! `key_value`) may be named or left out.
 //! Trap: names may hold dots themselves, may be empty, and may repeat.
 
 use std::collections::HashMap;
@@ -15,9 +16,10 @@ use crate::error::{Error, Result};
 
 /// The columns that a read wants, and their order.
 ///
-/// The fields come in the order in which they are first named, at every level of nesting; naming one twice, or naming a group
-/// and something inside of it, reads it once. What is inside of lists and maps can be chosen too: of a list of structs only
-/// the named fields are read, of a map always the key. Naming nothing reads no column, only the number of rows.
+/// The fields come in the order in which they are first named, at every level of nesting; naming
+/// one twice, or naming a group and something inside of it, reads it once. What is inside of lists
+/// and maps can be chosen too: of a list of structs only the named fields are read, of a map always
+/// the key. Naming nothing reads no column, only the number of rows.
 ///
 /// ```
 /// use marquetry::schema::Projection;
@@ -49,9 +51,9 @@ impl Projection {
 
     /// Fields by name, nested ones by their dotted path: `user.name`.
     ///
-    /// A field whose name is exactly the text wins over a path; so does, on the way, the longest name that holds a dot.
-    /// Where the elements of a list have a field with the name of the repeated node around them (`tags.list`), the field is
-    /// meant: the list itself is `tags`.
+    /// A field whose name is exactly the text wins over a path; so does, on the way, the longest
+    /// name that holds a dot. Where the elements of a list have a field with the name of the
+    /// repeated node around them (`tags.list`), the field is meant: the list itself is `tags`.
     pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self::Names(names.into_iter().map(Into::into).collect())
     }
@@ -210,7 +212,8 @@ impl Picks {
         self.list.iter()
     }
 
-    /// What is wanted of the child at `position`; `None` for all of it, also if the child was not named.
+    /// What is wanted of the child at `position`; `None` for all of it, also if the child was not
+    /// named.
     pub(super) fn inside(&self, position: usize) -> Option<&Self> {
         self.list.get(*self.at.get(&position)?)?.inner.as_ref()
     }
@@ -273,7 +276,8 @@ pub(super) trait Tree: Copy {
     fn names(self) -> impl Iterator<Item = String>;
     /// The position of the child whose own name need not be said on the way to what is below it.
     fn silent(self) -> Option<usize>;
-    /// Whether rows have no such node: the repeated node of a list, which is neither the list nor its element.
+    /// Whether rows have no such node: the repeated node of a list, which is neither the list nor
+    /// its element.
     fn is_wrapper(self) -> bool;
 }
 
@@ -323,7 +327,8 @@ impl Named {
     }
 }
 
-/// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it in `path`.
+/// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it
+/// in `path`.
 pub(super) fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
     // The whole text first, then the part before each dot, the longest first.
     let mut name = text;
@@ -367,8 +372,9 @@ fn find_path<T: Tree>(group: T, names: &[String], path: &mut Vec<usize>) -> Resu
     find_silent(group, path, |child, path| find_path(child, names, path))
 }
 
-/// Ends the way at the child at `position`, which is the last of `path`; but where rows have no such node, and the elements
-/// that lie in it have a field of the name, the field is meant: of the list nothing else would be said than without the name.
+/// Ends the way at the child at `position`, which is the last of `path`; but where rows have no
+/// such node, and the elements that lie in it have a field of the name, the field is meant: of the
+/// list nothing else would be said than without the name.
 fn end_at<T: Tree>(
     group: T,
     position: usize,

@@ -1,4 +1,5 @@
-//! The shape of an Arrow field: how its nodes follow from the levels of its leaves. The one input of shred and assemble.
+//! The shape of an Arrow field: how its nodes follow from the levels of its leaves. The one input
+//! of shred and assemble.
 
 use std::sync::Arc;
 
@@ -17,24 +18,28 @@ pub(crate) struct Shape {
 
 /// The definition and repetition levels of a node.
 ///
-/// A level entry (def, rep) of any leaf below the node *is a slot of the node* iff `def >= slot` (and, for nodes inside
-/// lists, every list above starts or continues an element there); the slot is *present* (not null) iff `def >= present`.
+/// A level entry (def, rep) of any leaf below the node *is a slot of the node* iff `def >= slot`
+/// (and, for nodes inside lists, every list above starts or continues an element there); the slot
+/// is *present* (not null) iff `def >= present`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Levels {
-    /// Definition level at which the node has a slot: the `element` of the innermost list around it, 0 outside lists.
+pub struct Levels {
+    /// Definition level at which the node has a slot: the `element` of the innermost list around
+    /// it, 0 outside lists.
     pub slot: u16,
-    /// Definition level at which the node is not null. Equal to that of its parent (or `slot`) if the node is required.
+    /// Definition level at which the node is not null. Equal to that of its parent (or `slot`) if
+    /// the node is required.
     ///
-    /// Trap: the key of a map is OPTIONAL in some files, and counts here, though its field is not nullable: a null there is an
-    /// error of the file.
+    /// Trap: the key of a map is OPTIONAL in some files, and counts here, though its field is not
+    /// nullable: a null there is an error of the file.
     pub present: u16,
     /// Repetition level of the innermost list around the node, 0 outside lists.
     pub rep: u16,
 }
 
 impl Levels {
-    /// Whether a slot of the node may be null: because the node is OPTIONAL, or a struct around it is.
-    pub(crate) fn may_be_null(self) -> bool {
+    /// Whether a slot of the node may be null: because the node is OPTIONAL, or a struct around it
+    /// is.
+    pub fn may_be_null(self) -> bool {
         self.present > self.slot
     }
 }
@@ -47,16 +52,19 @@ pub(crate) enum Kind {
         /// Index of the leaf, depth-first.
         leaf: usize,
     },
-    /// Child nodes side by side. At least one of them reads a leaf; only where the file has a struct that is never null may all
-    /// be missing.
+    /// Child nodes side by side. At least one of them reads a leaf; only where the file has a
+    /// struct that is never null may all be missing.
     Struct(Vec<Shape>),
-    /// `List`, `LargeList`, `ListView`, `LargeListView` or `FixedSizeList`, by the data type of the field.
+    /// `List`, `LargeList`, `ListView`, `LargeListView` or `FixedSizeList`, by the data type of the
+    /// field.
     List {
         /// The element.
         item: Box<Shape>,
-        /// Definition level at which the list has an element: `present` + 1. The `slot` of the item.
+        /// Definition level at which the list has an element: `present` + 1. The `slot` of the
+        /// item.
         element: u16,
-        /// Repetition level of the repeated node: an entry with a smaller one begins another list. The `rep` of the item.
+        /// Repetition level of the repeated node: an entry with a smaller one begins another list.
+        /// The `rep` of the item.
         rep: u16,
     },
     /// As `List`; the item is the struct of key and value.

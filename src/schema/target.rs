@@ -1,9 +1,12 @@
-//! A wanted schema: the rows come out with its fields, in its order, whatever the file has (schema evolution).
+//! A wanted schema: the rows come out with its fields, in its order, whatever the file has (schema
+//! evolution).
 //!
-//! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the file, by name or field id,
-//! and its natural shape is bent to the target: wider types by [`conversion`], fields in another order, fields that are left
-//! out, and fields that the file does not have ([`Kind::Missing`]).
-//! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused, before anything is read.
+//! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the
+//! file, by name or field id, and its natural shape is bent to the target: wider types by
+//! [`conversion`], fields in another order, fields that are left out, and fields that the file does
+//! not have ([`Kind::Missing`]).
+//! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused,
+//! before anything is read.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -286,7 +289,8 @@ fn reads_leaf(shape: &Shape) -> bool {
     }
 }
 
-/// The fields of `fields` that are picked. A map keeps its key, and its value if nothing of it was named.
+/// The fields of `fields` that are picked. A map keeps its key, and its value if nothing of it was
+/// named.
 fn prune(fields: &Fields, picks: &Picks) -> Fields {
     let picked = picks.iter().filter_map(|pick| Some((fields.get(pick.position)?, &pick.inner)));
     picked
@@ -330,8 +334,9 @@ fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
     entries.clone().with_data_type(DataType::Struct(pair.collect()))
 }
 
-/// The positions on the way from `fields` to the field that `name` stands for, by the rules of [`Projection::names`]: among the fields of a
-/// struct, or 0 for the element of a list or the entries of a map.
+/// The positions on the way from `fields` to the field that `name` stands for, by the rules of
+/// [`Projection::names`]: among the fields of a struct, or 0 for the element of a list or the
+/// entries of a map.
 ///
 /// # Errors
 /// `Usage` if it stands for nothing, or for several fields.

@@ -1,9 +1,11 @@
 //! From the schema of a file to Arrow: which fields a read gives, and how they follow from levels.
 //!
-//! Called when a read is planned; `read::column` and `levels::assemble` do what the [`Shape`]s say. Only what is projected is
-//! mapped. In order: the natural mapping (the table in [`crate::schema`]), then `hint`, then the options, or in place of
-//! these two the wanted schema (`target`).
-//! Trap: the levels of a node follow from the tree of the file alone. Neither a hint nor a target changes them.
+//! Called when a read is planned; `read::column` and `levels::assemble` do what the [`Shape`]s say.
+//! Only what is projected is mapped. In order: the natural mapping (the table in
+//! [`crate::schema`]), then `hint`, then the options, or in place of these two the wanted schema
+//! (`target`).
+//! Trap: the levels of a node follow from the tree of the file alone. Neither a hint nor a target
+//! changes them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,8 +28,8 @@ use crate::format::KeyValue;
 /// Maps the projected part of `schema` to Arrow. `key_values` are those of the file.
 ///
 /// # Errors
-/// `Usage` if the projection, a named dictionary column or the target does not fit the file; `Unsupported` if a projected
-/// column has no Arrow type.
+/// `Usage` if the projection, a named dictionary column or the target does not fit the file;
+/// `Unsupported` if a projected column has no Arrow type.
 pub fn to_arrow(
     schema: &Schema,
     key_values: &[KeyValue],
@@ -37,8 +39,8 @@ pub fn to_arrow(
     map_to_arrow(schema, key_values, projection, options, Groups::AreRead)
 }
 
-/// As [`to_arrow`], to find out where columns come from, and not to read them: with a target, groups may be without any field
-/// that the file has.
+/// As [`to_arrow`], to find out where columns come from, and not to read them: with a target,
+/// groups may be without any field that the file has.
 pub(crate) fn describe_in_arrow(
     schema: &Schema,
     key_values: &[KeyValue],
@@ -68,7 +70,8 @@ fn map_to_arrow(
     let shapes = refine_by_options(schema, shapes, options)?;
     let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
     let mut metadata = hint.map(|hint| hint.metadata()).unwrap_or_default();
-    // A key without a value is not the same as one with an empty value, and Arrow can only say the latter.
+    // A key without a value is not the same as one with an empty value, and Arrow can only say the
+    // latter.
     let present = key_values.iter().filter(|entry| entry.key != hint::KEY);
     metadata.extend(present.filter_map(|entry| Some((entry.key.clone(), entry.value.clone()?))));
     let schema = Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata));
@@ -149,7 +152,8 @@ impl Kept {
     }
 }
 
-/// Gives each leaf the type that `wanted` says, if it says one, and tells the nodes above. Whether anything changed.
+/// Gives each leaf the type that `wanted` says, if it says one, and tells the nodes above. Whether
+/// anything changed.
 fn retype_leaves(
     shape: &mut Shape,
     wanted: &mut impl FnMut(usize, &DataType) -> Result<Option<DataType>>,

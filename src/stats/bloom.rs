@@ -1,6 +1,7 @@
 //! Split block bloom filters.
 //!
-//! Spec: BloomFilter.md. A block is 256 bits, eight words; a value sets one bit of each word of one block.
+//! Spec: BloomFilter.md. A block is 256 bits, eight words; a value sets one bit of each word of one
+//! block.
 
 use std::ops::Range;
 
@@ -44,9 +45,9 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for present. The number of blocks is a power of two,
-    /// so that it can be folded.
-    pub(crate) fn new(distinct: u64, fpp: f64) -> Self {
+    /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for
+    /// present. The number of blocks is a power of two, so that it can be folded.
+    pub fn new(distinct: u64, fpp: f64) -> Self {
         let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MOST_BLOCKS);
         Self { blocks: vec![[0; 8]; blocks] }
     }
@@ -93,7 +94,8 @@ impl Bloom {
             && self.blocks.len().is_multiple_of(2)
             && self.blocks.len() / 2 >= needed
         {
-            // The block of a hash is the high bits of it times the number: half as many blocks put neighbours together.
+            // The block of a hash is the high bits of it times the number: half as many blocks put
+            // neighbours together.
             let (pairs, _) = self.blocks.as_chunks::<2>();
             let fold = |[a, b]: &[[u32; 8]; 2]| std::array::from_fn(|i| a[i] | b[i]);
             self.blocks = pairs.iter().map(fold).collect();
@@ -121,7 +123,8 @@ impl Bloom {
         Ok(())
     }
 
-    /// Reads a filter, header included; `None` if its algorithm, hash or compression is one that nobody knows, so that it says nothing.
+    /// Reads a filter, header included; `None` if its algorithm, hash or compression is unknown, so
+    /// that it excludes nothing.
     ///
     /// # Errors
     /// `Malformed` if the header is broken, or the bits are not there.
@@ -152,8 +155,8 @@ impl Layout {
     /// More bytes than a header of today's format takes.
     pub(crate) const HEADER_BYTES: usize = 64;
 
-    /// Reads the header at the begin of `bytes`, which may end behind it; `None` if the filter's algorithm, hash or compression is one that nobody
-    /// knows, so that it says nothing.
+    /// Reads the header at the begin of `bytes`, which may end after it; `None` if the filter's
+    /// algorithm, hash or compression is unknown, so that it excludes nothing.
     ///
     /// # Errors
     /// `Malformed` if the header is broken.
@@ -185,8 +188,9 @@ impl Layout {
         (self.header_len + self.blocks * BLOCK) as u64
     }
 
-    /// The bytes that answer for these hashes, counted from where the filter begins: sorted, without overlaps, each one or more blocks.
-    pub(crate) fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
+    /// The bytes that answer for these hashes, counted from where the filter begins: sorted,
+    /// without overlaps, each one or more blocks.
+    pub fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
         let mut blocks: Vec<usize> =
             hashes.iter().map(|hash| block_of(*hash, self.blocks)).collect();
         blocks.sort_unstable();
@@ -233,8 +237,9 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Whether the value of this hash may be there; true where the block that tells was not fetched.
-    pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
+    /// Whether the value of this hash may be there; true where the block that tells was not
+    /// fetched.
+    pub fn might_contain_hash(&self, hash: u64) -> bool {
         let at = block_of(hash, self.of);
         let found = self.blocks.binary_search_by_key(&at, |(at, _)| *at).ok();
         match found.and_then(|found| self.blocks.get(found)) {
@@ -277,7 +282,8 @@ fn mask(hash: u64) -> [u32; 8] {
 /// Blocks that a filter of `distinct` values needs.
 fn blocks_for(distinct: u64, fpp: f64) -> usize {
     let bits = -8.0 * distinct.max(1) as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln();
-    // The formula is for bits that are set anywhere; in blocks some are fuller than others. 10 % more make up for it.
+    // The formula is for bits that are set anywhere; in blocks some are fuller than others. 10 %
+    // more make up for it.
     let blocks = (bits * 1.1 / (BLOCK as f64 * 8.0)).ceil().clamp(1.0, MOST_BLOCKS as f64);
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,6 +1,6 @@
 //! Bounds as they are stored: cut where they are long, and true all the same.
 //!
-//! Spec: `parquet.thrift`, Statistics; FORMAT notes, section 9.
+//! Spec: `parquet.thrift`, Statistics.
 
 use crate::format::LogicalType;
 use crate::schema::{Leaf, Physical};
@@ -44,8 +44,9 @@ pub(crate) fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
     }
 }
 
-/// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made greater.
-pub(crate) fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
+/// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made
+/// greater.
+pub fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
     let greater = cut_to(value, cut, most).and_then(|bytes| match cut {
         Cut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
         _ => next_bytes(bytes),

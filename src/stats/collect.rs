@@ -107,8 +107,9 @@ pub(crate) fn booleans(trues: usize, n: usize) -> Extremes {
     Extremes::of([u8::from(trues == n)], [u8::from(trues > 0)])
 }
 
-/// The first eight bytes as a number: of two byte strings the one with the lesser number is the lesser. Where they are equal, the rest decides.
-pub(crate) fn prefix(value: &[u8]) -> u64 {
+/// The first eight bytes as a number: of two byte strings the one with the lesser number is the
+/// lesser. Where they are equal, the rest decides.
+pub fn prefix(value: &[u8]) -> u64 {
     match value.first_chunk::<8>() {
         Some(chunk) => u64::from_be_bytes(*chunk),
         None => {
@@ -130,13 +131,14 @@ pub(crate) fn bytes<'a>(
     Some((extremes.min, extremes.max))
 }
 
-/// Bounds of byte strings: behind what they have in common, as paths do, eight bytes at a time decide nearly always.
+/// Bounds of byte strings: after what they have in common, as paths do, eight bytes at a time
+/// decide nearly always.
 struct OfBytes<'a> {
     min: &'a [u8],
     max: &'a [u8],
     /// What both begin with, if it is long: so does whatever lies between them.
     common: &'a [u8],
-    /// The bytes behind it.
+    /// The bytes after it.
     min_key: u64,
     max_key: u64,
 }

@@ -1,7 +1,10 @@
-//! Statistics: how values are ordered, the bounds of pages and chunks, the page index, bloom filters.
+//! Statistics: how values are ordered, the bounds of pages and chunks, the page index, bloom
+//! filters.
 //!
-//! Spec: `parquet.thrift` (Statistics, ColumnOrder), PageIndex.md, BloomFilter.md. Used by `write::leaf`, which collects them.
-//! Trap: a bound that is wrong loses rows in every reader that believes it. Where an order is not defined there is no bound.
+//! Spec: `parquet.thrift` (Statistics, ColumnOrder), PageIndex.md, BloomFilter.md. Collected by
+//! `write::column`.
+//! Trap: a bound that is wrong loses rows in every reader that believes it. Where an order is not
+//! defined there is no bound.
 
 pub(crate) mod bloom;
 pub(crate) mod bounds;

@@ -1,6 +1,6 @@
 //! [`Order`]: how the values of a leaf are compared.
 //!
-//! Spec: `parquet.thrift`, ColumnOrder; FORMAT notes, section 9.
+//! Spec: `parquet.thrift`, ColumnOrder.
 
 use std::cmp::Ordering;
 
@@ -77,9 +77,9 @@ impl Order {
         matches!(self, Self::Float | Self::TotalFloat | Self::Float16 | Self::TotalFloat16)
     }
 
-    /// Compares two values as PLAIN has them, without lengths; `None` if the order is not defined for them or they have other lengths than the
-    /// type.
-    pub(crate) fn compare(self, physical: Physical, a: &[u8], b: &[u8]) -> Option<Ordering> {
+    /// Compares two values as PLAIN has them, without lengths; `None` if the order is not defined
+    /// for them or they have other lengths than the type.
+    pub fn compare(self, physical: Physical, a: &[u8], b: &[u8]) -> Option<Ordering> {
         fn word<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
             bytes.try_into().ok()
         }

@@ -1,6 +1,6 @@
 //! The column index: collected page by page, and checked where it is read.
 //!
-//! Spec: PageIndex.md; FORMAT notes, section 10.
+//! Spec: PageIndex.md.
 
 use std::cmp::Ordering;
 
@@ -88,8 +88,9 @@ impl ColumnIndexBuilder {
         }
     }
 
-    /// The index; `None` where the format has none: undefined orders, and pages of NaNs in the older order of floats.
-    pub(crate) fn finish(mut self) -> Option<ColumnIndex> {
+    /// The index; `None` where the format has none: undefined orders, and pages of NaNs in the
+    /// older order of floats.
+    pub fn finish(mut self) -> Option<ColumnIndex> {
         if self.impossible {
             return None;
         }
@@ -118,11 +119,13 @@ impl ColumnIndexBuilder {
     }
 }
 
-/// Checks that an offset index can be true of a chunk of `rows` rows, and that a column index agrees with it.
+/// Checks that an offset index can be true of a chunk of `rows` rows, and that a column index
+/// agrees with it.
 ///
 /// # Errors
-/// `Malformed` if pages are out of order, have no rows or no bytes, or the lists of the indexes have other lengths.
-pub(crate) fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u64) -> Result<()> {
+/// `Malformed` if pages are out of order, have no rows or no bytes, or the lists of the indexes
+/// have other lengths.
+pub fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u64) -> Result<()> {
     let spec = Spec::PageIndex;
     let pages = offset.page_locations.len();
     let mut last: Option<(i64, i64)> = None;

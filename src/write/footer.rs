@@ -33,9 +33,11 @@ impl Indexes {
     }
 }
 
-/// Appends the bloom filters and the page index of all row groups, which begin at `offset` of the file, and says in the chunks where they are.
+/// Appends the bloom filters and the page index of all row groups, which begin at `offset` of the
+/// file, and says in the chunks where they are.
 ///
-/// Filters come first: a reader that fetches the end of a file gets the indexes and the footer in one piece.
+/// Filters come first: a reader that fetches the end of a file gets the indexes and the footer in
+/// one piece.
 pub(crate) fn indexes(
     row_groups: &mut [RowGroup],
     indexes: &[Vec<Indexes>],

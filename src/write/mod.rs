@@ -1,4 +1,4 @@
-//! The write corridor: from record batches to the bytes of a file. The read corridor walked backwards, in files of the same names.
+//! Writing: from record batches to the bytes of a file, stage by stage.
 //!
 //! ```text
 //!  batch ── shred ───── leaf ─────────── page ─────── chunk ──── row group ── footer ── tail
@@ -7,7 +7,8 @@
 //!                       statistics
 //! ```
 //!
-//! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. Nothing here writes to a file: [`Writer`](crate::Writer) does.
+//! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. Nothing here
+//! writes to a file: [`Writer`](crate::Writer) does.
 
 mod sorting;
 mod options;

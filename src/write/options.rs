@@ -42,8 +42,8 @@ impl Default for BloomOptions {
     }
 }
 
-/// Pages whose bounds follow from the content: an edit changes the pages around it and no others. Pages of different columns begin at different rows
-/// then.
+/// Pages whose bounds follow from the content: an edit changes the pages around it and no others.
+/// Pages of different columns begin at different rows then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkingOptions {
     /// No page has fewer bytes of levels and values, but for the last.
@@ -58,8 +58,8 @@ impl Default for ChunkingOptions {
     }
 }
 
-/// How a file is written. The defaults make small files that every engine reads fast: ZSTD, encodings chosen from the data, statistics, the page
-/// index, checksums.
+/// How a file is written. The defaults make small files that every engine reads fast: ZSTD,
+/// encodings chosen from the data, statistics, the page index, checksums.
 ///
 /// ```
 /// use marquetry::{Compression, WriteOptions};
@@ -134,22 +134,24 @@ impl WriteOptions {
         self
     }
 
-    /// The readers that the file is for; all that are known by default. A column gets only encodings that each of them decodes
-    /// for its type, so that a shorter list may give smaller files:
+    /// The readers that the file is for; all that are known by default. A column gets only
+    /// encodings that each of them decodes for its type, so that a shorter list may give smaller
+    /// files:
     ///
     /// | left out | then tried too |
     /// |---|---|
-    /// | [`Polars`](TargetReader::Polars) | DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY: UUIDs, FLOAT16, decimals of more than 18 digits |
+    /// | [`Polars`](TargetReader::Polars) | DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY |
     /// | `Polars` and [`DuckDb`](TargetReader::DuckDb) | BYTE_STREAM_SPLIT of those as well |
-    /// | [`Spark`](TargetReader::Spark) | BYTE_STREAM_SPLIT of unsigned integers of 32 and 64 bits |
-    /// | [`PyArrow`](TargetReader::PyArrow) | DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY of Arrow dictionaries of strings or binary |
+    /// | [`Spark`](TargetReader::Spark) | BYTE_STREAM_SPLIT of unsigned 32 and 64 bits |
+    /// | [`PyArrow`](TargetReader::PyArrow) | DELTA encodings of Arrow dictionaries of byte arrays |
     ///
-    /// Encodings that are [asked for](ColumnOptions::with_encoding) are written whoever reads them.
+    /// Encodings that are [asked for](ColumnOptions::with_encoding) are written for any reader.
     ///
     /// ```
     /// use marquetry::{TargetReader, WriteOptions};
     ///
-    /// let options = WriteOptions::new().with_readers([TargetReader::PyArrow, TargetReader::Spark]);
+    /// let readers = [TargetReader::PyArrow, TargetReader::Spark];
+    /// let options = WriteOptions::new().with_readers(readers);
     /// ```
     #[must_use]
     pub fn with_readers(mut self, readers: impl IntoIterator<Item = TargetReader>) -> Self {
@@ -171,7 +173,7 @@ impl WriteOptions {
         self
     }
 
-    /// Whether dictionaries are made where they pay (the default).
+    /// Whether dictionaries are used where they make the file smaller (the default).
     #[must_use]
     pub fn with_dictionary(mut self, dictionary: bool) -> Self {
         self.dictionary = dictionary;
@@ -192,7 +194,8 @@ impl WriteOptions {
         self
     }
 
-    /// The most rows of a data page. Pages of all columns begin at multiples of it, or of its halves.
+    /// The most rows of a data page. Pages of all columns begin at multiples of it, or of its
+    /// halves.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.page_rows = Some(rows);
@@ -213,7 +216,8 @@ impl WriteOptions {
         self
     }
 
-    /// The memory that the writer may hold: batches that are not encoded yet, and what is made of them.
+    /// The memory that the writer may hold: batches that are not encoded yet, and what is made of
+    /// them.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
@@ -227,7 +231,8 @@ impl WriteOptions {
         self
     }
 
-    /// Whether floats have the total order of IEEE 754 instead of the older order that knows no NaN.
+    /// Whether floats have the total order of IEEE 754 instead of the older order that knows no
+    /// NaN.
     #[must_use]
     pub fn with_total_order(mut self, total_order: bool) -> Self {
         self.total_order = total_order;
@@ -241,8 +246,8 @@ impl WriteOptions {
         self
     }
 
-    /// Pages whose bounds follow from the content, for stores that keep equal pieces of files once; the limits of pages by rows and bytes do not
-    /// count then.
+    /// Pages whose bounds follow from the content, for stores that keep equal pieces of files once;
+    /// the limits of pages by rows and bytes do not count then.
     #[must_use]
     pub fn with_content_defined_chunking(mut self, chunking: ChunkingOptions) -> Self {
         self.chunking = Some(chunking);
@@ -256,7 +261,8 @@ impl WriteOptions {
         self
     }
 
-    /// Whether the Arrow schema is kept under `ARROW:schema` (the default): what Parquet has no word for comes back then.
+    /// Whether the Arrow schema is kept under `ARROW:schema` (the default): what Parquet has no
+    /// word for comes back then.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
@@ -278,17 +284,22 @@ impl WriteOptions {
         self
     }
 
-    /// Says that the rows of each row group are sorted by these columns, so that engines need not sort them again; the rows are not brought into this
-    /// order, but checked for it. Without it, the file says so where it shows by one column without nulls.
+    /// Says that the rows of each row group are sorted by these columns, so that engines need not
+    /// sort them again; the rows are not brought into this order, but checked for it. Without it,
+    /// the file says so where it shows by one column without nulls.
     ///
-    /// Floats must be in their total order: -0 before 0, NaN at an end. A column that is not there, that lies in a list or has no order is an error
-    /// (`Usage`) when the writer is made, rows that are not in order one when they are written.
+    /// Floats must be in their total order: -0 before 0, NaN at an end. A column that is not there,
+    /// that lies in a list or has no order is an error (`Usage`) when the writer is made, rows that
+    /// are not in order one when they are written.
     ///
     /// ```
     /// use marquetry::{SortColumn, WriteOptions};
     ///
     /// let options = WriteOptions::new()
-    ///     .with_sort_order([SortColumn::ascending("country"), SortColumn::descending("ts").nulls_first()]);
+    ///     .with_sort_order([
+    ///         SortColumn::ascending("country"),
+    ///         SortColumn::descending("ts").nulls_first(),
+    ///     ]);
     /// ```
     #[must_use]
     pub fn with_sort_order(mut self, columns: impl IntoIterator<Item = SortColumn>) -> Self {
@@ -296,7 +307,8 @@ impl WriteOptions {
         self
     }
 
-    /// As [`WriteOptions::with_sort_order`], but nobody looks: whoever reads a file that is not sorted as it says may get wrong results.
+    /// As [`WriteOptions::with_sort_order`], but unchecked: a reader of a file that is not
+    /// sorted as it says may get wrong results.
     #[must_use]
     pub fn with_unchecked_sort_order(
         mut self,
@@ -306,8 +318,9 @@ impl WriteOptions {
         self
     }
 
-    /// Sets what differs for the columns that a pattern names: a dotted path, the name of a top-level column for all below it, or either with `*`
-    /// for any text. Later settings win. A pattern that names no column is an error when the writer is made.
+    /// Sets what differs for the columns that a pattern names: a dotted path, the name of a
+    /// top-level column for all below it, or either with `*` for any text. Later settings win. A
+    /// pattern that names no column is an error when the writer is made.
     #[must_use]
     pub fn with_column(
         mut self,
@@ -321,7 +334,8 @@ impl WriteOptions {
     /// The settings of every leaf.
     ///
     /// # Errors
-    /// `Usage` if a number is 0, a pattern names no column, or an encoding is not for the type of a column that is named.
+    /// `Usage` if a number is 0, a pattern names no column, or an encoding is not for the type of a
+    /// column that is named.
     pub(crate) fn resolve(&self, schema: &Schema) -> Result<Vec<LeafSettings>> {
         for (what, value) in [
             ("rows of a row group", self.row_group_rows),
@@ -393,7 +407,8 @@ impl WriteOptions {
     }
 }
 
-/// The codec of a profile, or none where this build lacks it; a codec that was asked for stays, and is refused.
+/// The codec of a profile, or none where this build lacks it; a codec that was asked for stays, and
+/// is refused.
 fn usable(compression: Compression, may_fall_back: bool) -> Compression {
     if may_fall_back && crate::compress::Compressor::new(compression).is_err() {
         return Compression::Uncompressed;
@@ -415,7 +430,8 @@ pub struct ColumnOptions {
 }
 
 impl ColumnOptions {
-    /// The encoding of the values; without a dictionary then. RLE_DICTIONARY stands for a dictionary whatever its size.
+    /// The encoding of the values; without a dictionary then. RLE_DICTIONARY stands for a
+    /// dictionary whatever its size.
     #[must_use]
     pub fn with_encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
@@ -429,7 +445,7 @@ impl ColumnOptions {
         self
     }
 
-    /// Whether a dictionary is made where it pays.
+    /// Whether a dictionary is used where it makes the chunk smaller.
     #[must_use]
     pub fn with_dictionary(mut self, dictionary: bool) -> Self {
         self.dictionary = Some(dictionary);

@@ -1,4 +1,5 @@
-//! [`WriteReport`]: what was written. Table formats put it into their manifests, so that nobody has to read the file again.
+//! [`WriteReport`]: what was written. Table formats put it into their manifests, so that no reader
+//! has to open the file for it.
 
 use crate::format::{CompressionCodec, Encoding, FileMetaData};
 

@@ -94,7 +94,8 @@ impl PendingRowGroup {
             .collect()
     }
 
-    /// Shreds a column of all batches; with the first column that they are sorted by, checks that they are.
+    /// Shreds a column of all batches; with the first column that they are sorted by, checks that
+    /// they are.
     ///
     /// # Errors
     /// As [`shred`] and [`Sorting::check`].
@@ -202,11 +203,13 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
     }
 }
 
-/// What a slot of a list weighs beside its value: two levels, and their copies on the way down the tree.
+/// What a slot of a list weighs beside its value: two levels, and their copies on the way down the
+/// tree.
 const LEVEL_BYTES: u64 = 8;
 
-/// A row group that is ready to be appended to a file. Made by [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. Values that are stored as
-/// they are it does not copy: it holds the arrays that they lie in.
+/// A row group that is ready to be appended to a file. Made by
+/// [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. Values that are stored as they are
+/// it does not copy: it holds the arrays that they lie in.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
     pub(crate) chunks: Vec<EncodedChunk>,
@@ -225,7 +228,8 @@ impl EncodedRowGroup {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// What the footer says of it, its first byte standing at `offset` of the file; and what the report says.
+    /// What the footer says of it, its first byte standing at `offset` of the file; and what the
+    /// report says.
     pub(crate) fn place(
         &mut self,
         offset: u64,
@@ -257,7 +261,8 @@ impl EncodedRowGroup {
                 ..crate::format::ColumnChunk::default()
             });
         }
-        // By one column only: whether the rows that are equal in it have an order of their own, nobody has looked.
+        // By one column only: whether the rows that are equal in it have an order of their own,
+        // was not checked.
         let sorted = self.chunks.iter().enumerate().find_map(|(i, chunk)| {
             let column_idx = i32::try_from(i).ok()?;
             let descending = chunk.sorted?.descending;

@@ -1,8 +1,11 @@
-//! Shreds: from the arrays of a batch to the levels of its leaves, and where their values lie. The inverse of `read::assemble`.
+//! Shredding: from the arrays of a batch to the levels of its leaves, and where their values lie.
+//! The inverse of `read::assemble`.
 //!
-//! Spec: README.md, "Nested Encoding" (Dremel). Node by node from the top: a stream of level entries goes down the tree, of which some are *live*:
-//! all nodes so far are there, and the entry has a slot in the array of the node. A null ends an entry, a list makes several of it.
-//! Trap: what lies below a null may be anything in Arrow, lists with elements included; only live slots are looked at.
+//! Spec: README.md, "Nested Encoding" (Dremel). Node by node from the top: a stream of level
+//! entries goes down the tree, of which some are *live*: all nodes so far are there, and the entry
+//! has a slot in the array of the node. A null ends an entry, a list makes several of it.
+//! Trap: what lies below a null may be anything in Arrow, lists with elements included; only live
+//! slots are looked at.
 
 use std::ops::Range;
 
@@ -43,7 +46,8 @@ impl LeafColumn {
     }
 }
 
-/// Appends the rows of a top-level column to its leaves, which `leaves` are in the order of the shape.
+/// Appends the rows of a top-level column to its leaves, which `leaves` are in the order of the
+/// shape.
 ///
 /// # Errors
 /// `Usage` if a required node is null; `Unsupported` if an array is not what the shape says.
@@ -65,9 +69,11 @@ struct Stream {
     rep: LevelBuffer,
     /// The definition level of live entries; the others have less.
     live: u16,
-    /// The slots of the array of the node that entries have, in order: the live entries, and those that `nulls` ended.
+    /// The slots of the array of the node that entries have, in order: the live entries, and those
+    /// that `nulls` ended.
     slots: Vec<Range<usize>>,
-    /// The slots that are null in a node above, back to the last list. They are not cut out of the slots one by one: there may be very many.
+    /// The slots that are null in a node above, back to the last list. They are not cut out of the
+    /// slots one by one: there may be very many.
     nulls: Option<NullBuffer>,
 }
 
@@ -136,7 +142,7 @@ impl Stream {
             Some(old) => {
                 let valid = validity(nulls, &this.slots, 0);
                 let mut at = 0;
-                // Without a branch: whether an entry is live is anybody's guess.
+                // Without a branch, because it could not be predicted.
                 let of = |&level: &u16| {
                     let is_live = u16::from(level == this.live);
                     let is_valid = valid.get(at).copied().unwrap_or_default();
@@ -356,7 +362,8 @@ impl Shredder<'_> {
         let Some(leaf) = self.leaves.get_mut(self.next) else {
             return Err(unexpected(array, shape));
         };
-        // Outside lists and below structs that are all there, the nulls of the array are the levels.
+        // Outside lists and below structs that are all there, the nulls of the array are the
+        // levels.
         let straight = stream.all_live() && stream.slots.first().is_some_and(|s| s.len() == rows);
         let (slots, nulls) = if straight && optional && leaf.levels.max_def() == 1 {
             match &nulls {

@@ -1,7 +1,7 @@
 //! [`SortColumn`]: the order that rows have, as the caller says, and the check of it.
 //!
-//! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. It is a claim about the rows of each row group. Trap: an engine that believes a false one gives
-//! wrong results, and nobody sees why.
+//! Spec: `parquet.thrift`, `RowGroup.sorting_columns`. It is a claim about the rows of each row
+//! group. Trap: an engine that believes a false one gives wrong results.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,8 @@ use crate::format::SortingColumn;
 use crate::schema::Leaf;
 use crate::stats::order::Order;
 
-/// A column by which the rows of each row group are sorted. Those that are equal in it are sorted by the next one.
+/// A column by which the rows of each row group are sorted. Those that are equal in it are sorted
+/// by the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SortColumn {
     path: String,
@@ -72,7 +73,8 @@ impl Sorting {
     /// Finds the columns among the leaves, each beside the number of its column in the batches.
     ///
     /// # Errors
-    /// `Usage` if there is none of a name, or two, or it is named twice; if it lies in a list, or its values have no order.
+    /// `Usage` if there is none of a name, or two, or it is named twice; if it lies in a list, or
+    /// its values have no order.
     pub(crate) fn new(order: &SortOrder, leaves: &[(Leaf, usize)]) -> Result<Option<Self>> {
         let mut by: Vec<By> = Vec::with_capacity(order.columns.len());
         for SortColumn { path, descending, nulls_first } in &order.columns {
@@ -122,7 +124,8 @@ impl Sorting {
     /// Checks the rows of a row group.
     ///
     /// # Errors
-    /// `Usage` if two of them have another order, `Unsupported` if the values of a column cannot be compared.
+    /// `Usage` if two of them have another order, `Unsupported` if the values of a column cannot be
+    /// compared.
     pub(crate) fn check(&self, batches: &[RecordBatch]) -> Result<()> {
         let mut row = 0;
         let mut before: Option<Vec<ArrayRef>> = None;

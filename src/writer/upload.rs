@@ -16,13 +16,16 @@ use crate::error::{Error, Result};
 use crate::io::{AsyncSink, Pool, Sink};
 use crate::write::{WriteOptions, WriteReport};
 
-/// Writes one Parquet file into an [`AsyncSink`], such as an object of an object store, under any runtime.
+/// Writes one Parquet file into an [`AsyncSink`], such as an object of an object store, under any
+/// runtime.
 ///
-/// The file is that of a [`Writer`], encoded in parallel by the threads of a pool, never by those of the runtime, unless the encoder
-/// [has one thread](RowGroupEncoder::with_threads). Bytes are on their way while rows are encoded and written.
+/// The file is that of a [`Writer`], encoded in parallel by the threads of a pool, never by those
+/// of the runtime, unless the encoder [has one thread](RowGroupEncoder::with_threads). Bytes are on
+/// their way while rows are encoded and written.
 ///
-/// The first error poisons the writer and aborts what was begun. A call whose future is dropped before its end poisons it too. A writer that is dropped
-/// unfinished leaves no file that looks whole; [`AsyncWriter::abort`] also removes what an upload has left out of sight.
+/// The first error poisons the writer and aborts what was begun. A call whose future is dropped
+/// before its end poisons it too. A writer that is dropped unfinished leaves no file that looks
+/// whole; [`AsyncWriter::abort`] also removes what an upload has left out of sight.
 pub struct AsyncWriter<S: AsyncSink> {
     sink: S,
     /// With the pool while it works; gone after an error.
@@ -54,7 +57,8 @@ struct Worked<T> {
 
 #[cfg(feature = "object_store")]
 impl AsyncWriter<crate::io::StoreSink> {
-    /// A writer of the object at `path`, with the default options. What stands there stays until the new object is whole.
+    /// A writer of the object at `path`, with the default options. What stands there stays until
+    /// the new object is whole.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> marquetry::Result<()> {
@@ -89,12 +93,14 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// A writer into any sink.
     ///
     /// # Errors
-    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option does not fit it.
+    /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
+    /// does not fit it.
     pub fn new(sink: S, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         Ok(Self::over(sink, RowGroupEncoder::new(schema, options)?))
     }
 
-    /// A writer into any sink, with an encoder of which the threads were chosen, or that is shared with others.
+    /// A writer into any sink, with an encoder of which the threads were chosen, or that is shared
+    /// with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
         let (pool, schema) = (encoder.encode.pool_of_jobs(), encoder.layout.arrow.clone());
         let writer = Some(Writer::over(Pieces::default(), encoder));

@@ -1,4 +1,5 @@
-//! Tests of predicates: what is said in the module docs, line by line; then `random` holds everything against a naive twin.
+//! Tests of predicates: what is said in the module docs, line by line; then `random` holds
+//! everything against a naive twin.
 
 mod random;
 mod rules;

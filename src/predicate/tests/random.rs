@@ -1,5 +1,6 @@
-//! Random tables are written to files, and random predicates on them are held against a naive twin: row by row when they are evaluated, and range by
-//! range when row groups and pages are pruned, by the metadata as written and by any other that would be lawful.
+//! Random tables are written to files, and random predicates on them are held against a naive twin:
+//! row by row when they are evaluated, and range by range when row groups and pages are pruned, by
+//! the metadata as written and by any other that would be lawful.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -125,7 +126,8 @@ struct Tally {
     pages: u64,
 }
 
-/// A read with the predicate as its filter gives the rows for which the twin says true, whatever else is asked of it.
+/// A read with the predicate as its filter gives the rows for which the twin says true, whatever
+/// else is asked of it.
 fn filtered(
     rng: &mut Rng,
     reader: &Reader,

@@ -90,7 +90,8 @@ pub(super) fn cell(array: &ArrayRef, i: usize) -> Cell {
     }
 }
 
-/// A column that is tested: its path, the names on the way (`*` for elements), and what literals it has.
+/// A column that is tested: its path, the names on the way (`*` for elements), and what literals it
+/// has.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) path: &'static str,
@@ -120,7 +121,8 @@ pub(super) enum TwinTest {
     Like(String),
 }
 
-/// The order of predicates, said another way: by a key of which the first part is whether it is NaN.
+/// The order of predicates, said another way: by a key of which the first part is whether it is
+/// NaN.
 pub(super) fn naive_order(cell: &Cell, value: &Value) -> Ordering {
     match (cell, value) {
         (Cell::Int(a), Value::Int(b)) => a.cmp(b),

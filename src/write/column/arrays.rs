@@ -56,7 +56,8 @@ impl<'a> Slots<'a, '_> {
         self.for_each_some(data.buffer::<T>(0), |some| some.iter().for_each(|value| visit(*value)));
     }
 
-    /// Calls `visit` with the values, some at a time: as they lie there, or put together from between nulls.
+    /// Calls `visit` with the values, some at a time: as they lie there, or put together from
+    /// between nulls.
     pub(super) fn for_each_some<T: ArrowNativeType>(
         &self,
         values: &[T],
@@ -88,7 +89,8 @@ impl<'a> Slots<'a, '_> {
                         word &= word - 1;
                     }
                 } else {
-                    // Each value is written where the next one belongs, and stays if it is one: no branch to be guessed wrong.
+                    // Each value is written where the next one belongs, and stays if it is one: no
+                    // branch to be guessed wrong.
                     for (i, value) in some.iter().enumerate() {
                         kept[n % 64] = *value;
                         n += (word >> i & 1) as usize;
@@ -99,8 +101,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Visits the byte strings, by runs that lie in one buffer, until a visit says `None`, which is given back; `None` too if the
-    /// array is of another type than `layout` says.
+    /// Visits the byte strings, by runs that lie in one buffer, until a visit says `None`, which is
+    /// given back; `None` too if the array is of another type than `layout` says.
     #[inline(always)]
     pub(super) fn for_each_byte_run(
         &self,

@@ -1,7 +1,8 @@
 //! [`Texts`]: the byte strings of a leaf, where they lie in the arrays.
 //!
-//! Arrays that keep their strings end to end are not taken apart: a stretch of them is two slices, however many values it has, and is encoded by whole
-//! stretches. Trap: arrays of views, and those with many nulls, have no such stretches; theirs are slices one by one.
+//! Arrays that keep their strings end to end are not taken apart: a stretch of them is two slices,
+//! however many values it has, and is encoded by whole stretches. Trap: arrays of views, and those
+//! with many nulls, have no such stretches; theirs are slices one by one.
 
 use std::ops::Range;
 

@@ -81,7 +81,7 @@ impl<'a> Encoder<'a> {
         Ok(Choice { form: Form::Plain { values, encoding }, helps: true, bytes })
     }
 
-    /// The values: page by page, if nobody wants to see them all.
+    /// The values: page by page, unless all are needed at once.
     fn source(&self) -> Result<Source<'a>> {
         let parts = &self.column.parts;
         if !is_keyed(parts) && self.settings.chunking.is_none() {

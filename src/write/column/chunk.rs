@@ -164,8 +164,9 @@ impl<'a> Encoder<'a> {
         Ok(Some(sealed))
     }
 
-    /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a quarter … of them where values are large, so
-    /// that the pages of all columns begin at common rows.
+    /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a
+    /// quarter … of them where values are large, so that the pages of all columns begin at common
+    /// rows.
     fn cuts(&self, form: &Form<'_>, small_pages: bool) -> Vec<usize> {
         let settings = self.settings;
         if let Some(chunking) = settings.chunking {

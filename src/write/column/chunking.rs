@@ -1,8 +1,8 @@
-//! Content-defined chunking: pages begin where the content says so, not where a count does, so that an edit in the middle of a column changes the
-//! pages around it and no others.
+//! Content-defined chunking: pages begin where the content says so, not where a count does, so that
+//! an edit in the middle of a column changes the pages around it and no others.
 //!
-//! A gear hash rolls over the levels and values of a leaf; where its highest bits are 0, a page ends with the row. Stores that keep equal pieces of
-//! files once profit from it, and so do diffs.
+//! A gear hash rolls over the levels and values of a leaf; where its highest bits are 0, a page
+//! ends with the row. Stores that keep equal pieces of files once profit from it, and so do diffs.
 
 use super::values::Values;
 use crate::levels::LeafLevels;
@@ -46,14 +46,16 @@ const GEAR: [u64; 256] = {
     gear
 };
 
-/// The rows that pages begin with, and the end. `roll` rolls a value into the hash, and says how many bytes it has.
+/// The rows that pages begin with, and the end. `roll` rolls a value into the hash, and says how
+/// many bytes it has.
 pub(super) fn cuts(
     levels: &LeafLevels,
     rows: usize,
     options: ChunkingOptions,
     roll_value: impl Fn(usize, &mut u64) -> usize,
 ) -> Vec<usize> {
-    // Between the smallest and the largest page, a cut is as likely at every byte: on average half the way.
+    // Between the smallest and the largest page, a cut is as likely at every byte: on average half
+    // the way.
     let wanted = (options.max_bytes.saturating_sub(options.min_bytes) / 2).max(1);
     let mask = u64::MAX << (u64::BITS - wanted.ilog2().clamp(1, 48));
     let mut cuts = vec![0];

@@ -21,7 +21,8 @@ use crate::simd::bitmap::Bitmap;
 /// Appends the values of the slots that are not null.
 ///
 /// # Errors
-/// `Usage` if a value does not fit the leaf; `Unsupported` if the type of the array has no way there.
+/// `Usage` if a value does not fit the leaf; `Unsupported` if the type of the array has no way
+/// there.
 pub(super) fn append<'a>(
     array: &'a dyn Array,
     nulls: Option<&NullBuffer>,

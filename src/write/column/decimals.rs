@@ -128,8 +128,9 @@ impl<'a> Slots<'a, '_> {
         Ok(())
     }
 
-    /// Appends decimals of 128 bits that have 64 and are nearer to 0 than `most`; says whether all are so. Without a compare: the signs of what they
-    /// lack to the bounds are collected, which the compiler makes vectors of.
+    /// Appends decimals of 128 bits that have 64 and are nearer to 0 than `most`; says whether all
+    /// are so. Without a compare: the signs of what they lack to the bounds are collected, which
+    /// the compiler makes vectors of.
     fn low_halves<U>(&self, most: i128, out: &mut Vec<U>, narrow: impl Fn(i64) -> U) -> bool {
         let last = i64::try_from(most - 1).unwrap_or(i64::MAX);
         let data = self.data();
@@ -147,7 +148,8 @@ impl<'a> Slots<'a, '_> {
         beyond >= 0 && high == 0
     }
 
-    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; says whether all are nearer to 0 than `most`.
+    /// Appends the last `width` bytes of decimals of 128 bits, the highest first; says whether all
+    /// are nearer to 0 than `most`.
     fn big_endian(&self, most: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 64;
         let most = most.unwrap_or(i128::MAX);

@@ -39,7 +39,7 @@ pub(super) fn encode(
             out.extend_from_slice(&bits.to_bytes(range));
         }
         (Values::Bits(bits), Encoding::Rle) => {
-            // Booleans as RLE stand behind their length.
+            // RLE of booleans has its length before it.
             let start = out.len();
             out.extend([0; 4]);
             let n = range.len();

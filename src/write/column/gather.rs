@@ -1,4 +1,5 @@
-//! Gathering: all values of a leaf at once, from the arrays of the batches. Those of dictionary and run-end arrays stay keys.
+//! Gathering: all values of a leaf at once, from the arrays of the batches. Those of dictionary and
+//! run-end arrays stay keys.
 
 use std::ops::Range;
 
@@ -80,7 +81,8 @@ pub(super) fn is_keyed(parts: &[Part]) -> bool {
     parts.iter().any(|part| keyed(part.array.data_type()))
 }
 
-/// The values of a dictionary or run-end array, and which of them each slot has; anything where it is null.
+/// The values of a dictionary or run-end array, and which of them each slot has; anything where it
+/// is null.
 fn keys_of<'p>(part: &'p Part, spare: &Spare) -> Result<(&'p dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {

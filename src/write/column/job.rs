@@ -1,4 +1,5 @@
-//! [`Encoder`]: what is known of a chunk before it is written, and the [`Form`] that its values are brought into.
+//! [`Encoder`]: what is known of a chunk before it is written, and the [`Form`] that its values are
+//! brought into.
 
 use super::dictionary::Interned;
 use super::source::Source;
@@ -10,7 +11,7 @@ use crate::write::options::LeafSettings;
 use crate::write::shred::LeafColumn;
 use crate::write::tools::Tools;
 
-/// Lets other threads help with a chunk.
+/// Threads that help with a chunk.
 pub(crate) trait Share: Sync {
     /// Threads that are likely to help now, the calling one among them.
     fn threads(&self) -> usize;
@@ -19,7 +20,7 @@ pub(crate) trait Share: Sync {
     fn share(&self, n: usize, work: &(dyn Fn(usize) + Sync));
 }
 
-/// Nobody helps.
+/// The calling thread alone.
 pub(crate) struct Alone;
 
 impl Share for Alone {

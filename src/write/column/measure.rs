@@ -1,4 +1,5 @@
-//! Measuring: what an encoding takes of a chunk, by samples that lie all over it and are compressed as pages will be.
+//! Measuring: what an encoding takes of a chunk, by samples that lie all over it and are compressed
+//! as pages will be.
 
 use std::ops::Range;
 
@@ -23,16 +24,19 @@ pub(super) struct Choice<'a> {
     pub(super) bytes: usize,
 }
 
-/// A codec that leaves more than this of a chunk is not worth the time of those who write and read it (a table of 100 columns of numbers: 2 % of the
-/// bytes are not compressed, for 0.2 % more in the file).
+/// Maximum share of a chunk that a useful codec leaves, because more is not worth the time to write
+/// and read it (a table of 100 columns of numbers: 2 % of the bytes are not compressed, for 0.2 %
+/// more in the file).
 const HELPS: f64 = 0.94;
 
-/// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its beginning may be unlike the rest.
+/// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
+/// beginning may be unlike the rest.
 pub(super) const SAMPLE: usize = 16 << 10;
 pub(super) const STRETCHES: usize = 8;
 
-/// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than 256 KiB than in more, as pages have (a
-/// dictionary of 7 MB: 8 % smaller by a sample of 240 KiB than it was).
+/// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than
+/// 256 KiB than in more, as pages have (a dictionary of 7 MB: 8 % smaller by a sample of 240 KiB
+/// than it was).
 const TUNED: usize = 320 << 10;
 
 impl Encoder<'_> {
@@ -92,7 +96,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Of the whole chunk, by the bytes of its parts as they are and as they are stored, and how many such parts it has.
+    /// Of the whole chunk, by the bytes of its parts as they are and as they are stored, and how
+    /// many such parts it has.
     pub(super) fn new(
         encoding: Encoding,
         dictionary_bytes: usize,
@@ -164,8 +169,8 @@ pub(super) fn times(all: usize, some: usize) -> f64 {
     if some == 0 { 1.0 } else { all as f64 / some as f64 }
 }
 
-/// How many of `n` values are different, at the least but for chance, if so many of `some` are. As if all were equally likely: if they are not, there
-/// are more.
+/// How many of `n` values are different, at the least but for chance, if so many of `some` are. As
+/// if all were equally likely: if they are not, there are more.
 pub(super) fn distinct(different: usize, some: usize, n: f64) -> f64 {
     let seen_before = some.saturating_sub(different) as f64;
     let by_chance = 2.0 * seen_before.sqrt() + 1.0;

@@ -1,4 +1,5 @@
-//! [`EncodedChunk`]: the bytes of a column chunk, and what the footer, the indexes and the report will say of it.
+//! [`EncodedChunk`]: the bytes of a column chunk, and what the footer, the indexes and the report
+//! will say of it.
 
 use bytes::Bytes;
 
@@ -27,7 +28,8 @@ pub(crate) struct EncodedChunk {
     pub(crate) column_index: Option<ColumnIndex>,
     /// The bloom filter, with its header.
     pub(crate) bloom: Option<Vec<u8>>,
-    /// Whether the values of the leaf rise or fall from row to row, where there are no nulls or lists.
+    /// Whether the values of the leaf rise or fall from row to row, where there are no nulls or
+    /// lists.
     pub(crate) sorted: Option<Sorted>,
     /// What the writer's report will say.
     pub(crate) report: ColumnReport,
@@ -68,7 +70,8 @@ impl WrittenPages {
         self.byte_array_bytes.push(byte_array_bytes);
     }
 
-    /// The chunk, of which `summary` says what the values are, and `entries` how many level entries there are.
+    /// The chunk, of which `summary` says what the values are, and `entries` how many level entries
+    /// there are.
     pub(super) fn finish(
         self,
         leaf: &Leaf,

@@ -1,7 +1,7 @@
 //! A leaf of a row group, from its arrays to the bytes of its column chunk.
 //!
-//! The whole row group is there when a leaf is written, so that the encoding is chosen from all of the data, is the same for all
-//! pages, and a dictionary that does not pay leaves nothing behind.
+//! The whole row group is there when a leaf is written, so that the encoding is chosen from all of
+//! the data, is the same for all pages, and a dictionary that does not pay leaves nothing behind.
 
 mod ints;
 mod byte_arrays;

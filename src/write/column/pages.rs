@@ -1,4 +1,5 @@
-//! Makes the pages of a chunk, in one stretch or in several by several threads. The bytes are the same: pages know nothing of each other.
+//! Encodes the pages of a chunk, by one thread or in runs by several. The bytes are the same,
+//! because no page depends on another.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +29,8 @@ pub(super) struct Plan {
     pub(super) entries: Vec<usize>,
     /// With these values; and the end.
     pub(super) values: Vec<usize>,
-    /// Whether the values of most pages become pieces of the file by themselves: see [`Encoder::in_pieces`].
+    /// Whether the values of most pages become pieces of the file by themselves: see
+    /// [`Encoder::in_pieces`].
     pub(super) in_pieces: bool,
 }
 
@@ -46,7 +48,7 @@ impl Plan {
 
 /// Consecutive pages.
 pub(super) struct Stretch<'a> {
-    /// Their bytes, behind those that were there, in pieces.
+    /// Their bytes, after those that were there, in pieces.
     pub(super) bytes: Vec<Bytes>,
     pub(super) pages: Vec<Page>,
     pub(super) sorting: Option<Sorting<'a>>,
@@ -64,13 +66,13 @@ pub(super) struct Page {
     pub(super) statistics: PageStatistics,
 }
 
-/// Bytes of a chunk, before compression, from which on it is made in several stretches if threads can help.
+/// Minimum bytes of a chunk that several threads encode.
 const WORTH_SHARING: usize = 1 << 20;
 
-/// Values of so many bytes that are stored as they are become a piece of the file: they are not copied again.
+/// Minimum bytes of the values of a page that become a piece of the file without another copy.
 const PIECE: usize = 32 << 10;
 
-/// Stretches for each thread: one may be slower than another.
+/// Runs of pages for each thread, because some take longer than others.
 const STRETCHES: usize = 3;
 
 impl<'a> Encoder<'a> {
@@ -117,7 +119,8 @@ impl<'a> Encoder<'a> {
         made.into_iter().map(|(_, stretch)| stretch).collect()
     }
 
-    /// Whether the values of most pages will be pieces of the file by themselves: large ones, stored as they are.
+    /// Whether the values of most pages will be pieces of the file by themselves: large ones,
+    /// stored as they are.
     pub(super) fn in_pieces(
         &self,
         form: &Form<'a>,
@@ -343,7 +346,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     }
 }
 
-/// What is said of byte strings that rise.
+/// The statistics of byte strings that rise: the first and the last.
 fn rising<'p>(texts: &Texts<'p>, range: Range<usize>) -> Option<PageValues<'p, 'p>> {
     let last = range.end.checked_sub(1)?;
     Some(PageValues::Rising(texts.get(range.start)?, texts.get(last)?))

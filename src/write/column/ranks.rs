@@ -1,4 +1,5 @@
-//! Bounds: the least and the greatest of some values, or of some indices into a dictionary whose entries were ranked before.
+//! Bounds: the least and the greatest of some values, or of some indices into a dictionary whose
+//! entries were ranked before.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -55,7 +56,8 @@ pub(super) struct Dictionary<'s, 'a> {
     /// The entries in order.
     pub(super) by_rank: Vec<u32>,
     pub(super) nan: Vec<bool>,
-    /// The first bytes in which byte strings differ that are too many to be ranked, as numbers of the same order.
+    /// The first bytes in which byte strings differ that are too many to be ranked, as numbers of
+    /// the same order.
     pub(super) prefixes: Vec<u64>,
     /// The length of each byte string.
     pub(super) lengths: Vec<u64>,
@@ -180,7 +182,7 @@ impl<'s, 'a> Dictionary<'s, 'a> {
     }
 }
 
-/// The first bytes behind those that all values have in common.
+/// The first bytes after the prefix that all values have in common, as numbers of the same order.
 pub(super) fn prefixes(values: &[&[u8]]) -> Vec<u64> {
     let first = values.first().copied().unwrap_or_default();
     let common = values.iter().fold(first.len(), |common, value| {

@@ -1,8 +1,9 @@
 //! Selection: the encodings of a chunk, measured as far as is needed to tell which is best.
 //!
-//! A few values tell which encodings are far behind, more of them which of the others is best.
-//! Trap: to make a dictionary is the dearest part of writing. The values of a sample that repeat tell how many there are in all,
-//! and so what it takes at the least, before it is begun.
+//! A small sample excludes the encodings that are far from the best; a larger one compares the
+//! rest.
+//! Trap: to make a dictionary is the dearest part of writing. The values of a sample that repeat
+//! tell how many there are in all, and so what it takes at the least, before it is begun.
 
 use super::dictionary::{DictionaryLimits, Interned, intern};
 use super::job::Encoder;
@@ -14,13 +15,13 @@ use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
 
-/// Values of the first sample, which tells what is far behind.
+/// Values of the first sample, which excludes what is far from the best.
 const QUICK: usize = 4 << 10;
 
 /// What takes so much more than the best by the first sample is not measured again.
 const BEHIND: f64 = 1.12;
 
-/// The share of values that may be distinct, or a dictionary is not worth its hashing.
+/// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
 const HOPELESS: f64 = 0.5;
 
 /// The encodings of a chunk, measured as far as is needed to tell which is best.
@@ -32,7 +33,8 @@ pub(super) struct Race<'r, 'a> {
     n: usize,
     /// How many a sample should have.
     some: usize,
-    /// All but a dictionary, by a sample of so many; those that are far behind by the first are left out of the second.
+    /// All but a dictionary, and the sample that they were measured by. The second sample leaves
+    /// out those that are far from the best by the first.
     others: Option<(Vec<Measured>, Values<'a>)>,
     is_final: bool,
 }
@@ -64,7 +66,7 @@ impl<'r, 'a> Race<'r, 'a> {
         Ok(())
     }
 
-    /// Measures those that are not far behind by more values.
+    /// Measures those that are close to the best, by more values.
     fn go_on(&mut self) -> Result<()> {
         self.begin()?;
         if self.is_final {
@@ -114,7 +116,8 @@ impl<'r, 'a> Race<'r, 'a> {
         }
     }
 
-    /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees them; beside a dictionary that is seldom worth its time.
+    /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees
+    /// them; beside a dictionary that is seldom worth its time.
     fn or_split(&mut self, deltas: Measured) -> Result<Measured> {
         let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
         let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
@@ -128,7 +131,7 @@ impl<'r, 'a> Race<'r, 'a> {
         Ok(if is_smaller { split } else { deltas })
     }
 
-    /// Whether a dictionary is worth looking for.
+    /// Whether building a dictionary is worth its cost.
     pub(super) fn may_be_won_by_a_dictionary(&mut self) -> Result<bool> {
         self.begin()?;
         if self.is_final {
@@ -145,7 +148,7 @@ impl<'r, 'a> Race<'r, 'a> {
         Ok(self.guess()? <= self.least())
     }
 
-    /// What a dictionary costs at the least, by the values of the sample that repeat.
+    /// Lower bound of the cost of a dictionary, from the repeated values of a sample.
     fn guess(&mut self) -> Result<f64> {
         let Some((_, sample)) = &self.others else {
             return Ok(0.0);
@@ -156,7 +159,7 @@ impl<'r, 'a> Race<'r, 'a> {
             return Ok(f64::INFINITY);
         };
         let (some, n) = (sample.len(), self.n);
-        // Equal values that stand together tell nothing of whether others come again.
+        // Runs of equal values say nothing about repetition elsewhere.
         let runs = 1 + codes.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
         let all = distinct(entries.len(), runs, times(n, some) * runs as f64);
         if all > n as f64 * HOPELESS {
@@ -177,7 +180,8 @@ impl<'r, 'a> Race<'r, 'a> {
     pub(super) fn dictionary(&mut self, dictionary: &Interned<'a>) -> Result<Measured> {
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
         let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
-        // Of the entries a sample as well: they stand in the order in which they first occur, which may begin unlike it goes on.
+        // Of the entries a sample as well: they stand in the order in which they first occur, which
+        // may begin unlike it goes on.
         let all = dictionary.entries.len();
         let dictionary_bytes = dictionary.entries.plain_len(0..all);
         let some = self.encoder.sample_len(all, dictionary_bytes);

@@ -12,7 +12,8 @@ pub(crate) struct Sorted {
     pub(crate) descending: bool,
 }
 
-/// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats, or where no order is defined.
+/// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats,
+/// or where no order is defined.
 pub(super) struct Sorting<'a> {
     order: Order,
     rises: bool,

@@ -1,7 +1,8 @@
-//! [`Source`]: where the values of a chunk come from while its pages are made, and the [`Cursor`] that goes through them.
+//! [`Source`]: where the values of a chunk come from while its pages are made, and the [`Cursor`]
+//! that goes through them.
 //!
-//! Values that need not be seen all at once are gathered page by page: they are still in the nearest cache when they are encoded,
-//! checked and measured.
+//! Values that need not be seen all at once are gathered page by page: they are still in the
+//! nearest cache when they are encoded, checked and measured.
 
 use std::ops::Range;
 
@@ -169,7 +170,8 @@ impl<'s, 'a> Cursor<'s, 'a> {
         matches!(self.source, Source::Parts(_))
     }
 
-    /// The values of the last step as PLAIN has them, where they lie so in memory; there are none any more.
+    /// The values of the last step as PLAIN has them, where they lie so in memory; there are none
+    /// any more.
     pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
         let some = &mut self.some;
         let lent = some.shared_bytes(0..some.len());
@@ -231,7 +233,8 @@ impl<'s, 'a> Cursor<'s, 'a> {
     }
 }
 
-/// How many of the slots it takes for `n` values, or for all that they have: the number of these, and the end of the slots.
+/// How many of the slots it takes for `n` values, or for all that they have: the number of these,
+/// and the end of the slots.
 fn some_of(part: &Part, slots: Range<usize>, n: usize) -> (usize, usize) {
     let Some(nulls) = &part.nulls else {
         let some = slots.len().min(n);
@@ -243,7 +246,7 @@ fn some_of(part: &Part, slots: Range<usize>, n: usize) -> (usize, usize) {
     if all <= n {
         return (all, slots.end);
     }
-    // Half by half to the slot behind the last value that is wanted.
+    // Binary search for the slot after the last wanted value.
     let (mut at, mut end, mut left) = (slots.start, slots.end, n);
     while end - at > 1 {
         let middle = at + (end - at) / 2;

@@ -84,13 +84,15 @@ impl<'s, 'a> Statistician<'s, 'a> {
         Self { leaf, settings, order, cut, dictionary, builder, bounds: None, nulls: 0, nans: 0 }
     }
 
-    /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their first bytes.
+    /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their
+    /// first bytes.
     pub(super) fn by_codes(&self) -> bool {
         let by_codes = |d: &Dictionary<'_, '_>| !d.ranks.is_empty() || !d.prefixes.is_empty();
         self.dictionary.as_ref().is_some_and(by_codes)
     }
 
-    /// What is to be said of a page of these level entries, of which `count` have values; see [`Statistician::add`].
+    /// What is to be said of a page of these level entries, of which `count` have values; see
+    /// [`Statistician::add`].
     pub(super) fn page(
         &self,
         levels: &LeafLevels,
@@ -135,7 +137,8 @@ impl<'s, 'a> Statistician<'s, 'a> {
             None => self.bounds = Some((min, max)),
             Some(bounds) => {
                 let is_nan = |value: &[u8]| is_nan(self.order, physical, value);
-                // In the total order, NaNs are bounds of pages that have nothing else; a number takes their place.
+                // In the total order, NaNs are bounds of pages that have nothing else; a number
+                // takes their place.
                 match (is_nan(&bounds.0), is_nan(&min)) {
                     (true, false) => *bounds = (min, max),
                     (false, true) => {}

@@ -40,7 +40,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// No values yet, with room for `n` of them; see [`Values::give`].
+    /// No values yet, with capacity for `n` of them; see [`Values::give`].
     pub(super) fn with_room(physical: Physical, n: usize, spare: &Spare) -> Self {
         match Self::new(physical) {
             Self::Bits(mut bits) => {
@@ -185,7 +185,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The values of some ranges, one behind the other.
+    /// The values of some ranges, concatenated.
     pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Self {
         fn of<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
             ranges.iter().filter_map(|r| values.get(r.clone())).flatten().copied().collect()

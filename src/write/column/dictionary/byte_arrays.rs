@@ -1,7 +1,8 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
-//! A slot of the table has a part of the hash, a code, and where the bytes of the entry stand: copied to one place, where they lie closer together
-//! than in the rows, those of short ones filled up with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
+//! A slot of the table has a part of the hash, a code, and where the bytes of the entry stand:
+//! copied to one place, where they lie closer together than in the rows, those of short ones filled
+//! up with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -16,7 +17,7 @@ const SHORT: usize = 32;
 /// The most bytes of one that half the words tell.
 const HALF: usize = 16;
 
-/// All bytes of a short string, zeros behind them.
+/// All bytes of a short string, padded with zeros.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Words([u64; 4]);
 
@@ -41,7 +42,8 @@ fn load<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
 }
 
 impl Words {
-    /// A value of at most `8 * N` bytes that stands at this place; `None` where the buffer ends soon behind it.
+    /// A value of at most `8 * N` bytes that stands at this place; `None` if the buffer ends too
+    /// soon after it.
     #[inline(always)]
     fn of<const N: usize>(buffer: &[u8], start: usize, len: usize) -> Option<Self> {
         let mut words = Self(MASKS.get(len)?.0);
@@ -199,7 +201,8 @@ impl<'v> Interner<'v> {
         Self { table, block: [Wanted::default(); AHEAD], filled: 0 }
     }
 
-    /// Looks up the value that stands at this place of a buffer; `None` where it is time to give up.
+    /// Looks up the value that stands at this place of a buffer; `None` where it is time to give
+    /// up.
     #[inline(always)]
     pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
         *self.block.get_mut(self.filled)? = Wanted::of(buffer, start, len)?;
@@ -214,7 +217,8 @@ impl<'v> Interner<'v> {
         self.table.look_up(block)
     }
 
-    /// Looks up the values that stand between offsets, one more than values; `None` where it is time to give up.
+    /// Looks up the values that stand between offsets, one more than values; `None` where it is
+    /// time to give up.
     pub(super) fn push_all<O: ArrowNativeType>(
         &mut self,
         buffer: &'v [u8],
@@ -271,7 +275,8 @@ impl<'v> Table<'v> {
         self.push(codes.get(..block.len())?)
     }
 
-    /// Looks up short values, while the table is small enough to be near; `Some(false)` if this is not for them.
+    /// Looks up short values, while the table is small enough to be near; `Some(false)` if this is
+    /// not for them.
     #[inline]
     fn look_up_near<const N: usize>(
         &mut self,
@@ -334,7 +339,8 @@ impl<'v> Table<'v> {
         usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
     }
 
-    /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable time.
+    /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable
+    /// time.
     #[inline(always)]
     fn code(&mut self, wanted: &Wanted<'v>) -> Option<u32> {
         let mask = self.slots.len() - 1;

@@ -24,7 +24,7 @@ impl Word for i64 {
     }
 }
 
-/// The widest range that a table is made for: 4 MiB of codes.
+/// Maximum range of a lookup table, because its codes take 4 MiB.
 const TABLE: u64 = 1 << 20;
 
 pub(super) fn words<T: Word>(
@@ -134,7 +134,8 @@ impl<T: Word> WordTable<T> {
         usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
     }
 
-    /// The code of a value; `fresh` becomes it if there is none yet. `None` if it cannot be found in reasonable time.
+    /// The code of a value; `fresh` becomes it if there is none yet. `None` if it cannot be found
+    /// in reasonable time.
     #[inline]
     fn code(&mut self, value: T, home: usize, fresh: u32) -> Option<u32> {
         let mask = self.slots.len() - 1;
@@ -172,7 +173,7 @@ fn by_hash<T: Word>(
     let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         for some in block.chunks(AHEAD) {
-            // While it is small, there is room for a table in which values rarely collide.
+            // A small table can be sparse, so that values rarely collide.
             let room = if table.bits <= NEAR_BITS { 8 } else { 2 };
             if (entries.len() + AHEAD) * room > table.slots.len() {
                 table.grow(&entries, spare)?;

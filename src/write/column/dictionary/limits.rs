@@ -14,10 +14,10 @@ impl DictionaryLimits {
     pub(in crate::write::column) const NONE: Self = Self { bytes: usize::MAX, must_pay: false };
 }
 
-/// Values up to the first look at how the dictionary grows; the next ones are at twice as many each.
+/// Values before the first check of the growth; each later check comes at twice as many.
 pub(super) const FIRST_LOOK: usize = 1 << 12;
 
-/// The share of values that may be distinct, or a dictionary is not worth its hashing.
+/// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
 pub(super) const HOPELESS: f64 = 0.5;
 
 /// Watches a dictionary grow.
@@ -72,14 +72,14 @@ impl Watch {
     }
 }
 
-/// Values looked at between two checks.
+/// Values between two checks of the growth.
 pub(super) const BLOCK: usize = 4096;
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Values looked up at a time: their slots are asked for before the first of them is looked at, so that the cache misses overlap.
+/// Values looked up at a time. Their slots are prefetched first, so that the cache misses overlap.
 pub(super) const AHEAD: usize = 32;
 
-/// Slots looked at for one value: more are a sign of values that were made to collide.
+/// Maximum slots probed for one value, because more are a sign of crafted collisions.
 pub(super) const MOST_PROBES: usize = 1 << 10;

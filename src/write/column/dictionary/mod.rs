@@ -1,6 +1,7 @@
 //! Interning: finds the distinct values of a leaf, and which of them each value is.
 //!
-//! Trap: data without repetition must be found out early, because interning is the dearest part of writing.
+//! Trap: data without repetition must be found early, because interning is the most expensive part
+//! of writing.
 
 mod limits;
 mod hash;
@@ -25,7 +26,8 @@ pub(super) struct Interned<'a> {
     pub(super) distinct: bool,
 }
 
-/// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are likely to.
+/// Finds the distinct values; `None` if they grow beyond the limits, or so fast that they are
+/// likely to.
 pub(super) fn intern<'a>(
     values: &Values<'a>,
     limits: DictionaryLimits,
@@ -66,7 +68,8 @@ pub(super) fn intern<'a>(
     }
 }
 
-/// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where they must be gathered.
+/// As [`intern`], of the byte strings of a leaf, without gathering them first; `None` too where
+/// they must be gathered.
 pub(super) fn intern_parts<'a>(
     parts: &'a [Part],
     leaf: &Leaf,
@@ -87,10 +90,12 @@ pub(super) fn intern_parts<'a>(
     Some(Interned { entries: Values::Bytes(Texts::Slices(entries)), codes, distinct: true })
 }
 
-/// One entry for each distinct value that is used, and the codes that follow; `None` where nothing repeats.
+/// One entry for each distinct value that is used, and the codes that follow; `None` where nothing
+/// repeats.
 pub(super) fn unify<'a>(entries: &Values<'a>, keys: &[u32], spare: &Spare) -> Option<Interned<'a>> {
     let limits = DictionaryLimits::NONE;
-    // First those that are used, in the order of their first use; then those that are equal become one.
+    // First those that are used, in the order of their first use; then those that are equal become
+    // one.
     const UNUSED: u32 = u32::MAX;
     let mut place = vec![UNUSED; entries.len()];
     let mut used = Vec::new();
@@ -113,7 +118,7 @@ pub(super) fn unify<'a>(entries: &Values<'a>, keys: &[u32], spare: &Spare) -> Op
             Some(Interned { entries: unified.entries, codes, distinct: true })
         }
         Some(_) => Some(Interned { entries, codes, distinct: true }),
-        // Given up as hopeless: entries that are equal do no harm.
+        // Given up: equal entries do no harm.
         None => Some(Interned { entries, codes, distinct: false }),
     }
 }
