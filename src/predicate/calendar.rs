@@ -68,7 +68,7 @@ impl fmt::Display for Timestamp {
             (self.0.div_euclid(i128::from(DAY)), self.0.rem_euclid(i128::from(DAY)));
         // 128 bits of nanoseconds are more days than 64 bits hold; literals have fewer.
         let days = i64::try_from(days).unwrap_or(i64::MAX / 2);
-        write!(f, "{} {}", Date(days), Time(i64::try_from(nanos).unwrap_or_default()))
+        write!(f, "{} {}", Date(days), Time(i64::try_from(nanos).expect("less than a day")))
     }
 }
 

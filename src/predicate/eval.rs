@@ -147,7 +147,7 @@ impl Lists {
             // Of a slice of an array, only the elements of the slice.
             let first = offsets.first().map_or(0, |first| first.as_usize());
             let last = offsets.last().map_or(0, |last| last.as_usize());
-            let ends = offsets.iter().zip(offsets.get(1..).unwrap_or_default());
+            let ends = offsets.iter().zip(offsets.iter().skip(1));
             let ends = ends.map(|(from, to)| (from.as_usize() - first, to.as_usize() - first));
             Lists { values: values.slice(first, last - first), ends: ends.collect() }
         }

@@ -1,8 +1,8 @@
 //! [`Facts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may
 //! be believed.
 //!
-//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md; FORMAT notes, sections 9 and 10. Made by whoever has the metadata, used by [`prune`](super::prune). Here is decided which
-//! bounds count: whose order is defined, and known to us.
+//! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Used by
+//! [`prune`](super::prune). Decides which bounds count: those whose order is defined, and known.
 //! Trap: a fact that is absent is unknown, never 0. A fact that contradicts another is not believed
 //! either, and neither is the other.
 
@@ -140,6 +140,7 @@ impl Facts {
         let total = |counts: &Vec<u64>| counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
         if let Some(counts) = &self.def_histogram {
             let sum = total(counts);
+            // A histogram has a count for each level, 0 among them.
             let values = counts.last().copied().unwrap_or_default();
             let nulls = sum.map(|sum| sum - values);
             let agrees = sum.is_some_and(|sum| sum >= self.rows)
@@ -213,11 +214,10 @@ impl PageFacts {
                 let location = offsets.page_locations.get(page);
                 location.map_or(Some(rows), |page| u64::try_from(page.first_row_index).ok())
             };
-            // Ascending, as was checked.
-            let rows_of_page = first_row(page + 1)
-                .zip(first_row(page))
-                .and_then(|(end, start)| end.checked_sub(start))
-                .unwrap_or_default();
+            let ends = first_row(page + 1).zip(first_row(page));
+            let Some(rows_of_page) = ends.and_then(|(end, start)| end.checked_sub(start)) else {
+                return wrong("the first rows of pages do not ascend");
+            };
             let mut facts = Facts::unknown(rows_of_page);
             let of_page = |counts: &Option<Vec<i64>>| {
                 counts.as_ref().and_then(|counts| counts.get(page)).copied()
@@ -241,10 +241,12 @@ impl PageFacts {
             if dropped {
                 return wrong("the counts of nulls and of rows contradict each other");
             }
-            let all_null = columns.null_pages.get(page).copied().unwrap_or_default();
-            let min = columns.min_values.get(page).map(Vec::as_slice).unwrap_or_default();
-            let max = columns.max_values.get(page).map(Vec::as_slice).unwrap_or_default();
-            if all_null {
+            let bounds = (columns.min_values.get(page), columns.max_values.get(page));
+            let (Some(all_null), (Some(min), Some(max))) = (columns.null_pages.get(page), bounds)
+            else {
+                return wrong("the column index has fewer pages than the offset index");
+            };
+            if *all_null {
                 if !min.is_empty() || !max.is_empty() {
                     return wrong("a page of nulls has bounds");
                 }

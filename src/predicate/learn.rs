@@ -57,8 +57,7 @@ impl Learnt {
         let ranks = parts.iter().zip(&state.parts).map(|(part, cost)| cost.rank(part));
         let ranks: Vec<f64> = ranks.collect();
         let mut order: Vec<usize> = (0..parts.len()).collect();
-        let rank = |i: usize| ranks.get(i).copied().unwrap_or_default();
-        order.sort_by(|a, b| rank(*a).total_cmp(&rank(*b)));
+        order.sort_by(|a, b| ranks[*a].total_cmp(&ranks[*b]));
         order
     }
 

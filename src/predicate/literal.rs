@@ -93,7 +93,7 @@ impl Literal {
     /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a
     /// day.
     pub fn time(nanos: u64) -> Self {
-        Self(Kind::Time(i64::try_from(nanos % DAY.unsigned_abs()).unwrap_or_default()))
+        Self(Kind::Time(i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day")))
     }
 
     /// The number `unscaled × 10^-scale`.
@@ -181,16 +181,16 @@ impl Literal {
             DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().value(0).into(),
             DataType::Date32 => Self::date(first::<Date32Type>(array)),
             DataType::Timestamp(unit, zone) => {
-                let count = array.to_data().buffer::<i64>(0).first().copied().unwrap_or_default();
+                let count = array.to_data().buffer::<i64>(0)[0];
                 let nanos = i128::from(count) * i128::from(nanos_of(*unit));
                 Self(Kind::Timestamp(nanos, zone.as_ref().is_some_and(|zone| !zone.is_empty())))
             }
             DataType::Time32(unit) => {
-                let count = array.to_data().buffer::<i32>(0).first().copied().unwrap_or_default();
+                let count = array.to_data().buffer::<i32>(0)[0];
                 Self(Kind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
             }
             DataType::Time64(unit) => {
-                let count = array.to_data().buffer::<i64>(0).first().copied().unwrap_or_default();
+                let count = array.to_data().buffer::<i64>(0)[0];
                 Self(Kind::Time(count.saturating_mul(nanos_of(*unit))))
             }
             _ => Self(Kind::Other(array.slice(0, 1))),
@@ -319,7 +319,7 @@ impl From<Vec<u8>> for Literal {
 impl From<SystemTime> for Literal {
     /// A point in time in UTC.
     fn from(value: SystemTime) -> Self {
-        let nanos = |nanos: u128| i128::try_from(nanos).unwrap_or(i128::MAX);
+        let nanos = |nanos| i128::try_from(nanos).expect("2^64 seconds are fewer than 2^127 ns");
         let nanos = match value.duration_since(UNIX_EPOCH) {
             Ok(after) => nanos(after.as_nanos()),
             Err(before) => -nanos(before.duration().as_nanos()),

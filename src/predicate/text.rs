@@ -73,7 +73,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = text.get(at..).unwrap_or_default();
+        let rest = text.get(at..).expect("places are those of characters");
         let operators = [
             ("==", Token::Op(Op::Eq)),
             ("=", Token::Op(Op::Eq)),
@@ -108,7 +108,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
                 quoted(rest, '"').ok_or_else(|| fault(text, at, "this name has no end"))?;
             (len, Token::Name(value))
         } else if rest.starts_with("x'") || rest.starts_with("X'") {
-            let digits = quoted(rest.get(1..).unwrap_or_default(), '\'');
+            let digits = quoted(rest.get(1..).expect("places are those of characters"), '\'');
             let (len, digits) = digits.ok_or_else(|| fault(text, at, "this string has no end"))?;
             let bytes = from_hex(&digits);
             let bytes =
@@ -116,7 +116,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>> {
             (len + 1, Token::Bytes(bytes))
         } else if is_first(c) {
             let len = rest.find(|c| !is_inner(c)).unwrap_or(rest.len());
-            (len, Token::Word(rest.get(..len).unwrap_or_default().to_owned()))
+            (len, Token::Word(rest.get(..len).expect("places are those of characters").to_owned()))
         } else {
             return Err(fault(text, at, format_args!("{c:?} means nothing here")));
         };
@@ -140,7 +140,7 @@ fn is_inner(c: char) -> bool {
 /// The number that a text begins with, and its length: `-12`, `1.5`, `.5`, `2e-9`.
 fn number(text: &str) -> Option<(usize, &str)> {
     let digits = |from: usize| {
-        let rest = text.get(from..).unwrap_or_default();
+        let rest = text.get(from..).expect("places are those of characters");
         rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
     };
     let sign = usize::from(text.starts_with(['-', '+']));

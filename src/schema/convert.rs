@@ -34,7 +34,7 @@
 //! | Duration | INT64 bare |
 //! | Interval | INTERVAL (checked) |
 //! | Utf8 in all layouts | BYTE_ARRAY bare, STRING, ENUM, JSON |
-//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEOMETRY, GEOGRAPHY; FIXED_LEN_BYTE_ARRAY (checked) |
+//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEO…; FIXED_LEN_BYTE_ARRAY (checked) |
 //! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL |
 
 use std::cmp::Ordering;

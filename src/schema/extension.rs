@@ -222,6 +222,7 @@ fn crs_of(members: &Members<'_>, key_values: &[KeyValue]) -> Result<Option<Strin
             None => crs.to_owned(),
         }));
     }
+    // GeoArrow: a missing coordinate system is unknown.
     let text = members.text("crs")?.unwrap_or_default();
     let is_srid = members.text("crs_type")?.is_some_and(|kind| kind == "srid");
     Ok(match text.as_str() {

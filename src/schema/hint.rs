@@ -171,6 +171,7 @@ const CONTINUATION: u32 = u32::MAX;
 impl<'a> Open<'a> {
     /// Metadata of the schema.
     pub(super) fn metadata(&self) -> HashMap<String, String> {
+        // A hint that is broken is as good as none.
         self.key_values(self.metadata).unwrap_or_default()
     }
 

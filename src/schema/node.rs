@@ -256,9 +256,8 @@ impl<'a> Node<'a> {
             Some(Type::Double) => Physical::Double,
             Some(Type::ByteArray) => Physical::ByteArray,
             Some(Type::FixedLenByteArray) => {
-                // Checked when the schema was parsed.
                 let length = element.type_length.and_then(|length| usize::try_from(length).ok());
-                Physical::FixedLenByteArray(length.unwrap_or(0))
+                Physical::FixedLenByteArray(length.expect("checked when the schema was parsed"))
             }
             Some(Type::Unknown(number)) => {
                 return Err(Error::unsupported(

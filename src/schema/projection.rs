@@ -429,7 +429,7 @@ pub(super) fn unknown<T: Tree>(name: &str, root: T) -> Error {
         parent = above;
         // Of a path, what is below the last field that there is.
         if let Some(group) = node_at(root, parent) {
-            let rest = name.get(parent.len() + 1..).unwrap_or_default();
+            let rest = &name[parent.len() + 1..];
             near = near_names(rest, group);
             near.iter_mut().for_each(|near| *near = format!("{parent}.{near}"));
             break;

@@ -264,7 +264,7 @@ fn words(block: &[u8; BLOCK]) -> [u32; 8] {
 /// Which of `blocks` blocks a hash belongs to.
 fn block_of(hash: u64, blocks: usize) -> usize {
     // Below 2^32 times below 2^32, and the quotient below the number of blocks.
-    usize::try_from(((hash >> 32) * blocks as u64) >> 32).unwrap_or(0)
+    usize::try_from(((hash >> 32) * blocks as u64) >> 32).expect("below the number of blocks")
 }
 
 /// Whether all bits of a hash are set in its block.

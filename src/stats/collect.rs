@@ -148,7 +148,9 @@ impl<'a> OfBytes<'a> {
         let n = min.iter().zip(max).take_while(|(a, b)| a == b).count();
         let is_long = n >= ALIKE && min.len() > n;
         let (common, _) = min.split_at(if is_long { n } else { 0 });
-        let key = |value: &[u8]| prefix(value.get(common.len()..).unwrap_or_default());
+        let key = |value: &[u8]| {
+            prefix(value.get(common.len()..).expect("all begin with what they have in common"))
+        };
         Self { min, max, common, min_key: key(min), max_key: key(max) }
     }
 

@@ -71,7 +71,7 @@ impl ColumnIndexBuilder {
                 index.max_values.push(Vec::new());
             }
         }
-        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let signed = |n: u64| i64::try_from(n).expect("values in memory are fewer than 2^63");
         if let Some(counts) = &mut index.null_counts {
             counts.push(signed(page.nulls));
         }

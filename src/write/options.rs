@@ -143,7 +143,7 @@ impl WriteOptions {
     /// | [`Polars`](TargetReader::Polars) | DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY |
     /// | `Polars` and [`DuckDb`](TargetReader::DuckDb) | BYTE_STREAM_SPLIT of those as well |
     /// | [`Spark`](TargetReader::Spark) | BYTE_STREAM_SPLIT of unsigned 32 and 64 bits |
-    /// | [`PyArrow`](TargetReader::PyArrow) | DELTA encodings of Arrow dictionaries of byte arrays |
+    /// | [`PyArrow`](TargetReader::PyArrow) | DELTA encodings of dictionary arrays |
     ///
     /// Encodings that are [asked for](ColumnOptions::with_encoding) are written for any reader.
     ///
@@ -540,7 +540,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     };
     for part in parts {
         match rest.find(part) {
-            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
+            Some(at) => rest = &rest[at + part.len()..],
             None => return false,
         }
     }

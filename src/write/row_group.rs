@@ -65,6 +65,7 @@ impl PendingRowGroup {
 
     /// Bytes of one column as Arrow arrays.
     pub(crate) fn column_bytes(&self, column: usize) -> u64 {
+        // Without a batch, no column has bytes.
         self.column_bytes.get(column).copied().unwrap_or_default()
     }
 
@@ -100,11 +101,9 @@ impl PendingRowGroup {
     /// # Errors
     /// As [`shred`] and [`Sorting::check`].
     pub(crate) fn shred(&self, layout: &Layout, column: &Column) -> Result<Vec<LeafColumn>> {
-        let leaves = layout.leaves.get(column.leaves.clone()).unwrap_or_default();
+        let leaves = &layout.leaves[column.leaves.clone()];
         let mut out: Vec<LeafColumn> = leaves.iter().map(LeafColumn::new).collect();
-        let Some(shape) = layout.shapes.get(column.column) else {
-            return Ok(out);
-        };
+        let shape = &layout.shapes[column.column];
         if let Some(sorting) = &layout.sorting
             && sorting.is_checked_with(column.column)
         {
@@ -127,12 +126,8 @@ impl PendingRowGroup {
         column: &LeafColumn,
         share: &dyn Share,
     ) -> Result<EncodedChunk> {
-        match (layout.leaves.get(leaf), layout.settings.get(leaf)) {
-            (Some(leaf), Some(settings)) => {
-                encode_leaf(column, leaf, settings, self.rows, &layout.tools, share)
-            }
-            _ => Err(Error::usage("a leaf that the schema does not have")),
-        }
+        let (leaf, settings) = (&layout.leaves[leaf], &layout.settings[leaf]);
+        encode_leaf(column, leaf, settings, self.rows, &layout.tools, share)
     }
 }
 
@@ -250,7 +245,7 @@ impl EncodedRowGroup {
             for page in &mut chunk.offset_index.page_locations {
                 page.offset += at;
             }
-            chunk.report.offset = u64::try_from(at).unwrap_or_default();
+            chunk.report.offset = u64::try_from(at).expect("counted up from an offset in the file");
             reports.push(chunk.report.clone());
             at += meta.total_compressed_size;
             uncompressed += meta.total_uncompressed_size;

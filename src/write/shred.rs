@@ -93,14 +93,10 @@ impl Stream {
 
     /// The row that the `n`th live entry belongs to.
     fn row_of(&self, n: usize) -> usize {
-        let level = |levels: &LevelBuffer, i: usize| match levels.mixed() {
-            Some(levels) => levels.get(i).copied().unwrap_or_default(),
-            None => levels.uniform().unwrap_or_default(),
-        };
         let (mut live, mut row) = (0, 0usize);
         for i in 0..self.def.len() {
-            row += usize::from(level(&self.rep, i) == 0);
-            if level(&self.def, i) == self.live {
+            row += usize::from(level_at(&self.rep, i) == 0);
+            if level_at(&self.def, i) == self.live {
                 if live == n {
                     break;
                 }
@@ -200,10 +196,7 @@ impl Stream {
             }
             at += len.max(1);
         };
-        let old_rep = |i: usize| match this.rep.mixed() {
-            Some(levels) => levels.get(i).copied().unwrap_or_default(),
-            None => this.rep.uniform().unwrap_or_default(),
-        };
+        let old_rep = |i: usize| level_at(&this.rep, i);
         if this.all_live() {
             if empty == 0 {
                 defs.push_run(live, total);
@@ -226,11 +219,12 @@ impl Stream {
             let mut levels = Vec::with_capacity(total);
             let mut lens = lens;
             for i in 0..n {
-                let level = match this.def.mixed() {
-                    Some(levels) => levels.get(i).copied().unwrap_or_default(),
-                    None => this.def.uniform().unwrap_or_default(),
+                let level = level_at(&this.def, i);
+                let len = if level == this.live {
+                    lens.next().expect("a live entry has a slot")
+                } else {
+                    0
                 };
-                let len = if level == this.live { lens.next().unwrap_or(0) } else { 0 };
                 begin(&mut reps, old_rep(i), len);
                 match len {
                     0 => levels.push(level),
@@ -242,6 +236,14 @@ impl Stream {
         let mut rep = LevelBuffer::default();
         rep.push_vec(reps);
         Self { def: defs, rep, live, slots, nulls: None }
+    }
+}
+
+/// The level of an entry.
+fn level_at(levels: &LevelBuffer, entry: usize) -> u16 {
+    match levels.mixed() {
+        Some(levels) => levels[entry],
+        None => levels.uniform().expect("levels that are not mixed are all the same"),
     }
 }
 
@@ -347,7 +349,7 @@ impl Shredder<'_> {
             }
             DataType::FixedSizeList(_, _) => {
                 let list = array.as_fixed_size_list();
-                let n = usize::try_from(list.value_length()).unwrap_or_default();
+                let n = usize::try_from(list.value_length()).expect("Arrow has no negative length");
                 (stream.lists(rep, |i| i * n..(i + 1) * n), list.values())
             }
             _ => return Err(unexpected(array, shape)),

@@ -17,6 +17,7 @@ pub(crate) struct Tools {
 impl Tools {
     /// At most `most` bytes of memory are kept.
     pub(crate) fn new(most: u64) -> Self {
+        // More than the address space is no limit.
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Self { spare: Spare::new(most), sealers: Mutex::default() }
     }

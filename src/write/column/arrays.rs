@@ -65,14 +65,16 @@ impl<'a> Slots<'a, '_> {
     ) {
         for range in self.slots {
             let Some(nulls) = self.nulls else {
-                visit(values.get(range.clone()).unwrap_or_default());
+                visit(values.get(range.clone()).expect("slots lie within their array"));
                 continue;
             };
             let bits = nulls.inner().slice(range.start, range.len());
             let chunks = bits.bit_chunks();
             let words = chunks.iter().chain(std::iter::once(chunks.remainder_bits()));
             for (start, mut word) in range.clone().step_by(64).zip(words) {
-                let some = values.get(start..range.end.min(start + 64)).unwrap_or_default();
+                let some = values
+                    .get(start..range.end.min(start + 64))
+                    .expect("slots lie within their array");
                 if word.count_ones() as usize == some.len() {
                     visit(some);
                     continue;
@@ -81,10 +83,8 @@ impl<'a> Slots<'a, '_> {
                 let mut n = 0;
                 if word.count_ones() < SPARSE {
                     while word != 0 {
-                        if let Some(slot) = kept.get_mut(n) {
-                            let at = word.trailing_zeros() as usize;
-                            *slot = some.get(at).copied().unwrap_or_default();
-                        }
+                        let at = word.trailing_zeros() as usize;
+                        kept[n % 64] = *some.get(at).expect("a word has a bit for each slot");
                         n += 1;
                         word &= word - 1;
                     }
@@ -96,7 +96,7 @@ impl<'a> Slots<'a, '_> {
                         n += (word >> i & 1) as usize;
                     }
                 }
-                visit(kept.get(..n).unwrap_or_default());
+                visit(kept.get(..n).expect("a word has 64 bits"));
             }
         }
     }

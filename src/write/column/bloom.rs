@@ -36,10 +36,18 @@ impl Blooming {
         match values {
             Values::Bits(_) => {}
             Values::Words32(values) => {
-                values.get(range).unwrap_or_default().iter().for_each(|v| add(&v.to_le_bytes()));
+                values
+                    .get(range)
+                    .expect("pages and samples lie within the values")
+                    .iter()
+                    .for_each(|v| add(&v.to_le_bytes()));
             }
             Values::Words64(values) => {
-                values.get(range).unwrap_or_default().iter().for_each(|v| add(&v.to_le_bytes()));
+                values
+                    .get(range)
+                    .expect("pages and samples lie within the values")
+                    .iter()
+                    .for_each(|v| add(&v.to_le_bytes()));
             }
             Values::Bytes(texts) => texts.iter(range).for_each(add),
             Values::Fixed { .. } => values.slices(range).into_iter().for_each(add),

@@ -52,8 +52,12 @@ impl Ends<'_> {
     /// Those of some values.
     fn of(&self, range: Range<usize>) -> Self {
         match self {
-            Self::Small(ends) => Self::Small(ends.get(range.start..=range.end).unwrap_or_default()),
-            Self::Large(ends) => Self::Large(ends.get(range.start..=range.end).unwrap_or_default()),
+            Self::Small(ends) => Self::Small(
+                ends.get(range.start..=range.end).expect("runs lie within their offsets"),
+            ),
+            Self::Large(ends) => Self::Large(
+                ends.get(range.start..=range.end).expect("runs lie within their offsets"),
+            ),
         }
     }
 
@@ -70,7 +74,7 @@ impl Ends<'_> {
 
 /// Arrow's offsets are never negative.
 fn place(offset: impl Into<i64>) -> usize {
-    usize::try_from(offset.into()).unwrap_or(0)
+    usize::try_from(offset.into()).expect("Arrow has no negative offsets")
 }
 
 /// The values between ends.
@@ -79,7 +83,9 @@ fn between<'a, O: Copy + Into<i64>>(
     ends: &'a [O],
 ) -> impl Iterator<Item = &'a [u8]> + Clone {
     ends.windows(2).map(move |pair| match pair {
-        [start, end] => bytes.get(place(*start)..place(*end)).unwrap_or_default(),
+        [start, end] => {
+            bytes.get(place(*start)..place(*end)).expect("offsets lie within their buffer")
+        }
         _ => &[],
     })
 }
@@ -89,6 +95,9 @@ const FEW: usize = 4;
 
 /// Values more, as the first stretches may be short by chance.
 const SOME: usize = 64;
+
+/// Why lengths have 31 bits.
+const CHECKED: &str = "longer values were refused when they were appended";
 
 impl<'a> Texts<'a> {
     /// No values.
@@ -172,7 +181,9 @@ impl<'a> Texts<'a> {
     /// The values of `range`.
     pub(super) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + Clone + '_ {
         let (slices, stretches): (&[&[u8]], &[Stretch<'_>]) = match self {
-            Self::Slices(slices) => (slices.get(range.clone()).unwrap_or_default(), &[]),
+            Self::Slices(slices) => {
+                (slices.get(range.clone()).expect("pages and samples lie within the values"), &[])
+            }
             Self::Stretches { stretches, .. } => (&[], stretches),
         };
         let range = range.start.min(self.len())..range.end.min(self.len());
@@ -197,17 +208,21 @@ impl<'a> Texts<'a> {
     /// The bytes of the values of `range`, one after the other, in as few pieces as they lie in.
     pub(super) fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + '_ {
         let slices = match self {
-            Self::Slices(slices) => slices.get(range.clone()).unwrap_or_default(),
+            Self::Slices(slices) => {
+                slices.get(range.clone()).expect("pages and samples lie within the values")
+            }
             Self::Stretches { .. } => &[],
         };
         let stretches = self.stretches(range).into_iter().flatten();
-        let stretches = stretches.map(|(bytes, ends)| bytes.get(ends.bounds()).unwrap_or_default());
+        let stretches = stretches.map(|(bytes, ends)| {
+            bytes.get(ends.bounds()).expect("offsets lie within their buffer")
+        });
         slices.iter().copied().chain(stretches)
     }
 
     /// Appends the lengths of the values of `range`, which the format counts with 31 bits.
     pub(super) fn append_lengths(&self, range: Range<usize>, out: &mut Vec<i32>) {
-        let of = |value: &[u8]| i32::try_from(value.len()).unwrap_or(i32::MAX);
+        let of = |value: &[u8]| i32::try_from(value.len()).expect(CHECKED);
         match self.stretches(range.clone()) {
             None => out.extend(self.iter(range).map(of)),
             Some(stretches) => {
@@ -218,7 +233,7 @@ impl<'a> Texts<'a> {
                             _ => 0,
                         })),
                         Ends::Large(ends) => out.extend(ends.windows(2).map(|pair| match pair {
-                            [start, end] => i32::try_from(end - start).unwrap_or(i32::MAX),
+                            [start, end] => i32::try_from(end - start).expect(CHECKED),
                             _ => 0,
                         })),
                     }
@@ -241,7 +256,7 @@ fn some_of<'s, 'a>(
 ) -> impl Iterator<Item = (&'a [u8], Ends<'a>)> + Clone + use<'s, 'a> {
     let from = stretches.partition_point(|s| s.first + s.ends.values() <= range.start);
     let to = stretches.partition_point(|s| s.first < range.end);
-    let some = stretches.get(from..to.max(from)).unwrap_or_default();
+    let some = stretches.get(from..to.max(from)).expect("both are places among them");
     some.iter().map(move |stretch| {
         let start = range.start.saturating_sub(stretch.first);
         let end = (range.end - stretch.first).min(stretch.ends.values());

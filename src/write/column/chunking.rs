@@ -24,7 +24,7 @@ pub(super) fn roll_value(values: &Values<'_>, i: usize, hash: &mut u64) -> usize
 /// Rolls bytes into a hash: what lies 64 bytes back has left it.
 fn roll(bytes: &[u8], hash: &mut u64) -> usize {
     for byte in bytes {
-        let gear = GEAR.get(usize::from(*byte)).copied().unwrap_or_default();
+        let gear = GEAR[usize::from(*byte)];
         *hash = (*hash << 1).wrapping_add(gear);
     }
     bytes.len()

@@ -165,13 +165,14 @@ impl<'a> Slots<'a, '_> {
             out.extend(some.iter().map(|value| {
                 let converted = convert(*value);
                 fits &= converted.is_some();
+                // A default where it fails; then nothing of this is used.
                 converted.unwrap_or_default()
             }));
         });
         let mut bad = None;
         if !fits {
             self.for_each_run(|run| {
-                let all = values.get(run.clone()).unwrap_or_default();
+                let all = values.get(run.clone()).expect("slots lie within their array");
                 let first = || run.zip(all).find(|(_, value)| convert(**value).is_none());
                 bad = bad.or_else(first);
             });

@@ -132,6 +132,7 @@ impl<'a> Slots<'a, '_> {
     /// are so. Without a compare: the signs of what they lack to the bounds are collected, which
     /// the compiler makes vectors of.
     fn low_halves<U>(&self, most: i128, out: &mut Vec<U>, narrow: impl Fn(i64) -> U) -> bool {
+        // More digits than 64 bits have are no bound.
         let last = i64::try_from(most - 1).unwrap_or(i64::MAX);
         let data = self.data();
         let (mut beyond, mut high) = (0i64, 0i64);
@@ -162,13 +163,13 @@ impl<'a> Slots<'a, '_> {
                     beyond |= *value >= most || *value <= -most;
                     *to = value.to_be_bytes();
                 }
-                let block = block.get(..some.len()).unwrap_or_default();
+                let block = &block[..some.len()];
                 if width == 16 {
                     out.extend_from_slice(block.as_flattened());
                     continue;
                 }
                 for value in block {
-                    out.extend_from_slice(value.get(16 - width..).unwrap_or_default());
+                    out.extend_from_slice(&value[16 - width..]);
                 }
             }
         });

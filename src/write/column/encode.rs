@@ -44,13 +44,11 @@ pub(super) fn encode(
             out.extend([0; 4]);
             let n = range.len();
             rle::encode_bits_into(&bits.to_bytes(range), 0, n, out);
-            let len = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX);
-            if let Some(prefix) = out.get_mut(start..start + 4) {
-                prefix.copy_from_slice(&len.to_le_bytes());
-            }
+            let len = u32::try_from(out.len() - start - 4).expect("a page has less than 2 GiB");
+            out[start..start + 4].copy_from_slice(&len.to_le_bytes());
         }
         (Values::Words32(values), encoding) => {
-            let values = values.get(range).unwrap_or_default();
+            let values = values.get(range).expect("pages and samples lie within the values");
             match encoding {
                 Encoding::Plain => append_bytes_le(values, out),
                 Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
@@ -66,7 +64,7 @@ pub(super) fn encode(
             }
         }
         (Values::Words64(values), encoding) => {
-            let values = values.get(range).unwrap_or_default();
+            let values = values.get(range).expect("pages and samples lie within the values");
             match encoding {
                 Encoding::Plain => append_bytes_le(values, out),
                 Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
@@ -96,7 +94,9 @@ pub(super) fn encode(
             spare.give(suffixes);
         }
         (Values::Fixed { width, bytes }, encoding) => {
-            let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
+            let bytes = bytes
+                .get(range.start * width..range.end * width)
+                .expect("pages and samples lie within the values");
             match encoding {
                 Encoding::Plain => out.extend_from_slice(bytes),
                 Encoding::ByteStreamSplit => split::encode_into(bytes, *width, out),
@@ -123,7 +123,10 @@ fn plain_texts(texts: &Texts<'_>, range: Range<usize>, out: &mut Vec<u8>) {
             }
         }
         (Texts::Slices(slices), None) => {
-            plain::encode_bytes_into(slices.get(range).unwrap_or_default(), out);
+            plain::encode_bytes_into(
+                slices.get(range).expect("pages and samples lie within the values"),
+                out,
+            );
         }
         (Texts::Stretches { .. }, None) => {}
     }

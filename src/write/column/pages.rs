@@ -220,8 +220,9 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     ) -> Result<Self> {
         let Encoder { leaf, settings, .. } = *encoder;
         let levels = &encoder.column.levels;
-        let n = plan.values.last().copied().unwrap_or_default();
-        let begin = plan.values.get(pages.start).copied().unwrap_or_default();
+        let n = *plan.values.last().expect("a plan has an end");
+        let begin =
+            *plan.values.get(pages.start).expect("a plan has as many places as pages, and an end");
         let of_pages = pages.filter_map(|page| plan.page(page));
         let max = of_pages.map(|[_, _, values]| values.len()).max().unwrap_or(0);
         let (cursor, bloom) = match form {
@@ -355,7 +356,9 @@ fn rising<'p>(texts: &Texts<'p>, range: Range<usize>) -> Option<PageValues<'p, '
 /// Bytes of byte strings, without lengths.
 fn payload(values: &Values<'_>, range: Range<usize>) -> i64 {
     match values {
-        Values::Bytes(texts) => i64::try_from(texts.payload(range)).unwrap_or(i64::MAX),
+        Values::Bytes(texts) => {
+            i64::try_from(texts.payload(range)).expect("values in memory have less than 2^63 bytes")
+        }
         _ => 0,
     }
 }

@@ -9,6 +9,9 @@ use super::values::Values;
 use crate::stats::collect::{self, Extremes};
 use crate::stats::order::Order;
 
+/// Why there is an entry for each index.
+pub(super) const IS_ENTRY: &str = "indices are those of entries";
+
 /// The bounds of the values of `range`, and how many of them are NaN.
 pub(super) fn extremes_of(
     values: &Values<'_>,
@@ -19,14 +22,14 @@ pub(super) fn extremes_of(
     match (values, order) {
         (Values::Bits(bits), _) => collect::booleans(bits.count_ones(range.clone()), range.len()),
         (Values::Words32(values), order) => {
-            let values = values.get(range).unwrap_or_default();
+            let values = values.get(range).expect("pages and samples lie within the values");
             match order {
                 Order::Float | Order::TotalFloat => collect::f32s(values, total),
                 order => collect::i32s(values, order == Order::Unsigned),
             }
         }
         (Values::Words64(values), order) => {
-            let values = values.get(range).unwrap_or_default();
+            let values = values.get(range).expect("pages and samples lie within the values");
             match order {
                 Order::Float | Order::TotalFloat => collect::f64s(values, total),
                 order => collect::i64s(values, order == Order::Unsigned),
@@ -34,7 +37,7 @@ pub(super) fn extremes_of(
         }
         (Values::Fixed { width, bytes }, Order::Float16 | Order::TotalFloat16) => {
             let bytes = bytes.get(range.start * width..range.end * width);
-            collect::f16s(bytes.unwrap_or_default(), total)
+            collect::f16s(bytes.expect("pages and samples lie within the values"), total)
         }
         (values, order) => {
             let found = match (values, order) {
@@ -107,8 +110,9 @@ impl<'s, 'a> Dictionary<'s, 'a> {
             Values::Words64(values) => sorted(values, Ord::cmp),
             values => {
                 let slices = values.slices(0..values.len());
-                let half =
-                    |v: &[u8]| v.try_into().map(half::f16::from_le_bytes).unwrap_or_default();
+                let half = |v: &[u8]| {
+                    half::f16::from_le_bytes(v.try_into().expect("FLOAT16 has two bytes"))
+                };
                 match order {
                     Order::Float16 | Order::TotalFloat16 => {
                         nan = slices.iter().map(|v| half(v).is_nan()).collect();
@@ -121,9 +125,7 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         };
         let mut ranks = vec![0u32; by_rank.len()];
         for (rank, entry) in (0u32..).zip(&by_rank) {
-            if let Some(slot) = ranks.get_mut(*entry as usize) {
-                *slot = rank;
-            }
+            ranks[*entry as usize] = rank;
         }
         if !nan.contains(&true) {
             nan.clear();
@@ -150,21 +152,22 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         }
         let (mut least, mut greatest) = (u32::MAX, 0);
         for code in codes {
-            let rank = self.ranks.get(*code as usize).copied().unwrap_or(0);
+            let rank = *self.ranks.get(*code as usize).expect(IS_ENTRY);
             least = least.min(rank);
             greatest = greatest.max(rank);
         }
         if codes.is_empty() {
             return Extremes::default();
         }
-        let entry = |rank: u32| self.by_rank.get(rank as usize).copied().unwrap_or(0);
+        let entry =
+            |rank: u32| *self.by_rank.get(rank as usize).expect("ranks are those of entries");
         let two = self.entries.take(&[entry(least), entry(greatest)]);
         extremes_of(&two, 0..2, order, total)
     }
     /// As [`Dictionary::extremes`], by the first bytes.
     fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
-        let prefix = |code: u32| self.prefixes.get(code as usize).copied().unwrap_or_default();
-        let text = |code: u32| entries.get(code as usize).copied().unwrap_or_default();
+        let prefix = |code: u32| *self.prefixes.get(code as usize).expect(IS_ENTRY);
+        let text = |code: u32| *entries.get(code as usize).expect(IS_ENTRY);
         let Some(&first) = codes.first() else {
             return Extremes::default();
         };
@@ -189,5 +192,5 @@ pub(super) fn prefixes(values: &[&[u8]]) -> Vec<u64> {
         let pairs = first.iter().zip(*value).take(common);
         pairs.take_while(|(a, b)| a == b).count()
     });
-    values.iter().map(|value| collect::prefix(value.get(common..).unwrap_or_default())).collect()
+    values.iter().map(|value| collect::prefix(&value[common..])).collect()
 }

@@ -76,7 +76,7 @@ impl<'r, 'a> Race<'r, 'a> {
         let best = self.least();
         let profile = self.profile();
         let sample = self.of.sample(self.some, self.encoder)?;
-        let mut others = self.others.take().map(|(others, _)| others).unwrap_or_default();
+        let (mut others, _) = self.others.take().expect("measured by the first sample above");
         others.retain(|of| of.cost(profile) <= best * BEHIND);
         if others.len() > 1 {
             for of in &mut others {

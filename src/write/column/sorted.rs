@@ -44,7 +44,7 @@ impl<'a> Sorting<'a> {
         let signed = matches!(self.order, Order::Signed | Order::Decimal);
         match (values, self.order) {
             (Values::Words32(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
-                let values = values.get(range).unwrap_or_default();
+                let values = values.get(range).expect("pages and samples lie within the values");
                 let key = |value: &i32| match signed {
                     true => i64::from(*value),
                     false => i64::from(value.cast_unsigned()),
@@ -52,7 +52,7 @@ impl<'a> Sorting<'a> {
                 self.words(values, signed, key);
             }
             (Values::Words64(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
-                let values = values.get(range).unwrap_or_default();
+                let values = values.get(range).expect("pages and samples lie within the values");
                 self.words(values, signed, |v: &i64| if signed { *v } else { *v ^ i64::MIN });
             }
             (Values::Bytes(texts), Order::Bytes) => {

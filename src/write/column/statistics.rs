@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::byte_arrays::Texts;
 use super::dictionary::Interned;
-use super::ranks::{Dictionary, extremes_of, prefixes};
+use super::ranks::{Dictionary, IS_ENTRY, extremes_of, prefixes};
 use super::sorted::{Sorted, direction};
 use super::values::Values;
 use crate::format::{ColumnIndex, LogicalType, Statistics};
@@ -183,8 +183,9 @@ impl<'s, 'a> Statistician<'s, 'a> {
         if lengths.is_empty() {
             return 0;
         }
-        let len = |code: &u32| lengths.get(*code as usize).copied().unwrap_or(0);
-        i64::try_from(codes.iter().map(len).sum::<u64>()).unwrap_or(i64::MAX)
+        let len = |code: &u32| *lengths.get(*code as usize).expect(IS_ENTRY);
+        i64::try_from(codes.iter().map(len).sum::<u64>())
+            .expect("the values of a page have less than 2^63 bytes")
     }
 
     /// The order of the leaf.
@@ -198,16 +199,16 @@ impl<'s, 'a> Statistician<'s, 'a> {
         if let (Values::Bytes(Texts::Slices(entries)), false) =
             (dictionary.entries, dictionary.prefixes.is_empty())
         {
-            return direction(codes, |a| entries.get(*a as usize).copied().unwrap_or_default());
+            return direction(codes, |a| *entries.get(*a as usize).expect(IS_ENTRY));
         }
         if self.order.has_nan() || dictionary.ranks.is_empty() {
             return None;
         }
-        direction(codes, |code| dictionary.ranks.get(*code as usize).copied().unwrap_or(0))
+        direction(codes, |code| *dictionary.ranks.get(*code as usize).expect(IS_ENTRY))
     }
 
     pub(super) fn finish(self, levels: &LeafLevels) -> Summary {
-        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let signed = |n: u64| i64::try_from(n).expect("values in memory are fewer than 2^63");
         let nans = self.order.has_nan() && self.settings.statistics.bounds();
         let nans = nans.then_some(self.nans);
         let unknown = matches!(self.leaf.logical, Some(LogicalType::Unknown));

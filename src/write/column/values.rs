@@ -159,7 +159,7 @@ impl<'a> Values<'a> {
     /// The values at `indices`.
     pub(super) fn take(&self, indices: &[u32]) -> Self {
         fn at<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
-            indices.iter().filter_map(|&i| values.get(i as usize).copied()).collect()
+            indices.iter().map(|&i| values[i as usize]).collect()
         }
         match self {
             Self::Bits(bits) => {
@@ -171,14 +171,19 @@ impl<'a> Values<'a> {
             Self::Words64(values) => Self::Words64(at(values, indices).into()),
             Self::Bytes(Texts::Slices(slices)) => Self::Bytes(Texts::Slices(at(slices, indices))),
             Self::Bytes(texts) => {
-                let taken = indices.iter().filter_map(|&i| texts.get(i as usize)).collect();
+                let taken = indices
+                    .iter()
+                    .map(|&i| texts.get(i as usize).expect("indices are those of values"))
+                    .collect();
                 Self::Bytes(Texts::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
                 let mut taken = Vec::with_capacity(indices.len() * width);
                 for &i in indices {
                     let start = i as usize * width;
-                    taken.extend_from_slice(bytes.get(start..start + width).unwrap_or_default());
+                    let value =
+                        bytes.get(start..start + width).expect("indices are those of values");
+                    taken.extend_from_slice(value);
                 }
                 Self::Fixed { width: *width, bytes: taken.into() }
             }
@@ -188,7 +193,7 @@ impl<'a> Values<'a> {
     /// The values of some ranges, concatenated.
     pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Self {
         fn of<T: Copy>(values: &[T], ranges: &[Range<usize>]) -> Vec<T> {
-            ranges.iter().filter_map(|r| values.get(r.clone())).flatten().copied().collect()
+            ranges.iter().flat_map(|range| &values[range.clone()]).copied().collect()
         }
         match self {
             Self::Bits(bits) => {
@@ -204,7 +209,7 @@ impl<'a> Values<'a> {
             }
             Self::Fixed { width, bytes } => {
                 let of = |range: &Range<usize>| range.start * width..range.end * width;
-                let taken = ranges.iter().filter_map(|r| bytes.get(of(r))).flatten().copied();
+                let taken = ranges.iter().flat_map(|range| &bytes[of(range)]).copied();
                 Self::Fixed { width: *width, bytes: taken.collect::<Vec<_>>().into() }
             }
         }
@@ -215,7 +220,9 @@ impl<'a> Values<'a> {
         match self {
             Self::Bytes(texts) => texts.iter(range).collect(),
             Self::Fixed { width, bytes } => {
-                let bytes = bytes.get(range.start * width..range.end * width).unwrap_or_default();
+                let bytes = bytes
+                    .get(range.start * width..range.end * width)
+                    .expect("pages and samples lie within the values");
                 bytes.chunks_exact((*width).max(1)).collect()
             }
             _ => Vec::new(),

@@ -336,7 +336,7 @@ impl<'v> Table<'v> {
     /// The slot where a value is looked for first.
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
-        usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
+        usize::try_from(hash >> (64 - self.bits)).expect("a table has fewer than 2^32 slots")
     }
 
     /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable
@@ -414,7 +414,7 @@ impl<'v> Table<'v> {
         let seen = self.codes.len();
         // At multiples, wherever the last block of values ended.
         self.next_check = (seen / BLOCK + 1) * BLOCK;
-        let fresh = self.entries.get(self.counted..).unwrap_or_default();
+        let fresh = self.entries.get(self.counted..).expect("entries are only added");
         self.bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
         self.counted = self.entries.len();
         (self.bytes <= self.limits.bytes && self.watch.goes_on(seen, self.counted)).then_some(())

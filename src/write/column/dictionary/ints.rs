@@ -74,7 +74,7 @@ fn by_table<T: Word>(
     limits: DictionaryLimits,
     spare: &Spare,
 ) -> Option<(Vec<T>, Vec<u32>)> {
-    let slots = usize::try_from(range).unwrap_or(0) + 1;
+    let slots = usize::try_from(range).expect("a table is made of narrow ranges only") + 1;
     let mut table: Vec<u32> = spare.take(slots);
     table.resize(slots, NONE);
     let mut entries = Vec::new();
@@ -131,7 +131,7 @@ impl<T: Word> WordTable<T> {
     #[inline]
     fn home(&self, value: T) -> usize {
         let hash = fold(value.wide().cast_unsigned() ^ MIX[0], MIX[1]);
-        usize::try_from(hash >> (64 - self.bits)).unwrap_or(0)
+        usize::try_from(hash >> (64 - self.bits)).expect("a table has fewer than 2^32 slots")
     }
 
     /// The code of a value; `fresh` becomes it if there is none yet. `None` if it cannot be found
