@@ -19,8 +19,9 @@ use crate::schema::{
 };
 use crate::stats::order::Order;
 use crate::write::{
-    EncodedRowGroup, Indexes, Layout, LeafSettings, PendingRowGroup, RowGroupReport, Sorting,
-    Tools, WriteOptions, WriteReport, batch_bytes, footer, indexes, level_bytes,
+    CheckedSortOrder, EncodedRowGroup, EncoderContext, Indexes, LeafSettings, PendingRowGroup,
+    RowGroupLayout, RowGroupReport, WriteOptions, WriteReport, batch_bytes, footer, indexes,
+    level_bytes,
 };
 
 #[cfg(feature = "async")]
@@ -443,7 +444,7 @@ impl<S: Sink> Writer<S> {
 /// Encodes row groups of one schema: on any thread, for one file or for many. Cheap to clone.
 #[derive(Clone)]
 pub struct RowGroupEncoder {
-    layout: Arc<Layout>,
+    layout: Arc<RowGroupLayout>,
     schema: Arc<Schema>,
     key_values: Vec<KeyValue>,
     options: WriteOptions,
@@ -497,14 +498,15 @@ impl RowGroupEncoder {
                 mark_dictionaries(field, shape, &mut settings);
             }
         }
-        let tools = Tools::new(options.memory / SPARE_SHARE);
+        let context = EncoderContext::new(options.memory / SPARE_SHARE);
         let mut tops = Vec::with_capacity(leaves.len());
         for (top, shape) in mapping.shapes.iter().enumerate() {
             shape.for_each_leaf(&mut |_, _| tops.push(top));
         }
         let beside_tops: Vec<_> = leaves.iter().cloned().zip(tops).collect();
-        let sorting = Sorting::new(&options.sort_order, &beside_tops)?;
-        let layout = Layout { arrow, shapes: mapping.shapes, leaves, settings, sorting, tools };
+        let sorting = CheckedSortOrder::new(&options.sort_order, &beside_tops)?;
+        let layout =
+            RowGroupLayout { arrow, shapes: mapping.shapes, leaves, settings, sorting, context };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
         Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
     }

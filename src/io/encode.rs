@@ -15,7 +15,8 @@ use std::time::Duration;
 use super::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
-    Alone, Column, EncodedChunk, EncodedRowGroup, Layout, PendingRowGroup, Share, Sorting,
+    BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, Parallelism, PendingRowGroup,
+    RowGroupLayout, Serial,
 };
 
 /// The threads that encode.
@@ -98,7 +99,7 @@ impl InFlight {
     }
 
     /// Begins to encode a row group.
-    pub(crate) fn begin(&mut self, layout: &Arc<Layout>, pending: PendingRowGroup) {
+    pub(crate) fn begin(&mut self, layout: &Arc<RowGroupLayout>, pending: PendingRowGroup) {
         let columns = pending.columns(layout);
         let state = State { left: columns.len(), ..State::default() };
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
@@ -139,7 +140,7 @@ impl InFlight {
         state.columns.sort_by_key(|(column, _)| *column);
         let chunks = std::mem::take(&mut state.columns);
         let chunks = chunks.into_iter().flat_map(|(_, chunks)| chunks).collect();
-        let sorting = group.layout.sorting.as_ref().map(Sorting::columns);
+        let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
         let row_group = EncodedRowGroup { rows: group.pending.rows(), chunks, sorting };
         Ok(Some((group.pending.bytes(), row_group)))
     }
@@ -178,7 +179,7 @@ struct Job {
 /// Columns that are encoded one by one.
 trait Columns: Send + Sync {
     /// Encodes one of them.
-    fn encode(&self, column: usize, share: &dyn Share);
+    fn encode(&self, column: usize, parallelism: &dyn Parallelism);
 }
 
 impl Queue {
@@ -208,14 +209,14 @@ impl Queue {
         drop(jobs);
         match pool {
             Some(pool) => group.encode(column, &Idle { queue: self, threads: pool.threads() }),
-            None => group.encode(column, &Alone),
+            None => group.encode(column, &Serial),
         }
         lock(&self.0).busy -= 1;
         true
     }
 }
 
-/// The share of the machine that nobody uses, as seen by a thread that has a job.
+/// The threads without work, as seen by a thread that has a job.
 ///
 /// Threads of the pool could take it only at a risk: one that waits for others may be given any work meanwhile, some that waits for the row group too.
 /// So for these moments there are threads of their own.
@@ -225,14 +226,14 @@ struct Idle<'a> {
     threads: usize,
 }
 
-impl Share for Idle<'_> {
+impl Parallelism for Idle<'_> {
     fn threads(&self) -> usize {
         let jobs = lock(&self.queue.0);
         let others = self.threads.saturating_sub(jobs.busy);
         if jobs.jobs.is_empty() { others + 1 } else { 1 }
     }
 
-    fn share(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
+    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let work = || {
             loop {
@@ -255,9 +256,9 @@ impl Share for Idle<'_> {
 }
 
 struct Group {
-    layout: Arc<Layout>,
+    layout: Arc<RowGroupLayout>,
     pending: PendingRowGroup,
-    columns: Vec<Column>,
+    columns: Vec<BatchColumn>,
     state: Mutex<State>,
     done: Condvar,
 }
@@ -278,12 +279,12 @@ enum Failure {
 }
 
 impl Columns for Group {
-    fn encode(&self, column: usize, share: &dyn Share) {
+    fn encode(&self, column: usize, parallelism: &dyn Parallelism) {
         // The lock is not held while the column is encoded.
         let has_failed = lock(&self.state).failure.is_some();
         let result = match has_failed {
             true => Ok(Ok(Vec::new())),
-            false => catch_unwind(AssertUnwindSafe(|| self.chunks(column, share))),
+            false => catch_unwind(AssertUnwindSafe(|| self.chunks(column, parallelism))),
         };
         let mut state = lock(&self.state);
         state.left -= 1;
@@ -305,13 +306,14 @@ impl Columns for Group {
 }
 
 impl Group {
-    fn chunks(&self, column: usize, share: &dyn Share) -> Result<Vec<EncodedChunk>> {
+    fn chunks(&self, column: usize, parallelism: &dyn Parallelism) -> Result<Vec<EncodedChunk>> {
         let Some(column) = self.columns.get(column) else {
             return Ok(Vec::new());
         };
         let leaves = self.pending.shred(&self.layout, column)?;
         let leaves = column.leaves.clone().zip(&leaves);
-        let encode = |(leaf, shredded)| self.pending.encode(&self.layout, leaf, shredded, share);
+        let encode =
+            |(leaf, shredded)| self.pending.encode(&self.layout, leaf, shredded, parallelism);
         leaves.map(encode).collect()
     }
 
@@ -373,7 +375,7 @@ mod tests {
         assert_eq!(idle.threads(), 2);
         let (meeting, met, calls) =
             (Meeting::default(), AtomicBool::new(true), AtomicUsize::new(0));
-        idle.share(4, &|i| {
+        idle.for_each(4, &|i| {
             calls.fetch_add(1 << (8 * i), Ordering::Relaxed);
             met.fetch_and(meeting.come(), Ordering::Relaxed);
         });
@@ -402,7 +404,7 @@ mod tests {
     struct Meetings([Meeting; 2], Mutex<std::sync::mpsc::Sender<bool>>);
 
     impl Columns for Meetings {
-        fn encode(&self, column: usize, _: &dyn Share) {
+        fn encode(&self, column: usize, _: &dyn Parallelism) {
             let met = self.0[column / 2].come();
             lock(&self.1).send(met).unwrap();
         }

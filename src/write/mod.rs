@@ -13,7 +13,7 @@
 mod sorting;
 mod options;
 mod report;
-mod tools;
+mod context;
 mod shred;
 mod column;
 mod row_group;
@@ -26,9 +26,11 @@ pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;
 pub use sorting::SortColumn;
 
-pub(crate) use column::{Alone, EncodedChunk, Share};
+pub(crate) use column::{EncodedChunk, Parallelism, Serial};
+pub(crate) use context::EncoderContext;
 pub(crate) use footer::{Indexes, footer, indexes};
 pub(crate) use options::LeafSettings;
-pub(crate) use row_group::{Column, Layout, PendingRowGroup, batch_bytes, level_bytes};
-pub(crate) use sorting::Sorting;
-pub(crate) use tools::Tools;
+pub(crate) use row_group::{
+    BatchColumn, PendingRowGroup, RowGroupLayout, batch_bytes, level_bytes,
+};
+pub(crate) use sorting::CheckedSortOrder;

@@ -4,19 +4,19 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::column::{EncodedChunk, Share, encode_leaf};
+use super::column::{EncodedChunk, Parallelism, encode_leaf};
+use super::context::EncoderContext;
 use super::options::LeafSettings;
 use super::report::RowGroupReport;
 use super::shred::{LeafColumn, shred};
-use super::sorting::Sorting;
-use super::tools::Tools;
+use super::sorting::CheckedSortOrder;
 use crate::error::{Error, Result};
 use crate::format::{RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
 
 /// What all row groups of a file have in common.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct RowGroupLayout {
     /// The schema that batches must have.
     pub(crate) arrow: arrow_schema::SchemaRef,
     /// One for each column of the batches.
@@ -26,9 +26,9 @@ pub(crate) struct Layout {
     /// How each is written.
     pub(crate) settings: Vec<LeafSettings>,
     /// How the rows are sorted, as the caller says.
-    pub(crate) sorting: Option<Sorting>,
+    pub(crate) sorting: Option<CheckedSortOrder>,
     /// What they are made with.
-    pub(crate) tools: Tools,
+    pub(crate) context: EncoderContext,
 }
 
 /// The rows of a row group that is not encoded yet.
@@ -79,7 +79,7 @@ impl PendingRowGroup {
     }
 
     /// The units of work: the columns of the batches, each with its leaves.
-    pub(crate) fn columns(&self, layout: &Layout) -> Vec<Column> {
+    pub(crate) fn columns(&self, layout: &RowGroupLayout) -> Vec<BatchColumn> {
         let mut first = 0;
         layout
             .shapes
@@ -90,7 +90,7 @@ impl PendingRowGroup {
                 shape.for_each_leaf(&mut |_, _| leaves += 1);
                 let range = first..first + leaves;
                 first += leaves;
-                Column { column, leaves: range }
+                BatchColumn { column, leaves: range }
             })
             .collect()
     }
@@ -99,8 +99,12 @@ impl PendingRowGroup {
     /// they are.
     ///
     /// # Errors
-    /// As [`shred`] and [`Sorting::check`].
-    pub(crate) fn shred(&self, layout: &Layout, column: &Column) -> Result<Vec<LeafColumn>> {
+    /// As [`shred`] and [`CheckedSortOrder::check`].
+    pub(crate) fn shred(
+        &self,
+        layout: &RowGroupLayout,
+        column: &BatchColumn,
+    ) -> Result<Vec<LeafColumn>> {
         let leaves = &layout.leaves[column.leaves.clone()];
         let mut out: Vec<LeafColumn> = leaves.iter().map(LeafColumn::new).collect();
         let shape = &layout.shapes[column.column];
@@ -121,19 +125,19 @@ impl PendingRowGroup {
     /// As [`encode_leaf`].
     pub(crate) fn encode(
         &self,
-        layout: &Layout,
+        layout: &RowGroupLayout,
         leaf: usize,
         column: &LeafColumn,
-        share: &dyn Share,
+        parallelism: &dyn Parallelism,
     ) -> Result<EncodedChunk> {
         let (leaf, settings) = (&layout.leaves[leaf], &layout.settings[leaf]);
-        encode_leaf(column, leaf, settings, self.rows, &layout.tools, share)
+        encode_leaf(column, leaf, settings, self.rows, &layout.context, parallelism)
     }
 }
 
 /// A column of the batches, and its leaves.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub(crate) struct BatchColumn {
     pub(crate) column: usize,
     pub(crate) leaves: std::ops::Range<usize>,
 }

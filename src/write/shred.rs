@@ -23,13 +23,13 @@ pub(crate) struct LeafColumn {
     /// The levels of all rows.
     pub(crate) levels: LeafLevels,
     /// The values, in order.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ArrayPart>,
     /// The name of the leaf, for errors.
     pub(crate) path: String,
 }
 
 /// Values in one array: those of the slots that are not null.
-pub(crate) struct Part {
+pub(crate) struct ArrayPart {
     /// The array.
     pub(crate) array: ArrayRef,
     /// Its nulls, those of dictionary values included.
@@ -379,7 +379,7 @@ impl Shredder<'_> {
             (stream.slots, stream.nulls)
         };
         if !slots.is_empty() {
-            leaf.parts.push(Part { array: array.clone(), nulls, slots });
+            leaf.parts.push(ArrayPart { array: array.clone(), nulls, slots });
         }
         self.next += 1;
         Ok(())

@@ -54,13 +54,13 @@ pub(crate) struct SortOrder {
 
 /// A sort order, found in a schema.
 #[derive(Debug)]
-pub(crate) struct Sorting {
-    by: Vec<By>,
+pub(crate) struct CheckedSortOrder {
+    by: Vec<SortKey>,
     is_checked: bool,
 }
 
 #[derive(Debug)]
-struct By {
+struct SortKey {
     /// Of the footer.
     column: SortingColumn,
     /// The column of the batches, and the names of the fields below it.
@@ -69,14 +69,14 @@ struct By {
     path: String,
 }
 
-impl Sorting {
+impl CheckedSortOrder {
     /// Finds the columns among the leaves, each beside the number of its column in the batches.
     ///
     /// # Errors
     /// `Usage` if there is none of a name, or two, or it is named twice; if it lies in a list, or
     /// its values have no order.
     pub(crate) fn new(order: &SortOrder, leaves: &[(Leaf, usize)]) -> Result<Option<Self>> {
-        let mut by: Vec<By> = Vec::with_capacity(order.columns.len());
+        let mut by: Vec<SortKey> = Vec::with_capacity(order.columns.len());
         for SortColumn { path, descending, nulls_first } in &order.columns {
             let wrong = |what| {
                 Err(Error::usage(format_args!("rows cannot be sorted by \"{path}\": {what}")))
@@ -106,7 +106,7 @@ impl Sorting {
                 ..SortingColumn::default()
             };
             let names = leaf.path.names().iter().skip(1).map(|name| name.to_string()).collect();
-            by.push(By { column, top: *top, names, path: path.clone() });
+            by.push(SortKey { column, top: *top, names, path: path.clone() });
         }
         Ok((!by.is_empty()).then_some(Self { by, is_checked: order.is_checked }))
     }
@@ -177,7 +177,7 @@ impl Sorting {
     }
 }
 
-impl By {
+impl SortKey {
     /// The values of a batch; null too where a struct around them is.
     fn array(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let missing = || Error::usage(format_args!("the batches have no column \"{}\"", self.path));
@@ -223,11 +223,11 @@ mod tests {
             .unwrap()
     }
 
-    fn sorting(schema: &Schema, columns: Vec<SortColumn>) -> Result<Option<Sorting>> {
+    fn sorting(schema: &Schema, columns: Vec<SortColumn>) -> Result<Option<CheckedSortOrder>> {
         let schema = from_arrow(schema, &FromArrowOptions::new()).unwrap().schema;
         let leaves: Vec<(Leaf, usize)> =
             (0..schema.leaves_len()).map(|i| (schema.leaf(i).unwrap(), i)).collect();
-        Sorting::new(&SortOrder { columns, is_checked: true }, &leaves)
+        CheckedSortOrder::new(&SortOrder { columns, is_checked: true }, &leaves)
     }
 
     #[test]

@@ -11,10 +11,10 @@ use arrow_schema::DataType;
 use super::byte_arrays::{ByteRun, Ends};
 use crate::schema::Leaf;
 use crate::schema::convert::{BytesLayout, Store, store};
-use crate::write::shred::Part;
+use crate::write::shred::ArrayPart;
 
 /// Of 64 slots, values up to which it is faster to look for each.
-const SPARSE: u32 = 12;
+const MAX_SPARSE: u32 = 12;
 
 /// The slots of an array that are wanted.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ pub(super) struct Slots<'a, 'b> {
 }
 
 impl<'a> Slots<'a, 'a> {
-    pub(super) fn of(part: &'a Part) -> Self {
+    pub(super) fn of(part: &'a ArrayPart) -> Self {
         Self { array: part.array.as_ref(), nulls: part.nulls.as_ref(), slots: &part.slots }
     }
 }
@@ -81,7 +81,7 @@ impl<'a> Slots<'a, '_> {
                 }
                 let mut kept = [T::default(); 64];
                 let mut n = 0;
-                if word.count_ones() < SPARSE {
+                if word.count_ones() < MAX_SPARSE {
                     while word != 0 {
                         let at = word.trailing_zeros() as usize;
                         kept[n % 64] = *some.get(at).expect("a word has a bit for each slot");
@@ -169,7 +169,7 @@ fn ends_of<O: OffsetSizeTrait>(array: &dyn Array) -> Option<(&[O], &[u8])> {
 }
 
 /// How many values a part has.
-pub(super) fn values_of(part: &Part) -> usize {
+pub(super) fn values_of(part: &ArrayPart) -> usize {
     let slots = part.slots.iter();
     match &part.nulls {
         None => slots.map(Range::len).sum(),
@@ -178,7 +178,7 @@ pub(super) fn values_of(part: &Part) -> usize {
 }
 
 /// The layout of the byte strings of a part, if it has some that are stored as they are.
-pub(super) fn bytes_layout(part: &Part, leaf: &Leaf) -> Option<BytesLayout> {
+pub(super) fn bytes_layout(part: &ArrayPart, leaf: &Leaf) -> Option<BytesLayout> {
     match store(part.array.data_type(), leaf)? {
         Store::Bytes { layout } => Some(layout),
         _ => None,

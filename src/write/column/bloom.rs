@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
-use super::values::Values;
+use super::values::LeafValues;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom::{self, Bloom};
 use crate::write::options::{BloomOptions, LeafSettings};
 
 /// A bloom filter of values, which may repeat.
-pub(super) struct Blooming {
+pub(super) struct BloomBuilder {
     options: BloomOptions,
     bloom: Bloom,
     distinct: HashTable<u64>,
 }
 
-impl Blooming {
+impl BloomBuilder {
     /// For `n` values; `None` if no filter is wanted, or is of use.
     pub(super) fn new(leaf: &Leaf, settings: &LeafSettings, n: usize) -> Option<Self> {
         let options = settings.bloom?;
@@ -25,7 +25,7 @@ impl Blooming {
         (leaf.physical != Physical::Boolean).then_some(Self { options, bloom, distinct })
     }
 
-    pub(super) fn push(&mut self, values: &Values<'_>, range: Range<usize>) {
+    pub(super) fn push(&mut self, values: &LeafValues<'_>, range: Range<usize>) {
         let mut add = |value: &[u8]| {
             let hash = bloom::hash(value);
             if self.distinct.find(hash, |other| *other == hash).is_none() {
@@ -34,23 +34,23 @@ impl Blooming {
             }
         };
         match values {
-            Values::Bits(_) => {}
-            Values::Words32(values) => {
+            LeafValues::Bits(_) => {}
+            LeafValues::Words32(values) => {
                 values
                     .get(range)
                     .expect("pages and samples lie within the values")
                     .iter()
                     .for_each(|v| add(&v.to_le_bytes()));
             }
-            Values::Words64(values) => {
+            LeafValues::Words64(values) => {
                 values
                     .get(range)
                     .expect("pages and samples lie within the values")
                     .iter()
                     .for_each(|v| add(&v.to_le_bytes()));
             }
-            Values::Bytes(texts) => texts.iter(range).for_each(add),
-            Values::Fixed { .. } => values.slices(range).into_iter().for_each(add),
+            LeafValues::Bytes(byte_arrays) => byte_arrays.iter(range).for_each(add),
+            LeafValues::Fixed { .. } => values.slices(range).into_iter().for_each(add),
         }
     }
 

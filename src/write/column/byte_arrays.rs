@@ -1,4 +1,4 @@
-//! [`Texts`]: the byte strings of a leaf, where they lie in the arrays.
+//! [`ByteArrays`]: the byte strings of a leaf, where they lie in the arrays.
 //!
 //! Arrays that keep their strings end to end are not taken apart: a stretch of them is two slices,
 //! however many values it has, and is encoded by whole stretches. Trap: arrays of views, and those
@@ -8,16 +8,16 @@ use std::ops::Range;
 
 /// Byte strings, without nulls.
 #[derive(Debug, Clone)]
-pub(super) enum Texts<'a> {
+pub(super) enum ByteArrays<'a> {
     /// One by one.
     Slices(Vec<&'a [u8]>),
     /// By stretches of arrays.
-    Stretches { stretches: Vec<Stretch<'a>>, len: usize },
+    Segments { segments: Vec<ByteSegment<'a>>, len: usize },
 }
 
 /// Byte strings that lie end to end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stretch<'a> {
+pub(super) struct ByteSegment<'a> {
     /// The number of its first value.
     first: usize,
     /// What the ends count in.
@@ -91,24 +91,24 @@ fn between<'a, O: Copy + Into<i64>>(
 }
 
 /// Values for each stretch, on average, from which on stretches are worth it.
-const FEW: usize = 4;
+const VALUES_PER_SEGMENT: usize = 4;
 
 /// Values more, as the first stretches may be short by chance.
-const SOME: usize = 64;
+const SPARE_SEGMENTS: usize = 64;
 
 /// Why lengths have 31 bits.
 const CHECKED: &str = "longer values were refused when they were appended";
 
-impl<'a> Texts<'a> {
+impl<'a> ByteArrays<'a> {
     /// No values.
     pub(super) fn new() -> Self {
-        Self::Stretches { stretches: Vec::new(), len: 0 }
+        Self::Segments { segments: Vec::new(), len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Slices(slices) => slices.len(),
-            Self::Stretches { len, .. } => *len,
+            Self::Segments { len, .. } => *len,
         }
     }
 
@@ -116,22 +116,22 @@ impl<'a> Texts<'a> {
     pub(super) fn clear(&mut self) {
         match self {
             Self::Slices(slices) => slices.clear(),
-            Self::Stretches { stretches, len } => {
-                stretches.clear();
+            Self::Segments { segments, len } => {
+                segments.clear();
                 *len = 0;
             }
         }
     }
 
     /// Appends values that lie end to end.
-    pub(super) fn push_stretch(&mut self, bytes: &'a [u8], ends: Ends<'a>) {
+    pub(super) fn push_segment(&mut self, bytes: &'a [u8], ends: Ends<'a>) {
         let n = ends.values();
-        if let Self::Stretches { stretches, len } = self {
+        if let Self::Segments { segments, len } = self {
             if n == 0 {
                 return;
             }
-            if stretches.len() * FEW <= *len + SOME {
-                stretches.push(Stretch { first: *len, bytes, ends });
+            if segments.len() * VALUES_PER_SEGMENT <= *len + SPARE_SEGMENTS {
+                segments.push(ByteSegment { first: *len, bytes, ends });
                 *len += n;
                 return;
             }
@@ -145,14 +145,14 @@ impl<'a> Texts<'a> {
 
     /// The values one by one, from now on.
     pub(super) fn slices_mut(&mut self) -> &mut Vec<&'a [u8]> {
-        if let Self::Stretches { len, .. } = self {
+        if let Self::Segments { len, .. } = self {
             let mut slices = Vec::with_capacity(*len);
             slices.extend(self.iter(0..self.len()));
             *self = Self::Slices(slices);
         }
         match self {
             Self::Slices(slices) => slices,
-            Self::Stretches { .. } => unreachable!("made slices above"),
+            Self::Segments { .. } => unreachable!("made slices above"),
         }
     }
 
@@ -160,73 +160,76 @@ impl<'a> Texts<'a> {
     pub(super) fn get(&self, i: usize) -> Option<&'a [u8]> {
         match self {
             Self::Slices(slices) => slices.get(i).copied(),
-            Self::Stretches { .. } => self.iter(i..i + 1).next(),
+            Self::Segments { .. } => self.iter(i..i + 1).next(),
         }
     }
 
     /// What lies end to end of the values of `range`; `None` if they are there one by one.
-    pub(super) fn stretches(
+    pub(super) fn segments(
         &self,
         range: Range<usize>,
     ) -> Option<impl Iterator<Item = (&'a [u8], Ends<'a>)> + Clone + '_> {
         match self {
             Self::Slices(_) => None,
-            Self::Stretches { stretches, len } => {
+            Self::Segments { segments, len } => {
                 let range = range.start.min(*len)..range.end.min(*len);
-                Some(some_of(stretches, range))
+                Some(segments_of(segments, range))
             }
         }
     }
 
     /// The values of `range`.
     pub(super) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + Clone + '_ {
-        let (slices, stretches): (&[&[u8]], &[Stretch<'_>]) = match self {
+        let (slices, segments): (&[&[u8]], &[ByteSegment<'_>]) = match self {
             Self::Slices(slices) => {
                 (slices.get(range.clone()).expect("pages and samples lie within the values"), &[])
             }
-            Self::Stretches { stretches, .. } => (&[], stretches),
+            Self::Segments { segments, .. } => (&[], segments),
         };
         let range = range.start.min(self.len())..range.end.min(self.len());
-        let stretches = some_of(stretches, range).flat_map(|(bytes, ends)| {
+        let segments = segments_of(segments, range).flat_map(|(bytes, ends)| {
             let (small, large): (&[i32], &[i64]) = match ends {
                 Ends::Small(ends) => (ends, &[]),
                 Ends::Large(ends) => (&[], ends),
             };
             between(bytes, small).chain(between(bytes, large))
         });
-        slices.iter().copied().chain(stretches)
+        slices.iter().copied().chain(segments)
     }
 
     /// Bytes of the values of `range`, without lengths.
     pub(super) fn payload(&self, range: Range<usize>) -> usize {
-        match self.stretches(range.clone()) {
-            Some(stretches) => stretches.map(|(_, ends)| ends.bounds().len()).sum(),
+        match self.segments(range.clone()) {
+            Some(segments) => segments.map(|(_, ends)| ends.bounds().len()).sum(),
             None => self.iter(range).map(<[u8]>::len).sum(),
         }
     }
 
     /// The bytes of the values of `range`, one after the other, in as few pieces as they lie in.
-    pub(super) fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &'a [u8]> + '_ {
+    pub(super) fn payload_slices(
+        &self,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = &'a [u8]> + '_ {
         let slices = match self {
             Self::Slices(slices) => {
                 slices.get(range.clone()).expect("pages and samples lie within the values")
             }
-            Self::Stretches { .. } => &[],
+            Self::Segments { .. } => &[],
         };
-        let stretches = self.stretches(range).into_iter().flatten();
-        let stretches = stretches.map(|(bytes, ends)| {
+        let segments = self.segments(range).into_iter().flatten();
+        let segments = segments.map(|(bytes, ends)| {
             bytes.get(ends.bounds()).expect("offsets lie within their buffer")
         });
-        slices.iter().copied().chain(stretches)
+        slices.iter().copied().chain(segments)
     }
 
     /// Appends the lengths of the values of `range`, which the format counts with 31 bits.
     pub(super) fn append_lengths(&self, range: Range<usize>, out: &mut Vec<i32>) {
         let of = |value: &[u8]| i32::try_from(value.len()).expect(CHECKED);
-        match self.stretches(range.clone()) {
+        match self.segments(range.clone()) {
             None => out.extend(self.iter(range).map(of)),
-            Some(stretches) => {
-                for (_, ends) in stretches {
+            Some(segments) => {
+                for (_, ends) in segments {
                     match ends {
                         Ends::Small(ends) => out.extend(ends.windows(2).map(|pair| match pair {
                             [start, end] => end - start,
@@ -243,24 +246,24 @@ impl<'a> Texts<'a> {
     }
 }
 
-impl PartialEq for Texts<'_> {
+impl PartialEq for ByteArrays<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.iter(0..self.len()).eq(other.iter(0..other.len()))
     }
 }
 
 /// The parts of stretches that have the values of `range`.
-fn some_of<'s, 'a>(
-    stretches: &'s [Stretch<'a>],
+fn segments_of<'s, 'a>(
+    segments: &'s [ByteSegment<'a>],
     range: Range<usize>,
 ) -> impl Iterator<Item = (&'a [u8], Ends<'a>)> + Clone + use<'s, 'a> {
-    let from = stretches.partition_point(|s| s.first + s.ends.values() <= range.start);
-    let to = stretches.partition_point(|s| s.first < range.end);
-    let some = stretches.get(from..to.max(from)).expect("both are places among them");
-    some.iter().map(move |stretch| {
-        let start = range.start.saturating_sub(stretch.first);
-        let end = (range.end - stretch.first).min(stretch.ends.values());
-        (stretch.bytes, stretch.ends.of(start..end))
+    let from = segments.partition_point(|s| s.first + s.ends.values() <= range.start);
+    let to = segments.partition_point(|s| s.first < range.end);
+    let some = segments.get(from..to.max(from)).expect("both are places among them");
+    some.iter().map(move |segment| {
+        let start = range.start.saturating_sub(segment.first);
+        let end = (range.end - segment.first).min(segment.ends.values());
+        (segment.bytes, segment.ends.of(start..end))
     })
 }
 
@@ -279,7 +282,7 @@ mod tests {
         }
         let large: Vec<i64> = small.iter().map(|end| i64::from(*end)).collect();
         for longest in [2usize, 40] {
-            let (mut texts, mut slices) = (Texts::new(), Texts::Slices(Vec::new()));
+            let (mut byte_arrays, mut slices) = (ByteArrays::new(), ByteArrays::Slices(Vec::new()));
             let mut at = 0;
             while at < small.len() {
                 let to = (at + rng.usize(1..=longest)).min(small.len());
@@ -287,35 +290,40 @@ mod tests {
                     true => Ends::Small(&small[at..to]),
                     false => Ends::Large(&large[at..to]),
                 };
-                texts.push_stretch(&bytes, ends);
-                slices.push_stretch(&bytes, ends);
+                byte_arrays.push_segment(&bytes, ends);
+                slices.push_segment(&bytes, ends);
                 at = to;
             }
-            assert!(matches!(slices, Texts::Slices(_)));
-            let is_whole = matches!(texts, Texts::Stretches { .. });
+            assert!(matches!(slices, ByteArrays::Slices(_)));
+            let is_whole = matches!(byte_arrays, ByteArrays::Segments { .. });
             assert_eq!(is_whole, longest > 2, "many short stretches become slices");
-            assert_eq!(texts, slices, "seed {seed}");
+            assert_eq!(byte_arrays, slices, "seed {seed}");
             for _ in 0..200 {
-                let start = rng.usize(0..=texts.len());
-                let range = start..rng.usize(start..=texts.len());
+                let start = rng.usize(0..=byte_arrays.len());
+                let range = start..rng.usize(start..=byte_arrays.len());
                 let values: Vec<&[u8]> = slices.iter(range.clone()).collect();
-                assert_eq!(texts.iter(range.clone()).collect::<Vec<_>>(), values, "seed {seed}");
-                assert_eq!(texts.get(range.start), slices.get(range.start));
-                for texts in [&texts, &slices] {
-                    assert_eq!(texts.payload(range.clone()), values.concat().len());
-                    let pieces: Vec<&[u8]> = texts.pieces(range.clone()).collect();
-                    assert_eq!(pieces.concat(), values.concat(), "seed {seed}");
+                assert_eq!(
+                    byte_arrays.iter(range.clone()).collect::<Vec<_>>(),
+                    values,
+                    "seed {seed}"
+                );
+                assert_eq!(byte_arrays.get(range.start), slices.get(range.start));
+                for byte_arrays in [&byte_arrays, &slices] {
+                    assert_eq!(byte_arrays.payload(range.clone()), values.concat().len());
+                    let payload_slices: Vec<&[u8]> =
+                        byte_arrays.payload_slices(range.clone()).collect();
+                    assert_eq!(payload_slices.concat(), values.concat(), "seed {seed}");
                     let mut lengths = Vec::new();
-                    texts.append_lengths(range.clone(), &mut lengths);
+                    byte_arrays.append_lengths(range.clone(), &mut lengths);
                     assert!(
                         lengths.iter().map(|len| *len as usize).eq(values.iter().map(|v| v.len()))
                     );
                 }
             }
-            let len = texts.len();
-            assert_eq!(texts.slices_mut().len(), len);
-            texts.clear();
-            assert_eq!(texts.len(), 0);
+            let len = byte_arrays.len();
+            assert_eq!(byte_arrays.slices_mut().len(), len);
+            byte_arrays.clear();
+            assert_eq!(byte_arrays.len(), 0);
         }
     }
 }

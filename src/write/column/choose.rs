@@ -1,26 +1,26 @@
-//! [`Encoder::choose`]: in which form a chunk is written.
+//! [`ChunkEncoder::choose`]: in which form a chunk is written.
 
 use super::arrays::bytes_layout;
-use super::dictionary::{DictionaryLimits, Interned, intern, intern_parts, unify};
-use super::gather::{Gathered, gather, is_keyed};
-use super::job::{Encoder, Form};
-use super::measure::{Choice, Of, SAMPLE, sample_ranges};
-use super::select::Race;
-use super::source::Source;
-use super::values::Values;
+use super::dictionary::{DictionaryLimits, ValueDictionary, intern, intern_parts, unify};
+use super::gather::{GatheredValues, gather, is_keyed};
+use super::job::{ChunkEncoder, ChunkForm};
+use super::measure::{EncodingChoice, SAMPLE_VALUES, SampleSource, sample_ranges};
+use super::select::EncodingSelector;
+use super::source::ValueSource;
+use super::values::LeafValues;
 use crate::compress::Compression;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
 use crate::schema::Physical;
 
-impl<'a> Encoder<'a> {
+impl<'a> ChunkEncoder<'a> {
     /// Picks the form that is best.
     ///
     /// # Errors
     /// `Usage` if a value does not fit the leaf, or the encoding that was asked for.
-    pub(super) fn choose(&self, sealer: &mut Sealer) -> Result<Choice<'a>> {
-        let (settings, spare) = (self.settings, &self.tools.spare);
+    pub(super) fn choose(&self, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
+        let (settings, spare) = (self.settings, &self.context.spare);
         let must = settings.encoding == Some(Encoding::RleDictionary);
         if let Some(encoding) = settings.encoding
             && !must
@@ -32,9 +32,9 @@ impl<'a> Encoder<'a> {
             return self.choose_keyed(dictionary, sealer);
         }
         let source = self.source()?;
-        let mut race = Race::new(self, Of::Values(&source), sealer);
+        let mut selector = EncodingSelector::new(self, SampleSource::Plain(&source), sealer);
         let mut gathered = None;
-        if wants_dictionary && (must || race.may_be_won_by_a_dictionary()?) {
+        if wants_dictionary && (must || selector.may_dictionary_be_best()?) {
             let limits = match must {
                 true => DictionaryLimits::NONE,
                 false => DictionaryLimits { bytes: settings.dictionary_bytes, must_pay: true },
@@ -42,66 +42,71 @@ impl<'a> Encoder<'a> {
             let (values, dictionary) = self.intern(&source, limits)?;
             gathered = values;
             if let Some(dictionary) = dictionary {
-                let of = race.dictionary(&dictionary)?;
-                if must || race.is_won_by(of)? {
-                    return Ok(of.choice(Form::Dictionary { dictionary, values: gathered }));
+                let of = selector.dictionary(&dictionary)?;
+                if must || selector.is_best(of)? {
+                    return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: gathered }));
                 }
                 spare.give(dictionary.codes);
             }
         }
-        let best = race.best()?;
-        let values = gathered.map_or(source, Source::Whole);
-        Ok(best.choice(Form::Plain { values, encoding: best.estimate.encoding }))
+        let best = selector.best()?;
+        let values = gathered.map_or(source, ValueSource::Whole);
+        Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
     }
 
     /// The form of values that came as keys into others.
-    fn choose_keyed(&self, dictionary: Interned<'a>, sealer: &mut Sealer) -> Result<Choice<'a>> {
-        let mut race = Race::new(self, Of::Keys(&dictionary), sealer);
-        let of = race.dictionary(&dictionary)?;
-        if self.settings.encoding.is_some() || race.is_won_by(of)? {
-            return Ok(of.choice(Form::Dictionary { dictionary, values: None }));
+    fn choose_keyed(
+        &self,
+        dictionary: ValueDictionary<'a>,
+        sealer: &mut Sealer,
+    ) -> Result<EncodingChoice<'a>> {
+        let mut selector = EncodingSelector::new(self, SampleSource::Keyed(&dictionary), sealer);
+        let of = selector.dictionary(&dictionary)?;
+        if self.settings.encoding.is_some() || selector.is_best(of)? {
+            return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: None }));
         }
-        let best = race.best()?;
-        let values = Source::Whole(dictionary.entries.take(&dictionary.codes));
-        self.tools.spare.give(dictionary.codes);
-        Ok(best.choice(Form::Plain { values, encoding: best.estimate.encoding }))
+        let best = selector.best()?;
+        let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));
+        self.context.spare.give(dictionary.codes);
+        Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
     }
 
     /// The form in an encoding that was asked for.
-    fn given(&self, encoding: Encoding, sealer: &mut Sealer) -> Result<Choice<'a>> {
+    fn given(&self, encoding: Encoding, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
         let values = self.source()?;
         let bytes = match (encoding, self.settings.compression) {
             (Encoding::Plain, Compression::Uncompressed) => values.plain_len(self.leaf),
             _ => {
-                let sample = values.sample(&sample_ranges(values.len(), SAMPLE), self.leaf)?;
+                let sample =
+                    values.sample(&sample_ranges(values.len(), SAMPLE_VALUES), self.leaf)?;
                 let (_, stored) = self.measure(&sample, encoding, sealer)?;
                 stored.saturating_mul(values.len()) / sample.len().max(1)
             }
         };
-        Ok(Choice { form: Form::Plain { values, encoding }, helps: true, bytes })
+        Ok(EncodingChoice { form: ChunkForm::Plain { values, encoding }, helps: true, bytes })
     }
 
     /// The values: page by page, unless all are needed at once.
-    fn source(&self) -> Result<Source<'a>> {
+    fn source(&self) -> Result<ValueSource<'a>> {
         let parts = &self.column.parts;
         if !is_keyed(parts) && self.settings.chunking.is_none() {
-            return Ok(Source::Parts(parts));
+            return Ok(ValueSource::Parts(parts));
         }
-        Ok(Source::Whole(match gather(parts, self.leaf, &self.tools.spare)? {
-            Gathered::Plain(values) => values,
-            Gathered::Keyed { entries, keys } => entries.take(&keys),
+        Ok(ValueSource::Whole(match gather(parts, self.leaf, &self.context.spare)? {
+            GatheredValues::Plain(values) => values,
+            GatheredValues::Keyed { entries, keys } => entries.take(&keys),
         }))
     }
 
     /// The dictionary of values that came as keys, if they did.
-    fn keyed(&self) -> Result<Option<Interned<'a>>> {
-        let (parts, spare) = (&self.column.parts, &self.tools.spare);
+    fn keyed(&self) -> Result<Option<ValueDictionary<'a>>> {
+        let (parts, spare) = (&self.column.parts, &self.context.spare);
         if !is_keyed(parts) {
             return Ok(None);
         }
         Ok(match gather(parts, self.leaf, spare)? {
-            Gathered::Plain(_) => None,
-            Gathered::Keyed { entries, keys } => {
+            GatheredValues::Plain(_) => None,
+            GatheredValues::Keyed { entries, keys } => {
                 let dictionary = unify(&entries, &keys, spare);
                 spare.give(keys);
                 dictionary
@@ -112,19 +117,19 @@ impl<'a> Encoder<'a> {
     /// Looks for a dictionary; and gives the values if they had to be gathered for it.
     fn intern(
         &self,
-        source: &Source<'a>,
+        source: &ValueSource<'a>,
         limits: DictionaryLimits,
-    ) -> Result<(Option<Values<'a>>, Option<Interned<'a>>)> {
-        let (parts, spare) = (&self.column.parts, &self.tools.spare);
+    ) -> Result<(Option<LeafValues<'a>>, Option<ValueDictionary<'a>>)> {
+        let (parts, spare) = (&self.column.parts, &self.context.spare);
         let are_byte_arrays = parts.iter().all(|part| bytes_layout(part, self.leaf).is_some());
         if self.leaf.physical == Physical::ByteArray && !is_keyed(parts) && are_byte_arrays {
             return Ok((None, intern_parts(parts, self.leaf, limits, spare)));
         }
         let values = match source {
-            Source::Whole(values) => return Ok((None, intern(values, limits, spare))),
-            Source::Parts(parts) => match gather(parts, self.leaf, spare)? {
-                Gathered::Plain(values) => values,
-                Gathered::Keyed { entries, keys } => entries.take(&keys),
+            ValueSource::Whole(values) => return Ok((None, intern(values, limits, spare))),
+            ValueSource::Parts(parts) => match gather(parts, self.leaf, spare)? {
+                GatheredValues::Plain(values) => values,
+                GatheredValues::Keyed { entries, keys } => entries.take(&keys),
             },
         };
         let dictionary = intern(&values, limits, spare);

@@ -2,26 +2,26 @@
 
 use bytes::Bytes;
 
-use super::bloom::Blooming;
+use super::bloom::BloomBuilder;
 use super::chunking::{cuts, roll_value};
-use super::dictionary::Interned;
+use super::dictionary::ValueDictionary;
 use super::encode::encode;
-use super::job::{Encoder, Form, Share};
-use super::measure::Choice;
+use super::job::{ChunkEncoder, ChunkForm, Parallelism};
+use super::measure::EncodingChoice;
 use super::metadata::{EncodedChunk, WrittenPages};
-use super::pages::Plan;
-use super::sorted::Sorting;
-use super::source::Source;
-use super::statistics::Statistician;
+use super::pages::PagePlan;
+use super::sorted::SortDetector;
+use super::source::ValueSource;
+use super::statistics::StatisticsCollector;
 use crate::compress::Compression;
 use crate::encoding::choose::PLAIN_WORDS_PAGE;
 use crate::error::{Error, Result};
 use crate::format::{Encoding, LogicalType};
 use crate::page::{PageVersion, Sealed};
 use crate::schema::{Leaf, Physical};
+use crate::write::context::EncoderContext;
 use crate::write::options::LeafSettings;
 use crate::write::shred::LeafColumn;
-use crate::write::tools::Tools;
 
 /// Writes the chunk of a leaf.
 ///
@@ -32,10 +32,10 @@ pub(crate) fn encode_leaf(
     leaf: &Leaf,
     settings: &LeafSettings,
     rows: usize,
-    tools: &Tools,
-    share: &dyn Share,
+    context: &EncoderContext,
+    parallelism: &dyn Parallelism,
 ) -> Result<EncodedChunk> {
-    let encoded = Encoder { column, leaf, settings, rows, tools, share }.run();
+    let encoded = ChunkEncoder { column, leaf, settings, rows, context, parallelism }.run();
     encoded.map_err(|e| e.at_column(column.path.as_str()))
 }
 
@@ -44,30 +44,30 @@ fn is_words(leaf: &Leaf) -> bool {
     matches!(physical, Physical::Int32 | Physical::Float | Physical::Int64 | Physical::Double)
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> ChunkEncoder<'a> {
     fn run(self) -> Result<EncodedChunk> {
         let settings = self.settings;
         let (version, checksums) = (settings.page_version, settings.checksums);
-        let mut sealer = self.tools.sealer(settings.compression, version, checksums)?;
-        let Choice { form, helps, bytes } = self.choose(&mut sealer)?;
-        self.tools.give_sealer(sealer);
+        let mut sealer = self.context.sealer(settings.compression, version, checksums)?;
+        let EncodingChoice { form, helps, bytes } = self.choose(&mut sealer)?;
+        self.context.give_sealer(sealer);
         let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
         let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
         // Where the codec does not help, small pages do not help it either.
         let small = helps && codec != Compression::Uncompressed;
         let encoded = self.write(&form, codec, small, bytes)?;
-        form.give(&self.tools.spare);
+        form.give(&self.context.spare);
         Ok(encoded)
     }
 
     fn write(
         &self,
-        form: &Form<'a>,
+        form: &ChunkForm<'a>,
         codec: Compression,
         small_pages: bool,
         likely_bytes: usize,
     ) -> Result<EncodedChunk> {
-        let (leaf, settings, spare) = (self.leaf, self.settings, &self.tools.spare);
+        let (leaf, settings, spare) = (self.leaf, self.settings, &self.context.spare);
         let levels = &self.column.levels;
         let plan = self.plan(form, codec, small_pages, likely_bytes)?;
         let of_levels = levels.bytes_held().min(levels.len() / 4);
@@ -77,53 +77,53 @@ impl<'a> Encoder<'a> {
         let mut written = WrittenPages::new(form.encoding(), codec, plan.len());
         written.dictionary = self.dictionary_page(form, codec, &mut first)?;
         let mut bloom = match form {
-            Form::Plain { .. } => None,
-            Form::Dictionary { dictionary: Interned { entries, .. }, .. } => {
-                let mut bloom = Blooming::new(leaf, settings, entries.len());
+            ChunkForm::Plain { .. } => None,
+            ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } => {
+                let mut bloom = BloomBuilder::new(leaf, settings, entries.len());
                 bloom.iter_mut().for_each(|bloom| bloom.push(entries, 0..entries.len()));
                 bloom
             }
         };
         let dictionary = match form {
-            Form::Dictionary { dictionary, values } => Some((dictionary, values.is_none())),
-            Form::Plain { .. } => None,
+            ChunkForm::Dictionary { dictionary, values } => Some((dictionary, values.is_none())),
+            ChunkForm::Plain { .. } => None,
         };
-        let mut statistician = Statistician::new(leaf, settings, dictionary);
+        let mut collector = StatisticsCollector::new(leaf, settings, dictionary);
         let in_order = levels.max_rep() == 0 && form.len() == levels.len();
-        let mut sorting = in_order.then(|| Sorting::new(statistician.order()));
-        for stretch in self.pages(form, codec, &plan, likely_bytes, first, &statistician)? {
-            for page in stretch.pages {
+        let mut sort_detector = in_order.then(|| SortDetector::new(collector.order()));
+        for run in self.pages(form, codec, &plan, likely_bytes, first, &collector)? {
+            for page in run.pages {
                 let offset = written.len + page.sealed.offset;
                 written.push(Sealed { offset, ..page.sealed }, page.row, page.payload);
-                statistician.add(page.statistics);
+                collector.add(page.statistics);
             }
-            if let (Some(sorting), Some(next)) = (&mut sorting, stretch.sorting) {
-                sorting.join(next);
+            if let (Some(sort_detector), Some(next)) = (&mut sort_detector, run.sort_detector) {
+                sort_detector.join(next);
             }
-            bloom = bloom.or(stretch.bloom);
-            written.len += stretch.bytes.iter().map(Bytes::len).sum::<usize>();
-            written.bytes.extend(stretch.bytes);
+            bloom = bloom.or(run.bloom);
+            written.len += run.bytes.iter().map(Bytes::len).sum::<usize>();
+            written.bytes.extend(run.bytes);
         }
         let sorted = match form {
-            Form::Dictionary { dictionary, values }
-                if in_order && (values.is_none() || statistician.by_codes()) =>
+            ChunkForm::Dictionary { dictionary, values }
+                if in_order && (values.is_none() || collector.by_codes()) =>
             {
-                statistician.sorted_codes(&dictionary.codes)
+                collector.sorted_codes(&dictionary.codes)
             }
-            _ => sorting.and_then(Sorting::finish),
+            _ => sort_detector.and_then(SortDetector::finish),
         };
-        let bloom = bloom.and_then(Blooming::finish);
-        written.finish(leaf, settings, levels.len(), statistician.finish(levels), bloom, sorted)
+        let bloom = bloom.and_then(BloomBuilder::finish);
+        written.finish(leaf, settings, levels.len(), collector.finish(levels), bloom, sorted)
     }
 
     /// Where pages begin.
     fn plan(
         &self,
-        form: &Form<'a>,
+        form: &ChunkForm<'a>,
         codec: Compression,
         small_pages: bool,
         likely_bytes: usize,
-    ) -> Result<Plan> {
+    ) -> Result<PagePlan> {
         let levels = &self.column.levels;
         let rows = self.cuts(form, small_pages);
         let entries = levels.entries_of_rows(&rows);
@@ -140,26 +140,26 @@ impl<'a> Encoder<'a> {
             return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
         }
         let in_pieces = self.in_pieces(form, codec, rows.len() - 1, likely_bytes);
-        Ok(Plan { rows, entries, values, in_pieces })
+        Ok(PagePlan { rows, entries, values, in_pieces })
     }
 
     /// Appends the dictionary page, if there is a dictionary.
     fn dictionary_page(
         &self,
-        form: &Form<'a>,
+        form: &ChunkForm<'a>,
         codec: Compression,
         out: &mut Vec<u8>,
     ) -> Result<Option<Sealed>> {
-        let Form::Dictionary { dictionary: Interned { entries, .. }, .. } = form else {
+        let ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } = form else {
             return Ok(None);
         };
-        let (settings, spare) = (self.settings, &self.tools.spare);
+        let (settings, spare) = (self.settings, &self.context.spare);
         let all = 0..entries.len();
         let mut plain = spare.take(entries.plain_len(all.clone()));
         encode(entries, all, self.leaf.physical, Encoding::Plain, spare, &mut plain)?;
-        let mut sealer = self.tools.sealer(codec, settings.page_version, settings.checksums)?;
+        let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
         let sealed = sealer.dictionary(entries.len(), &plain, false, out)?;
-        self.tools.give_sealer(sealer);
+        self.context.give_sealer(sealer);
         spare.give(plain);
         Ok(Some(sealed))
     }
@@ -167,19 +167,22 @@ impl<'a> Encoder<'a> {
     /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a
     /// quarter … of them where values are large, so that the pages of all columns begin at common
     /// rows.
-    fn cuts(&self, form: &Form<'_>, small_pages: bool) -> Vec<usize> {
+    fn cuts(&self, form: &ChunkForm<'_>, small_pages: bool) -> Vec<usize> {
         let settings = self.settings;
         if let Some(chunking) = settings.chunking {
             let levels = &self.column.levels;
             match form {
-                Form::Plain { values: Source::Whole(values), .. } => {
+                ChunkForm::Plain { values: ValueSource::Whole(values), .. } => {
                     return cuts(levels, self.rows, chunking, |i, hash| {
                         roll_value(values, i, hash)
                     });
                 }
                 // With chunking, all values are gathered.
-                Form::Plain { values: Source::Parts(_), .. } => {}
-                Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
+                ChunkForm::Plain { values: ValueSource::Parts(_), .. } => {}
+                ChunkForm::Dictionary {
+                    dictionary: ValueDictionary { entries, codes, .. },
+                    ..
+                } => {
                     return cuts(levels, self.rows, chunking, |i, hash| {
                         roll_value(entries, codes[i] as usize, hash)
                     });
@@ -187,15 +190,15 @@ impl<'a> Encoder<'a> {
             }
         }
         let bytes = match form {
-            Form::Plain { values, .. } => values.plain_len(self.leaf),
-            Form::Dictionary { dictionary: Interned { entries, codes, .. }, .. } => {
-                codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8
-            }
+            ChunkForm::Plain { values, .. } => values.plain_len(self.leaf),
+            ChunkForm::Dictionary {
+                dictionary: ValueDictionary { entries, codes, .. }, ..
+            } => codes.len() * (entries.len().max(2).ilog2() as usize + 1) / 8,
         };
         let levels = self.column.levels.len() * 2;
         let all = bytes + if self.column.levels.max_rep() > 0 { levels } else { 0 };
-        let most = match form {
-            Form::Plain { encoding, .. }
+        let max = match form {
+            ChunkForm::Plain { encoding, .. }
                 if *encoding == Encoding::Plain
                     && is_words(self.leaf)
                     && small_pages
@@ -206,7 +209,7 @@ impl<'a> Encoder<'a> {
             _ => settings.page_bytes,
         };
         let mut step = settings.page_rows.max(1);
-        while step > 1 && all.saturating_mul(step) / self.rows.max(1) > most {
+        while step > 1 && all.saturating_mul(step) / self.rows.max(1) > max {
             step = step.div_ceil(2);
         }
         let mut cuts: Vec<usize> = (0..self.rows).step_by(step).collect();

@@ -4,18 +4,22 @@
 //! A gear hash rolls over the levels and values of a leaf; where its highest bits are 0, a page
 //! ends with the row. Stores that keep equal pieces of files once profit from it, and so do diffs.
 
-use super::values::Values;
+use super::values::LeafValues;
 use crate::levels::LeafLevels;
 use crate::write::options::ChunkingOptions;
 
 /// Rolls value `i` into the hash, and says how many bytes it has.
-pub(super) fn roll_value(values: &Values<'_>, i: usize, hash: &mut u64) -> usize {
+pub(super) fn roll_value(values: &LeafValues<'_>, i: usize, hash: &mut u64) -> usize {
     match values {
-        Values::Bits(bits) => roll(&[u8::from(bits.get(i))], hash),
-        Values::Words32(words) => words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash)),
-        Values::Words64(words) => words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash)),
-        Values::Bytes(values) => values.get(i).map_or(0, |value| roll(value, hash)),
-        Values::Fixed { width, bytes } => {
+        LeafValues::Bits(bits) => roll(&[u8::from(bits.get(i))], hash),
+        LeafValues::Words32(words) => {
+            words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash))
+        }
+        LeafValues::Words64(words) => {
+            words.get(i).map_or(0, |word| roll(&word.to_le_bytes(), hash))
+        }
+        LeafValues::Bytes(values) => values.get(i).map_or(0, |value| roll(value, hash)),
+        LeafValues::Fixed { width, bytes } => {
             bytes.get(i * width..(i + 1) * width).map_or(0, |value| roll(value, hash))
         }
     }

@@ -11,8 +11,8 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::IntervalUnit;
 
 use super::arrays::Slots;
-use super::byte_arrays::{ByteRun, Texts};
-use super::values::Values;
+use super::byte_arrays::{ByteArrays, ByteRun};
+use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::schema::Leaf;
 use crate::schema::convert::{BytesLayout, Scale, Storage, Store, store};
@@ -28,7 +28,7 @@ pub(super) fn append<'a>(
     nulls: Option<&NullBuffer>,
     slots: &[Range<usize>],
     leaf: &Leaf,
-    out: &mut Values<'a>,
+    out: &mut LeafValues<'a>,
 ) -> Result<()> {
     let no_way = || {
         let types = format_args!("{} cannot be stored as {:?}", array.data_type(), leaf.physical);
@@ -38,20 +38,20 @@ pub(super) fn append<'a>(
     let from = Slots { array, nulls, slots };
     match (store, out) {
         (Store::Null, _) => Ok(()),
-        (Store::Boolean, Values::Bits(out)) => from.booleans(out).ok_or_else(no_way),
-        (Store::Integer { from: storage, unsigned, scale }, Values::Words32(out)) => {
+        (Store::Boolean, LeafValues::Bits(out)) => from.booleans(out).ok_or_else(no_way),
+        (Store::Integer { from: storage, unsigned, scale }, LeafValues::Words32(out)) => {
             from.integers(storage, unsigned, scale, out.own(), |v| i32::try_from(v).ok())
         }
-        (Store::Integer { from: storage, unsigned, scale }, Values::Words64(out)) => {
+        (Store::Integer { from: storage, unsigned, scale }, LeafValues::Words64(out)) => {
             from.integers(storage, unsigned, scale, out.own(), Some)
         }
-        (Store::Float, Values::Words32(out)) => {
+        (Store::Float, LeafValues::Words32(out)) => {
             from.words(out.own(), |bits: f32| bits.to_bits().cast_signed())
         }
-        (Store::Float, Values::Words64(out)) => {
+        (Store::Float, LeafValues::Words64(out)) => {
             from.words(out.own(), |bits: f64| bits.to_bits().cast_signed())
         }
-        (Store::Float16, Values::Fixed { bytes, .. }) => {
+        (Store::Float16, LeafValues::Fixed { bytes, .. }) => {
             let bytes = bytes.own();
             from.each(|value: half::f16| bytes.extend_from_slice(&value.to_le_bytes()));
             Ok(())
@@ -59,8 +59,10 @@ pub(super) fn append<'a>(
         (Store::Decimal { from: storage, exponent }, out) => {
             from.decimals(storage, exponent, leaf, out)
         }
-        (Store::Interval(unit), Values::Fixed { bytes, .. }) => from.intervals(unit, bytes.own()),
-        (Store::Bytes { layout }, Values::Bytes(out)) => {
+        (Store::Interval(unit), LeafValues::Fixed { bytes, .. }) => {
+            from.intervals(unit, bytes.own())
+        }
+        (Store::Bytes { layout }, LeafValues::Bytes(out)) => {
             let before = out.len();
             from.bytes(layout, out).ok_or_else(no_way)?;
             match layout {
@@ -68,16 +70,16 @@ pub(super) fn append<'a>(
                 BytesLayout::Offsets32 | BytesLayout::Views => Ok(()),
             }
         }
-        (Store::Bytes { layout }, Values::Fixed { width, bytes }) => {
-            let mut values = Texts::new();
+        (Store::Bytes { layout }, LeafValues::Fixed { width, bytes }) => {
+            let mut values = ByteArrays::new();
             from.bytes(layout, &mut values).ok_or_else(no_way)?;
             append_of_width(&values, *width, bytes.own())
         }
-        (Store::FixedBytes(n), Values::Fixed { bytes, .. }) => {
+        (Store::FixedBytes(n), LeafValues::Fixed { bytes, .. }) => {
             let bytes = bytes.own();
             from.fixed_bytes(n, |run| bytes.extend_from_slice(run)).ok_or_else(no_way)
         }
-        (Store::FixedBytes(n), Values::Bytes(out)) => {
+        (Store::FixedBytes(n), LeafValues::Bytes(out)) => {
             let out = out.slices_mut();
             from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n.max(1)))).ok_or_else(no_way)
         }
@@ -86,7 +88,7 @@ pub(super) fn append<'a>(
 }
 
 /// Only 64-bit offsets reach so far; the format counts the bytes of a value with 31 bits.
-fn check_lengths(values: &Texts<'_>, from: usize) -> Result<()> {
+fn check_lengths(values: &ByteArrays<'_>, from: usize) -> Result<()> {
     let max = i32::MAX as usize;
     match values.iter(from..values.len()).find(|value| value.len() > max) {
         Some(value) => Err(Error::usage(format_args!(
@@ -97,7 +99,7 @@ fn check_lengths(values: &Texts<'_>, from: usize) -> Result<()> {
     }
 }
 
-fn append_of_width(values: &Texts<'_>, width: usize, out: &mut Vec<u8>) -> Result<()> {
+fn append_of_width(values: &ByteArrays<'_>, width: usize, out: &mut Vec<u8>) -> Result<()> {
     for value in values.iter(0..values.len()) {
         if value.len() != width {
             return Err(Error::usage(format_args!(
@@ -127,10 +129,10 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Byte strings; `None` if the array is of another type.
-    fn bytes(&self, layout: BytesLayout, out: &mut Texts<'a>) -> Option<()> {
+    fn bytes(&self, layout: BytesLayout, out: &mut ByteArrays<'a>) -> Option<()> {
         self.for_each_byte_run(layout, |run| {
             match run {
-                ByteRun::Between(bytes, ends) => out.push_stretch(bytes, ends),
+                ByteRun::Between(bytes, ends) => out.push_segment(bytes, ends),
                 ByteRun::One(bytes, start, len) => {
                     out.slices_mut().push(bytes.get(start..start + len)?);
                 }

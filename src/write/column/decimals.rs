@@ -6,7 +6,7 @@ use arrow_buffer::i256;
 
 use super::arrays::Slots;
 use super::convert::FromBits;
-use super::values::Values;
+use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::format::LogicalType;
 use crate::schema::Leaf;
@@ -56,13 +56,13 @@ impl<'a> Slots<'a, '_> {
         storage: Storage,
         exponent: u8,
         leaf: &Leaf,
-        out: &mut Values<'a>,
+        out: &mut LeafValues<'a>,
     ) -> Result<()> {
         let rule = DecimalRule::new(exponent, leaf)?;
         match out {
-            Values::Words32(words) => self.decimal_words(storage, &rule, words.own()),
-            Values::Words64(words) => self.decimal_words(storage, &rule, words.own()),
-            Values::Fixed { width, bytes } => {
+            LeafValues::Words32(words) => self.decimal_words(storage, &rule, words.own()),
+            LeafValues::Words64(words) => self.decimal_words(storage, &rule, words.own()),
+            LeafValues::Fixed { width, bytes } => {
                 self.decimal_bytes(storage, &rule, *width, bytes.own())
             }
             _ => Err(Error::unsupported(
@@ -85,8 +85,8 @@ impl<'a> Slots<'a, '_> {
             }
             Storage::I128 if rule.factor.is_none() => {
                 let before = out.len();
-                let most = 1i128 << (U::BITS - 1);
-                let bound = rule.small_bound.map_or(most, |bound| bound.min(most));
+                let max = 1i128 << (U::BITS - 1);
+                let bound = rule.small_bound.map_or(max, |bound| bound.min(max));
                 if self.low_halves(bound, out, U::from_i64) {
                     return Ok(());
                 }
@@ -128,12 +128,12 @@ impl<'a> Slots<'a, '_> {
         Ok(())
     }
 
-    /// Appends decimals of 128 bits that have 64 and are nearer to 0 than `most`; says whether all
+    /// Appends decimals of 128 bits that have 64 and are nearer to 0 than `max`; says whether all
     /// are so. Without a compare: the signs of what they lack to the bounds are collected, which
     /// the compiler makes vectors of.
-    fn low_halves<U>(&self, most: i128, out: &mut Vec<U>, narrow: impl Fn(i64) -> U) -> bool {
+    fn low_halves<U>(&self, max: i128, out: &mut Vec<U>, narrow: impl Fn(i64) -> U) -> bool {
         // More digits than 64 bits have are no bound.
-        let last = i64::try_from(most - 1).unwrap_or(i64::MAX);
+        let last = i64::try_from(max - 1).unwrap_or(i64::MAX);
         let data = self.data();
         let (mut beyond, mut high) = (0i64, 0i64);
         self.for_each_some(data.buffer::<i128>(0), |some| {
@@ -150,17 +150,17 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Appends the last `width` bytes of decimals of 128 bits, the highest first; says whether all
-    /// are nearer to 0 than `most`.
-    fn big_endian(&self, most: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
+    /// are nearer to 0 than `max`.
+    fn big_endian(&self, max: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 64;
-        let most = most.unwrap_or(i128::MAX);
+        let max = max.unwrap_or(i128::MAX);
         let data = self.data();
         let mut beyond = false;
         self.for_each_some(data.buffer::<i128>(0), |some| {
             for some in some.chunks(BLOCK) {
                 let mut block = [[0u8; 16]; BLOCK];
                 for (to, value) in block.iter_mut().zip(some) {
-                    beyond |= *value >= most || *value <= -most;
+                    beyond |= *value >= max || *value <= -max;
                     *to = value.to_be_bytes();
                 }
                 let block = &block[..some.len()];

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::byte_arrays::{Ends, Texts};
-use super::values::Values;
+use super::byte_arrays::{ByteArrays, Ends};
+use super::values::LeafValues;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
 use crate::error::{Error, Result};
@@ -13,11 +13,11 @@ use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
 use crate::spare::Spare;
 
 /// The values of `range` as PLAIN has them, where they lie so in memory.
-pub(super) fn as_plain<'v>(values: &'v Values<'_>, range: Range<usize>) -> Option<&'v [u8]> {
+pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> Option<&'v [u8]> {
     match values {
-        Values::Words32(values) => as_bytes_le(values.get(range)?),
-        Values::Words64(values) => as_bytes_le(values.get(range)?),
-        Values::Fixed { width, bytes } => bytes.get(range.start * width..range.end * width),
+        LeafValues::Words32(values) => as_bytes_le(values.get(range)?),
+        LeafValues::Words64(values) => as_bytes_le(values.get(range)?),
+        LeafValues::Fixed { width, bytes } => bytes.get(range.start * width..range.end * width),
         _ => None,
     }
 }
@@ -27,7 +27,7 @@ pub(super) fn as_plain<'v>(values: &'v Values<'_>, range: Range<usize>) -> Optio
 /// # Errors
 /// `Usage` if the format has no such encoding for the type.
 pub(super) fn encode(
-    values: &Values<'_>,
+    values: &LeafValues<'_>,
     range: Range<usize>,
     physical: Physical,
     encoding: Encoding,
@@ -35,10 +35,10 @@ pub(super) fn encode(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match (values, encoding) {
-        (Values::Bits(bits), Encoding::Plain) => {
+        (LeafValues::Bits(bits), Encoding::Plain) => {
             out.extend_from_slice(&bits.to_bytes(range));
         }
-        (Values::Bits(bits), Encoding::Rle) => {
+        (LeafValues::Bits(bits), Encoding::Rle) => {
             // RLE of booleans has its length before it.
             let start = out.len();
             out.extend([0; 4]);
@@ -47,7 +47,7 @@ pub(super) fn encode(
             let len = u32::try_from(out.len() - start - 4).expect("a page has less than 2 GiB");
             out[start..start + 4].copy_from_slice(&len.to_le_bytes());
         }
-        (Values::Words32(values), encoding) => {
+        (LeafValues::Words32(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             match encoding {
                 Encoding::Plain => append_bytes_le(values, out),
@@ -63,7 +63,7 @@ pub(super) fn encode(
                 _ => return Err(illegal(encoding, physical)),
             }
         }
-        (Values::Words64(values), encoding) => {
+        (LeafValues::Words64(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             match encoding {
                 Encoding::Plain => append_bytes_le(values, out),
@@ -79,21 +79,21 @@ pub(super) fn encode(
                 _ => return Err(illegal(encoding, physical)),
             }
         }
-        (Values::Bytes(texts), Encoding::Plain) => plain_texts(texts, range, out),
-        (Values::Bytes(texts), Encoding::DeltaLengthByteArray) => {
+        (LeafValues::Bytes(byte_arrays), Encoding::Plain) => plain_texts(byte_arrays, range, out),
+        (LeafValues::Bytes(byte_arrays), Encoding::DeltaLengthByteArray) => {
             let mut lengths = spare.take(range.len());
-            texts.append_lengths(range.clone(), &mut lengths);
-            delta_length::encode_pieces_into(&lengths, texts.pieces(range), out);
+            byte_arrays.append_lengths(range.clone(), &mut lengths);
+            delta_length::encode_pieces_into(&lengths, byte_arrays.payload_slices(range), out);
             spare.give(lengths);
         }
-        (Values::Bytes(texts), Encoding::DeltaByteArray) => {
+        (LeafValues::Bytes(byte_arrays), Encoding::DeltaByteArray) => {
             let (mut prefixes, mut suffixes) = (spare.take(range.len()), spare.take(range.len()));
-            let values = texts.iter(range);
+            let values = byte_arrays.iter(range);
             delta_bytes::encode_all_into(values, &mut prefixes, &mut suffixes, out);
             spare.give(prefixes);
             spare.give(suffixes);
         }
-        (Values::Fixed { width, bytes }, encoding) => {
+        (LeafValues::Fixed { width, bytes }, encoding) => {
             let bytes = bytes
                 .get(range.start * width..range.end * width)
                 .expect("pages and samples lie within the values");
@@ -112,23 +112,23 @@ pub(super) fn encode(
     Ok(())
 }
 
-fn plain_texts(texts: &Texts<'_>, range: Range<usize>, out: &mut Vec<u8>) {
-    match (texts, texts.stretches(range.clone())) {
-        (_, Some(stretches)) => {
-            for (bytes, ends) in stretches {
+fn plain_texts(byte_arrays: &ByteArrays<'_>, range: Range<usize>, out: &mut Vec<u8>) {
+    match (byte_arrays, byte_arrays.segments(range.clone())) {
+        (_, Some(segments)) => {
+            for (bytes, ends) in segments {
                 match ends {
                     Ends::Small(ends) => plain::encode_between_into(bytes, ends, out),
                     Ends::Large(ends) => plain::encode_between_into(bytes, ends, out),
                 }
             }
         }
-        (Texts::Slices(slices), None) => {
+        (ByteArrays::Slices(slices), None) => {
             plain::encode_bytes_into(
                 slices.get(range).expect("pages and samples lie within the values"),
                 out,
             );
         }
-        (Texts::Stretches { .. }, None) => {}
+        (ByteArrays::Segments { .. }, None) => {}
     }
 }
 

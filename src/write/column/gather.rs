@@ -14,35 +14,39 @@ use arrow_schema::DataType;
 
 use super::arrays::{Slots, values_of};
 use super::convert::append;
-use super::values::Values;
+use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::schema::Leaf;
 use crate::spare::Spare;
-use crate::write::shred::Part;
+use crate::write::shred::ArrayPart;
 
 /// The values of a leaf as they were handed in.
-pub(super) enum Gathered<'a> {
+pub(super) enum GatheredValues<'a> {
     /// One by one.
-    Plain(Values<'a>),
+    Plain(LeafValues<'a>),
     /// As keys into values, from dictionary and run-end arrays; several keys may mean one value.
-    Keyed { entries: Values<'a>, keys: Vec<u32> },
+    Keyed { entries: LeafValues<'a>, keys: Vec<u32> },
 }
 
 /// Gathers the values of a leaf from its parts, converted to its physical type.
 ///
 /// # Errors
 /// `Usage` if a value does not fit the leaf, `Unsupported` if the array's type has no way there.
-pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf, spare: &Spare) -> Result<Gathered<'a>> {
+pub(super) fn gather<'a>(
+    parts: &'a [ArrayPart],
+    leaf: &Leaf,
+    spare: &Spare,
+) -> Result<GatheredValues<'a>> {
     if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
-        let mut values = Values::with_room(leaf.physical, slots, spare);
+        let mut values = LeafValues::with_capacity(leaf.physical, slots, spare);
         for part in parts {
             let nulls = part.nulls.as_ref();
             append(part.array.as_ref(), nulls, &part.slots, leaf, &mut values)?;
         }
-        return Ok(Gathered::Plain(values));
+        return Ok(GatheredValues::Plain(values));
     }
-    let mut values = Values::new(leaf.physical);
+    let mut values = LeafValues::new(leaf.physical);
     let mut keys = spare.take(parts.iter().map(values_of).sum());
     for part in parts {
         let base = values.len();
@@ -70,11 +74,11 @@ pub(super) fn gather<'a>(parts: &'a [Part], leaf: &Leaf, spare: &Spare) -> Resul
         Slots::of(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
         spare.give(of_slots);
     }
-    Ok(Gathered::Keyed { entries: values, keys })
+    Ok(GatheredValues::Keyed { entries: values, keys })
 }
 
 /// Whether some of the values are keys into others.
-pub(super) fn is_keyed(parts: &[Part]) -> bool {
+pub(super) fn is_keyed(parts: &[ArrayPart]) -> bool {
     let keyed = |data_type: &DataType| {
         matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
     };
@@ -83,7 +87,7 @@ pub(super) fn is_keyed(parts: &[Part]) -> bool {
 
 /// The values of a dictionary or run-end array, and which of them each slot has; anything where it
 /// is null.
-fn keys_of<'p>(part: &'p Part, spare: &Spare) -> Result<(&'p dyn Array, Vec<u32>)> {
+fn keys_of<'p>(part: &'p ArrayPart, spare: &Spare) -> Result<(&'p dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
         DataType::Dictionary(of, _) => {

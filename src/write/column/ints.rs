@@ -1,4 +1,4 @@
-//! [`Words`]: numbers end to end, gathered, or where they lie in an array.
+//! [`Ints`]: numbers end to end, gathered, or where they lie in an array.
 
 use std::ops::{Deref, Range};
 
@@ -9,14 +9,14 @@ use crate::spare::Spare;
 
 /// Numbers of one width.
 #[derive(Debug, Clone)]
-pub(super) enum Words<T: ArrowNativeType> {
+pub(super) enum Ints<T: ArrowNativeType> {
     /// Gathered.
     Own(Vec<T>),
     /// Those of an array, which stays as long as they do.
     Shared(ScalarBuffer<T>),
 }
 
-impl<T: ArrowNativeType> Words<T> {
+impl<T: ArrowNativeType> Ints<T> {
     /// The numbers, to be added to; those of an array are forgotten.
     pub(super) fn own(&mut self) -> &mut Vec<T> {
         if let Self::Shared(_) = self {
@@ -47,7 +47,7 @@ impl<T: ArrowNativeType> Words<T> {
     }
 }
 
-impl<T: ArrowNativeType> Deref for Words<T> {
+impl<T: ArrowNativeType> Deref for Ints<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -58,13 +58,13 @@ impl<T: ArrowNativeType> Deref for Words<T> {
     }
 }
 
-impl<T: ArrowNativeType> PartialEq for Words<T> {
+impl<T: ArrowNativeType> PartialEq for Ints<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: ArrowNativeType> From<Vec<T>> for Words<T> {
+impl<T: ArrowNativeType> From<Vec<T>> for Ints<T> {
     fn from(values: Vec<T>) -> Self {
         Self::Own(values)
     }

@@ -1,61 +1,61 @@
-//! [`Encoder`]: what is known of a chunk before it is written, and the [`Form`] that its values are
+//! [`ChunkEncoder`]: what is known of a chunk before it is written, and the [`ChunkForm`] that its values are
 //! brought into.
 
-use super::dictionary::Interned;
-use super::source::Source;
-use super::values::Values;
+use super::dictionary::ValueDictionary;
+use super::source::ValueSource;
+use super::values::LeafValues;
 use crate::format::Encoding;
 use crate::schema::Leaf;
 use crate::spare::Spare;
+use crate::write::context::EncoderContext;
 use crate::write::options::LeafSettings;
 use crate::write::shred::LeafColumn;
-use crate::write::tools::Tools;
 
 /// Threads that help with a chunk.
-pub(crate) trait Share: Sync {
+pub(crate) trait Parallelism: Sync {
     /// Threads that are likely to help now, the calling one among them.
     fn threads(&self) -> usize;
 
     /// Calls `work` with every number below `n`, on any of them; returns when all calls have.
-    fn share(&self, n: usize, work: &(dyn Fn(usize) + Sync));
+    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync));
 }
 
 /// The calling thread alone.
-pub(crate) struct Alone;
+pub(crate) struct Serial;
 
-impl Share for Alone {
+impl Parallelism for Serial {
     fn threads(&self) -> usize {
         1
     }
 
-    fn share(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
+    fn for_each(&self, n: usize, work: &(dyn Fn(usize) + Sync)) {
         (0..n).for_each(work);
     }
 }
 
 /// A leaf of a row group that becomes a column chunk.
-pub(super) struct Encoder<'a> {
+pub(super) struct ChunkEncoder<'a> {
     pub(super) column: &'a LeafColumn,
     pub(super) leaf: &'a Leaf,
     pub(super) settings: &'a LeafSettings,
     pub(super) rows: usize,
-    pub(super) tools: &'a Tools,
-    pub(super) share: &'a dyn Share,
+    pub(super) context: &'a EncoderContext,
+    pub(super) parallelism: &'a dyn Parallelism,
 }
 
 /// The values of the chunk in the form in which they are written.
-pub(super) enum Form<'a> {
+pub(super) enum ChunkForm<'a> {
     /// As they are, in one encoding.
-    Plain { values: Source<'a>, encoding: Encoding },
+    Plain { values: ValueSource<'a>, encoding: Encoding },
     /// As indices into a dictionary.
     Dictionary {
-        dictionary: Interned<'a>,
+        dictionary: ValueDictionary<'a>,
         /// The values one by one, where they were handed in so.
-        values: Option<Values<'a>>,
+        values: Option<LeafValues<'a>>,
     },
 }
 
-impl Form<'_> {
+impl ChunkForm<'_> {
     /// Gives the memory back.
     pub(super) fn give(self, spare: &Spare) {
         match self {

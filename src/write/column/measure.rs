@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use super::dictionary::Interned;
+use super::dictionary::ValueDictionary;
 use super::encode::{encode, encode_codes};
-use super::job::{Encoder, Form};
-use super::source::Source;
-use super::values::Values;
+use super::job::{ChunkEncoder, ChunkForm};
+use super::source::ValueSource;
+use super::values::LeafValues;
 use crate::compress::Compression;
 use crate::encoding::choose::{Estimate, Profile};
 use crate::error::Result;
@@ -16,8 +16,8 @@ use crate::page::Sealer;
 use crate::schema::Physical;
 
 /// How the chunk will be written.
-pub(super) struct Choice<'a> {
-    pub(super) form: Form<'a>,
+pub(super) struct EncodingChoice<'a> {
+    pub(super) form: ChunkForm<'a>,
     /// Whether the codec makes it smaller.
     pub(super) helps: bool,
     /// What it is likely to take.
@@ -27,27 +27,27 @@ pub(super) struct Choice<'a> {
 /// Maximum share of a chunk that a useful codec leaves, because more is not worth the time to write
 /// and read it (a table of 100 columns of numbers: 2 % of the bytes are not compressed, for 0.2 %
 /// more in the file).
-const HELPS: f64 = 0.94;
+const MAX_USEFUL_RATIO: f64 = 0.94;
 
 /// Values of a sample, and the stretches it is made of: they lie all over the chunk, as its
 /// beginning may be unlike the rest.
-pub(super) const SAMPLE: usize = 16 << 10;
-pub(super) const STRETCHES: usize = 8;
+pub(super) const SAMPLE_VALUES: usize = 16 << 10;
+pub(super) const SAMPLE_RUNS: usize = 8;
 
 /// Bytes of a sample of byte strings that are compressed: ZSTD looks for other matches in less than
 /// 256 KiB than in more, as pages have (a dictionary of 7 MB: 8 % smaller by a sample of 240 KiB
 /// than it was).
-const TUNED: usize = 320 << 10;
+const SAMPLE_BYTES: usize = 320 << 10;
 
-impl Encoder<'_> {
+impl ChunkEncoder<'_> {
     /// Bytes of some values in an encoding: as they are, and as they are stored.
     pub(super) fn measure(
         &self,
-        values: &Values<'_>,
+        values: &LeafValues<'_>,
         encoding: Encoding,
         sealer: &mut Sealer,
     ) -> Result<(usize, usize)> {
-        let (spare, all) = (&self.tools.spare, 0..values.len());
+        let (spare, all) = (&self.context.spare, 0..values.len());
         let mut bytes = spare.take(values.plain_len(all.clone()));
         encode(values, all, self.leaf.physical, encoding, spare, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
@@ -55,16 +55,16 @@ impl Encoder<'_> {
         measured
     }
 
-    /// As [`Encoder::measure`], of indices into a dictionary.
+    /// As [`ChunkEncoder::measure`], of indices into a dictionary.
     pub(super) fn measure_codes(
         &self,
         codes: &[u32],
         sealer: &mut Sealer,
     ) -> Result<(usize, usize)> {
-        let mut bytes = self.tools.spare.take(codes.len() * 2);
+        let mut bytes = self.context.spare.take(codes.len() * 2);
         encode_codes(codes, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
-        self.tools.spare.give(bytes);
+        self.context.spare.give(bytes);
         measured
     }
 
@@ -81,21 +81,22 @@ impl Encoder<'_> {
         let is_tuned = self.settings.compression != Compression::Uncompressed
             && self.leaf.physical == Physical::ByteArray;
         match is_tuned {
-            true => (n.saturating_mul(TUNED) / plain_bytes.max(1)).clamp(SAMPLE / 2, SAMPLE * 3),
-            false => SAMPLE,
+            true => (n.saturating_mul(SAMPLE_BYTES) / plain_bytes.max(1))
+                .clamp(SAMPLE_VALUES / 2, SAMPLE_VALUES * 3),
+            false => SAMPLE_VALUES,
         }
     }
 }
 
 /// What a sample says of an encoding.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Measured {
+pub(super) struct Measurement {
     pub(super) estimate: Estimate,
     /// What the codec leaves of it.
     ratio: f64,
 }
 
-impl Measured {
+impl Measurement {
     /// Of the whole chunk, by the bytes of its parts as they are and as they are stored, and how
     /// many such parts it has.
     pub(super) fn new(
@@ -119,45 +120,49 @@ impl Measured {
         clippy::cast_sign_loss,
         reason = "an estimate, never negative"
     )]
-    pub(super) fn choice<'a>(&self, form: Form<'a>) -> Choice<'a> {
-        Choice { form, helps: self.ratio < HELPS, bytes: self.estimate.bytes as usize }
+    pub(super) fn choice<'a>(&self, form: ChunkForm<'a>) -> EncodingChoice<'a> {
+        EncodingChoice {
+            form,
+            helps: self.ratio < MAX_USEFUL_RATIO,
+            bytes: self.estimate.bytes as usize,
+        }
     }
 }
 
 /// What is sampled.
-pub(super) enum Of<'s, 'a> {
-    Values(&'s Source<'a>),
-    Keys(&'s Interned<'a>),
+pub(super) enum SampleSource<'s, 'a> {
+    Plain(&'s ValueSource<'a>),
+    Keyed(&'s ValueDictionary<'a>),
 }
 
-impl<'a> Of<'_, 'a> {
+impl<'a> SampleSource<'_, 'a> {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Values(source) => source.len(),
-            Self::Keys(dictionary) => dictionary.codes.len(),
+            Self::Plain(source) => source.len(),
+            Self::Keyed(dictionary) => dictionary.codes.len(),
         }
     }
 
-    pub(super) fn plain_len(&self, encoder: &Encoder<'a>) -> usize {
+    pub(super) fn plain_len(&self, encoder: &ChunkEncoder<'a>) -> usize {
         match self {
-            Self::Values(source) => source.plain_len(encoder.leaf),
-            Self::Keys(Interned { entries, codes, .. }) => {
+            Self::Plain(source) => source.plain_len(encoder.leaf),
+            Self::Keyed(ValueDictionary { entries, codes, .. }) => {
                 let all = entries.plain_len(0..entries.len());
                 all.saturating_mul(codes.len()) / entries.len().max(1)
             }
         }
     }
 
-    pub(super) fn sample(&self, some: usize, encoder: &Encoder<'a>) -> Result<Values<'a>> {
+    pub(super) fn sample(&self, some: usize, encoder: &ChunkEncoder<'a>) -> Result<LeafValues<'a>> {
         let ranges = sample_ranges(self.len(), some);
         match self {
-            Self::Values(source) => source.sample(&ranges, encoder.leaf),
-            Self::Keys(dictionary) => Ok(dictionary.entries.take(&dictionary.sample(&ranges))),
+            Self::Plain(source) => source.sample(&ranges, encoder.leaf),
+            Self::Keyed(dictionary) => Ok(dictionary.entries.take(&dictionary.sample(&ranges))),
         }
     }
 }
 
-impl Interned<'_> {
+impl ValueDictionary<'_> {
     pub(super) fn sample(&self, ranges: &[Range<usize>]) -> Vec<u32> {
         let codes = ranges.iter().filter_map(|range| self.codes.get(range.clone()));
         codes.flatten().copied().collect()
@@ -178,10 +183,10 @@ pub(super) fn distinct(different: usize, some: usize, n: f64) -> f64 {
     let at_least = (some - seen_before - by_chance).max(1.0);
     // Of `k` values, so many are among `some` of them.
     let seen = |k: f64| k * -(-some / k).exp_m1();
-    let (mut least, mut most) = (different.max(1) as f64, n.max(1.0));
-    while most > least * 1.001 {
-        let middle = f64::midpoint(least, most);
-        if seen(middle) < at_least { least = middle } else { most = middle }
+    let (mut least, mut max) = (different.max(1) as f64, n.max(1.0));
+    while max > least * 1.001 {
+        let middle = f64::midpoint(least, max);
+        if seen(middle) < at_least { least = middle } else { max = middle }
     }
     least
 }
@@ -190,10 +195,10 @@ pub(super) fn sample_ranges(n: usize, some: usize) -> Vec<Range<usize>> {
     if n <= some * 2 {
         return vec![Range { start: 0, end: n }];
     }
-    let len = some / STRETCHES;
-    (0..STRETCHES)
+    let len = some / SAMPLE_RUNS;
+    (0..SAMPLE_RUNS)
         .map(|i| {
-            let start = (n - len) * i / (STRETCHES - 1);
+            let start = (n - len) * i / (SAMPLE_RUNS - 1);
             start..start + len
         })
         .collect()
@@ -203,7 +208,7 @@ pub(super) fn sample_ranges(n: usize, some: usize) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    const QUICK: usize = SAMPLE / 4;
+    const QUICK: usize = SAMPLE_VALUES / 4;
 
     #[test]
     fn values_that_repeat_tell_how_many_there_are() {
@@ -222,7 +227,7 @@ mod tests {
     #[test]
     fn samples_lie_within_the_values_and_apart() {
         for n in [0, 1, QUICK, QUICK * 2, QUICK * 2 + 1, 1 << 20] {
-            for some in [QUICK, SAMPLE] {
+            for some in [QUICK, SAMPLE_VALUES] {
                 let ranges = sample_ranges(n, some);
                 assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start));
                 assert_eq!(ranges.last().map(|last| last.end), Some(n));

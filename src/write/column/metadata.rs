@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 
-use super::sorted::Sorted;
-use super::statistics::Summary;
+use super::sorted::SortDirection;
+use super::statistics::ChunkSummary;
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -30,7 +30,7 @@ pub(crate) struct EncodedChunk {
     pub(crate) bloom: Option<Vec<u8>>,
     /// Whether the values of the leaf rise or fall from row to row, where there are no nulls or
     /// lists.
-    pub(crate) sorted: Option<Sorted>,
+    pub(crate) sorted: Option<SortDirection>,
     /// What the writer's report will say.
     pub(crate) report: ColumnReport,
 }
@@ -77,9 +77,9 @@ impl WrittenPages {
         leaf: &Leaf,
         settings: &LeafSettings,
         entries: usize,
-        summary: Summary,
+        summary: ChunkSummary,
         bloom: Option<Vec<u8>>,
-        sorted: Option<Sorted>,
+        sorted: Option<SortDirection>,
     ) -> Result<EncodedChunk> {
         let meta_data = self.meta_data(leaf, settings.page_version, entries, &summary);
         let report = ColumnReport {
@@ -125,7 +125,7 @@ impl WrittenPages {
         leaf: &Leaf,
         version: PageVersion,
         entries: usize,
-        summary: &Summary,
+        summary: &ChunkSummary,
     ) -> ColumnMetaData {
         let page_type = match version {
             PageVersion::V1 => PageType::DataPage,

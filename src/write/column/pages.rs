@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::bloom::Blooming;
-use super::byte_arrays::Texts;
-use super::dictionary::Interned;
+use super::bloom::BloomBuilder;
+use super::byte_arrays::ByteArrays;
+use super::dictionary::ValueDictionary;
 use super::encode::{as_plain, encode, encode_codes};
-use super::job::{Encoder, Form};
-use super::sorted::Sorting;
-use super::source::{Cursor, Source};
-use super::statistics::{PageValues, Statistician};
-use super::values::Values;
+use super::job::{ChunkEncoder, ChunkForm};
+use super::sorted::SortDetector;
+use super::source::{ValueCursor, ValueSource};
+use super::statistics::{PageValues, StatisticsCollector};
+use super::values::LeafValues;
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::format::Encoding;
@@ -22,7 +22,7 @@ use crate::page::{PageParts, Sealed};
 use crate::stats::page_index::PageStatistics;
 
 /// Where pages begin.
-pub(super) struct Plan {
+pub(super) struct PagePlan {
     /// With these rows; and the end.
     pub(super) rows: Vec<usize>,
     /// With these level entries; and the end.
@@ -30,11 +30,11 @@ pub(super) struct Plan {
     /// With these values; and the end.
     pub(super) values: Vec<usize>,
     /// Whether the values of most pages become pieces of the file by themselves: see
-    /// [`Encoder::in_pieces`].
+    /// [`ChunkEncoder::in_pieces`].
     pub(super) in_pieces: bool,
 }
 
-impl Plan {
+impl PagePlan {
     pub(super) fn len(&self) -> usize {
         self.rows.len().saturating_sub(1)
     }
@@ -47,16 +47,16 @@ impl Plan {
 }
 
 /// Consecutive pages.
-pub(super) struct Stretch<'a> {
+pub(super) struct PageRun<'a> {
     /// Their bytes, after those that were there, in pieces.
     pub(super) bytes: Vec<Bytes>,
-    pub(super) pages: Vec<Page>,
-    pub(super) sorting: Option<Sorting<'a>>,
-    pub(super) bloom: Option<Blooming>,
+    pub(super) pages: Vec<EncodedPage>,
+    pub(super) sort_detector: Option<SortDetector<'a>>,
+    pub(super) bloom: Option<BloomBuilder>,
 }
 
 /// A page that is made.
-pub(super) struct Page {
+pub(super) struct EncodedPage {
     /// Its place in the stretch.
     pub(super) sealed: Sealed,
     /// The row that it begins with.
@@ -67,34 +67,34 @@ pub(super) struct Page {
 }
 
 /// Minimum bytes of a chunk that several threads encode.
-const WORTH_SHARING: usize = 1 << 20;
+const MIN_SHARED_BYTES: usize = 1 << 20;
 
 /// Minimum bytes of the values of a page that become a piece of the file without another copy.
-const PIECE: usize = 32 << 10;
+const MIN_PIECE_BYTES: usize = 32 << 10;
 
 /// Runs of pages for each thread, because some take longer than others.
-const STRETCHES: usize = 3;
+const RUNS_PER_THREAD: usize = 3;
 
-impl<'a> Encoder<'a> {
+impl<'a> ChunkEncoder<'a> {
     /// Makes all pages. `first` is what the chunk begins with, and the first stretch goes on with.
     ///
     /// # Errors
     /// `Usage` if a value does not fit its leaf, or the encoding.
     pub(super) fn pages(
         &self,
-        form: &Form<'a>,
+        form: &ChunkForm<'a>,
         codec: Compression,
-        plan: &Plan,
+        plan: &PagePlan,
         likely_bytes: usize,
         first: Vec<u8>,
-        statistician: &Statistician<'_, 'a>,
-    ) -> Result<Vec<Stretch<'a>>> {
-        let threads = self.share.threads();
-        let is_plain = matches!(form, Form::Plain { .. });
+        collector: &StatisticsCollector<'_, 'a>,
+    ) -> Result<Vec<PageRun<'a>>> {
+        let threads = self.parallelism.threads();
+        let is_plain = matches!(form, ChunkForm::Plain { .. });
         let in_one = threads < 2
-            || likely_bytes < WORTH_SHARING
+            || likely_bytes < MIN_SHARED_BYTES
             || (self.settings.bloom.is_some() && is_plain);
-        let n = if in_one { 1 } else { (threads * STRETCHES).min(plan.len()).max(1) };
+        let n = if in_one { 1 } else { (threads * RUNS_PER_THREAD).min(plan.len()).max(1) };
         let pages = |i: usize| plan.len() * i / n;
         let first = Mutex::new(Some(first));
         let made = Mutex::new(Vec::with_capacity(n));
@@ -104,51 +104,50 @@ impl<'a> Encoder<'a> {
             };
             let start = if i == 0 { lock(&first) } else { None };
             let start = start.unwrap_or_else(|| {
-                self.tools.spare.take(if plan.in_pieces { 0 } else { likely_bytes / n })
+                self.context.spare.take(if plan.in_pieces { 0 } else { likely_bytes / n })
             });
-            let stretch =
-                self.stretch(form, codec, plan, pages(i)..pages(i + 1), start, statistician);
-            made.lock().unwrap_or_else(PoisonError::into_inner).push((i, stretch));
+            let run = self.encode_run(form, codec, plan, pages(i)..pages(i + 1), start, collector);
+            made.lock().unwrap_or_else(PoisonError::into_inner).push((i, run));
         };
         match n {
             1 => make(0),
-            n => self.share.share(n, &make),
+            n => self.parallelism.for_each(n, &make),
         }
         let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
         made.sort_by_key(|(i, _)| *i);
-        made.into_iter().map(|(_, stretch)| stretch).collect()
+        made.into_iter().map(|(_, run)| run).collect()
     }
 
     /// Whether the values of most pages will be pieces of the file by themselves: large ones,
     /// stored as they are.
     pub(super) fn in_pieces(
         &self,
-        form: &Form<'a>,
+        form: &ChunkForm<'a>,
         codec: Compression,
         pages: usize,
         likely_bytes: usize,
     ) -> bool {
         let plain_bytes = match form {
-            Form::Plain { values, .. } if codec == Compression::Uncompressed => {
+            ChunkForm::Plain { values, .. } if codec == Compression::Uncompressed => {
                 values.plain_len(self.leaf)
             }
             _ => return false,
         };
-        likely_bytes / pages.max(1) >= PIECE && likely_bytes >= plain_bytes / 2
+        likely_bytes / pages.max(1) >= MIN_PIECE_BYTES && likely_bytes >= plain_bytes / 2
     }
 
-    fn stretch(
+    fn encode_run(
         &self,
-        form: &Form<'a>,
+        form: &ChunkForm<'a>,
         codec: Compression,
-        plan: &Plan,
+        plan: &PagePlan,
         pages: Range<usize>,
         mut bytes: Vec<u8>,
-        statistician: &Statistician<'_, 'a>,
-    ) -> Result<Stretch<'a>> {
-        let (settings, spare, levels) = (self.settings, &self.tools.spare, &self.column.levels);
-        let mut sealer = self.tools.sealer(codec, settings.page_version, settings.checksums)?;
-        let mut encoder = ValuesEncoder::new(self, form, plan, pages.clone(), statistician)?;
+        collector: &StatisticsCollector<'_, 'a>,
+    ) -> Result<PageRun<'a>> {
+        let (settings, spare, levels) = (self.settings, &self.context.spare, &self.column.levels);
+        let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
+        let mut encoder = ValuesEncoder::new(self, form, plan, pages.clone(), collector)?;
         let mut made = Vec::with_capacity(pages.len());
         let (mut pieces, mut before) = (Vec::new(), 0);
         for [rows, entries, values] in pages.filter_map(|page| plan.page(page)) {
@@ -162,11 +161,12 @@ impl<'a> Encoder<'a> {
                 encoding: form.encoding(),
                 values: page.bytes,
             };
-            let apart = plan.in_pieces && page.can_be_taken && parts.values.len() >= PIECE;
+            let apart =
+                plan.in_pieces && page.can_be_taken && parts.values.len() >= MIN_PIECE_BYTES;
             let sealed = sealer.data(&parts, apart, &mut bytes)?;
             let sealed = Sealed { offset: before + sealed.offset, ..sealed };
-            let statistics = statistician.page(levels, entries, count, page.values);
-            made.push(Page { sealed, row: rows.start, payload: page.payload, statistics });
+            let statistics = collector.page(levels, entries, count, page.values);
+            made.push(EncodedPage { sealed, row: rows.start, payload: page.payload, statistics });
             if sealed.apart > 0 {
                 let is_ready = page.is_ready;
                 let values = encoder.take_bytes(is_ready, sealed.apart)?;
@@ -178,24 +178,24 @@ impl<'a> Encoder<'a> {
         if !bytes.is_empty() {
             pieces.push(spare.lend_bytes(bytes));
         }
-        self.tools.give_sealer(sealer);
-        let (sorting, bloom) = encoder.finish();
-        Ok(Stretch { bytes: pieces, pages: made, sorting, bloom })
+        self.context.give_sealer(sealer);
+        let (sort_detector, bloom) = encoder.finish();
+        Ok(PageRun { bytes: pieces, pages: made, sort_detector, bloom })
     }
 }
 
 /// Encodes the values of consecutive pages.
 struct ValuesEncoder<'w, 'a> {
-    encoder: &'w Encoder<'a>,
-    form: &'w Form<'a>,
-    statistician: &'w Statistician<'w, 'a>,
+    encoder: &'w ChunkEncoder<'a>,
+    form: &'w ChunkForm<'a>,
+    collector: &'w StatisticsCollector<'w, 'a>,
     in_pieces: bool,
     /// The values, where they are no indices into a dictionary.
-    cursor: Option<Cursor<'w, 'a>>,
+    cursor: Option<ValueCursor<'w, 'a>>,
     /// The encoded values of a page, where they are not stored as they lie.
     buffer: Vec<u8>,
-    sorting: Option<Sorting<'a>>,
-    bloom: Option<Blooming>,
+    sort_detector: Option<SortDetector<'a>>,
+    bloom: Option<BloomBuilder>,
 }
 
 /// The encoded values of a page.
@@ -212,13 +212,13 @@ struct EncodedValues<'p, 'a> {
 
 impl<'w, 'a> ValuesEncoder<'w, 'a> {
     fn new(
-        encoder: &'w Encoder<'a>,
-        form: &'w Form<'a>,
-        plan: &Plan,
+        encoder: &'w ChunkEncoder<'a>,
+        form: &'w ChunkForm<'a>,
+        plan: &PagePlan,
         pages: Range<usize>,
-        statistician: &'w Statistician<'w, 'a>,
+        collector: &'w StatisticsCollector<'w, 'a>,
     ) -> Result<Self> {
-        let Encoder { leaf, settings, .. } = *encoder;
+        let ChunkEncoder { leaf, settings, .. } = *encoder;
         let levels = &encoder.column.levels;
         let n = *plan.values.last().expect("a plan has an end");
         let begin =
@@ -226,22 +226,22 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         let of_pages = pages.filter_map(|page| plan.page(page));
         let max = of_pages.map(|[_, _, values]| values.len()).max().unwrap_or(0);
         let (cursor, bloom) = match form {
-            Form::Plain { values, .. } => {
-                let n = if let Source::Whole(values) = values { values.len() } else { n };
-                (Some(values.read(leaf, begin, max)?), Blooming::new(leaf, settings, n))
+            ChunkForm::Plain { values, .. } => {
+                let n = if let ValueSource::Whole(values) = values { values.len() } else { n };
+                (Some(values.read(leaf, begin, max)?), BloomBuilder::new(leaf, settings, n))
             }
-            Form::Dictionary { .. } => (None, None),
+            ChunkForm::Dictionary { .. } => (None, None),
         };
         // Rows have an order by a column in which each has a value.
         let in_order = levels.max_rep() == 0 && n == levels.len();
         Ok(Self {
             encoder,
             form,
-            statistician,
+            collector,
             in_pieces: plan.in_pieces,
             cursor,
-            buffer: encoder.tools.spare.take(0),
-            sorting: in_order.then(|| Sorting::new(statistician.order())),
+            buffer: encoder.context.spare.take(0),
+            sort_detector: in_order.then(|| SortDetector::new(collector.order())),
             bloom,
         })
     }
@@ -250,15 +250,15 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     fn encode(&mut self, values: Range<usize>) -> Result<EncodedValues<'_, 'a>> {
         self.buffer.clear();
         match self.form {
-            Form::Plain { encoding, .. } => self.encode_plain(*encoding, values.len()),
-            Form::Dictionary { dictionary, values: all } => {
+            ChunkForm::Plain { encoding, .. } => self.encode_plain(*encoding, values.len()),
+            ChunkForm::Dictionary { dictionary, values: all } => {
                 self.encode_codes(dictionary, all.as_ref(), values)
             }
         }
     }
 
     fn encode_plain(&mut self, encoding: Encoding, n: usize) -> Result<EncodedValues<'_, 'a>> {
-        let spare = &self.encoder.tools.spare;
+        let spare = &self.encoder.context.spare;
         let cursor = self.cursor.as_mut().expect("values that are no indices have a cursor");
         let has_own = cursor.has_own();
         let (some, range) = cursor.next(n, spare)?;
@@ -275,15 +275,15 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
             let physical = self.encoder.leaf.physical;
             encode(some, range.clone(), physical, encoding, spare, &mut self.buffer)?;
         }
-        if let Some(sorting) = &mut self.sorting {
-            sorting.push(some, range.clone());
+        if let Some(sort_detector) = &mut self.sort_detector {
+            sort_detector.push(some, range.clone());
         }
         if let Some(bloom) = &mut self.bloom {
             bloom.push(some, range.clone());
         }
-        let rises = self.sorting.as_ref().is_some_and(Sorting::rises);
+        let rises = self.sort_detector.as_ref().is_some_and(SortDetector::rises);
         let rising = match some {
-            Values::Bytes(texts) if rises => rising(texts, range.clone()),
+            LeafValues::Bytes(byte_arrays) if rises => rising(byte_arrays, range.clone()),
             _ => None,
         };
         Ok(EncodedValues {
@@ -300,18 +300,18 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
 
     fn encode_codes(
         &mut self,
-        dictionary: &'w Interned<'a>,
-        all: Option<&'w Values<'a>>,
+        dictionary: &'w ValueDictionary<'a>,
+        all: Option<&'w LeafValues<'a>>,
         values: Range<usize>,
     ) -> Result<EncodedValues<'_, 'a>> {
         let codes = &dictionary.codes[values.clone()];
-        self.encoder.tools.spare.grow(&mut self.buffer, codes.len());
+        self.encoder.context.spare.grow(&mut self.buffer, codes.len());
         encode_codes(codes, &mut self.buffer)?;
         // By the ranks of the entries where there are few of them, else by the values themselves.
         let of_page = match all {
-            Some(all) if !self.statistician.by_codes() => {
-                if let Some(sorting) = &mut self.sorting {
-                    sorting.push(all, values.clone());
+            Some(all) if !self.collector.by_codes() => {
+                if let Some(sort_detector) = &mut self.sort_detector {
+                    sort_detector.push(all, values.clone());
                 }
                 PageValues::Plain(all, values)
             }
@@ -321,14 +321,14 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
             bytes: &self.buffer,
             is_ready: false,
             can_be_taken: self.buffer.len() >= self.buffer.capacity() / 2,
-            payload: self.statistician.payload_of_codes(codes),
+            payload: self.collector.payload_of_codes(codes),
             values: of_page,
         })
     }
 
     /// The bytes of the last page, in memory of their own.
     fn take_bytes(&mut self, is_ready: bool, len: usize) -> Result<Bytes> {
-        let spare = &self.encoder.tools.spare;
+        let spare = &self.encoder.context.spare;
         let bytes = match &mut self.cursor {
             Some(cursor) if is_ready => cursor.take_bytes(spare),
             _ => Some(spare.lend_bytes(std::mem::take(&mut self.buffer))),
@@ -339,26 +339,25 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     }
 
     /// What was found out of all pages; the memory is given back.
-    fn finish(self) -> (Option<Sorting<'a>>, Option<Blooming>) {
-        let spare = &self.encoder.tools.spare;
+    fn finish(self) -> (Option<SortDetector<'a>>, Option<BloomBuilder>) {
+        let spare = &self.encoder.context.spare;
         spare.give(self.buffer);
         self.cursor.into_iter().for_each(|cursor| cursor.give(spare));
-        (self.sorting, self.bloom)
+        (self.sort_detector, self.bloom)
     }
 }
 
 /// The statistics of byte strings that rise: the first and the last.
-fn rising<'p>(texts: &Texts<'p>, range: Range<usize>) -> Option<PageValues<'p, 'p>> {
+fn rising<'p>(byte_arrays: &ByteArrays<'p>, range: Range<usize>) -> Option<PageValues<'p, 'p>> {
     let last = range.end.checked_sub(1)?;
-    Some(PageValues::Rising(texts.get(range.start)?, texts.get(last)?))
+    Some(PageValues::Rising(byte_arrays.get(range.start)?, byte_arrays.get(last)?))
 }
 
 /// Bytes of byte strings, without lengths.
-fn payload(values: &Values<'_>, range: Range<usize>) -> i64 {
+fn payload(values: &LeafValues<'_>, range: Range<usize>) -> i64 {
     match values {
-        Values::Bytes(texts) => {
-            i64::try_from(texts.payload(range)).expect("values in memory have less than 2^63 bytes")
-        }
+        LeafValues::Bytes(byte_arrays) => i64::try_from(byte_arrays.payload(range))
+            .expect("values in memory have less than 2^63 bytes"),
         _ => 0,
     }
 }

@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::byte_arrays::Texts;
-use super::values::Values;
+use super::byte_arrays::ByteArrays;
+use super::values::LeafValues;
 use crate::stats::collect::{self, Extremes};
 use crate::stats::order::Order;
 
@@ -14,35 +14,37 @@ pub(super) const IS_ENTRY: &str = "indices are those of entries";
 
 /// The bounds of the values of `range`, and how many of them are NaN.
 pub(super) fn extremes_of(
-    values: &Values<'_>,
+    values: &LeafValues<'_>,
     range: Range<usize>,
     order: Order,
     total: bool,
 ) -> Extremes {
     match (values, order) {
-        (Values::Bits(bits), _) => collect::booleans(bits.count_ones(range.clone()), range.len()),
-        (Values::Words32(values), order) => {
+        (LeafValues::Bits(bits), _) => {
+            collect::booleans(bits.count_ones(range.clone()), range.len())
+        }
+        (LeafValues::Words32(values), order) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             match order {
                 Order::Float | Order::TotalFloat => collect::f32s(values, total),
                 order => collect::i32s(values, order == Order::Unsigned),
             }
         }
-        (Values::Words64(values), order) => {
+        (LeafValues::Words64(values), order) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             match order {
                 Order::Float | Order::TotalFloat => collect::f64s(values, total),
                 order => collect::i64s(values, order == Order::Unsigned),
             }
         }
-        (Values::Fixed { width, bytes }, Order::Float16 | Order::TotalFloat16) => {
+        (LeafValues::Fixed { width, bytes }, Order::Float16 | Order::TotalFloat16) => {
             let bytes = bytes.get(range.start * width..range.end * width);
             collect::f16s(bytes.expect("pages and samples lie within the values"), total)
         }
         (values, order) => {
             let found = match (values, order) {
                 (values, Order::Decimal) => collect::decimal_bytes(&values.slices(range)),
-                (Values::Bytes(texts), _) => collect::bytes(texts.iter(range)),
+                (LeafValues::Bytes(byte_arrays), _) => collect::bytes(byte_arrays.iter(range)),
                 (values, _) => collect::bytes(values.slices(range).into_iter()),
             };
             let bounds = found.map(|(min, max)| (min.to_vec(), max.to_vec()));
@@ -52,8 +54,8 @@ pub(super) fn extremes_of(
 }
 
 /// The entries of a dictionary, ranked by the order of the leaf.
-pub(super) struct Dictionary<'s, 'a> {
-    pub(super) entries: &'s Values<'a>,
+pub(super) struct RankedDictionary<'s, 'a> {
+    pub(super) entries: &'s LeafValues<'a>,
     /// The place of every entry in the order of the leaf; those that are NaN have none.
     pub(super) ranks: Vec<u32>,
     /// The entries in order.
@@ -68,11 +70,11 @@ pub(super) struct Dictionary<'s, 'a> {
     pub(super) distinct: bool,
 }
 
-impl<'s, 'a> Dictionary<'s, 'a> {
+impl<'s, 'a> RankedDictionary<'s, 'a> {
     /// Ranks the entries, or none if there are none to rank.
     pub(super) fn new(
-        entries: &'s Values<'a>,
-        ranked: &Values<'_>,
+        entries: &'s LeafValues<'a>,
+        ranked: &LeafValues<'_>,
         order: Order,
         distinct: bool,
     ) -> Self {
@@ -91,23 +93,23 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         let floats = matches!(order, Order::Float | Order::TotalFloat);
         let mut nan = Vec::new();
         let by_rank = match ranked {
-            Values::Bits(_) => Vec::new(),
-            Values::Words32(values) if floats => {
+            LeafValues::Bits(_) => Vec::new(),
+            LeafValues::Words32(values) if floats => {
                 nan = values.iter().map(|v| float32(v).is_nan()).collect();
                 sorted(values, |a, b| float32(a).total_cmp(&float32(b)))
             }
-            Values::Words64(values) if floats => {
+            LeafValues::Words64(values) if floats => {
                 nan = values.iter().map(|v| float64(v).is_nan()).collect();
                 sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
             }
-            Values::Words32(values) if order == Order::Unsigned => {
+            LeafValues::Words32(values) if order == Order::Unsigned => {
                 sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
             }
-            Values::Words64(values) if order == Order::Unsigned => {
+            LeafValues::Words64(values) if order == Order::Unsigned => {
                 sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
             }
-            Values::Words32(values) => sorted(values, Ord::cmp),
-            Values::Words64(values) => sorted(values, Ord::cmp),
+            LeafValues::Words32(values) => sorted(values, Ord::cmp),
+            LeafValues::Words64(values) => sorted(values, Ord::cmp),
             values => {
                 let slices = values.slices(0..values.len());
                 let half = |v: &[u8]| {
@@ -136,7 +138,7 @@ impl<'s, 'a> Dictionary<'s, 'a> {
 
     /// The bounds of the values that codes stand for.
     pub(super) fn extremes(&self, codes: &[u32], order: Order, total: bool) -> Extremes {
-        if let (Values::Bytes(Texts::Slices(entries)), false) =
+        if let (LeafValues::Bytes(ByteArrays::Slices(entries)), false) =
             (self.entries, self.prefixes.is_empty())
         {
             return self.extremes_of_texts(entries, codes);
@@ -164,7 +166,7 @@ impl<'s, 'a> Dictionary<'s, 'a> {
         let two = self.entries.take(&[entry(least), entry(greatest)]);
         extremes_of(&two, 0..2, order, total)
     }
-    /// As [`Dictionary::extremes`], by the first bytes.
+    /// As [`RankedDictionary::extremes`], by the first bytes.
     fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
         let prefix = |code: u32| *self.prefixes.get(code as usize).expect(IS_ENTRY);
         let text = |code: u32| *entries.get(code as usize).expect(IS_ENTRY);

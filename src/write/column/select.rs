@@ -5,10 +5,10 @@
 //! Trap: to make a dictionary is the dearest part of writing. The values of a sample that repeat
 //! tell how many there are in all, and so what it takes at the least, before it is begun.
 
-use super::dictionary::{DictionaryLimits, Interned, intern};
-use super::job::Encoder;
-use super::measure::{Measured, Of, distinct, sample_ranges, times};
-use super::values::Values;
+use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
+use super::job::ChunkEncoder;
+use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
+use super::values::LeafValues;
 use crate::compress::Compression;
 use crate::encoding::choose::{Profile, candidates};
 use crate::error::Result;
@@ -16,18 +16,18 @@ use crate::format::Encoding;
 use crate::page::Sealer;
 
 /// Values of the first sample, which excludes what is far from the best.
-const QUICK: usize = 4 << 10;
+const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 
 /// What takes so much more than the best by the first sample is not measured again.
-const BEHIND: f64 = 1.12;
+const MARGIN: f64 = 1.12;
 
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
-const HOPELESS: f64 = 0.5;
+const MAX_DISTINCT_SHARE: f64 = 0.5;
 
 /// The encodings of a chunk, measured as far as is needed to tell which is best.
-pub(super) struct Race<'r, 'a> {
-    encoder: &'r Encoder<'a>,
-    of: Of<'r, 'a>,
+pub(super) struct EncodingSelector<'r, 'a> {
+    encoder: &'r ChunkEncoder<'a>,
+    of: SampleSource<'r, 'a>,
     sealer: &'r mut Sealer,
     /// How many values there are.
     n: usize,
@@ -35,12 +35,16 @@ pub(super) struct Race<'r, 'a> {
     some: usize,
     /// All but a dictionary, and the sample that they were measured by. The second sample leaves
     /// out those that are far from the best by the first.
-    others: Option<(Vec<Measured>, Values<'a>)>,
+    others: Option<(Vec<Measurement>, LeafValues<'a>)>,
     is_final: bool,
 }
 
-impl<'r, 'a> Race<'r, 'a> {
-    pub(super) fn new(encoder: &'r Encoder<'a>, of: Of<'r, 'a>, sealer: &'r mut Sealer) -> Self {
+impl<'r, 'a> EncodingSelector<'r, 'a> {
+    pub(super) fn new(
+        encoder: &'r ChunkEncoder<'a>,
+        of: SampleSource<'r, 'a>,
+        sealer: &'r mut Sealer,
+    ) -> Self {
         let n = of.len();
         let some = encoder.sample_len(n, of.plain_len(encoder));
         Self { encoder, of, sealer, n, some, others: None, is_final: false }
@@ -55,7 +59,7 @@ impl<'r, 'a> Race<'r, 'a> {
         if self.others.is_some() {
             return Ok(());
         }
-        let sample = self.of.sample(QUICK, self.encoder)?;
+        let sample = self.of.sample(FIRST_SAMPLE_VALUES, self.encoder)?;
         self.is_final = sample.len() == self.n;
         let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
         let encodings = candidates(self.profile(), leaf.physical.format_type())
@@ -67,7 +71,7 @@ impl<'r, 'a> Race<'r, 'a> {
     }
 
     /// Measures those that are close to the best, by more values.
-    fn go_on(&mut self) -> Result<()> {
+    fn measure_more(&mut self) -> Result<()> {
         self.begin()?;
         if self.is_final {
             return Ok(());
@@ -77,7 +81,7 @@ impl<'r, 'a> Race<'r, 'a> {
         let profile = self.profile();
         let sample = self.of.sample(self.some, self.encoder)?;
         let (mut others, _) = self.others.take().expect("measured by the first sample above");
-        others.retain(|of| of.cost(profile) <= best * BEHIND);
+        others.retain(|of| of.cost(profile) <= best * MARGIN);
         if others.len() > 1 {
             for of in &mut others {
                 *of = self.measure(of.estimate.encoding, &sample)?;
@@ -87,12 +91,12 @@ impl<'r, 'a> Race<'r, 'a> {
         Ok(())
     }
 
-    fn measure(&mut self, encoding: Encoding, sample: &Values<'a>) -> Result<Measured> {
+    fn measure(&mut self, encoding: Encoding, sample: &LeafValues<'a>) -> Result<Measurement> {
         let measured = self.encoder.measure(sample, encoding, self.sealer)?;
-        Ok(Measured::new(encoding, 0, &[(measured, times(self.n, sample.len()))]))
+        Ok(Measurement::new(encoding, 0, &[(measured, times(self.n, sample.len()))]))
     }
 
-    fn others(&self) -> &[Measured] {
+    fn others(&self) -> &[Measurement] {
         self.others.as_ref().map_or(&[], |(others, _)| others)
     }
 
@@ -103,22 +107,22 @@ impl<'r, 'a> Race<'r, 'a> {
     }
 
     /// The best of those that are no dictionary.
-    pub(super) fn best(&mut self) -> Result<Measured> {
-        self.go_on()?;
+    pub(super) fn best(&mut self) -> Result<Measurement> {
+        self.measure_more()?;
         let profile = self.profile();
         let best = self.others().iter().min_by(|a, b| a.cost(profile).total_cmp(&b.cost(profile)));
         match best.copied() {
             Some(best) if best.estimate.encoding == Encoding::DeltaBinaryPacked => {
-                self.or_split(best)
+                self.or_byte_stream_split(best)
             }
             Some(best) => Ok(best),
-            None => Ok(Measured::new(Encoding::Plain, 0, &[])),
+            None => Ok(Measurement::new(Encoding::Plain, 0, &[])),
         }
     }
 
     /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees
     /// them; beside a dictionary that is seldom worth its time.
-    fn or_split(&mut self, deltas: Measured) -> Result<Measured> {
+    fn or_byte_stream_split(&mut self, deltas: Measurement) -> Result<Measurement> {
         let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
         let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
         let is_read = settings.is_read_in(Encoding::ByteStreamSplit, leaf);
@@ -132,29 +136,30 @@ impl<'r, 'a> Race<'r, 'a> {
     }
 
     /// Whether building a dictionary is worth its cost.
-    pub(super) fn may_be_won_by_a_dictionary(&mut self) -> Result<bool> {
+    pub(super) fn may_dictionary_be_best(&mut self) -> Result<bool> {
         self.begin()?;
         if self.is_final {
             return Ok(true);
         }
-        let least_of_dictionary = self.guess()?;
-        if least_of_dictionary * BEHIND < self.least() {
+        let least_of_dictionary = self.estimate_dictionary()?;
+        if least_of_dictionary * MARGIN < self.least() {
             return Ok(true);
         }
-        if least_of_dictionary > self.least() * BEHIND {
+        if least_of_dictionary > self.least() * MARGIN {
             return Ok(false);
         }
-        self.go_on()?;
-        Ok(self.guess()? <= self.least())
+        self.measure_more()?;
+        Ok(self.estimate_dictionary()? <= self.least())
     }
 
     /// Lower bound of the cost of a dictionary, from the repeated values of a sample.
-    fn guess(&mut self) -> Result<f64> {
+    fn estimate_dictionary(&mut self) -> Result<f64> {
         let Some((_, sample)) = &self.others else {
             return Ok(0.0);
         };
-        let spare = &self.encoder.tools.spare;
-        let Some(Interned { entries, codes, .. }) = intern(sample, DictionaryLimits::NONE, spare)
+        let spare = &self.encoder.context.spare;
+        let Some(ValueDictionary { entries, codes, .. }) =
+            intern(sample, DictionaryLimits::NONE, spare)
         else {
             return Ok(f64::INFINITY);
         };
@@ -162,7 +167,7 @@ impl<'r, 'a> Race<'r, 'a> {
         // Runs of equal values say nothing about repetition elsewhere.
         let runs = 1 + codes.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
         let all = distinct(entries.len(), runs, times(n, some) * runs as f64);
-        if all > n as f64 * HOPELESS {
+        if all > n as f64 * MAX_DISTINCT_SHARE {
             return Ok(f64::INFINITY);
         }
         let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
@@ -173,11 +178,11 @@ impl<'r, 'a> Race<'r, 'a> {
         let wider = bits(all) / bits(entries.len() as f64);
         let more = all / entries.len().max(1) as f64;
         let parts = [(of_codes, times(n, some) * wider), (of_entries, more)];
-        Ok(Measured::new(Encoding::RleDictionary, 0, &parts).cost(self.profile()))
+        Ok(Measurement::new(Encoding::RleDictionary, 0, &parts).cost(self.profile()))
     }
 
     /// What the chunk takes with a dictionary.
-    pub(super) fn dictionary(&mut self, dictionary: &Interned<'a>) -> Result<Measured> {
+    pub(super) fn dictionary(&mut self, dictionary: &ValueDictionary<'a>) -> Result<Measurement> {
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
         let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
         // Of the entries a sample as well: they stand in the order in which they first occur, which
@@ -189,15 +194,15 @@ impl<'r, 'a> Race<'r, 'a> {
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         let parts =
             [(of_codes, times(self.n, codes.len())), (of_entries, times(all, entries.len()))];
-        Ok(Measured::new(Encoding::RleDictionary, dictionary_bytes, &parts))
+        Ok(Measurement::new(Encoding::RleDictionary, dictionary_bytes, &parts))
     }
 
     /// Whether nothing is better than this dictionary.
-    pub(super) fn is_won_by(&mut self, dictionary: Measured) -> Result<bool> {
+    pub(super) fn is_best(&mut self, dictionary: Measurement) -> Result<bool> {
         self.begin()?;
         let cost = dictionary.cost(self.profile());
-        if cost * BEHIND > self.least() {
-            self.go_on()?;
+        if cost * MARGIN > self.least() {
+            self.measure_more()?;
         }
         Ok(cost <= self.least())
     }

@@ -1,20 +1,20 @@
-//! [`Sorting`]: whether the values of a chunk rise or fall.
+//! [`SortDetector`]: whether the values of a chunk rise or fall.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::values::Values;
+use super::values::LeafValues;
 use crate::stats::order::Order;
 
 /// The order that the rows have by one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sorted {
+pub(crate) struct SortDirection {
     pub(crate) descending: bool,
 }
 
 /// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats,
 /// or where no order is defined.
-pub(super) struct Sorting<'a> {
+pub(super) struct SortDetector<'a> {
     order: Order,
     rises: bool,
     falls: bool,
@@ -31,19 +31,19 @@ enum Key<'a> {
     Fixed(Vec<u8>),
 }
 
-impl<'a> Sorting<'a> {
+impl<'a> SortDetector<'a> {
     pub(super) fn new(order: Order) -> Self {
         Self { order, rises: true, falls: true, first: None, last: None }
     }
 
     /// Goes on with the values of a range.
-    pub(super) fn push(&mut self, values: &Values<'a>, range: Range<usize>) {
+    pub(super) fn push(&mut self, values: &LeafValues<'a>, range: Range<usize>) {
         if range.is_empty() || !(self.rises || self.falls) {
             return;
         }
         let signed = matches!(self.order, Order::Signed | Order::Decimal);
         match (values, self.order) {
-            (Values::Words32(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+            (LeafValues::Words32(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
                 let values = values.get(range).expect("pages and samples lie within the values");
                 let key = |value: &i32| match signed {
                     true => i64::from(*value),
@@ -51,12 +51,12 @@ impl<'a> Sorting<'a> {
                 };
                 self.words(values, signed, key);
             }
-            (Values::Words64(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+            (LeafValues::Words64(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
                 let values = values.get(range).expect("pages and samples lie within the values");
                 self.words(values, signed, |v: &i64| if signed { *v } else { *v ^ i64::MIN });
             }
-            (Values::Bytes(texts), Order::Bytes) => {
-                let mut values = texts.iter(range);
+            (LeafValues::Bytes(byte_arrays), Order::Bytes) => {
+                let mut values = byte_arrays.iter(range);
                 let Some(mut last) = values.next() else {
                     return;
                 };
@@ -74,7 +74,7 @@ impl<'a> Sorting<'a> {
                 });
                 (self.rises, self.falls, self.last) = (rises, falls, Some(Key::Bytes(last)));
             }
-            (Values::Fixed { .. }, Order::Bytes) => {
+            (LeafValues::Fixed { .. }, Order::Bytes) => {
                 let values = values.slices(range);
                 let (Some(first), Some(last)) = (values.first(), values.last()) else {
                     return;
@@ -130,13 +130,13 @@ impl<'a> Sorting<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Option<Sorted> {
-        (self.rises != self.falls).then_some(Sorted { descending: self.falls })
+    pub(super) fn finish(self) -> Option<SortDirection> {
+        (self.rises != self.falls).then_some(SortDirection { descending: self.falls })
     }
 }
 
 /// Whether codes rise or fall by what they mean; `None` if they are all equal.
-pub(super) fn direction<K: Ord>(codes: &[u32], key: impl Fn(&u32) -> K) -> Option<Sorted> {
+pub(super) fn direction<K: Ord>(codes: &[u32], key: impl Fn(&u32) -> K) -> Option<SortDirection> {
     let (mut ascending, mut descending) = (true, true);
     for pair in codes.windows(2) {
         if let [a, b] = pair {
@@ -148,5 +148,5 @@ pub(super) fn direction<K: Ord>(codes: &[u32], key: impl Fn(&u32) -> K) -> Optio
             return None;
         }
     }
-    (ascending != descending).then_some(Sorted { descending })
+    (ascending != descending).then_some(SortDirection { descending })
 }

@@ -1,4 +1,4 @@
-//! [`Source`]: where the values of a chunk come from while its pages are made, and the [`Cursor`]
+//! [`ValueSource`]: where the values of a chunk come from while its pages are made, and the [`ValueCursor`]
 //! that goes through them.
 //!
 //! Values that need not be seen all at once are gathered page by page: they are still in the
@@ -12,21 +12,21 @@ use bytes::Bytes;
 use super::arrays::{Slots, bytes_layout, values_of};
 use super::byte_arrays::ByteRun;
 use super::convert::append;
-use super::values::Values;
+use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::schema::{Leaf, Physical};
 use crate::spare::Spare;
-use crate::write::shred::Part;
+use crate::write::shred::ArrayPart;
 
 /// The values of a leaf.
-pub(super) enum Source<'a> {
+pub(super) enum ValueSource<'a> {
     /// All of them, gathered.
-    Whole(Values<'a>),
+    Whole(LeafValues<'a>),
     /// Those of these parts, which are not keyed.
-    Parts(&'a [Part]),
+    Parts(&'a [ArrayPart]),
 }
 
-impl<'a> Source<'a> {
+impl<'a> ValueSource<'a> {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -59,12 +59,12 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// As [`append`].
-    pub(super) fn sample(&self, ranges: &[Range<usize>], leaf: &Leaf) -> Result<Values<'a>> {
+    pub(super) fn sample(&self, ranges: &[Range<usize>], leaf: &Leaf) -> Result<LeafValues<'a>> {
         if let Self::Whole(values) = self {
             return Ok(values.sample(ranges));
         }
-        let mut sample = Values::new(leaf.physical);
-        let mut cursor = Cursor::new(self, leaf, 0);
+        let mut sample = LeafValues::new(leaf.physical);
+        let mut cursor = ValueCursor::new(self, leaf, 0);
         let mut at = 0;
         for range in ranges {
             cursor.step(range.start - at, None)?;
@@ -83,8 +83,8 @@ impl<'a> Source<'a> {
         leaf: &'s Leaf,
         begin: usize,
         max: usize,
-    ) -> Result<Cursor<'s, 'a>> {
-        let mut cursor = Cursor::new(self, leaf, max);
+    ) -> Result<ValueCursor<'s, 'a>> {
+        let mut cursor = ValueCursor::new(self, leaf, max);
         match self {
             Self::Whole(_) => cursor.slot = begin,
             Self::Parts(_) => cursor.step(begin, None)?,
@@ -101,7 +101,7 @@ impl<'a> Source<'a> {
 }
 
 /// Bytes of the byte strings of a part, without lengths.
-fn payload(part: &Part, leaf: &Leaf) -> usize {
+fn payload(part: &ArrayPart, leaf: &Leaf) -> usize {
     if let DataType::FixedSizeBinary(width) = part.array.data_type() {
         return values_of(part) * usize::try_from(*width).expect("Arrow has no negative width");
     }
@@ -121,8 +121,8 @@ fn payload(part: &Part, leaf: &Leaf) -> usize {
 }
 
 /// Goes through the values of a source.
-pub(super) struct Cursor<'s, 'a> {
-    source: &'s Source<'a>,
+pub(super) struct ValueCursor<'s, 'a> {
+    source: &'s ValueSource<'a>,
     leaf: &'s Leaf,
     /// The place in parts: the part, and the range of its slots.
     part: usize,
@@ -130,62 +130,68 @@ pub(super) struct Cursor<'s, 'a> {
     /// The slot in the range; of values that are whole, the next one.
     slot: usize,
     /// Values of parts: those of the last step, at most `max`.
-    some: Values<'a>,
+    gathered: LeafValues<'a>,
     max: usize,
 }
 
-impl<'s, 'a> Cursor<'s, 'a> {
-    fn new(source: &'s Source<'a>, leaf: &'s Leaf, max: usize) -> Self {
-        let some = Values::new(leaf.physical);
-        Self { source, leaf, part: 0, range: 0, slot: 0, some, max }
+impl<'s, 'a> ValueCursor<'s, 'a> {
+    fn new(source: &'s ValueSource<'a>, leaf: &'s Leaf, max: usize) -> Self {
+        let gathered = LeafValues::new(leaf.physical);
+        Self { source, leaf, part: 0, range: 0, slot: 0, gathered, max }
     }
 
     /// The next `n` values: those of a range of some.
     ///
     /// # Errors
     /// As [`append`].
-    pub(super) fn next(&mut self, n: usize, spare: &Spare) -> Result<(&Values<'a>, Range<usize>)> {
-        if let Source::Whole(values) = self.source {
+    pub(super) fn next(
+        &mut self,
+        n: usize,
+        spare: &Spare,
+    ) -> Result<(&LeafValues<'a>, Range<usize>)> {
+        if let ValueSource::Whole(values) = self.source {
             let range = self.slot..self.slot + n;
             self.slot = range.end;
             return Ok((values, range));
         }
         if let Some(shared) = self.shared(n) {
-            std::mem::replace(&mut self.some, shared).give(spare);
+            std::mem::replace(&mut self.gathered, shared).give(spare);
             self.step(n, None)?;
-            return Ok((&self.some, 0..n));
+            return Ok((&self.gathered, 0..n));
         }
-        let mut some = std::mem::replace(&mut self.some, Values::new(self.leaf.physical));
-        some.clear();
-        if some.has_no_room() {
-            some = Values::with_room(self.leaf.physical, self.max, spare);
+        let mut gathered =
+            std::mem::replace(&mut self.gathered, LeafValues::new(self.leaf.physical));
+        gathered.clear();
+        if gathered.needs_memory() {
+            gathered = LeafValues::with_capacity(self.leaf.physical, self.max, spare);
         }
-        self.step(n, Some(&mut some))?;
-        self.some = some;
-        Ok((&self.some, 0..n))
+        self.step(n, Some(&mut gathered))?;
+        self.gathered = gathered;
+        Ok((&self.gathered, 0..n))
     }
 
-    /// Whether [`Cursor::take_bytes`] gives something.
+    /// Whether [`ValueCursor::take_bytes`] gives something.
     pub(super) fn has_own(&self) -> bool {
-        matches!(self.source, Source::Parts(_))
+        matches!(self.source, ValueSource::Parts(_))
     }
 
     /// The values of the last step as PLAIN has them, where they lie so in memory; there are none
     /// any more.
     pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
-        let some = &mut self.some;
-        let lent = some.shared_bytes(0..some.len());
-        lent.or_else(|| some.take_bytes(spare)).filter(|_| matches!(self.source, Source::Parts(_)))
+        let gathered = &mut self.gathered;
+        let lent = gathered.shared_bytes(0..gathered.len());
+        lent.or_else(|| gathered.take_bytes(spare))
+            .filter(|_| matches!(self.source, ValueSource::Parts(_)))
     }
 
     /// Gives the memory back.
     pub(super) fn give(self, spare: &Spare) {
-        self.some.give(spare);
+        self.gathered.give(spare);
     }
 
     /// The next `n` values, where they lie end to end in one array as PLAIN has them.
-    fn shared(&self, n: usize) -> Option<Values<'a>> {
-        let Source::Parts(parts) = self.source else {
+    fn shared(&self, n: usize) -> Option<LeafValues<'a>> {
+        let ValueSource::Parts(parts) = self.source else {
             return None;
         };
         let part = parts.get(self.part)?;
@@ -194,14 +200,14 @@ impl<'s, 'a> Cursor<'s, 'a> {
         if part.nulls.is_some() || range.end - from < n {
             return None;
         }
-        Values::shared(part.array.as_ref(), from, n, self.leaf)
+        LeafValues::shared(part.array.as_ref(), from, n, self.leaf)
     }
 
     /// Steps over `n` values of parts, appending them where they are wanted.
-    fn step(&mut self, mut n: usize, mut out: Option<&mut Values<'a>>) -> Result<()> {
-        let parts: &'a [Part] = match self.source {
-            Source::Whole(_) => &[],
-            Source::Parts(parts) => parts,
+    fn step(&mut self, mut n: usize, mut out: Option<&mut LeafValues<'a>>) -> Result<()> {
+        let parts: &'a [ArrayPart] = match self.source {
+            ValueSource::Whole(_) => &[],
+            ValueSource::Parts(parts) => parts,
         };
         let mut taken: Vec<Range<usize>> = Vec::new();
         while n > 0 {
@@ -235,10 +241,10 @@ impl<'s, 'a> Cursor<'s, 'a> {
 
 /// How many of the slots it takes for `n` values, or for all that they have: the number of these,
 /// and the end of the slots.
-fn some_of(part: &Part, slots: Range<usize>, n: usize) -> (usize, usize) {
+fn some_of(part: &ArrayPart, slots: Range<usize>, n: usize) -> (usize, usize) {
     let Some(nulls) = &part.nulls else {
-        let some = slots.len().min(n);
-        return (some, slots.start + some);
+        let gathered = slots.len().min(n);
+        return (gathered, slots.start + gathered);
     };
     let values =
         |slots: Range<usize>| nulls.inner().slice(slots.start, slots.len()).count_set_bits();
@@ -277,11 +283,11 @@ mod tests {
         for round in 0..60 {
             let percent = [0, 10, 50, 100][round % 4];
             let mut parts = Vec::new();
-            let texts = round % 3 == 0;
+            let byte_arrays = round % 3 == 0;
             for _ in 0..rng.usize(1..4) {
                 let n = rng.usize(1..300);
                 let mut value = |i: usize| (rng.usize(0..100) >= percent).then_some(i);
-                let array: ArrayRef = if texts {
+                let array: ArrayRef = if byte_arrays {
                     Arc::new(
                         (0..n).map(|i| value(i).map(|i| format!("{i}"))).collect::<StringArray>(),
                     )
@@ -290,7 +296,7 @@ mod tests {
                 };
                 let middle = n / 2;
                 let slots = vec![0..middle, middle..n - n / 7];
-                parts.push(Part { nulls: array.nulls().cloned(), array, slots });
+                parts.push(ArrayPart { nulls: array.nulls().cloned(), array, slots });
             }
             let field = arrow_schema::Field::new("v", parts[0].array.data_type().clone(), true);
             let schema = arrow_schema::Schema::new(vec![field]);
@@ -298,19 +304,19 @@ mod tests {
                 from_arrow(&schema, &FromArrowOptions::new()).unwrap().schema.leaf(0).unwrap();
             let spare = Spare::new(1 << 20);
             let all = super::super::gather::gather(&parts, &leaf, &spare).unwrap();
-            let super::super::gather::Gathered::Plain(all) = all else {
+            let super::super::gather::GatheredValues::Plain(all) = all else {
                 panic!("nothing is keyed");
             };
-            let source = Source::Parts(&parts);
+            let source = ValueSource::Parts(&parts);
             assert_eq!(source.len(), all.len());
             assert_eq!(source.plain_len(&leaf), all.plain_len(0..all.len()));
             let mut at = rng.usize(0..=all.len());
             let mut reader = source.read(&leaf, at, 50).unwrap();
             while at < all.len() {
                 let n = rng.usize(0..50).min(all.len() - at);
-                let (some, range) = reader.next(n, &spare).unwrap();
+                let (gathered, range) = reader.next(n, &spare).unwrap();
                 let expected = all.sample(std::slice::from_ref(&(at..at + n)));
-                assert_eq!(some.sample(&[range]), expected, "seed {seed}");
+                assert_eq!(gathered.sample(&[range]), expected, "seed {seed}");
                 at += n;
             }
             assert!(reader.next(1, &spare).is_err(), "more than there are");

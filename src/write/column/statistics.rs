@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::byte_arrays::Texts;
-use super::dictionary::Interned;
-use super::ranks::{Dictionary, IS_ENTRY, extremes_of, prefixes};
-use super::sorted::{Sorted, direction};
-use super::values::Values;
+use super::byte_arrays::ByteArrays;
+use super::dictionary::ValueDictionary;
+use super::ranks::{IS_ENTRY, RankedDictionary, extremes_of, prefixes};
+use super::sorted::{SortDirection, direction};
+use super::values::LeafValues;
 use crate::format::{ColumnIndex, LogicalType, Statistics};
 use crate::levels::LeafLevels;
 use crate::schema::{Leaf, Physical};
@@ -20,7 +20,7 @@ use crate::write::options::{LeafSettings, StatisticsLevel};
 /// The values of a page.
 pub(super) enum PageValues<'p, 'a> {
     /// Some of all values.
-    Plain(&'p Values<'a>, Range<usize>),
+    Plain(&'p LeafValues<'a>, Range<usize>),
     /// Those between these two, which are among them: byte strings that rise.
     Rising(&'p [u8], &'p [u8]),
     /// Indices into the dictionary.
@@ -28,12 +28,12 @@ pub(super) enum PageValues<'p, 'a> {
 }
 
 /// Collects the statistics of a chunk.
-pub(super) struct Statistician<'s, 'a> {
+pub(super) struct StatisticsCollector<'s, 'a> {
     leaf: &'s Leaf,
     settings: &'s LeafSettings,
     order: Order,
     cut: Cut,
-    dictionary: Option<Dictionary<'s, 'a>>,
+    dictionary: Option<RankedDictionary<'s, 'a>>,
     builder: Option<ColumnIndexBuilder>,
     bounds: Option<(Vec<u8>, Vec<u8>)>,
     nulls: u64,
@@ -41,10 +41,10 @@ pub(super) struct Statistician<'s, 'a> {
 }
 
 /// Values for each entry from which on the entries are ranked.
-const FEW: usize = 16;
+const MIN_VALUES_PER_ENTRY: usize = 16;
 
 /// What was collected.
-pub(super) struct Summary {
+pub(super) struct ChunkSummary {
     pub(super) statistics: Statistics,
     pub(super) column_index: Option<ColumnIndex>,
     pub(super) def_histogram: Option<Vec<i64>>,
@@ -54,11 +54,11 @@ pub(super) struct Summary {
     pub(super) distinct: Option<u64>,
 }
 
-impl<'s, 'a> Statistician<'s, 'a> {
+impl<'s, 'a> StatisticsCollector<'s, 'a> {
     pub(super) fn new(
         leaf: &'s Leaf,
         settings: &'s LeafSettings,
-        dictionary: Option<(&'s Interned<'a>, bool)>,
+        dictionary: Option<(&'s ValueDictionary<'a>, bool)>,
     ) -> Self {
         let order = Order::of(leaf, settings.total_order);
         let cut = Cut::of(leaf);
@@ -66,16 +66,16 @@ impl<'s, 'a> Statistician<'s, 'a> {
             .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
         let wanted = settings.statistics.bounds() && order != Order::Undefined;
         let dictionary = dictionary.map(|(dictionary, only)| {
-            let Interned { entries, codes, distinct } = dictionary;
+            let ValueDictionary { entries, codes, distinct } = dictionary;
             // Sorting many entries costs more than looking at the values, where there are some.
-            let few = entries.len() * FEW <= codes.len();
-            let texts = matches!(entries, Values::Bytes(_)) && order == Order::Bytes;
-            let ranked = wanted && (few || (only && !texts));
-            let ranked = if ranked { entries } else { &Values::new(leaf.physical) };
-            let mut dictionary = Dictionary::new(entries, ranked, order, *distinct);
-            if let Values::Bytes(Texts::Slices(entries)) = entries {
+            let few = entries.len() * MIN_VALUES_PER_ENTRY <= codes.len();
+            let byte_arrays = matches!(entries, LeafValues::Bytes(_)) && order == Order::Bytes;
+            let ranked = wanted && (few || (only && !byte_arrays));
+            let ranked = if ranked { entries } else { &LeafValues::new(leaf.physical) };
+            let mut dictionary = RankedDictionary::new(entries, ranked, order, *distinct);
+            if let LeafValues::Bytes(ByteArrays::Slices(entries)) = entries {
                 dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
-                if wanted && texts && !few {
+                if wanted && byte_arrays && !few {
                     dictionary.prefixes = prefixes(entries);
                 }
             }
@@ -87,12 +87,12 @@ impl<'s, 'a> Statistician<'s, 'a> {
     /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their
     /// first bytes.
     pub(super) fn by_codes(&self) -> bool {
-        let by_codes = |d: &Dictionary<'_, '_>| !d.ranks.is_empty() || !d.prefixes.is_empty();
+        let by_codes = |d: &RankedDictionary<'_, '_>| !d.ranks.is_empty() || !d.prefixes.is_empty();
         self.dictionary.as_ref().is_some_and(by_codes)
     }
 
     /// What is to be said of a page of these level entries, of which `count` have values; see
-    /// [`Statistician::add`].
+    /// [`StatisticsCollector::add`].
     pub(super) fn page(
         &self,
         levels: &LeafLevels,
@@ -177,7 +177,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
 
     /// Bytes of the byte strings that codes stand for, without lengths.
     pub(super) fn payload_of_codes(&self, codes: &[u32]) -> i64 {
-        let Some(Dictionary { lengths, .. }) = self.dictionary.as_ref() else {
+        let Some(RankedDictionary { lengths, .. }) = self.dictionary.as_ref() else {
             return 0;
         };
         if lengths.is_empty() {
@@ -193,10 +193,10 @@ impl<'s, 'a> Statistician<'s, 'a> {
         self.order
     }
 
-    /// As [`Sorting`], of a dictionary's indices.
-    pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<Sorted> {
+    /// As [`SortDetector`], of a dictionary's indices.
+    pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<SortDirection> {
         let dictionary = self.dictionary.as_ref()?;
-        if let (Values::Bytes(Texts::Slices(entries)), false) =
+        if let (LeafValues::Bytes(ByteArrays::Slices(entries)), false) =
             (dictionary.entries, dictionary.prefixes.is_empty())
         {
             return direction(codes, |a| *entries.get(*a as usize).expect(IS_ENTRY));
@@ -207,7 +207,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
         direction(codes, |code| *dictionary.ranks.get(*code as usize).expect(IS_ENTRY))
     }
 
-    pub(super) fn finish(self, levels: &LeafLevels) -> Summary {
+    pub(super) fn finish(self, levels: &LeafLevels) -> ChunkSummary {
         let signed = |n: u64| i64::try_from(n).expect("values in memory are fewer than 2^63");
         let nans = self.order.has_nan() && self.settings.statistics.bounds();
         let nans = nans.then_some(self.nans);
@@ -231,7 +231,7 @@ impl<'s, 'a> Statistician<'s, 'a> {
             statistics.max_value = Some(max.bytes);
         }
         let all = 0..levels.len();
-        Summary {
+        ChunkSummary {
             statistics,
             column_index: self.builder.and_then(ColumnIndexBuilder::finish),
             def_histogram: (levels.max_def() > 0).then(|| levels.def_histogram(all.clone())),

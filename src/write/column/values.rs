@@ -1,12 +1,12 @@
-//! [`Values`]: the values of a leaf, densely and in their physical type.
+//! [`LeafValues`]: the values of a leaf, densely and in their physical type.
 
 use std::ops::Range;
 
 use arrow_array::Array;
 use bytes::Bytes;
 
-use super::byte_arrays::Texts;
-use super::ints::Words;
+use super::byte_arrays::ByteArrays;
+use super::ints::Ints;
 use crate::schema::convert::{Scale, Storage, Store};
 use crate::schema::{Leaf, Physical};
 use crate::simd::bitmap::Bitmap;
@@ -14,34 +14,34 @@ use crate::spare::Spare;
 
 /// Values of one physical type, end to end, without nulls.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values<'a> {
+pub(super) enum LeafValues<'a> {
     /// BOOLEAN.
     Bits(Bitmap),
     /// INT32, and FLOAT as its bits.
-    Words32(Words<i32>),
+    Words32(Ints<i32>),
     /// INT64, and DOUBLE as its bits.
-    Words64(Words<i64>),
+    Words64(Ints<i64>),
     /// BYTE_ARRAY.
-    Bytes(Texts<'a>),
+    Bytes(ByteArrays<'a>),
     /// FIXED_LEN_BYTE_ARRAY and INT96.
-    Fixed { width: usize, bytes: Words<u8> },
+    Fixed { width: usize, bytes: Ints<u8> },
 }
 
-impl<'a> Values<'a> {
+impl<'a> LeafValues<'a> {
     /// No values.
     pub(super) fn new(physical: Physical) -> Self {
         match physical {
             Physical::Boolean => Self::Bits(Bitmap::default()),
             Physical::Int32 | Physical::Float => Self::Words32(Vec::new().into()),
             Physical::Int64 | Physical::Double => Self::Words64(Vec::new().into()),
-            Physical::ByteArray => Self::Bytes(Texts::new()),
+            Physical::ByteArray => Self::Bytes(ByteArrays::new()),
             Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new().into() },
             Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new().into() },
         }
     }
 
-    /// No values yet, with capacity for `n` of them; see [`Values::give`].
-    pub(super) fn with_room(physical: Physical, n: usize, spare: &Spare) -> Self {
+    /// No values yet, with capacity for `n` of them; see [`LeafValues::give`].
+    pub(super) fn with_capacity(physical: Physical, n: usize, spare: &Spare) -> Self {
         match Self::new(physical) {
             Self::Bits(mut bits) => {
                 bits.reserve(n);
@@ -49,7 +49,7 @@ impl<'a> Values<'a> {
             }
             Self::Words32(_) => Self::Words32(spare.take(n).into()),
             Self::Words64(_) => Self::Words64(spare.take(n).into()),
-            Self::Bytes(texts) => Self::Bytes(texts),
+            Self::Bytes(byte_arrays) => Self::Bytes(byte_arrays),
             Self::Fixed { width, .. } => Self::Fixed { width, bytes: spare.take(n * width).into() },
         }
     }
@@ -70,14 +70,14 @@ impl<'a> Values<'a> {
         match (store, leaf.physical) {
             (Store::Integer { from: Storage::I32, scale: Scale::Keep, .. }, Physical::Int32)
             | (Store::Float, Physical::Float) => {
-                Some(Self::Words32(Words::Shared(values(4)?.into())))
+                Some(Self::Words32(Ints::Shared(values(4)?.into())))
             }
             (Store::Integer { from: Storage::I64, scale: Scale::Keep, .. }, Physical::Int64)
             | (Store::Float, Physical::Double) => {
-                Some(Self::Words64(Words::Shared(values(8)?.into())))
+                Some(Self::Words64(Ints::Shared(values(8)?.into())))
             }
             (Store::FixedBytes(of), Physical::FixedLenByteArray(width)) if of == width => {
-                Some(Self::Fixed { width, bytes: Words::Shared(values(width)?.into()) })
+                Some(Self::Fixed { width, bytes: Ints::Shared(values(width)?.into()) })
             }
             _ => None,
         }
@@ -114,11 +114,11 @@ impl<'a> Values<'a> {
     }
 
     /// Whether memory is to be found before values are gathered.
-    pub(super) fn has_no_room(&self) -> bool {
+    pub(super) fn needs_memory(&self) -> bool {
         match self {
-            Self::Words32(Words::Own(values)) => values.capacity() == 0,
-            Self::Words64(Words::Own(values)) => values.capacity() == 0,
-            Self::Fixed { bytes: Words::Own(values), .. } => values.capacity() == 0,
+            Self::Words32(Ints::Own(values)) => values.capacity() == 0,
+            Self::Words64(Ints::Own(values)) => values.capacity() == 0,
+            Self::Fixed { bytes: Ints::Own(values), .. } => values.capacity() == 0,
             _ => false,
         }
     }
@@ -129,7 +129,7 @@ impl<'a> Values<'a> {
             Self::Bits(bits) => bits.clear(),
             Self::Words32(values) => values.own().clear(),
             Self::Words64(values) => values.own().clear(),
-            Self::Bytes(texts) => texts.clear(),
+            Self::Bytes(byte_arrays) => byte_arrays.clear(),
             Self::Fixed { bytes, .. } => bytes.own().clear(),
         }
     }
@@ -151,7 +151,7 @@ impl<'a> Values<'a> {
             Self::Bits(_) => range.len().div_ceil(8),
             Self::Words32(_) => range.len() * 4,
             Self::Words64(_) => range.len() * 8,
-            Self::Bytes(texts) => range.len() * size_of::<u32>() + texts.payload(range),
+            Self::Bytes(byte_arrays) => range.len() * size_of::<u32>() + byte_arrays.payload(range),
             Self::Fixed { width, .. } => range.len() * width,
         }
     }
@@ -169,13 +169,15 @@ impl<'a> Values<'a> {
             }
             Self::Words32(values) => Self::Words32(at(values, indices).into()),
             Self::Words64(values) => Self::Words64(at(values, indices).into()),
-            Self::Bytes(Texts::Slices(slices)) => Self::Bytes(Texts::Slices(at(slices, indices))),
-            Self::Bytes(texts) => {
+            Self::Bytes(ByteArrays::Slices(slices)) => {
+                Self::Bytes(ByteArrays::Slices(at(slices, indices)))
+            }
+            Self::Bytes(byte_arrays) => {
                 let taken = indices
                     .iter()
-                    .map(|&i| texts.get(i as usize).expect("indices are those of values"))
+                    .map(|&i| byte_arrays.get(i as usize).expect("indices are those of values"))
                     .collect();
-                Self::Bytes(Texts::Slices(taken))
+                Self::Bytes(ByteArrays::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
                 let mut taken = Vec::with_capacity(indices.len() * width);
@@ -203,9 +205,10 @@ impl<'a> Values<'a> {
             }
             Self::Words32(values) => Self::Words32(of(values, ranges).into()),
             Self::Words64(values) => Self::Words64(of(values, ranges).into()),
-            Self::Bytes(texts) => {
-                let taken = ranges.iter().flat_map(|range| texts.iter(range.clone())).collect();
-                Self::Bytes(Texts::Slices(taken))
+            Self::Bytes(byte_arrays) => {
+                let taken =
+                    ranges.iter().flat_map(|range| byte_arrays.iter(range.clone())).collect();
+                Self::Bytes(ByteArrays::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
                 let of = |range: &Range<usize>| range.start * width..range.end * width;
@@ -218,7 +221,7 @@ impl<'a> Values<'a> {
     /// The values of FIXED_LEN_BYTE_ARRAY and BYTE_ARRAY as slices.
     pub(super) fn slices(&self, range: Range<usize>) -> Vec<&[u8]> {
         match self {
-            Self::Bytes(texts) => texts.iter(range).collect(),
+            Self::Bytes(byte_arrays) => byte_arrays.iter(range).collect(),
             Self::Fixed { width, bytes } => {
                 let bytes = bytes
                     .get(range.start * width..range.end * width)

@@ -7,25 +7,25 @@
 use arrow_buffer::ArrowNativeType;
 
 use super::hash::{MIX, fold};
-use super::limits::{AHEAD, BLOCK, DictionaryLimits, MOST_PROBES, NONE, Watch};
+use super::limits::{AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, MAX_PROBES, NONE};
 use crate::simd::prefetch;
 use crate::spare::Spare;
 
 /// The most bytes of a string that is short.
-const SHORT: usize = 32;
+const MAX_SHORT: usize = 32;
 
 /// The most bytes of one that half the words tell.
-const HALF: usize = 16;
+const MAX_HALF: usize = 16;
 
 /// All bytes of a short string, padded with zeros.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Words([u64; 4]);
+struct ShortValue([u64; 4]);
 
 /// What is left of 32 bytes by how many of them count.
-const MASKS: [Words; SHORT + 1] = {
-    let mut masks = [Words([0; 4]); SHORT + 1];
+const MASKS: [ShortValue; MAX_SHORT + 1] = {
+    let mut masks = [ShortValue([0; 4]); MAX_SHORT + 1];
     let mut n = 1;
-    while n <= SHORT {
+    while n <= MAX_SHORT {
         masks[n] = masks[n - 1];
         masks[n].0[(n - 1) / 8] |= 0xFF << ((n - 1) % 8 * 8);
         n += 1;
@@ -41,7 +41,7 @@ fn load<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     Some(words.map(u64::from_le_bytes))
 }
 
-impl Words {
+impl ShortValue {
     /// A value of at most `8 * N` bytes that stands at this place; `None` if the buffer ends too
     /// soon after it.
     #[inline(always)]
@@ -61,7 +61,7 @@ impl Words {
 
     #[cold]
     fn at_the_end(value: &[u8]) -> Option<Self> {
-        let mut bytes = [0; SHORT];
+        let mut bytes = [0; MAX_SHORT];
         bytes.get_mut(..value.len())?.copy_from_slice(value);
         Some(Self(load(&bytes)?))
     }
@@ -129,43 +129,43 @@ const FIRST_BITS: u32 = 8;
 const NEAR_BITS: u32 = 12;
 
 /// The most bytes of a string that is copied.
-const COPIED: usize = 128;
+const MAX_COPIED: usize = 128;
 
 /// A value that is to be looked up.
 #[derive(Debug, Clone, Copy, Default)]
-struct Wanted<'v> {
-    words: Words,
+struct Lookup<'v> {
+    words: ShortValue,
     hash: u64,
     value: &'v [u8],
 }
 
-impl<'v> Wanted<'v> {
+impl<'v> Lookup<'v> {
     #[inline(always)]
     fn of(buffer: &'v [u8], start: usize, len: usize) -> Option<Self> {
         let value = buffer.get(start..start.checked_add(len)?)?;
-        if len > SHORT {
+        if len > MAX_SHORT {
             // The format has 2 GiB at most.
             i32::try_from(len).ok()?;
-            return Some(Self { words: Words::default(), hash: hash_long(value)?, value });
+            return Some(Self { words: ShortValue::default(), hash: hash_long(value)?, value });
         }
-        let words = match Words::of::<4>(buffer, start, len) {
+        let words = match ShortValue::of::<4>(buffer, start, len) {
             Some(words) => words,
-            None => Words::at_the_end(value)?,
+            None => ShortValue::at_the_end(value)?,
         };
         Some(Self { words, hash: words.hash::<4>(len), value })
     }
 }
 
 /// Finds the distinct ones of the values that are pushed.
-pub(super) struct Interner<'v> {
-    table: Table<'v>,
+pub(super) struct DictionaryBuilder<'v> {
+    table: ByteArrayTable<'v>,
     /// Those that are looked up next.
-    block: [Wanted<'v>; AHEAD],
+    block: [Lookup<'v>; AHEAD],
     filled: usize,
 }
 
 /// An open-addressed table of byte strings, and the values seen so far.
-struct Table<'v> {
+struct ByteArrayTable<'v> {
     slots: Vec<Slot>,
     bits: u32,
     entries: Vec<&'v [u8]>,
@@ -174,17 +174,17 @@ struct Table<'v> {
     codes: Vec<u32>,
     spare: Spare,
     limits: DictionaryLimits,
-    watch: Watch,
+    growth: DictionaryGrowth,
     next_check: usize,
     /// Of the entries up to `counted`, as PLAIN.
     bytes: usize,
     counted: usize,
 }
 
-impl<'v> Interner<'v> {
+impl<'v> DictionaryBuilder<'v> {
     /// For `n` values.
     pub(super) fn new(n: usize, limits: DictionaryLimits, spare: &Spare) -> Self {
-        let table = Table {
+        let table = ByteArrayTable {
             slots: empty(FIRST_BITS, spare),
             bits: FIRST_BITS,
             entries: Vec::new(),
@@ -193,19 +193,19 @@ impl<'v> Interner<'v> {
             codes: spare.take(n),
             spare: spare.clone(),
             limits,
-            watch: Watch::new(n, size_of::<u32>(), limits),
+            growth: DictionaryGrowth::new(n, size_of::<u32>(), limits),
             next_check: BLOCK,
             bytes: 0,
             counted: 0,
         };
-        Self { table, block: [Wanted::default(); AHEAD], filled: 0 }
+        Self { table, block: [Lookup::default(); AHEAD], filled: 0 }
     }
 
     /// Looks up the value that stands at this place of a buffer; `None` where it is time to give
     /// up.
     #[inline(always)]
     pub(super) fn push(&mut self, buffer: &'v [u8], start: usize, len: usize) -> Option<()> {
-        *self.block.get_mut(self.filled)? = Wanted::of(buffer, start, len)?;
+        *self.block.get_mut(self.filled)? = Lookup::of(buffer, start, len)?;
         self.filled += 1;
         if self.filled == AHEAD { self.flush() } else { Some(()) }
     }
@@ -233,12 +233,12 @@ impl<'v> Interner<'v> {
                 (start, end.as_usize().wrapping_sub(start))
             });
             let longest = places.clone().map(|(_, len)| len).max().unwrap_or(0);
-            if longest <= SHORT && self.table.bits <= NEAR_BITS && starts.len() == AHEAD {
+            if longest <= MAX_SHORT && self.table.bits <= NEAR_BITS && starts.len() == AHEAD {
                 if self.filled > 0 {
                     self.flush()?;
                 }
                 let done = match longest {
-                    ..=HALF => self.table.look_up_near::<2>(buffer, places.clone())?,
+                    ..=MAX_HALF => self.table.look_up_near::<2>(buffer, places.clone())?,
                     _ => self.table.look_up_near::<4>(buffer, places.clone())?,
                 };
                 if done {
@@ -261,10 +261,10 @@ impl<'v> Interner<'v> {
     }
 }
 
-impl<'v> Table<'v> {
+impl<'v> ByteArrayTable<'v> {
     #[inline]
-    fn look_up(&mut self, block: &[Wanted<'v>]) -> Option<()> {
-        self.make_room()?;
+    fn look_up(&mut self, block: &[Lookup<'v>]) -> Option<()> {
+        self.reserve()?;
         if self.bits > NEAR_BITS {
             self.fetch(block);
         }
@@ -283,10 +283,10 @@ impl<'v> Table<'v> {
         buffer: &'v [u8],
         places: impl Iterator<Item = (usize, usize)>,
     ) -> Option<bool> {
-        self.make_room()?;
+        self.reserve()?;
         let mut codes = [0; AHEAD];
         for ((start, len), code) in places.zip(&mut codes) {
-            let Some(words) = Words::of::<N>(buffer, start, len) else {
+            let Some(words) = ShortValue::of::<N>(buffer, start, len) else {
                 // At the end of the buffer. Those that were looked up already will be found again.
                 return Some(false);
             };
@@ -296,7 +296,7 @@ impl<'v> Table<'v> {
                 Some(copy) if first.len as usize == len && words.begin_with(copy) => first.code,
                 _ => {
                     let value = buffer.get(start..start + len)?;
-                    self.code(&Wanted { words, hash, value })?
+                    self.code(&Lookup { words, hash, value })?
                 }
             };
         }
@@ -306,7 +306,7 @@ impl<'v> Table<'v> {
 
     /// For another block of values.
     #[inline(always)]
-    fn make_room(&mut self) -> Option<()> {
+    fn reserve(&mut self) -> Option<()> {
         if (self.entries.len() + AHEAD) * 2 > self.slots.len() { self.grow() } else { Some(()) }
     }
 
@@ -318,7 +318,7 @@ impl<'v> Table<'v> {
 
     /// Asks for all that will be looked at, step by step: the misses of a block overlap.
     #[inline(always)]
-    fn fetch(&self, block: &[Wanted<'v>]) {
+    fn fetch(&self, block: &[Lookup<'v>]) {
         for wanted in block {
             prefetch(&self.slots, self.home(wanted.hash));
         }
@@ -342,10 +342,10 @@ impl<'v> Table<'v> {
     /// The code of a value; the next one if it is new. `None` if it cannot be found in reasonable
     /// time.
     #[inline(always)]
-    fn code(&mut self, wanted: &Wanted<'v>) -> Option<u32> {
+    fn code(&mut self, wanted: &Lookup<'v>) -> Option<u32> {
         let mask = self.slots.len() - 1;
         let home = self.home(wanted.hash);
-        for at in home..home + MOST_PROBES {
+        for at in home..home + MAX_PROBES {
             let slot = *self.slots.get(at & mask)?;
             if slot.code == NONE {
                 return self.insert(at & mask, wanted);
@@ -359,14 +359,14 @@ impl<'v> Table<'v> {
 
     /// Whether an entry with the same tag is this value.
     #[inline(always)]
-    fn is(&self, slot: Slot, wanted: &Wanted<'v>) -> Option<bool> {
+    fn is(&self, slot: Slot, wanted: &Lookup<'v>) -> Option<bool> {
         let len = wanted.value.len();
         if slot.len as usize != len {
             return Some(false);
         }
         let at = slot.at as usize;
         Some(match len {
-            ..=SHORT => wanted.words.begin_with(load::<4>(self.copies.get(at..)?)?),
+            ..=MAX_SHORT => wanted.words.begin_with(load::<4>(self.copies.get(at..)?)?),
             _ => match self.copies.get(at..at + len) {
                 Some(copy) => same(copy, wanted.value),
                 None => self.entries.get(slot.code as usize)? == &wanted.value,
@@ -375,15 +375,15 @@ impl<'v> Table<'v> {
     }
 
     #[inline(never)]
-    fn insert(&mut self, place: usize, wanted: &Wanted<'v>) -> Option<u32> {
+    fn insert(&mut self, place: usize, wanted: &Lookup<'v>) -> Option<u32> {
         let code = u32::try_from(self.entries.len()).ok()?;
         let len = u32::try_from(wanted.value.len()).ok()?;
         let mut at = NOWHERE;
-        if wanted.value.len() <= COPIED {
+        if wanted.value.len() <= MAX_COPIED {
             at = u32::try_from(self.copies.len()).ok()?;
-            self.spare.grow(&mut self.copies, COPIED);
+            self.spare.grow(&mut self.copies, MAX_COPIED);
             self.copies.extend_from_slice(wanted.value);
-            self.copies.resize(at as usize + wanted.value.len().max(SHORT), 0);
+            self.copies.resize(at as usize + wanted.value.len().max(MAX_SHORT), 0);
         }
         *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash), code, at, len };
         self.entries.push(wanted.value);
@@ -417,12 +417,12 @@ impl<'v> Table<'v> {
         let fresh = self.entries.get(self.counted..).expect("entries are only added");
         self.bytes += fresh.iter().map(|entry| entry.len() + size_of::<u32>()).sum::<usize>();
         self.counted = self.entries.len();
-        (self.bytes <= self.limits.bytes && self.watch.goes_on(seen, self.counted)).then_some(())
+        (self.bytes <= self.limits.bytes && self.growth.goes_on(seen, self.counted)).then_some(())
     }
 }
 
 /// The memory is used again by the table of another chunk.
-impl Drop for Table<'_> {
+impl Drop for ByteArrayTable<'_> {
     fn drop(&mut self) {
         self.spare.give(std::mem::take(&mut self.slots));
         self.spare.give(std::mem::take(&mut self.hashes));

@@ -2,32 +2,33 @@
 
 use super::hash::{MIX, fold};
 use super::limits::{
-    AHEAD, BLOCK, DictionaryLimits, FIRST_LOOK, HOPELESS, MOST_PROBES, NONE, Watch,
+    AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, FIRST_LOOK, MAX_DISTINCT_SHARE, MAX_PROBES,
+    NONE,
 };
 use crate::simd::prefetch;
 use crate::spare::Spare;
 
 /// Words that are interned.
-pub(super) trait Word: Copy + Eq + Ord + Default + Send + 'static {
+pub(super) trait DictionaryInt: Copy + Eq + Ord + Default + Send + 'static {
     fn wide(self) -> i64;
 }
 
-impl Word for i32 {
+impl DictionaryInt for i32 {
     fn wide(self) -> i64 {
         self.into()
     }
 }
 
-impl Word for i64 {
+impl DictionaryInt for i64 {
     fn wide(self) -> i64 {
         self
     }
 }
 
 /// Maximum range of a lookup table, because its codes take 4 MiB.
-const TABLE: u64 = 1 << 20;
+const MAX_TABLE_RANGE: u64 = 1 << 20;
 
-pub(super) fn words<T: Word>(
+pub(super) fn intern_ints<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
     spare: &Spare,
@@ -38,7 +39,7 @@ pub(super) fn words<T: Word>(
     let least = values.iter().min()?.wide();
     let greatest = values.iter().max()?.wide();
     let range = greatest.wrapping_sub(least).cast_unsigned();
-    if range < TABLE.min(values.len() as u64 * 4) {
+    if range < MAX_TABLE_RANGE.min(values.len() as u64 * 4) {
         by_table(values, least, range, limits, spare)
     } else {
         by_hash(values, limits, spare)
@@ -46,14 +47,15 @@ pub(super) fn words<T: Word>(
 }
 
 /// Equal values stand together: each run is an entry.
-fn by_runs<T: Word>(
+fn by_runs<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
     spare: &Spare,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let changes = values.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
     let n = changes + usize::from(!values.is_empty());
-    let hopeless = values.len() >= FIRST_LOOK && n as f64 > values.len() as f64 * HOPELESS;
+    let hopeless =
+        values.len() >= FIRST_LOOK && n as f64 > values.len() as f64 * MAX_DISTINCT_SHARE;
     if n > limits.bytes / size_of::<T>() || (limits.must_pay && hopeless) {
         return None;
     }
@@ -67,7 +69,7 @@ fn by_runs<T: Word>(
     Some((entries, codes))
 }
 
-fn by_table<T: Word>(
+fn by_table<T: DictionaryInt>(
     values: &[T],
     least: i64,
     range: u64,
@@ -79,7 +81,7 @@ fn by_table<T: Word>(
     table.resize(slots, NONE);
     let mut entries = Vec::new();
     let mut codes = spare.take(values.len());
-    let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
+    let mut growth = DictionaryGrowth::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         codes.extend(block.iter().map(|value| {
             let at = value.wide().wrapping_sub(least).cast_unsigned();
@@ -98,7 +100,7 @@ fn by_table<T: Word>(
             }
             *slot
         }));
-        if !watch.goes_on(codes.len(), entries.len()) {
+        if !growth.goes_on(codes.len(), entries.len()) {
             spare.give(table);
             spare.give(codes);
             return None;
@@ -115,12 +117,12 @@ const FIRST_BITS: u32 = 12;
 const NEAR_BITS: u32 = 14;
 
 /// An open-addressed table of values and their codes; doubled when half full.
-struct WordTable<T> {
+struct IntTable<T> {
     slots: Vec<(T, u32)>,
     bits: u32,
 }
 
-impl<T: Word> WordTable<T> {
+impl<T: DictionaryInt> IntTable<T> {
     fn new(bits: u32, spare: &Spare) -> Self {
         let mut slots = spare.take(1 << bits);
         slots.resize(1 << bits, (T::default(), NONE));
@@ -139,7 +141,7 @@ impl<T: Word> WordTable<T> {
     #[inline]
     fn code(&mut self, value: T, home: usize, fresh: u32) -> Option<u32> {
         let mask = self.slots.len() - 1;
-        for at in home..home + MOST_PROBES {
+        for at in home..home + MAX_PROBES {
             let slot = self.slots.get_mut(at & mask)?;
             if slot.0 == value && slot.1 != NONE {
                 return Some(slot.1);
@@ -162,20 +164,20 @@ impl<T: Word> WordTable<T> {
     }
 }
 
-fn by_hash<T: Word>(
+fn by_hash<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
     spare: &Spare,
 ) -> Option<(Vec<T>, Vec<u32>)> {
-    let mut table = WordTable::new(FIRST_BITS, spare);
+    let mut table = IntTable::new(FIRST_BITS, spare);
     let mut entries: Vec<T> = Vec::new();
     let mut codes = spare.take(values.len());
-    let mut watch = Watch::new(values.len(), size_of::<T>(), limits);
+    let mut growth = DictionaryGrowth::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         for some in block.chunks(AHEAD) {
             // A small table can be sparse, so that values rarely collide.
-            let room = if table.bits <= NEAR_BITS { 8 } else { 2 };
-            if (entries.len() + AHEAD) * room > table.slots.len() {
+            let capacity = if table.bits <= NEAR_BITS { 8 } else { 2 };
+            if (entries.len() + AHEAD) * capacity > table.slots.len() {
                 table.grow(&entries, spare)?;
             }
             let mut homes = [0; AHEAD];
@@ -195,7 +197,7 @@ fn by_hash<T: Word>(
                 codes.push(code);
             }
         }
-        if !watch.goes_on(codes.len(), entries.len()) {
+        if !growth.goes_on(codes.len(), entries.len()) {
             spare.give(table.slots);
             spare.give(codes);
             return None;
@@ -226,7 +228,7 @@ mod tests {
             rising.sort_unstable();
             falling.sort_unstable_by(|a, b| b.cmp(a));
             for values in [values, rising, falling] {
-                let (entries, codes) = words(&values, ANY, &spare()).unwrap();
+                let (entries, codes) = intern_ints(&values, ANY, &spare()).unwrap();
                 let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
                 assert_eq!(back, values, "seed {seed}");
                 let distinct: std::collections::HashSet<_> = values.iter().collect();
@@ -242,18 +244,24 @@ mod tests {
         fastrand::Rng::with_seed(24).shuffle(&mut values);
         let dense: Vec<i64> = values.iter().map(|value| value / 1_000_003).collect();
         for values in [&rising, &values, &dense] {
-            assert!(words(values, ANY, &spare()).is_none());
-            assert_eq!(words(values, DictionaryLimits::NONE, &spare()).unwrap().0.len(), 100_000);
+            assert!(intern_ints(values, ANY, &spare()).is_none());
+            assert_eq!(
+                intern_ints(values, DictionaryLimits::NONE, &spare()).unwrap().0.len(),
+                100_000
+            );
             assert!(
-                words(values, DictionaryLimits { bytes: 80_000, must_pay: false }, &spare())
+                intern_ints(values, DictionaryLimits { bytes: 80_000, must_pay: false }, &spare())
                     .is_none()
             );
         }
         // 50,000 of a million, evenly: most of the first ones are new, and yet it pays.
         let mut rng = fastrand::Rng::with_seed(22);
         let many: Vec<i64> = (0..1_000_000).map(|_| rng.i64(0..50_000) * 1_000_003).collect();
-        assert_eq!(words(&many, ANY, &spare()).map(|(entries, _)| entries.len()), Some(50_000));
+        assert_eq!(
+            intern_ints(&many, ANY, &spare()).map(|(entries, _)| entries.len()),
+            Some(50_000)
+        );
         let few = vec![7i64; 5];
-        assert_eq!(words(&few, ANY, &spare()).unwrap().0, [7]);
+        assert_eq!(intern_ints(&few, ANY, &spare()).unwrap().0, [7]);
     }
 }

@@ -18,12 +18,12 @@ impl DictionaryLimits {
 pub(super) const FIRST_LOOK: usize = 1 << 12;
 
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
-pub(super) const HOPELESS: f64 = 0.5;
+pub(super) const MAX_DISTINCT_SHARE: f64 = 0.5;
 
 /// Watches a dictionary grow.
-pub(super) struct Watch {
+pub(super) struct DictionaryGrowth {
     /// Entries that are too many.
-    most: usize,
+    max: usize,
     /// Values in all.
     n: usize,
     next_look: usize,
@@ -33,13 +33,13 @@ pub(super) struct Watch {
     must_pay: bool,
 }
 
-impl Watch {
+impl DictionaryGrowth {
     /// For `n` values of `width` bytes each.
     pub(super) fn new(n: usize, width: usize, limits: DictionaryLimits) -> Self {
         // Codes have 32 bits, and one of them means none.
-        let most = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
+        let max = (limits.bytes / width.max(1)).min(u32::MAX as usize / 2);
         Self {
-            most,
+            max,
             n,
             next_look: FIRST_LOOK,
             seen_then: 0,
@@ -50,7 +50,7 @@ impl Watch {
 
     /// Whether to go on, `seen` values into it.
     pub(super) fn goes_on(&mut self, seen: usize, entries: usize) -> bool {
-        if entries > self.most {
+        if entries > self.max {
             return false;
         }
         if seen < self.next_look || !self.must_pay {
@@ -68,7 +68,8 @@ impl Watch {
         }
         // If all values are equally likely, of `k` so many are new after `x` others: e^(-x/k).
         let distinct = before / -fresh.ln();
-        distinct < self.n as f64 * HOPELESS || (entries as f64) < half as f64 * HOPELESS
+        distinct < self.n as f64 * MAX_DISTINCT_SHARE
+            || (entries as f64) < half as f64 * MAX_DISTINCT_SHARE
     }
 }
 
@@ -82,4 +83,4 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const AHEAD: usize = 32;
 
 /// Maximum slots probed for one value, because more are a sign of crafted collisions.
-pub(super) const MOST_PROBES: usize = 1 << 10;
+pub(super) const MAX_PROBES: usize = 1 << 10;

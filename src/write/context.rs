@@ -1,4 +1,4 @@
-//! [`Tools`]: what the chunks of a file are made with, one after the other and on any thread.
+//! [`EncoderContext`]: what the chunks of a file are made with, one after the other and on any thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,17 +9,17 @@ use crate::spare::Spare;
 
 /// Memory and tables of codecs that are used again.
 #[derive(Debug)]
-pub(crate) struct Tools {
+pub(crate) struct EncoderContext {
     pub(crate) spare: Spare,
     sealers: Mutex<Vec<Sealer>>,
 }
 
-impl Tools {
-    /// At most `most` bytes of memory are kept.
-    pub(crate) fn new(most: u64) -> Self {
+impl EncoderContext {
+    /// At most `max` bytes of memory are kept.
+    pub(crate) fn new(max: u64) -> Self {
         // More than the address space is no limit.
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        Self { spare: Spare::new(most), sealers: Mutex::default() }
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        Self { spare: Spare::new(max), sealers: Mutex::default() }
     }
 
     /// A sealer, to be given back.
