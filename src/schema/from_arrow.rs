@@ -143,7 +143,7 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
         .collect();
     key_values.sort_by(|a, b| a.key.cmp(&b.key));
     let mut tree =
-        Tree { elements: Vec::new(), path: Vec::new(), key_values: &key_values, options };
+        SchemaBuilder { elements: Vec::new(), path: Vec::new(), key_values: &key_values, options };
     let root = SchemaElement { name: ROOT.to_owned(), ..SchemaElement::default() };
     tree.group(root, None, schema.fields().len())?;
     for field in schema.fields() {
@@ -178,14 +178,14 @@ fn too_deep() -> Error {
 const ROOT: &str = "schema";
 
 /// The elements so far, and the path to the next one.
-struct Tree<'a> {
+struct SchemaBuilder<'a> {
     elements: Vec<SchemaElement>,
     path: Vec<&'a str>,
     key_values: &'a [KeyValue],
     options: &'a FromArrowOptions,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> SchemaBuilder<'a> {
     /// Lists `field`, called `name` in the file, and all that is below it.
     fn field(&mut self, field: &'a Field, name: &'a str) -> Result<()> {
         self.field_as(field, name, field.is_nullable())

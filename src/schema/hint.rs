@@ -79,7 +79,7 @@ pub(super) fn entry(schema: &ArrowSchema) -> Result<KeyValue> {
 
 /// A hint whose schema has been found. Its fields are verified one by one, when they are asked for:
 /// a wide file has many, and a read wants few.
-pub(super) struct Open<'a> {
+pub(super) struct OpenHint<'a> {
     tables: trusted::IpcTables<'a>,
     /// Where the references to the fields are, and how many.
     fields: (usize, usize),
@@ -112,7 +112,7 @@ impl Hint {
     }
 
     /// Finds the schema in the flatbuffer.
-    pub(super) fn open(&self) -> Option<Open<'_>> {
+    pub(super) fn open(&self) -> Option<OpenHint<'_>> {
         let bytes = self.message.get(self.start..)?;
         // Message: version, header_type, header. Schema: endianness, fields, custom_metadata.
         let message = follow(bytes, 0)?;
@@ -133,7 +133,7 @@ impl Hint {
         // of theirs.
         let metadata = slot(bytes, schema, 2)
             .and_then(|at| trusted::IpcTables::new(bytes, &self.budget).key_values(at));
-        Some(Open { tables, fields, metadata, budget: Cell::new(bytes.len()) })
+        Some(OpenHint { tables, fields, metadata, budget: Cell::new(bytes.len()) })
     }
 }
 
@@ -168,7 +168,7 @@ fn slot(bytes: &[u8], table: usize, index: usize) -> Option<usize> {
 /// Marks the newer form of an encapsulated message.
 const CONTINUATION: u32 = u32::MAX;
 
-impl<'a> Open<'a> {
+impl<'a> OpenHint<'a> {
     /// Metadata of the schema.
     pub(super) fn metadata(&self) -> HashMap<String, String> {
         // A hint that is broken is as good as none.
@@ -189,14 +189,14 @@ impl<'a> Open<'a> {
         if let (Some(hinted), Some(node)) = (self.field(position), file.field(position))
             && hinted.name() == Some(shape.field.name())
         {
-            self.refine_node(Place::of(node), hinted, &mut shape);
+            self.refine_node(HintPlace::of(node), hinted, &mut shape);
         }
         shape
     }
 
     /// Makes `shape` what `hinted` says, or leaves it as it was where they do not fit. Whether it
     /// is stored as the hint says, all that is below it included: no part, and in no other order.
-    fn refine_node(&self, place: Place<'_>, hinted: ipc::Field<'_>, shape: &mut Shape) -> bool {
+    fn refine_node(&self, place: HintPlace<'_>, hinted: ipc::Field<'_>, shape: &mut Shape) -> bool {
         let Some((data_type, is_whole)) = self.refine_type(place, hinted, shape) else {
             return false;
         };
@@ -221,7 +221,7 @@ impl<'a> Open<'a> {
     /// of it is as hinted; `None`, with nothing changed, if it cannot have that.
     fn refine_type(
         &self,
-        place: Place<'_>,
+        place: HintPlace<'_>,
         hinted: ipc::Field<'_>,
         shape: &mut Shape,
     ) -> Option<(DataType, bool)> {
@@ -247,7 +247,7 @@ impl<'a> Open<'a> {
                     });
                     is_whole &= match same {
                         Some((node, at)) => {
-                            self.refine_node(Place::of(node), fields.get(at), child)
+                            self.refine_node(HintPlace::of(node), fields.get(at), child)
                                 && at == position
                         }
                         None => false,
@@ -270,10 +270,10 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// As [`Open::refine_type`], of a map: key and value by position, whatever their names.
+    /// As [`OpenHint::refine_type`], of a map: key and value by position, whatever their names.
     fn refine_map(
         &self,
-        place: Place<'_>,
+        place: HintPlace<'_>,
         hinted: ipc::Field<'_>,
         entries: &mut Shape,
     ) -> Option<(DataType, bool)> {
@@ -285,7 +285,7 @@ impl<'a> Open<'a> {
         let (Kind::Struct(pair), Group::Map(map)) = (&mut entries.kind, place.group()) else {
             return None;
         };
-        let places = [Place::inside(map.key), Place::of(map.value)];
+        let places = [HintPlace::inside(map.key), HintPlace::of(map.value)];
         let mut is_whole = true;
         for ((child, place), field) in pair.iter_mut().zip(places).zip(fields) {
             is_whole &= self.refine_node(place, field, child);
@@ -513,13 +513,13 @@ fn leaves_open(leaf: &Leaf, natural: &DataType, hinted: &DataType) -> bool {
 
 /// Where in the file a shape comes from.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct HintPlace<'a> {
     node: Node<'a>,
     /// Whether the shape is an element of the list that the REPEATED of the node makes.
     is_element: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> HintPlace<'a> {
     fn of(node: Node<'a>) -> Self {
         Self { node, is_element: false }
     }

@@ -33,11 +33,11 @@ impl Schema {
         // Each leaf is told by its whole path: few bytes of a deep and wide tree stand for many.
         let (mut path_bytes, max_path_bytes) = (0u64, limits.memory_bytes / 4);
         // The groups around the next element, with how many children each still waits for.
-        let mut open = Vec::<Open>::new();
+        let mut open = Vec::<OpenGroup>::new();
         for (index, element) in (0u32..).zip(&elements) {
             let parent = match open.last_mut() {
                 Some(group) => {
-                    group.waits_for -= 1;
+                    group.children_left -= 1;
                     group.node
                 }
                 None if index == 0 => 0,
@@ -82,11 +82,11 @@ impl Schema {
                 }
             } else {
                 depth += 1 + usize::from(is_bare_list(element, elements.get(parent as usize)));
-                let waits_for = child_count(element)?;
-                open.push(Open { node: index, waits_for, path_bytes: path, depth });
+                let children_left = child_count(element)?;
+                open.push(OpenGroup { node: index, children_left, path_bytes: path, depth });
             }
             links.push(link);
-            while let Some(group) = open.pop_if(|group| group.waits_for == 0) {
+            while let Some(group) = open.pop_if(|group| group.children_left == 0) {
                 if let Some(link) = links.get_mut(group.node as usize) {
                     link.end = index + 1;
                 }
@@ -96,7 +96,7 @@ impl Schema {
             let name = elements.get(group.node as usize).map_or("", |element| &element.name);
             return Err(malformed(format_args!(
                 "the schema ends early: group {name:?} lacks {} of its children",
-                group.waits_for
+                group.children_left
             )));
         }
         Ok(Self { elements, links, fields, leaves, names: OnceLock::new() })
@@ -104,9 +104,9 @@ impl Schema {
 }
 
 /// A group whose children are not all there yet.
-struct Open {
+struct OpenGroup {
     node: u32,
-    waits_for: u32,
+    children_left: u32,
     /// Bytes of the path to it.
     path_bytes: u64,
     /// How deep it is nested, itself counted: at least as deep as the Arrow type will be.

@@ -100,7 +100,7 @@ impl Projection {
     }
 
     /// What the projection picks of the fields below `root`; `None` for all of them.
-    pub(super) fn resolve_in<T: Tree>(&self, root: T) -> Result<Option<Picks>> {
+    pub(super) fn resolve_in<T: NamedTree>(&self, root: T) -> Result<Option<Picks>> {
         let mut picks = Picks::default();
         let mut path = Vec::new();
         match self {
@@ -265,7 +265,7 @@ fn picks_of_leaves(group: Node<'_>, leaves: &[usize]) -> Picks {
 }
 
 /// A tree with named nodes in which names are looked up: the schema of a file, or the wanted one.
-pub(super) trait Tree: Copy {
+pub(super) trait NamedTree: Copy {
     /// How many children there are.
     fn len(self) -> usize;
     /// The child at a position.
@@ -281,7 +281,7 @@ pub(super) trait Tree: Copy {
     fn is_wrapper(self) -> bool;
 }
 
-impl Tree for Node<'_> {
+impl NamedTree for Node<'_> {
     fn len(self) -> usize {
         self.children().count()
     }
@@ -329,7 +329,7 @@ impl Named {
 
 /// Finds the node that `text` stands for below `group`, and leaves the positions on the way to it
 /// in `path`.
-pub(super) fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
+pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize>) -> Result<bool> {
     // The whole text first, then the part before each dot, the longest first.
     let mut name = text;
     loop {
@@ -354,7 +354,7 @@ pub(super) fn find_name<T: Tree>(group: T, text: &str, path: &mut Vec<usize>) ->
 }
 
 /// As [`find_name`], with the names on the way already apart.
-fn find_path<T: Tree>(group: T, names: &[String], path: &mut Vec<usize>) -> Result<bool> {
+fn find_path<T: NamedTree>(group: T, names: &[String], path: &mut Vec<usize>) -> Result<bool> {
     let Some((name, rest)) = names.split_first() else {
         return Ok(true);
     };
@@ -375,13 +375,13 @@ fn find_path<T: Tree>(group: T, names: &[String], path: &mut Vec<usize>) -> Resu
 /// Ends the way at the child at `position`, which is the last of `path`; but where rows have no
 /// such node, and the elements that lie in it have a field of the name, the field is meant: of the
 /// list nothing else would be said than without the name.
-fn end_at<T: Tree>(
+fn end_at<T: NamedTree>(
     group: T,
     position: usize,
     path: &mut Vec<usize>,
     within: impl FnOnce(T, &mut Vec<usize>) -> Result<bool>,
 ) -> Result<bool> {
-    if !group.child(position).is_some_and(Tree::is_wrapper) {
+    if !group.child(position).is_some_and(NamedTree::is_wrapper) {
         return Ok(true);
     }
     path.pop();
@@ -391,7 +391,7 @@ fn end_at<T: Tree>(
     Ok(true)
 }
 
-fn find_silent<T: Tree>(
+fn find_silent<T: NamedTree>(
     group: T,
     path: &mut Vec<usize>,
     find: impl FnOnce(T, &mut Vec<usize>) -> Result<bool>,
@@ -410,7 +410,7 @@ fn find_silent<T: Tree>(
     Ok(false)
 }
 
-fn unambiguous<T: Tree>(group: T, name: &str) -> Result<Option<usize>> {
+fn unambiguous<T: NamedTree>(group: T, name: &str) -> Result<Option<usize>> {
     match group.named(name) {
         Named::None => Ok(None),
         Named::One(position) => Ok(Some(position)),
@@ -422,7 +422,7 @@ fn unambiguous<T: Tree>(group: T, name: &str) -> Result<Option<usize>> {
 
 /// The error for a name that stands for nothing, with the names that look like it.
 #[cold]
-pub(super) fn unknown<T: Tree>(name: &str, root: T) -> Error {
+pub(super) fn unknown<T: NamedTree>(name: &str, root: T) -> Error {
     let mut near = Vec::new();
     let mut parent = name;
     while let Some((above, _)) = parent.rsplit_once('.') {
@@ -450,7 +450,7 @@ pub(super) fn unknown<T: Tree>(name: &str, root: T) -> Error {
 }
 
 /// The names of the children of `group` that look like `name`, the nearest first.
-fn near_names<T: Tree>(name: &str, group: T) -> Vec<String> {
+fn near_names<T: NamedTree>(name: &str, group: T) -> Vec<String> {
     let mut near: Vec<(usize, String)> =
         group.names().filter_map(|other| Some((distance(name, &other)?, other))).collect();
     near.sort();
@@ -459,7 +459,7 @@ fn near_names<T: Tree>(name: &str, group: T) -> Vec<String> {
 }
 
 /// The node that `name` stands for, down to where its fields are; `None` if it stands for none.
-fn node_at<T: Tree>(root: T, name: &str) -> Option<T> {
+fn node_at<T: NamedTree>(root: T, name: &str) -> Option<T> {
     let mut path = Vec::new();
     find_name(root, name, &mut path).ok().filter(|found| *found)?;
     let mut node = root;

@@ -21,7 +21,7 @@ use super::extension::FIELD_ID_KEY;
 use super::names::Named;
 use super::natural::{Mapper, has_columns};
 use super::node::Schema;
-use super::projection::{self, Picks, Projection, Tree};
+use super::projection::{self, NamedTree, Picks, Projection};
 use super::shape::{Kind, Levels, Mapping, Shape};
 use super::text;
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ pub(super) fn to_target(
     target: &SchemaRef,
     groups: Groups,
 ) -> Result<Mapping> {
-    let picks = projection.resolve_in(Target::Group(target.fields()))?;
+    let picks = projection.resolve_in(TargetNode::Group(target.fields()))?;
     let schema = match picks {
         None => Arc::clone(target),
         Some(picks) => {
@@ -53,7 +53,7 @@ pub(super) fn to_target(
         }
     };
     let by = mapper.options.match_by;
-    let mut bend = Bend { file, by, groups, path: Vec::new() };
+    let mut retarget = Retarget { file, by, groups, path: Vec::new() };
     let ids = match by {
         MatchBy::Name => HashMap::new(),
         MatchBy::FieldId => ids_of_fields(file),
@@ -65,12 +65,12 @@ pub(super) fn to_target(
         };
         let found = match named {
             Named::One(position) => file.field(position),
-            Named::Several(_) => return Err(bend.ambiguous(wanted)),
+            Named::Several(_) => return Err(retarget.ambiguous(wanted)),
             Named::None => None,
         };
         match found.filter(|node| has_columns(*node)) {
-            Some(node) => bend.field(mapper.whole_field(node)?, wanted),
-            None => bend.missing(Levels::default(), wanted),
+            Some(node) => retarget.field(mapper.whole_field(node)?, wanted),
+            None => retarget.missing(Levels::default(), wanted),
         }
     });
     let shapes = shapes.collect::<Result<Vec<_>>>()?;
@@ -100,7 +100,7 @@ fn field_id(field: &Field) -> Option<i32> {
 }
 
 /// Bends shapes to a target.
-struct Bend<'a> {
+struct Retarget<'a> {
     file: &'a Schema,
     by: MatchBy,
     groups: Groups,
@@ -108,13 +108,13 @@ struct Bend<'a> {
     path: Vec<String>,
 }
 
-impl Bend<'_> {
+impl Retarget<'_> {
     /// `shape`, as the field `wanted`.
     fn field(&mut self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
         self.path.push(wanted.name().clone());
-        let bent = self.node(shape, wanted)?;
+        let retargeted = self.node(shape, wanted)?;
         self.path.pop();
-        Ok(bent)
+        Ok(retargeted)
     }
 
     fn node(&mut self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
@@ -184,15 +184,15 @@ impl Bend<'_> {
     ) -> Result<Vec<Shape>> {
         let places = self.places(&children, wanted)?;
         let mut children: Vec<Option<Shape>> = children.into_iter().map(Some).collect();
-        let mut bent = Vec::with_capacity(wanted.len());
+        let mut retargeted = Vec::with_capacity(wanted.len());
         for (field, place) in wanted.iter().zip(places) {
             // Taken at most once, even if two fields of the target want it.
-            bent.push(match place.and_then(|at| children.get_mut(at)?.take()) {
+            retargeted.push(match place.and_then(|at| children.get_mut(at)?.take()) {
                 Some(child) => self.field(child, field)?,
                 None => self.missing(levels, field)?,
             });
         }
-        Ok(bent)
+        Ok(retargeted)
     }
 
     /// Where among `children` the fields of a struct are.
@@ -342,15 +342,15 @@ fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
 /// `Usage` if it stands for nothing, or for several fields.
 pub(crate) fn find_field(fields: &Fields, name: &str) -> Result<Vec<usize>> {
     let mut path = Vec::new();
-    if !projection::find_name(Target::Group(fields), name, &mut path)? {
-        return Err(projection::unknown(name, Target::Group(fields)));
+    if !projection::find_name(TargetNode::Group(fields), name, &mut path)? {
+        return Err(projection::unknown(name, TargetNode::Group(fields)));
     }
     Ok(path)
 }
 
 /// A node of a target, as names are looked up in it.
 #[derive(Clone, Copy)]
-enum Target<'a> {
+enum TargetNode<'a> {
     /// The schema or a struct.
     Group(&'a Fields),
     /// A list or a map, whose only child need not be named.
@@ -358,7 +358,7 @@ enum Target<'a> {
     Leaf,
 }
 
-impl<'a> Target<'a> {
+impl<'a> TargetNode<'a> {
     fn fields(self) -> &'a [FieldRef] {
         match self {
             Self::Group(fields) => fields,
@@ -368,7 +368,7 @@ impl<'a> Target<'a> {
     }
 }
 
-impl Tree for Target<'_> {
+impl NamedTree for TargetNode<'_> {
     fn len(self) -> usize {
         self.fields().len()
     }

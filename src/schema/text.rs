@@ -38,13 +38,13 @@ impl fmt::Display for Schema {
 impl Schema {
     /// The schema drawn as a tree, one line per node.
     pub fn tree(&self) -> impl fmt::Display {
-        Drawing(self)
+        SchemaPrinter(self)
     }
 }
 
-struct Drawing<'a>(&'a Schema);
+struct SchemaPrinter<'a>(&'a Schema);
 
-impl fmt::Display for Drawing<'_> {
+impl fmt::Display for SchemaPrinter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", Name(self.0.root().name()))?;
         branches(f, self.0.root(), &mut String::new())

@@ -86,8 +86,8 @@ fn refine_by_options(
 ) -> Result<Vec<Shape>> {
     let kept = match &options.dictionaries {
         Dictionaries::None if !options.views => return Ok(shapes),
-        Dictionaries::Named(names) => Kept::named(schema, names)?,
-        Dictionaries::None | Dictionaries::Strings => Kept::default(),
+        Dictionaries::Named(names) => KeptDictionaries::named(schema, names)?,
+        Dictionaries::None | Dictionaries::Strings => KeptDictionaries::default(),
     };
     let strings = options.dictionaries == Dictionaries::Strings;
     let mut wanted = |leaf: usize, found: &DataType| {
@@ -133,14 +133,14 @@ fn refine_by_options(
 
 /// Leaves whose dictionaries are kept.
 #[derive(Default)]
-struct Kept {
+struct KeptDictionaries {
     /// Named themselves.
     leaves: HashSet<usize>,
     /// Below a named group.
     in_groups: HashSet<usize>,
 }
 
-impl Kept {
+impl KeptDictionaries {
     fn named(schema: &Schema, names: &[String]) -> Result<Self> {
         let mut kept = Self::default();
         for name in names {
