@@ -8,8 +8,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::bind_test::bind_test;
-use super::bound::{Bound, BoundColumn, FileColumn, ListLevels, Node, Origin, ReadOf, Step};
-use super::expression::{Column, Function, Part, Predicate, Test};
+use super::bound::{
+    Bound, BoundColumn, BoundNode, ColumnOrigin, FileColumn, ListLevels, PathStep, ReadOf,
+};
+use super::expression::{Column, Function, Predicate, Term, Test};
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::schema::convert::conversion;
@@ -73,9 +75,9 @@ impl Predicate {
     fn for_each_column(&self, mut visit: impl FnMut(&str)) {
         for part in self.parts() {
             match part {
-                Part::Test(column, _) => visit(&column.path),
-                Part::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
-                Part::Constant(_) | Part::Not | Part::And(_) | Part::Or(_) => {}
+                Term::Test(column, _) => visit(&column.path),
+                Term::Function(columns, _) => columns.iter().for_each(|column| visit(column)),
+                Term::Constant(_) | Term::Not | Term::And(_) | Term::Or(_) => {}
             }
         }
     }
@@ -83,7 +85,7 @@ impl Predicate {
 
 /// A bound predicate is a tree, and what is done with it takes a piece of the stack for each level.
 /// The text form is nested less deep.
-const MOST_NESTED: usize = 512;
+const MAX_NESTED: usize = 512;
 
 #[cold]
 fn nothing_to_join() -> Error {
@@ -101,51 +103,51 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    fn root(&mut self, predicate: &Predicate) -> Result<Arc<Node>> {
+    fn root(&mut self, predicate: &Predicate) -> Result<Arc<BoundNode>> {
         // What is bound, and how deep it is nested, until it becomes a part of something.
-        let mut bound: Vec<(Arc<Node>, usize)> = Vec::new();
+        let mut bound: Vec<(Arc<BoundNode>, usize)> = Vec::new();
         for part in predicate.parts() {
             let n = match part {
-                Part::And(n) | Part::Or(n) => *n,
-                Part::Not => 1,
+                Term::And(n) | Term::Or(n) => *n,
+                Term::Not => 1,
                 _ => 0,
             };
             let of_part = bound.split_off(bound.len().saturating_sub(n));
             let depth = of_part.iter().map(|(_, depth)| depth + 1).max().unwrap_or(1);
-            if depth > MOST_NESTED {
+            if depth > MAX_NESTED {
                 return Err(Error::usage(format_args!(
-                    "a predicate nested more than {MOST_NESTED} deep: join what stands side by side \
+                    "a predicate nested more than {MAX_NESTED} deep: join what stands side by side \
                      with Predicate::all_of and Predicate::any_of"
                 )));
             }
             let mut of_part = of_part.into_iter().map(|(node, _)| node);
             let node = match part {
-                Part::Constant(value) => Node::Constant(*value),
-                Part::Test(column, test) => self.test(column, test)?,
-                Part::Function(columns, function) => self.function(columns, function)?,
-                Part::Not => Node::Not(of_part.next().ok_or_else(nothing_to_join)?),
-                Part::And(_) => Node::And(of_part.collect()),
-                Part::Or(_) => Node::Or(of_part.collect()),
+                Term::Constant(value) => BoundNode::Constant(*value),
+                Term::Test(column, test) => self.test(column, test)?,
+                Term::Function(columns, function) => self.function(columns, function)?,
+                Term::Not => BoundNode::Not(of_part.next().ok_or_else(nothing_to_join)?),
+                Term::And(_) => BoundNode::And(of_part.collect()),
+                Term::Or(_) => BoundNode::Or(of_part.collect()),
             };
             bound.push((Arc::new(node), depth));
         }
         bound.pop().map(|(node, _)| node).ok_or_else(nothing_to_join)
     }
 
-    fn test(&mut self, column: &Column, test: &Test) -> Result<Node> {
+    fn test(&mut self, column: &Column, test: &Test) -> Result<BoundNode> {
         let tests_group = matches!(test, Test::IsNull | Test::IsEmpty);
         let bound = self.column(column, tests_group)?;
         let test = bind_test(&bound, test)?;
         self.columns.push(bound);
-        Ok(Node::Test(self.columns.len() - 1, test))
+        Ok(BoundNode::Test(self.columns.len() - 1, test))
     }
 
-    fn function(&mut self, columns: &[String], function: &Function) -> Result<Node> {
+    fn function(&mut self, columns: &[String], function: &Function) -> Result<BoundNode> {
         let mut numbers = Vec::new();
         for path in columns {
             let column = Column { path: path.clone(), elements: None };
             let mut bound = self.column(&column, true)?;
-            if let (Origin::File(file), Some((schema, _))) = (&mut bound.origin, self.file) {
+            if let (ColumnOrigin::File(file), Some((schema, _))) = (&mut bound.origin, self.file) {
                 // Of a group, a function may look at everything.
                 let whole = schema.node_named(path).map(SchemaNode::leaves);
                 file.needed = whole.map_or_else(|_| file.needed.clone(), Iterator::collect);
@@ -153,24 +155,25 @@ impl Binder<'_> {
             numbers.push(self.columns.len());
             self.columns.push(bound);
         }
-        Ok(Node::Function(numbers, function.clone()))
+        Ok(BoundNode::Function(numbers, function.clone()))
     }
 
     fn column(&self, column: &Column, tests_group: bool) -> Result<BoundColumn> {
         let path = &column.path;
         let positions = (self.find)(path, column.elements.is_some() || tests_group)?;
-        let mut cursor = Walk::new(self.fields, self.file.map(|(_, shapes)| shapes), &positions)
-            .ok_or_else(|| Error::usage(format_args!("there is no field {path:?}")))?;
+        let mut cursor =
+            FieldWalk::new(self.fields, self.file.map(|(_, shapes)| shapes), &positions)
+                .ok_or_else(|| Error::usage(format_args!("there is no field {path:?}")))?;
         // Without further names, the elements of a list are meant.
         if column.elements.is_some() {
             while cursor.enter_list() {}
-            if !cursor.way.contains(&Step::Elements) {
+            if !cursor.path_steps.contains(&PathStep::Elements) {
                 return Err(Error::usage(format_args!(
                     "column {path}: any and all are for lists, and this is {}",
                     cursor.field.data_type()
                 )));
             }
-        } else if cursor.way.contains(&Step::Elements) {
+        } else if cursor.path_steps.contains(&PathStep::Elements) {
             return Err(Error::usage(format_args!(
                 "column {path} lies in a list: say any({path}) or all({path})"
             )));
@@ -181,8 +184,10 @@ impl Binder<'_> {
             other => other.clone(),
         };
         let is_missing = cursor.shape.is_some_and(|shape| shape.kind == Kind::Missing);
-        let read = match cursor.way.first() {
-            Some(Step::Field(name)) if is_missing && cursor.way.contains(&Step::Elements) => {
+        let read = match cursor.path_steps.first() {
+            Some(PathStep::Field(name))
+                if is_missing && cursor.path_steps.contains(&PathStep::Elements) =>
+            {
                 ReadOf::Around(name.clone())
             }
             _ if is_missing => ReadOf::Nothing,
@@ -190,12 +195,12 @@ impl Binder<'_> {
         };
         let origin = match (self.file, cursor.shape) {
             (Some((schema, _)), Some(shape)) => origin(schema, shape, cursor.lists)?,
-            _ => Origin::Unknown,
+            _ => ColumnOrigin::Unknown,
         };
         Ok(BoundColumn {
             path: path.clone(),
             elements: column.elements,
-            way: cursor.way,
+            path_steps: cursor.path_steps,
             data_type,
             origin,
             read,
@@ -204,25 +209,25 @@ impl Binder<'_> {
 }
 
 /// A way through Arrow fields, and through the shapes beside them.
-struct Walk<'a> {
+struct FieldWalk<'a> {
     field: &'a FieldRef,
     shape: Option<&'a Shape>,
-    way: Vec<Step>,
+    path_steps: Vec<PathStep>,
     lists: Vec<ListLevels>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FieldWalk<'a> {
     fn new(fields: &'a Fields, shapes: Option<&'a [Shape]>, positions: &[usize]) -> Option<Self> {
         let (first, rest) = positions.split_first()?;
         let field = fields.get(*first)?;
         let shape = shapes.and_then(|shapes| shapes.get(*first));
-        let way = vec![Step::Field(field.name().clone())];
-        let mut walk = Self { field, shape, way, lists: Vec::new() };
+        let path_steps = vec![PathStep::Field(field.name().clone())];
+        let mut walk = Self { field, shape, path_steps, lists: Vec::new() };
         for position in rest {
             match walk.field.data_type() {
                 DataType::Struct(fields) => {
                     walk.field = fields.get(*position)?;
-                    walk.way.push(Step::Field(walk.field.name().clone()));
+                    walk.path_steps.push(PathStep::Field(walk.field.name().clone()));
                     walk.shape = match walk.shape.map(|shape| &shape.kind) {
                         Some(Kind::Struct(children)) => children.get(*position),
                         Some(Kind::Missing) => walk.shape,
@@ -247,7 +252,7 @@ impl<'a> Walk<'a> {
             return false;
         };
         self.field = item;
-        self.way.push(Step::Elements);
+        self.path_steps.push(PathStep::Elements);
         self.shape = match self.shape {
             Some(Shape {
                 kind:
@@ -270,15 +275,15 @@ impl<'a> Walk<'a> {
 }
 
 /// Where a column of this shape comes from.
-fn origin(schema: &Schema, shape: &Shape, lists: Vec<ListLevels>) -> Result<Origin> {
+fn origin(schema: &Schema, shape: &Shape, lists: Vec<ListLevels>) -> Result<ColumnOrigin> {
     if shape.kind == Kind::Missing {
-        return Ok(Origin::Missing);
+        return Ok(ColumnOrigin::Missing);
     }
     let mut first = None;
     shape.for_each_leaf(&mut |leaf, _| _ = first.get_or_insert(leaf));
     let Some(index) = first else {
         // A struct that is never null, with nothing in it that the file has.
-        return Ok(Origin::Unknown);
+        return Ok(ColumnOrigin::Unknown);
     };
     let leaf = schema.leaf(index)?;
     let conversion = match shape.kind {
@@ -289,7 +294,7 @@ fn origin(schema: &Schema, shape: &Shape, lists: Vec<ListLevels>) -> Result<Orig
         Kind::List { element, .. } | Kind::Map { element, .. } => Some(element.into()),
         _ => None,
     };
-    Ok(Origin::File(Box::new(FileColumn {
+    Ok(ColumnOrigin::File(Box::new(FileColumn {
         leaf,
         conversion,
         present: shape.levels.present.into(),

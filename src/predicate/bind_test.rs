@@ -6,11 +6,11 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use super::bound::{BoundColumn, BoundTest};
-use super::coerce::{Misfit, array_of};
+use super::coerce::{CoercionError, array_of};
 use super::expression::{Op, Test};
 use super::like::Pattern;
-use super::literal::{Kind as LiteralKind, Literal};
-use super::set::Set;
+use super::literal::{Literal, LiteralKind};
+use super::set::ValueSet;
 use super::value::Value;
 use crate::error::{Error, Result};
 
@@ -47,12 +47,12 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
             let mut values = Vec::with_capacity(literals.len());
             let mut has_null = false;
             for literal in &**literals {
-                match fit(column, literal)? {
+                match coerce(column, literal)? {
                     Some(value) => values.push(value),
                     None => has_null = true,
                 }
             }
-            let set = Set::new(&values, data_type)?;
+            let set = ValueSet::new(&values, data_type)?;
             Ok(BoundTest::In { values, set, has_null })
         }
         Test::StartsWith(prefix) => {
@@ -62,7 +62,7 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
                 other if is_text(other) || is_bytes(other) => other,
                 _ => return Err(misused(column, "starts_with", "strings and byte strings")),
             };
-            match prefix.fit(kind).map_err(|why| misfit(column, prefix, why))? {
+            match prefix.coerce(kind).map_err(|why| not_coercible(column, prefix, why))? {
                 Some(Value::Bytes(bytes)) => Ok(BoundTest::StartsWith(bytes)),
                 _ => Ok(BoundTest::Null),
             }
@@ -91,7 +91,7 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
 }
 
 fn compare(column: &BoundColumn, op: Op, literal: &Literal) -> Result<BoundTest> {
-    let Some(value) = fit(column, literal)? else {
+    let Some(value) = coerce(column, literal)? else {
         return Ok(BoundTest::Null);
     };
     let scalar = array_of(&value, &column.data_type)?;
@@ -101,13 +101,13 @@ fn compare(column: &BoundColumn, op: Op, literal: &Literal) -> Result<BoundTest>
 /// A test for a value of Arrow of exactly the type of the column, for which no order is known here.
 fn same(column: &BoundColumn, op: Op, literal: &Literal, scalar: &ArrayRef) -> Result<BoundTest> {
     if scalar.data_type() != &column.data_type {
-        return Err(misfit(column, literal, Misfit::Kind));
+        return Err(not_coercible(column, literal, CoercionError::Kind));
     }
     match op {
         Op::Eq | Op::NotEq => {
             Ok(BoundTest::Same { scalar: Arc::clone(scalar), negated: op == Op::NotEq })
         }
-        _ => Err(misfit(column, literal, Misfit::Incomparable)),
+        _ => Err(not_coercible(column, literal, CoercionError::Incomparable)),
     }
 }
 
@@ -119,21 +119,21 @@ fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-fn fit(column: &BoundColumn, literal: &Literal) -> Result<Option<Value>> {
-    literal.fit(&column.data_type).map_err(|why| misfit(column, literal, why))
+fn coerce(column: &BoundColumn, literal: &Literal) -> Result<Option<Value>> {
+    literal.coerce(&column.data_type).map_err(|why| not_coercible(column, literal, why))
 }
 
 #[cold]
-fn misfit(column: &BoundColumn, literal: &Literal, why: Misfit) -> Error {
+fn not_coercible(column: &BoundColumn, literal: &Literal, why: CoercionError) -> Error {
     let BoundColumn { path, data_type, .. } = column;
     match why {
-        Misfit::Kind => Error::usage(format_args!(
+        CoercionError::Kind => Error::usage(format_args!(
             "column {path} is {data_type}, which cannot be compared with {literal}"
         )),
-        Misfit::Value => Error::usage(format_args!(
+        CoercionError::Value => Error::usage(format_args!(
             "column {path} is {data_type}, and {literal} is no such value"
         )),
-        Misfit::Incomparable => Error::usage(format_args!(
+        CoercionError::Incomparable => Error::usage(format_args!(
             "column {path} is {data_type}: its values cannot be compared so with {literal}"
         )),
     }

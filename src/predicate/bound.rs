@@ -2,7 +2,7 @@
 //! their types.
 //!
 //! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a
-//! file also its [`Origin`]: the leaf that tells of it, with the levels that decide. Evaluation
+//! file also its [`ColumnOrigin`]: the leaf that tells of it, with the levels that decide. Evaluation
 //! goes the first way, pruning looks at the second.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
 use super::expression::{Elements, Function, Op};
-use super::set::Set;
+use super::set::ValueSet;
 use super::value::Value;
 use crate::schema::convert::Conversion;
 use crate::schema::{Leaf, Projection};
@@ -20,7 +20,7 @@ use crate::schema::{Leaf, Projection};
 /// clone.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    pub(super) root: Arc<Node>,
+    pub(super) root: Arc<BoundNode>,
     pub(super) columns: Arc<[BoundColumn]>,
     /// Columns are named, not numbered, in what is to be read.
     pub(super) by_name: bool,
@@ -28,7 +28,7 @@ pub struct Bound {
 
 /// A predicate whose columns are numbers and whose literals are values.
 #[derive(Debug, Clone)]
-pub(super) enum Node {
+pub(super) enum BoundNode {
     Constant(Option<bool>),
     Test(usize, BoundTest),
     Not(Arc<Self>),
@@ -57,7 +57,7 @@ pub(super) enum BoundTest {
     },
     In {
         values: Vec<Value>,
-        set: Set,
+        set: ValueSet,
         has_null: bool,
     },
     /// Both must hold.
@@ -75,10 +75,10 @@ pub(super) struct BoundColumn {
     /// As it was named.
     pub(super) path: String,
     pub(super) elements: Option<Elements>,
-    pub(super) way: Vec<Step>,
+    pub(super) path_steps: Vec<PathStep>,
     /// The type of what is tested: of the values, where they are in dictionaries or runs.
     pub(super) data_type: DataType,
-    pub(super) origin: Origin,
+    pub(super) origin: ColumnOrigin,
     pub(super) read: ReadOf,
 }
 
@@ -96,7 +96,7 @@ pub(super) enum ReadOf {
 
 /// A step from an array into one inside of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// A column of the batch or a field of a struct.
     Field(String),
     /// The elements of a list, or the entries of a map.
@@ -105,7 +105,7 @@ pub(super) enum Step {
 
 /// Where a column comes from.
 #[derive(Debug, Clone)]
-pub(super) enum Origin {
+pub(super) enum ColumnOrigin {
     /// Nobody said.
     Unknown,
     /// The file does not have it: all null.
@@ -148,14 +148,14 @@ pub struct BloomProbe {
     /// Index of the leaf.
     pub leaf: usize,
     /// Hashes of all literals that the predicate looks for in it, sorted.
-    /// [`Layout::ranges`](crate::stats::bloom::Layout::ranges) says which bytes of the filter
+    /// [`Layout::ranges`](crate::stats::bloom::BloomLayout::ranges) says which bytes of the filter
     /// answer for them.
     pub hashes: Vec<u64>,
 }
 
 impl Bound {
     /// A predicate of these columns, for batches.
-    pub(super) fn new(root: Node, columns: Vec<BoundColumn>) -> Self {
+    pub(super) fn new(root: BoundNode, columns: Vec<BoundColumn>) -> Self {
         Self { root: Arc::new(root), columns: columns.into(), by_name: true }
     }
 
@@ -164,7 +164,8 @@ impl Bound {
     pub fn columns(&self) -> Vec<usize> {
         let mut leaves = Vec::new();
         self.root.for_each_column(&mut |column| {
-            if let Some(Origin::File(file)) = self.columns.get(column).map(|column| &column.origin)
+            if let Some(ColumnOrigin::File(file)) =
+                self.columns.get(column).map(|column| &column.origin)
             {
                 leaves.extend_from_slice(&file.needed);
             }
@@ -212,28 +213,28 @@ impl Bound {
     /// The predicates all of which must be true: one for each side of the outermost `and`s, in the
     /// order in which they were said.
     pub fn conjuncts(&self) -> Vec<Self> {
-        let of = |root: &Arc<Node>| Self { root: Arc::clone(root), ..self.clone() };
+        let of = |root: &Arc<BoundNode>| Self { root: Arc::clone(root), ..self.clone() };
         match &*self.root {
-            Node::And(parts) => parts.iter().map(of).collect(),
+            BoundNode::And(parts) => parts.iter().map(of).collect(),
             _ => vec![self.clone()],
         }
     }
 
     /// Whether the predicate calls a function of the user.
     pub fn has_function(&self) -> bool {
-        fn any(node: &Node) -> bool {
+        fn any(node: &BoundNode) -> bool {
             match node {
-                Node::Function(..) => true,
-                Node::Not(inner) => any(inner),
-                Node::And(parts) | Node::Or(parts) => parts.iter().any(|part| any(part)),
-                Node::Constant(_) | Node::Test(..) => false,
+                BoundNode::Function(..) => true,
+                BoundNode::Not(inner) => any(inner),
+                BoundNode::And(parts) | BoundNode::Or(parts) => parts.iter().any(|part| any(part)),
+                BoundNode::Constant(_) | BoundNode::Test(..) => false,
             }
         }
         any(&self.root)
     }
 }
 
-impl Node {
+impl BoundNode {
     pub(super) fn for_each_column(&self, visit: &mut impl FnMut(usize)) {
         match self {
             Self::Constant(_) => {}

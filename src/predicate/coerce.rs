@@ -16,23 +16,26 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::calendar::{self, DAY, nanos_of};
-use super::literal::{Kind, Literal};
+use super::literal::{Literal, LiteralKind};
 use super::value::{Value, precision_of};
 use crate::error::Result;
 
 impl Literal {
     /// The value of `data_type` that the literal is; `Ok(None)` for null.
-    pub(super) fn fit(&self, data_type: &DataType) -> std::result::Result<Option<Value>, Misfit> {
-        if self.0 == Kind::Null {
+    pub(super) fn coerce(
+        &self,
+        data_type: &DataType,
+    ) -> std::result::Result<Option<Value>, CoercionError> {
+        if self.0 == LiteralKind::Null {
             return Ok(None);
         }
-        fit(&self.0, data_type).map(Some)
+        coerce(&self.0, data_type).map(Some)
     }
 }
 
 /// Why a literal is no value of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Misfit {
+pub(super) enum CoercionError {
     /// It is of another kind.
     Kind,
     /// The type has no such value.
@@ -41,19 +44,21 @@ pub(super) enum Misfit {
     Incomparable,
 }
 
-fn fit(kind: &Kind, data_type: &DataType) -> std::result::Result<Value, Misfit> {
+fn coerce(kind: &LiteralKind, data_type: &DataType) -> std::result::Result<Value, CoercionError> {
     use DataType as D;
     let whole = |least: i128, most: i128| match kind {
-        Kind::Int(value) if (least..=most).contains(value) => Ok(Value::Int(*value)),
-        Kind::Int(_) | Kind::Decimal(..) | Kind::Float(_) => Err(Misfit::Value),
-        _ => Err(Misfit::Kind),
+        LiteralKind::Int(value) if (least..=most).contains(value) => Ok(Value::Int(*value)),
+        LiteralKind::Int(_) | LiteralKind::Decimal(..) | LiteralKind::Float(_) => {
+            Err(CoercionError::Value)
+        }
+        _ => Err(CoercionError::Kind),
     };
     let signed32 = || whole(i32::MIN.into(), i32::MAX.into());
     let signed64 = || whole(i64::MIN.into(), i64::MAX.into());
     match data_type {
         D::Boolean => match kind {
-            Kind::Boolean(value) => Ok(Value::Int((*value).into())),
-            _ => Err(Misfit::Kind),
+            LiteralKind::Boolean(value) => Ok(Value::Int((*value).into())),
+            _ => Err(CoercionError::Kind),
         },
         D::Int8 => whole(i8::MIN.into(), i8::MAX.into()),
         D::Int16 => whole(i16::MIN.into(), i16::MAX.into()),
@@ -63,33 +68,33 @@ fn fit(kind: &Kind, data_type: &DataType) -> std::result::Result<Value, Misfit> 
         D::UInt32 => whole(0, u32::MAX.into()),
         D::UInt64 => whole(0, u64::MAX.into()),
         D::Int64 | D::Duration(_) => signed64(),
-        D::Float16 | D::Float32 | D::Float64 => fit_float(kind, data_type).map(Value::Float),
+        D::Float16 | D::Float32 | D::Float64 => coerce_float(kind, data_type).map(Value::Float),
         D::Decimal32(_, scale)
         | D::Decimal64(_, scale)
         | D::Decimal128(_, scale)
-        | D::Decimal256(_, scale) => fit_decimal(kind, data_type, *scale).map(Value::Wide),
+        | D::Decimal256(_, scale) => coerce_decimal(kind, data_type, *scale).map(Value::Wide),
         D::Date32 | D::Date64 => {
             let days = match kind {
-                Kind::Date(days) => i64::from(*days),
-                Kind::Timestamp(nanos, false) if nanos % i128::from(DAY) == 0 => {
-                    i64::try_from(nanos / i128::from(DAY)).map_err(|_| Misfit::Value)?
+                LiteralKind::Date(days) => i64::from(*days),
+                LiteralKind::Timestamp(nanos, false) if nanos % i128::from(DAY) == 0 => {
+                    i64::try_from(nanos / i128::from(DAY)).map_err(|_| CoercionError::Value)?
                 }
-                Kind::Timestamp(..) => return Err(Misfit::Value),
-                Kind::Text(text) => calendar::parse_date(text).ok_or(Misfit::Kind)?,
+                LiteralKind::Timestamp(..) => return Err(CoercionError::Value),
+                LiteralKind::Text(text) => calendar::parse_date(text).ok_or(CoercionError::Kind)?,
                 _ if *data_type == D::Date32 => return signed32(),
                 _ => return signed64(),
             };
             match data_type {
                 D::Date32 => i32::try_from(days)
                     .map(|days| Value::Int(days.into()))
-                    .map_err(|_| Misfit::Value),
+                    .map_err(|_| CoercionError::Value),
                 _ => Ok(Value::Int(i128::from(days) * 86_400_000)),
             }
         }
         D::Time32(unit) | D::Time64(unit) => {
             let nanos = match kind {
-                Kind::Time(nanos) => *nanos,
-                Kind::Text(text) => calendar::parse_time(text).ok_or(Misfit::Kind)?,
+                LiteralKind::Time(nanos) => *nanos,
+                LiteralKind::Text(text) => calendar::parse_time(text).ok_or(CoercionError::Kind)?,
                 _ if matches!(data_type, D::Time32(_)) => return signed32(),
                 _ => return signed64(),
             };
@@ -98,55 +103,60 @@ fn fit(kind: &Kind, data_type: &DataType) -> std::result::Result<Value, Misfit> 
         D::Timestamp(unit, zone) => {
             let column_in_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
             let (nanos, in_utc) = match kind {
-                Kind::Timestamp(nanos, in_utc) => (*nanos, *in_utc),
-                Kind::Date(days) => (i128::from(*days) * i128::from(DAY), false),
-                Kind::Text(text) => calendar::parse_timestamp(text).ok_or(Misfit::Kind)?,
+                LiteralKind::Timestamp(nanos, in_utc) => (*nanos, *in_utc),
+                LiteralKind::Date(days) => (i128::from(*days) * i128::from(DAY), false),
+                LiteralKind::Text(text) => {
+                    calendar::parse_timestamp(text).ok_or(CoercionError::Kind)?
+                }
                 _ => return signed64(),
             };
             if in_utc && !column_in_utc {
-                return Err(Misfit::Kind);
+                return Err(CoercionError::Kind);
             }
             in_unit(nanos, *unit)
         }
         D::Utf8 | D::LargeUtf8 | D::Utf8View => match kind {
-            Kind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
-            Kind::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => {
+            LiteralKind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
+            LiteralKind::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => {
                 Ok(Value::Bytes(bytes.clone()))
             }
-            Kind::Bytes(_) => Err(Misfit::Value),
-            _ => Err(Misfit::Kind),
+            LiteralKind::Bytes(_) => Err(CoercionError::Value),
+            _ => Err(CoercionError::Kind),
         },
         D::Binary | D::LargeBinary | D::BinaryView => match kind {
-            Kind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
-            Kind::Bytes(bytes) => Ok(Value::Bytes(bytes.clone())),
-            _ => Err(Misfit::Kind),
+            LiteralKind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
+            LiteralKind::Bytes(bytes) => Ok(Value::Bytes(bytes.clone())),
+            _ => Err(CoercionError::Kind),
         },
         D::FixedSizeBinary(length) => {
             let bytes = match kind {
-                Kind::Bytes(bytes) => bytes.clone(),
-                Kind::Text(text) if *length == 16 && text.len() == 36 => {
-                    uuid(text).ok_or(Misfit::Value)?
+                LiteralKind::Bytes(bytes) => bytes.clone(),
+                LiteralKind::Text(text) if *length == 16 && text.len() == 36 => {
+                    uuid(text).ok_or(CoercionError::Value)?
                 }
-                Kind::Text(text) => text.clone().into_bytes(),
-                _ => return Err(Misfit::Kind),
+                LiteralKind::Text(text) => text.clone().into_bytes(),
+                _ => return Err(CoercionError::Kind),
             };
             if usize::try_from(*length) != Ok(bytes.len()) {
-                return Err(Misfit::Value);
+                return Err(CoercionError::Value);
             }
             Ok(Value::Bytes(bytes))
         }
-        _ => Err(Misfit::Incomparable),
+        _ => Err(CoercionError::Incomparable),
     }
 }
 
 /// The nearest float.
-fn fit_float(kind: &Kind, data_type: &DataType) -> std::result::Result<f64, Misfit> {
+fn coerce_float(
+    kind: &LiteralKind,
+    data_type: &DataType,
+) -> std::result::Result<f64, CoercionError> {
     let text = match kind {
-        Kind::Int(value) => value.to_string(),
-        Kind::Decimal(unscaled, scale) => format!("{unscaled}e-{scale}"),
-        Kind::Float(value) if value.is_finite() => format!("{value:e}"),
-        Kind::Float(value) => return Ok(*value),
-        _ => return Err(Misfit::Kind),
+        LiteralKind::Int(value) => value.to_string(),
+        LiteralKind::Decimal(unscaled, scale) => format!("{unscaled}e-{scale}"),
+        LiteralKind::Float(value) if value.is_finite() => format!("{value:e}"),
+        LiteralKind::Float(value) => return Ok(*value),
+        _ => return Err(CoercionError::Kind),
     };
     // Rounded once, from the decimal.
     let nearest = match data_type {
@@ -154,16 +164,20 @@ fn fit_float(kind: &Kind, data_type: &DataType) -> std::result::Result<f64, Misf
         DataType::Float16 => text.parse().map(|value| half::f16::from_f64(value).to_f64()),
         _ => text.parse::<f64>(),
     };
-    nearest.ok().filter(|value| value.is_finite()).ok_or(Misfit::Value)
+    nearest.ok().filter(|value| value.is_finite()).ok_or(CoercionError::Value)
 }
 
 /// The unscaled number of a decimal type.
-fn fit_decimal(kind: &Kind, to: &DataType, scale: i8) -> std::result::Result<i256, Misfit> {
+fn coerce_decimal(
+    kind: &LiteralKind,
+    to: &DataType,
+    scale: i8,
+) -> std::result::Result<i256, CoercionError> {
     let (unscaled, from) = match kind {
-        Kind::Int(value) => (i256::from_i128(*value), 0),
-        Kind::Decimal(unscaled, scale) => (*unscaled, i32::from(*scale)),
-        Kind::Float(_) => return Err(Misfit::Value),
-        _ => return Err(Misfit::Kind),
+        LiteralKind::Int(value) => (i256::from_i128(*value), 0),
+        LiteralKind::Decimal(unscaled, scale) => (*unscaled, i32::from(*scale)),
+        LiteralKind::Float(_) => return Err(CoercionError::Value),
+        _ => return Err(CoercionError::Kind),
     };
     let ten = |n: i32| u32::try_from(n).ok().and_then(|n| i256::from_i128(10).checked_pow(n));
     let by = i32::from(scale) - from;
@@ -176,17 +190,17 @@ fn fit_decimal(kind: &Kind, to: &DataType, scale: i8) -> std::result::Result<i25
             .and_then(|factor| unscaled.checked_div(factor))
     };
     let precision = precision_of(to).map_or(0, i32::from);
-    let most = ten(precision).ok_or(Misfit::Value)?;
-    number.filter(|n| *n < most && *n > most.wrapping_neg()).ok_or(Misfit::Value)
+    let most = ten(precision).ok_or(CoercionError::Value)?;
+    number.filter(|n| *n < most && *n > most.wrapping_neg()).ok_or(CoercionError::Value)
 }
 
 /// Nanoseconds as a count of a unit, if it is whole and fits 64 bits.
-fn in_unit(nanos: i128, unit: TimeUnit) -> std::result::Result<Value, Misfit> {
+fn in_unit(nanos: i128, unit: TimeUnit) -> std::result::Result<Value, CoercionError> {
     let per_unit = i128::from(nanos_of(unit));
     let count = (nanos % per_unit == 0).then_some(nanos / per_unit);
     match count.filter(|count| i64::try_from(*count).is_ok()) {
         Some(count) => Ok(Value::Int(count)),
-        None => Err(Misfit::Value),
+        None => Err(CoercionError::Value),
     }
 }
 
@@ -211,7 +225,7 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
 /// One value of `data_type` as an array.
 ///
 /// # Errors
-/// `Arrow` if the value is none of the type, which [`Literal::fit`] never gives.
+/// `Arrow` if the value is none of the type, which [`Literal::coerce`] never gives.
 pub(super) fn array_of(value: &Value, data_type: &DataType) -> Result<ArrayRef> {
     use DataType as D;
     fn int<T: ArrowPrimitiveType>(value: i128) -> Option<ArrayRef>
@@ -295,7 +309,7 @@ mod tests {
     use crate::predicate::lit;
 
     fn fits(literal: impl Into<Literal>, data_type: &DataType) -> Option<Value> {
-        literal.into().fit(data_type).ok().flatten()
+        literal.into().coerce(data_type).ok().flatten()
     }
 
     #[test]
@@ -330,25 +344,29 @@ mod tests {
     #[test]
     fn literals_fit_or_do_not() {
         use DataType as D;
-        let misfits: &[(Literal, D, Misfit)] = &[
-            (lit(128), D::Int8, Misfit::Value),
-            (lit(-1), D::UInt64, Misfit::Value),
-            (lit(0.5), D::Int32, Misfit::Value),
-            (lit("x"), D::Int32, Misfit::Kind),
-            (lit(1e39), D::Float32, Misfit::Value),
-            (lit(0.001), D::Decimal128(5, 2), Misfit::Value),
-            (lit(1000), D::Decimal128(5, 2), Misfit::Value),
-            (lit(1), D::Utf8, Misfit::Kind),
-            (lit(true), D::Int8, Misfit::Kind),
-            (lit(&[0xFFu8]), D::Utf8, Misfit::Value),
-            (lit(&[0u8; 3]), D::FixedSizeBinary(4), Misfit::Value),
-            (Literal::timestamp_utc(0), D::Timestamp(TimeUnit::Second, None), Misfit::Kind),
-            (Literal::timestamp_local(1), D::Timestamp(TimeUnit::Microsecond, None), Misfit::Value),
-            (lit("today"), D::Date32, Misfit::Kind),
-            (lit(1), D::Interval(arrow_schema::IntervalUnit::DayTime), Misfit::Incomparable),
+        let misfits: &[(Literal, D, CoercionError)] = &[
+            (lit(128), D::Int8, CoercionError::Value),
+            (lit(-1), D::UInt64, CoercionError::Value),
+            (lit(0.5), D::Int32, CoercionError::Value),
+            (lit("x"), D::Int32, CoercionError::Kind),
+            (lit(1e39), D::Float32, CoercionError::Value),
+            (lit(0.001), D::Decimal128(5, 2), CoercionError::Value),
+            (lit(1000), D::Decimal128(5, 2), CoercionError::Value),
+            (lit(1), D::Utf8, CoercionError::Kind),
+            (lit(true), D::Int8, CoercionError::Kind),
+            (lit(&[0xFFu8]), D::Utf8, CoercionError::Value),
+            (lit(&[0u8; 3]), D::FixedSizeBinary(4), CoercionError::Value),
+            (Literal::timestamp_utc(0), D::Timestamp(TimeUnit::Second, None), CoercionError::Kind),
+            (
+                Literal::timestamp_local(1),
+                D::Timestamp(TimeUnit::Microsecond, None),
+                CoercionError::Value,
+            ),
+            (lit("today"), D::Date32, CoercionError::Kind),
+            (lit(1), D::Interval(arrow_schema::IntervalUnit::DayTime), CoercionError::Incomparable),
         ];
-        for (literal, data_type, misfit) in misfits {
-            assert_eq!(literal.fit(data_type), Err(*misfit), "{literal} as {data_type}");
+        for (literal, data_type, not_coercible) in misfits {
+            assert_eq!(literal.coerce(data_type), Err(*not_coercible), "{literal} as {data_type}");
         }
         assert_eq!(fits(127, &D::Int8), Some(Value::Int(127)));
         assert_eq!(fits(999.99, &D::Decimal128(5, 2)), Some(Value::Wide(i256::from_i128(99_999))));
@@ -357,7 +375,7 @@ mod tests {
             fits(Literal::date(1), &D::Timestamp(TimeUnit::Millisecond, None)),
             Some(Value::Int(86_400_000))
         );
-        assert_eq!(lit(None::<i32>).fit(&D::Int8), Ok(None));
+        assert_eq!(lit(None::<i32>).coerce(&D::Int8), Ok(None));
     }
 
     #[test]
@@ -378,7 +396,7 @@ mod tests {
             let array = array_of(&value, &data_type).unwrap();
             assert_eq!(array.data_type(), &data_type);
             if data_type != DataType::Date64 {
-                assert_eq!(scalar(array).fit(&data_type), Ok(Some(value)));
+                assert_eq!(scalar(array).coerce(&data_type), Ok(Some(value)));
             }
         }
     }

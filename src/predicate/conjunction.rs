@@ -10,8 +10,8 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::DataType;
 use arrow_select::filter::filter_record_batch;
 
-use super::bound::{Bound, Node, Step};
-use super::learn::Learnt;
+use super::bound::{Bound, BoundNode, PathStep};
+use super::learn::AdaptiveStats;
 use crate::error::Result;
 
 /// Of so many rows one must be left, or else the others are taken away before the next part is
@@ -20,14 +20,14 @@ const FEW: usize = 4;
 
 impl Bound {
     /// As [`Bound::evaluate`], with what batches before this one have taught.
-    pub(crate) fn evaluate_learning(
+    pub(crate) fn evaluate_adaptively(
         &self,
         batch: &RecordBatch,
-        learnt: &Learnt,
+        adaptive: &AdaptiveStats,
     ) -> Result<BooleanArray> {
         let trues = match &*self.root {
-            Node::And(parts) => self.conjunction(parts, batch, learnt)?,
-            root => self.verdicts(root, batch, learnt)?.trues,
+            BoundNode::And(parts) => self.conjunction(parts, batch, adaptive)?,
+            root => self.tri_state(root, batch, adaptive)?.trues,
         };
         Ok(BooleanArray::new(trues, None))
     }
@@ -35,19 +35,19 @@ impl Bound {
     /// The rows for which all parts are true.
     fn conjunction(
         &self,
-        parts: &[Arc<Node>],
+        parts: &[Arc<BoundNode>],
         batch: &RecordBatch,
-        learnt: &Learnt,
+        adaptive: &AdaptiveStats,
     ) -> Result<BooleanBuffer> {
         let rows = batch.num_rows();
         let (mut left, mut count) = (BooleanBuffer::new_set(rows), rows);
-        for i in learnt.order(parts) {
+        for i in adaptive.order(parts) {
             let Some(part) = parts.get(i).filter(|_| count > 0) else { break };
             let few = if count < rows.div_ceil(FEW) { self.few(part, batch, &left)? } else { None };
             let start = Instant::now();
             let seen = few.as_ref().unwrap_or(batch);
-            let trues = self.verdicts(part, seen, learnt)?.trues;
-            learnt.note(i, seen.num_rows(), trues.count_set_bits(), start.elapsed());
+            let trues = self.tri_state(part, seen, adaptive)?.trues;
+            adaptive.note(i, seen.num_rows(), trues.count_set_bits(), start.elapsed());
             left = match few {
                 Some(_) => within(&left, &trues),
                 None => &left & &trues,
@@ -61,7 +61,7 @@ impl Bound {
     /// out.
     fn few(
         &self,
-        part: &Node,
+        part: &BoundNode,
         batch: &RecordBatch,
         left: &BooleanBuffer,
     ) -> Result<Option<RecordBatch>> {
@@ -69,9 +69,9 @@ impl Bound {
         let schema = batch.schema();
         let mut can = true;
         part.for_each_column(&mut |column| {
-            let first = self.columns.get(column).and_then(|column| column.way.first());
+            let first = self.columns.get(column).and_then(|column| column.path_steps.first());
             let index = match first {
-                Some(Step::Field(name)) => schema.index_of(name).ok(),
+                Some(PathStep::Field(name)) => schema.index_of(name).ok(),
                 _ => None,
             };
             match index {
@@ -133,15 +133,15 @@ mod tests {
         let bound = predicate.bind_to(&batch.schema()).unwrap();
         let expected = bound.evaluate(&batch).unwrap();
         assert!(expected.true_count() > 0);
-        let learnt = Learnt::default();
+        let adaptive = AdaptiveStats::default();
         for _ in 0..4 {
-            assert_eq!(bound.evaluate_learning(&batch, &learnt).unwrap(), expected);
+            assert_eq!(bound.evaluate_adaptively(&batch, &adaptive).unwrap(), expected);
         }
     }
 
     #[test]
     fn what_leaves_out_more_for_less_comes_first() {
-        let Node::And(parts) = &*Predicate::parse("text like '%3' and n < 10")
+        let BoundNode::And(parts) = &*Predicate::parse("text like '%3' and n < 10")
             .unwrap()
             .bind_to(&batch(1).schema())
             .unwrap()
@@ -149,13 +149,13 @@ mod tests {
         else {
             panic!("two parts");
         };
-        let learnt = Learnt::default();
-        assert_eq!(learnt.order(parts), [1, 0], "by guess");
-        learnt.note(1, 1000, 1000, Duration::from_micros(1));
-        learnt.note(0, 1000, 10, Duration::from_micros(10));
-        assert_eq!(learnt.order(parts), [0, 1], "what passes all rows is worth nothing");
-        learnt.note(0, 1000, 1000, Duration::from_millis(100));
-        assert_eq!(learnt.order(parts), [1, 0], "nor is what takes long");
+        let adaptive = AdaptiveStats::default();
+        assert_eq!(adaptive.order(parts), [1, 0], "by guess");
+        adaptive.note(1, 1000, 1000, Duration::from_micros(1));
+        adaptive.note(0, 1000, 10, Duration::from_micros(10));
+        assert_eq!(adaptive.order(parts), [0, 1], "what passes all rows is worth nothing");
+        adaptive.note(0, 1000, 1000, Duration::from_millis(100));
+        assert_eq!(adaptive.order(parts), [1, 0], "nor is what takes long");
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         });
         let batch = batch(1000);
         let bound = function.and(col("n").lt(10)).bind_to(&batch.schema()).unwrap();
-        let found = bound.evaluate_learning(&batch, &Learnt::default()).unwrap();
+        let found = bound.evaluate_adaptively(&batch, &AdaptiveStats::default()).unwrap();
         assert_eq!(found.values().set_indices().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
         assert_eq!(*seen.lock().unwrap(), [10]);
     }

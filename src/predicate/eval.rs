@@ -1,6 +1,6 @@
 //! Evaluation: for each row of a batch, whether the predicate is true, false or neither.
 //!
-//! [`Verdicts`] are two bitmaps, of what is true and of what is false; with them SQL's three values
+//! [`TriState`] are two bitmaps, of what is true and of what is false; with them SQL's three values
 //! are plain bit operations. Values are compared by the kernels of Arrow, but floats, whose order
 //! is ours. A dictionary is tested once for each entry, runs once for each run.
 //! Trap: below a null struct or list an array may hold anything; what is above decides.
@@ -22,12 +22,12 @@ use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
-use super::bound::{Bound, BoundColumn, BoundTest, Node, ReadOf, Step};
+use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
 use super::coerce::array_of;
 use super::expression::{Elements, Function, Op};
-use super::learn::Learnt;
+use super::learn::AdaptiveStats;
 use super::set::{each_value, is_view_of};
-use super::tri_state::Verdicts;
+use super::tri_state::TriState;
 use super::value::Value;
 use crate::error::{Error, Result};
 
@@ -43,42 +43,44 @@ impl Bound {
     /// `Usage` if a column is missing or of another type, or a function of the user gives another
     /// number of rows; and whatever such a function fails with.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let verdicts = self.verdicts(&self.root, batch, &Learnt::default())?;
-        Ok(BooleanArray::new(verdicts.trues, None))
+        let tri_state = self.tri_state(&self.root, batch, &AdaptiveStats::default())?;
+        Ok(BooleanArray::new(tri_state.trues, None))
     }
 
-    pub(super) fn verdicts(
+    pub(super) fn tri_state(
         &self,
-        node: &Node,
+        node: &BoundNode,
         batch: &RecordBatch,
-        learnt: &Learnt,
-    ) -> Result<Verdicts> {
+        adaptive: &AdaptiveStats,
+    ) -> Result<TriState> {
         let rows = batch.num_rows();
         match node {
-            Node::Constant(value) => Ok(Verdicts::constant(*value, rows)),
-            Node::Test(column, test) => self.test(self.column(*column)?, test, batch, learnt),
-            Node::Not(inner) => Ok(self.verdicts(inner, batch, learnt)?.not()),
-            Node::And(parts) => {
-                let mut all = Verdicts::constant(Some(true), rows);
+            BoundNode::Constant(value) => Ok(TriState::constant(*value, rows)),
+            BoundNode::Test(column, test) => {
+                self.test(self.column(*column)?, test, batch, adaptive)
+            }
+            BoundNode::Not(inner) => Ok(self.tri_state(inner, batch, adaptive)?.not()),
+            BoundNode::And(parts) => {
+                let mut all = TriState::constant(Some(true), rows);
                 for part in parts {
-                    all = all.and(&self.verdicts(part, batch, learnt)?);
+                    all = all.and(&self.tri_state(part, batch, adaptive)?);
                     if all.falses.count_set_bits() == rows {
                         break;
                     }
                 }
                 Ok(all)
             }
-            Node::Or(parts) => {
-                let mut any = Verdicts::constant(Some(false), rows);
+            BoundNode::Or(parts) => {
+                let mut any = TriState::constant(Some(false), rows);
                 for part in parts {
-                    any = any.or(&self.verdicts(part, batch, learnt)?);
+                    any = any.or(&self.tri_state(part, batch, adaptive)?);
                     if any.trues.count_set_bits() == rows {
                         break;
                     }
                 }
                 Ok(any)
             }
-            Node::Function(columns, function) => self.call(columns, function, batch),
+            BoundNode::Function(columns, function) => self.call(columns, function, batch),
         }
     }
 
@@ -91,17 +93,17 @@ impl Bound {
         column: &BoundColumn,
         test: &BoundTest,
         batch: &RecordBatch,
-        learnt: &Learnt,
-    ) -> Result<Verdicts> {
-        let tester = Tester { column, test, learnt };
+        adaptive: &AdaptiveStats,
+    ) -> Result<TriState> {
+        let evaluator = Evaluator { column, test, adaptive };
         if column.read == ReadOf::Nothing {
-            return tester.test_here(&nulls_of(column, batch), None);
+            return evaluator.test_here(&nulls_of(column, batch), None);
         }
-        let Some((Step::Field(name), rest)) = column.way.split_first() else {
+        let Some((PathStep::Field(name), rest)) = column.path_steps.split_first() else {
             return Err(missing(column));
         };
         let array = batch.column_by_name(name).ok_or_else(|| missing(column))?;
-        tester.descend(array, None, rest)
+        evaluator.descend(array, None, rest)
     }
 
     fn call(
@@ -109,7 +111,7 @@ impl Bound {
         columns: &[usize],
         function: &Function,
         batch: &RecordBatch,
-    ) -> Result<Verdicts> {
+    ) -> Result<TriState> {
         let mut fields = Vec::with_capacity(columns.len());
         let mut arrays = Vec::with_capacity(columns.len());
         for column in columns {
@@ -129,32 +131,36 @@ impl Bound {
                 answer.len()
             )));
         }
-        Ok(Verdicts::of(&answer))
+        Ok(TriState::of(&answer))
     }
 }
 
 /// Lists taken apart.
-struct Lists {
+struct ListElements {
     /// All that the lists hold, and perhaps more.
     values: ArrayRef,
     /// Where the elements of each list begin and end.
     ends: Vec<(usize, usize)>,
 }
 
-impl Lists {
+impl ListElements {
     fn of(array: &ArrayRef) -> Option<Self> {
-        fn by_offsets<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef) -> Lists {
+        fn by_offsets<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef) -> ListElements {
             // Of a slice of an array, only the elements of the slice.
             let first = offsets.first().map_or(0, |first| first.as_usize());
             let last = offsets.last().map_or(0, |last| last.as_usize());
             let ends = offsets.iter().zip(offsets.iter().skip(1));
             let ends = ends.map(|(from, to)| (from.as_usize() - first, to.as_usize() - first));
-            Lists { values: values.slice(first, last - first), ends: ends.collect() }
+            ListElements { values: values.slice(first, last - first), ends: ends.collect() }
         }
-        fn by_views<O: OffsetSizeTrait>(offsets: &[O], sizes: &[O], values: &ArrayRef) -> Lists {
+        fn by_views<O: OffsetSizeTrait>(
+            offsets: &[O],
+            sizes: &[O],
+            values: &ArrayRef,
+        ) -> ListElements {
             let ends = offsets.iter().zip(sizes);
             let ends = ends.map(|(from, len)| (from.as_usize(), from.as_usize() + len.as_usize()));
-            Lists { values: Arc::clone(values), ends: ends.collect() }
+            ListElements { values: Arc::clone(values), ends: ends.collect() }
         }
         Some(match array.data_type() {
             DataType::List(_) => {
@@ -188,52 +194,52 @@ impl Lists {
     }
 
     /// True of a list if it is true of some element, false if it is false of all.
-    fn any(&self, verdicts: &Verdicts) -> Verdicts {
+    fn any(&self, tri_state: &TriState) -> TriState {
         let test = |test: &dyn Fn(std::ops::Range<usize>) -> bool| {
             BooleanBuffer::collect_bool(self.ends.len(), |i| {
                 self.ends.get(i).is_some_and(|(from, to)| test(*from..*to))
             })
         };
-        Verdicts {
-            trues: test(&|mut range| range.any(|i| verdicts.trues.value(i))),
-            falses: test(&|mut range| range.all(|i| verdicts.falses.value(i))),
+        TriState {
+            trues: test(&|mut range| range.any(|i| tri_state.trues.value(i))),
+            falses: test(&|mut range| range.all(|i| tri_state.falses.value(i))),
         }
     }
 }
 
 /// A test of a column, and what was learnt of it.
 #[derive(Clone, Copy)]
-struct Tester<'a> {
+struct Evaluator<'a> {
     column: &'a BoundColumn,
     test: &'a BoundTest,
-    learnt: &'a Learnt,
+    adaptive: &'a AdaptiveStats,
 }
 
-impl Tester<'_> {
-    /// Tests what `way` leads to in `array`. `outer` says where something around it is null.
+impl Evaluator<'_> {
+    /// Tests what `path_steps` leads to in `array`. `outer` says where something around it is null.
     fn descend(
         self,
         array: &ArrayRef,
         outer: Option<&NullBuffer>,
-        way: &[Step],
-    ) -> Result<Verdicts> {
+        path_steps: &[PathStep],
+    ) -> Result<TriState> {
         let column = self.column;
-        let Some((step, rest)) = way.split_first() else {
+        let Some((step, rest)) = path_steps.split_first() else {
             return self.test_here(array, outer);
         };
         let nulls = NullBuffer::union(outer, array.nulls());
         match step {
-            Step::Field(name) => {
+            PathStep::Field(name) => {
                 let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
                 let child = group.column_by_name(name).ok_or_else(|| missing(column))?;
                 self.descend(child, nulls.as_ref(), rest)
             }
-            Step::Elements => {
-                let lists = Lists::of(array).ok_or_else(|| missing(column))?;
-                let verdicts = self.descend(&lists.values, None, rest)?;
+            PathStep::Elements => {
+                let lists = ListElements::of(array).ok_or_else(|| missing(column))?;
+                let tri_state = self.descend(&lists.values, None, rest)?;
                 Ok(match column.elements {
-                    Some(Elements::All) => lists.any(&verdicts.not()).not(),
-                    _ => lists.any(&verdicts),
+                    Some(Elements::All) => lists.any(&tri_state.not()).not(),
+                    _ => lists.any(&tri_state),
                 }
                 .masked(nulls.as_ref()))
             }
@@ -241,37 +247,37 @@ impl Tester<'_> {
     }
 
     /// Tests the values of an array, which may be in a dictionary or in runs.
-    fn test_here(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<Verdicts> {
+    fn test_here(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
         let Self { column, test, .. } = self;
         let len = array.len();
         match test {
-            BoundTest::Null => return Ok(Verdicts::constant(None, len)),
+            BoundTest::Null => return Ok(TriState::constant(None, len)),
             BoundTest::Both(both) => {
                 let [first, second] = &**both;
-                let first = Tester { test: first, ..self }.test_here(array, outer)?;
-                return Ok(first.and(&Tester { test: second, ..self }.test_here(array, outer)?));
+                let first = Evaluator { test: first, ..self }.test_here(array, outer)?;
+                return Ok(first.and(&Evaluator { test: second, ..self }.test_here(array, outer)?));
             }
             BoundTest::IsNull => {
                 let nulls = NullBuffer::union(outer, array.logical_nulls().as_ref());
                 return Ok(match nulls {
-                    None => Verdicts::constant(Some(false), len),
-                    Some(nulls) => Verdicts::total(nulls.into_inner()).not(),
+                    None => TriState::constant(Some(false), len),
+                    Some(nulls) => TriState::total(nulls.into_inner()).not(),
                 });
             }
             BoundTest::IsEmpty => {
-                let lists = Lists::of(array).ok_or_else(|| missing(column))?;
+                let lists = ListElements::of(array).ok_or_else(|| missing(column))?;
                 let nulls = NullBuffer::union(outer, array.nulls());
                 let empty = BooleanBuffer::collect_bool(len, |i| {
                     lists.ends.get(i).is_some_and(|(from, to)| from == to)
                 });
-                return Ok(Verdicts::total(empty).masked(nulls.as_ref()));
+                return Ok(TriState::total(empty).masked(nulls.as_ref()));
             }
             _ => {}
         }
-        let verdicts = match array.data_type() {
+        let tri_state = match array.data_type() {
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
-                let known = self.learnt.entries(test, dictionary.values());
+                let known = self.adaptive.entries(test, dictionary.values());
                 // Each entry once, unless most of them are for other rows.
                 if known.is_none() && dictionary.values().len() / 2 > len {
                     let values = take(dictionary.values(), dictionary.keys(), None)?;
@@ -280,9 +286,9 @@ impl Tester<'_> {
                 let of_entries = match known {
                     Some(known) => known,
                     None => {
-                        let verdicts = test_plain(column, test, dictionary.values())?;
-                        self.learnt.keep(test, dictionary.values(), &verdicts);
-                        verdicts
+                        let tri_state = test_plain(column, test, dictionary.values())?;
+                        self.adaptive.keep(test, dictionary.values(), &tri_state);
+                        tri_state
                     }
                 };
                 of_entries.looked_up(dictionary)
@@ -294,10 +300,10 @@ impl Tester<'_> {
             },
             _ => test_plain(column, test, array)?,
         };
-        Ok(verdicts.masked(outer))
+        Ok(tri_state.masked(outer))
     }
 
-    fn test_runs<R: RunEndIndexType>(self, array: &ArrayRef) -> Result<Verdicts> {
+    fn test_runs<R: RunEndIndexType>(self, array: &ArrayRef) -> Result<TriState> {
         let runs = array.as_run_opt::<R>().ok_or_else(|| missing(self.column))?;
         let of_runs = self.test_here(&runs.values_slice(), None)?;
         let mut indexes = Vec::with_capacity(array.len());
@@ -309,9 +315,9 @@ impl Tester<'_> {
 }
 
 /// Tests values that lie as they are.
-fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Result<Verdicts> {
+fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Result<TriState> {
     if array.data_type() == &DataType::Null {
-        return Ok(Verdicts::constant(None, array.len()));
+        return Ok(TriState::constant(None, array.len()));
     }
     if array.data_type() != &column.data_type && !is_view_of(array.data_type(), &column.data_type) {
         return Err(Error::usage(format_args!(
@@ -321,24 +327,24 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
             array.data_type()
         )));
     }
-    let verdicts = match test {
+    let tri_state = match test {
         BoundTest::Compare {
             op: op @ (Op::Eq | Op::NotEq), value: Value::Bytes(value), ..
         } => {
             let is = |found: bool| found == (*op == Op::Eq);
             let found = each_value(array, |bytes| is(bytes == value.as_slice()));
-            Verdicts::total(found.ok_or_else(|| missing(column))?)
+            TriState::total(found.ok_or_else(|| missing(column))?)
         }
         BoundTest::Compare { op, value: Value::Bytes(value), .. } => {
             let found = each_value(array, |bytes| op.holds(bytes.cmp(value.as_slice())));
-            Verdicts::total(found.ok_or_else(|| missing(column))?)
+            TriState::total(found.ok_or_else(|| missing(column))?)
         }
         BoundTest::Compare { op, value: Value::Float(value), .. } => {
-            Verdicts::total(compare_to_float(array, *op, *value))
+            TriState::total(compare_to_float(array, *op, *value))
         }
         BoundTest::Compare { op, scalar, .. } => {
             let scalar = Scalar::new(Arc::clone(scalar));
-            Verdicts::of(&match op {
+            TriState::of(&match op {
                 Op::Eq => cmp::eq(array, &scalar)?,
                 Op::NotEq => cmp::neq(array, &scalar)?,
                 Op::Lt => cmp::lt(array, &scalar)?,
@@ -348,7 +354,7 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
             })
         }
         BoundTest::Same { scalar, negated } => {
-            let same = Verdicts::of(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
+            let same = TriState::of(&cmp::eq(array, &Scalar::new(Arc::clone(scalar)))?);
             if *negated { same.not() } else { same }
         }
         BoundTest::In { set, has_null, .. } => {
@@ -357,21 +363,21 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
                 false => set.find(array)?,
             };
             let falses = if *has_null { BooleanBuffer::new_unset(array.len()) } else { !&found };
-            Verdicts { trues: found, falses }
+            TriState { trues: found, falses }
         }
         BoundTest::StartsWith(prefix) => {
             let found = each_value(array, |bytes| bytes.starts_with(prefix));
-            Verdicts::total(found.ok_or_else(|| missing(column))?)
+            TriState::total(found.ok_or_else(|| missing(column))?)
         }
         BoundTest::Like { pattern, .. } => {
             let pattern = like_pattern(pattern, array.data_type());
-            Verdicts::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
+            TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
         }
         BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
-            Verdicts::constant(None, array.len())
+            TriState::constant(None, array.len())
         }
     };
-    Ok(verdicts.masked(array.nulls()))
+    Ok(tri_state.masked(array.nulls()))
 }
 
 fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {
@@ -439,8 +445,8 @@ fn whole_column(column: &BoundColumn, batch: &RecordBatch) -> Result<ArrayRef> {
         return Ok(nulls_of(column, batch));
     }
     let mut array: Option<ArrayRef> = None;
-    for step in &column.way {
-        let Step::Field(name) = step else {
+    for step in &column.path_steps {
+        let PathStep::Field(name) = step else {
             return Err(missing(column));
         };
         let next = match &array {

@@ -16,14 +16,14 @@ use crate::error::Result;
 pub struct Predicate {
     /// In postfix order, each after its operands: a list, because walks over a tree would take
     /// stack for each level.
-    pub(super) operands: Vec<Part>,
+    pub(super) operands: Vec<Term>,
     /// The last of them.
-    pub(super) root: Part,
+    pub(super) root: Term,
 }
 
 /// A part of a predicate.
 #[derive(Clone, PartialEq)]
-pub(super) enum Part {
+pub(super) enum Term {
     /// True, false or null, whatever the row.
     Constant(Option<bool>),
     /// A test of one column.
@@ -134,7 +134,7 @@ pub fn all(list: impl Into<Column>) -> Column {
 pub fn not(predicate: Predicate) -> Predicate {
     let Predicate { mut operands, root } = predicate;
     operands.push(root);
-    Predicate { operands, root: Part::Not }
+    Predicate { operands, root: Term::Not }
 }
 
 impl From<&str> for Column {
@@ -151,7 +151,7 @@ impl From<String> for Column {
 
 impl Column {
     fn test(self, test: Test) -> Predicate {
-        Predicate::of(Part::Test(self, test))
+        Predicate::of(Term::Test(self, test))
     }
 
     pub(super) fn compare(self, op: Op, literal: impl Into<Literal>) -> Predicate {
@@ -243,10 +243,10 @@ impl Column {
 
 impl Predicate {
     /// All rows.
-    pub const TRUE: Self = Self::of(Part::Constant(Some(true)));
+    pub const TRUE: Self = Self::of(Term::Constant(Some(true)));
 
     /// No row.
-    pub const FALSE: Self = Self::of(Part::Constant(Some(false)));
+    pub const FALSE: Self = Self::of(Term::Constant(Some(false)));
 
     /// The rows for which both are true.
     #[must_use]
@@ -262,17 +262,17 @@ impl Predicate {
 
     /// The rows for which all are true; of none, all rows.
     pub fn all_of(predicates: impl IntoIterator<Item = Self>) -> Self {
-        Self::joined(predicates, Part::And)
+        Self::joined(predicates, Term::And)
     }
 
     /// The rows for which at least one is true; of none, no row.
     pub fn any_of(predicates: impl IntoIterator<Item = Self>) -> Self {
-        Self::joined(predicates, Part::Or)
+        Self::joined(predicates, Term::Or)
     }
 
     /// All of them, joined by `by`; those that are joined so already are joined as their parts.
-    fn joined(predicates: impl IntoIterator<Item = Self>, by: fn(usize) -> Part) -> Self {
-        let is_and = by(0) == Part::And(0);
+    fn joined(predicates: impl IntoIterator<Item = Self>, by: fn(usize) -> Term) -> Self {
+        let is_and = by(0) == Term::And(0);
         let (mut operands, mut n) = (Vec::new(), 0);
         for predicate in predicates {
             match operands.is_empty() {
@@ -280,8 +280,8 @@ impl Predicate {
                 false => operands.extend(predicate.operands),
             }
             match predicate.root {
-                Part::And(parts) if is_and => n += parts,
-                Part::Or(parts) if !is_and => n += parts,
+                Term::And(parts) if is_and => n += parts,
+                Term::Or(parts) if !is_and => n += parts,
                 root => {
                     operands.push(root);
                     n += 1;
@@ -289,19 +289,19 @@ impl Predicate {
             }
         }
         let root = match n {
-            0 => Part::Constant(Some(is_and)),
-            1 => operands.pop().unwrap_or(Part::Constant(Some(is_and))),
+            0 => Term::Constant(Some(is_and)),
+            1 => operands.pop().unwrap_or(Term::Constant(Some(is_and))),
             _ => by(n),
         };
         Self { operands, root }
     }
 
-    pub(super) const fn of(root: Part) -> Self {
+    pub(super) const fn of(root: Term) -> Self {
         Self { operands: Vec::new(), root }
     }
 
     /// All parts in postfix order, each after its operands.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Term> {
         self.operands.iter().chain(std::iter::once(&self.root))
     }
 
@@ -315,7 +315,7 @@ impl Predicate {
         function: impl Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync + 'static,
     ) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self::of(Part::Function(columns, Function(Arc::new(function))))
+        Self::of(Term::Function(columns, Function(Arc::new(function))))
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Facts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may
+//! [`ColumnFacts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may
 //! be believed.
 //!
 //! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Used by
@@ -24,7 +24,7 @@ use crate::stats::page_index;
 /// What is known of a leaf in a row group or in a page. What is `None` is not known.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub(crate) struct Facts {
+pub struct ColumnFacts {
     /// Rows.
     pub rows: u64,
     /// Level entries: values, nulls and empty lists.
@@ -51,12 +51,12 @@ pub(crate) struct Facts {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PageFacts {
     /// One for each data page, in file order; their rows add up to those of the row group.
-    pub pages: Vec<Facts>,
+    pub pages: Vec<ColumnFacts>,
 }
 
 /// Which fields of statistics hold bounds that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
+enum BoundsTrust {
     None,
     /// `min_value` and `max_value`.
     Ordered,
@@ -68,9 +68,9 @@ enum Trust {
 
 /// Which bounds of a leaf count. `order` is its entry in the footer's list of column orders: `None`
 /// if the list is absent or too short.
-fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> Trust {
+fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> BoundsTrust {
     if !leaf.ordered || is_interval(leaf) {
-        return Trust::None;
+        return BoundsTrust::None;
     }
     let of_type = Order::of(leaf, false);
     let is_float = of_type.has_nan();
@@ -87,14 +87,14 @@ fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> Trust {
             && matches!(leaf.physical, Physical::Int32 | Physical::Int64))
         || (of_type == Order::Float);
     match (ordered, signed) {
-        (true, true) => Trust::Signed,
-        (true, false) => Trust::Ordered,
-        (false, true) => Trust::Deprecated,
-        (false, false) => Trust::None,
+        (true, true) => BoundsTrust::Signed,
+        (true, false) => BoundsTrust::Ordered,
+        (false, true) => BoundsTrust::Deprecated,
+        (false, false) => BoundsTrust::None,
     }
 }
 
-impl Facts {
+impl ColumnFacts {
     /// Nothing is known but the number of rows.
     pub(crate) fn unknown(rows: u64) -> Self {
         Self { rows, ..Self::default() }
@@ -171,7 +171,7 @@ impl Facts {
 
 impl PageFacts {
     /// What the page index says of the pages of a column chunk in a row group of `rows` rows.
-    /// `order` is as for [`Facts::of_chunk`].
+    /// `order` is as for [`ColumnFacts::of_chunk`].
     ///
     /// # Errors
     /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail:
@@ -189,7 +189,7 @@ impl PageFacts {
         if pages == 0 && rows > 0 {
             return Err(Error::malformed(spec, "no page for the rows"));
         }
-        let believed = matches!(trust(leaf, order), Trust::Ordered | Trust::Signed);
+        let believed = matches!(trust(leaf, order), BoundsTrust::Ordered | BoundsTrust::Signed);
         let compared = match order {
             Some(ColumnOrder::Ieee754TotalOrder) => Order::of(leaf, true),
             _ => Order::of(leaf, false),
@@ -218,7 +218,7 @@ impl PageFacts {
             let Some(rows_of_page) = ends.and_then(|(end, start)| end.checked_sub(start)) else {
                 return wrong("the first rows of pages do not ascend");
             };
-            let mut facts = Facts::unknown(rows_of_page);
+            let mut facts = ColumnFacts::unknown(rows_of_page);
             let of_page = |counts: &Option<Vec<i64>>| {
                 counts.as_ref().and_then(|counts| counts.get(page)).copied()
             };
@@ -286,7 +286,7 @@ impl PageFacts {
     /// # Errors
     /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out
     /// then.
-    pub fn check_against(&self, leaf: &Leaf, chunk: &Facts) -> Result<()> {
+    pub fn check_against(&self, leaf: &Leaf, chunk: &ColumnFacts) -> Result<()> {
         let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
             let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
             Err(Error::mismatch(Spec::PageIndex, what, expected, found))
@@ -304,7 +304,7 @@ impl PageFacts {
         if !is_integer || order == Order::Undefined {
             return Ok(());
         }
-        let outermost = |bound: &dyn Fn(&Facts) -> Option<StoredBound>, wanted: Ordering| {
+        let outermost = |bound: &dyn Fn(&ColumnFacts) -> Option<StoredBound>, wanted: Ordering| {
             let bounds = self.pages.iter().filter_map(bound).map(|bound| bound.bytes);
             bounds.reduce(|a, b| match order.compare(leaf.physical, &a, &b) {
                 Some(found) if found == wanted => a,
@@ -361,7 +361,10 @@ fn histogram_of(counts: &[i64], leaf: &Leaf) -> Option<Vec<u64>> {
 }
 
 /// The bounds of a chunk that count.
-fn bounds(statistics: &Statistics, trust: Trust) -> (Option<StoredBound>, Option<StoredBound>) {
+fn bounds(
+    statistics: &Statistics,
+    trust: BoundsTrust,
+) -> (Option<StoredBound>, Option<StoredBound>) {
     let bound = |bytes: &Option<Vec<u8>>, exact: Option<bool>| {
         let bytes = bytes.clone()?;
         Some(StoredBound { bytes, exact: exact.unwrap_or(true) })
@@ -374,10 +377,10 @@ fn bounds(statistics: &Statistics, trust: Trust) -> (Option<StoredBound>, Option
     };
     let deprecated = || (bound(&statistics.min, None), bound(&statistics.max, None));
     match trust {
-        Trust::None => (None, None),
-        Trust::Ordered => ordered(),
-        Trust::Deprecated => deprecated(),
-        Trust::Signed => match ordered() {
+        BoundsTrust::None => (None, None),
+        BoundsTrust::Ordered => ordered(),
+        BoundsTrust::Deprecated => deprecated(),
+        BoundsTrust::Signed => match ordered() {
             (None, None) => deprecated(),
             found => found,
         },

@@ -3,7 +3,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::expression::{Part, Predicate, not};
+use super::expression::{Predicate, Term, not};
 use crate::error::{Error, Result};
 
 impl Predicate {
@@ -40,43 +40,43 @@ impl Predicate {
         let mut left: Vec<Self> = Vec::new();
         for part in self.operands.iter().chain([&self.root]) {
             let folded = match part {
-                Part::Test(column, _) if is_known(&column.path) => evaluate(part, values)?,
-                Part::Constant(_) | Part::Test(..) => Self::of(part.clone()),
-                Part::Function(columns, _) => {
+                Term::Test(column, _) if is_known(&column.path) => evaluate(part, values)?,
+                Term::Constant(_) | Term::Test(..) => Self::of(part.clone()),
+                Term::Function(columns, _) => {
                     match columns.iter().filter(|name| is_known(name)).count() {
                         0 => Self::of(part.clone()),
                         n if n == columns.len() => evaluate(part, values)?,
                         _ => return Err(half_known()),
                     }
                 }
-                Part::Not => match left.pop() {
-                    Some(Self { root: Part::Constant(known), .. }) => constant(known.map(|k| !k)),
+                Term::Not => match left.pop() {
+                    Some(Self { root: Term::Constant(known), .. }) => constant(known.map(|k| !k)),
                     Some(inner) => not(inner),
                     None => continue,
                 },
-                Part::And(n) => join(left.split_off(left.len().saturating_sub(*n)), false),
-                Part::Or(n) => join(left.split_off(left.len().saturating_sub(*n)), true),
+                Term::And(n) => join(left.split_off(left.len().saturating_sub(*n)), false),
+                Term::Or(n) => join(left.split_off(left.len().saturating_sub(*n)), true),
             };
             left.push(folded);
         }
         // A null of a whole predicate keeps no row, as false does.
-        let left = left.pop().filter(|left| left.root != Part::Constant(None));
+        let left = left.pop().filter(|left| left.root != Term::Constant(None));
         Ok(left.unwrap_or(Self::FALSE))
     }
 }
 
 fn constant(known: Option<bool>) -> Predicate {
-    Predicate::of(Part::Constant(known))
+    Predicate::of(Term::Constant(known))
 }
 
 /// Parts of an `and`, which false decides, or of an `or`, which true decides.
 fn join(mut parts: Vec<Predicate>, decides: bool) -> Predicate {
-    if parts.iter().any(|part| part.root == Part::Constant(Some(decides))) {
+    if parts.iter().any(|part| part.root == Term::Constant(Some(decides))) {
         return constant(Some(decides));
     }
-    parts.retain(|part| part.root != Part::Constant(Some(!decides)));
+    parts.retain(|part| part.root != Term::Constant(Some(!decides)));
     // Parts that are all null stay null.
-    if parts.iter().all(|part| part.root == Part::Constant(None)) {
+    if parts.iter().all(|part| part.root == Term::Constant(None)) {
         parts.truncate(1);
     }
     if decides { Predicate::any_of(parts) } else { Predicate::all_of(parts) }
@@ -84,7 +84,7 @@ fn join(mut parts: Vec<Predicate>, decides: bool) -> Predicate {
 
 /// Three-valued: evaluation gives false for null, so what is neither true nor, negated, true is
 /// null.
-fn evaluate(part: &Part, values: &RecordBatch) -> Result<Predicate> {
+fn evaluate(part: &Term, values: &RecordBatch) -> Result<Predicate> {
     let holds = |predicate: Predicate| -> Result<bool> {
         Ok(predicate.bind_to(values.schema_ref())?.evaluate(values)?.value(0))
     };

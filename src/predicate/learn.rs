@@ -1,4 +1,4 @@
-//! [`Learnt`]: what the batches of a read teach for those that follow.
+//! [`AdaptiveStats`]: what the batches of a read teach for those that follow.
 //!
 //! The parts of a conjunction are evaluated in the order of what a row costs them by what they
 //! leave out, both as measured so far; where few rows are left, a part sees only those. Verdicts on
@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use arrow_array::{Array, ArrayRef};
 
-use super::bound::{BoundTest, Node};
-use super::tri_state::Verdicts;
+use super::bound::{BoundNode, BoundTest};
+use super::tri_state::TriState;
 
 /// What was learnt while a predicate was evaluated. Shared by the threads of a read.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
-    state: Mutex<State>,
+pub(crate) struct AdaptiveStats {
+    state: Mutex<AdaptiveState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AdaptiveState {
     /// For each part of the conjunction.
     parts: Vec<Cost>,
-    entries: Vec<Entries>,
+    entries: Vec<DictionaryResults>,
 }
 
 /// What a part cost so far, and how many rows it let pass.
@@ -37,21 +37,21 @@ struct Cost {
 
 /// The verdicts on the entries of a dictionary, which is not kept alive.
 #[derive(Debug)]
-struct Entries {
+struct DictionaryResults {
     /// The address of the test, which lives as long as the predicate.
     test: usize,
     values: Weak<dyn Array>,
-    verdicts: Verdicts,
+    tri_state: TriState,
 }
 
 /// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at
 /// a time.
-const MOST_DICTIONARIES: usize = 32;
+const MAX_DICTIONARIES: usize = 32;
 
-impl Learnt {
+impl AdaptiveStats {
     /// The parts, cheapest first: what a row costs, by the share of rows that need not be looked at
     /// any more.
-    pub(super) fn order(&self, parts: &[Arc<Node>]) -> Vec<usize> {
+    pub(super) fn order(&self, parts: &[Arc<BoundNode>]) -> Vec<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.resize(parts.len(), Cost::default());
         let ranks = parts.iter().zip(&state.parts).map(|(part, cost)| cost.rank(part));
@@ -71,31 +71,31 @@ impl Learnt {
     }
 
     /// The verdicts on the entries of a dictionary, if they are known.
-    pub(super) fn entries(&self, test: &BoundTest, values: &ArrayRef) -> Option<Verdicts> {
+    pub(super) fn entries(&self, test: &BoundTest, values: &ArrayRef) -> Option<TriState> {
         let test = std::ptr::from_ref(test).addr();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |entries: &&Entries| {
+        let same = |entries: &&DictionaryResults| {
             let alive = entries.values.upgrade();
             entries.test == test && alive.is_some_and(|alive| Arc::ptr_eq(&alive, values))
         };
-        state.entries.iter().find(same).map(|entries| entries.verdicts.clone())
+        state.entries.iter().find(same).map(|entries| entries.tri_state.clone())
     }
 
     /// Keeps the verdicts on the entries of a dictionary.
-    pub(super) fn keep(&self, test: &BoundTest, values: &ArrayRef, verdicts: &Verdicts) {
+    pub(super) fn keep(&self, test: &BoundTest, values: &ArrayRef, tri_state: &TriState) {
         let test = std::ptr::from_ref(test).addr();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.entries.retain(|entries| entries.values.strong_count() > 0);
-        if state.entries.len() < MOST_DICTIONARIES {
-            let (values, verdicts) = (Arc::downgrade(values), verdicts.clone());
-            state.entries.push(Entries { test, values, verdicts });
+        if state.entries.len() < MAX_DICTIONARIES {
+            let (values, tri_state) = (Arc::downgrade(values), tri_state.clone());
+            state.entries.push(DictionaryResults { test, values, tri_state });
         }
     }
 }
 
 impl Cost {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn rank(&self, part: &Node) -> f64 {
+    fn rank(&self, part: &BoundNode) -> f64 {
         if self.rows == 0 {
             return part.guess();
         }
@@ -105,7 +105,7 @@ impl Cost {
     }
 }
 
-impl Node {
+impl BoundNode {
     /// The rank, in nanoseconds, of a part of which nothing is known yet.
     fn guess(&self) -> f64 {
         match self {

@@ -37,10 +37,10 @@ use super::calendar::{DAY, Date, Time, Timestamp, nanos_of};
 /// A timestamp without a zone is in UTC where the column is. One with a zone does not fit a local
 /// column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Literal(pub(super) Kind);
+pub struct Literal(pub(super) LiteralKind);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum LiteralKind {
     Null,
     Boolean(bool),
     Int(i128),
@@ -73,27 +73,27 @@ pub fn lit(value: impl Into<Literal>) -> Literal {
 
 impl Literal {
     /// No value.
-    pub const NULL: Self = Self(Kind::Null);
+    pub const NULL: Self = Self(LiteralKind::Null);
 
     /// The date that lies `days` after 1970-01-01.
     pub fn date(days: i32) -> Self {
-        Self(Kind::Date(days))
+        Self(LiteralKind::Date(days))
     }
 
     /// The point in time `nanos` nanoseconds after 1970-01-01 00:00 UTC.
     pub fn timestamp_utc(nanos: i64) -> Self {
-        Self(Kind::Timestamp(nanos.into(), true))
+        Self(LiteralKind::Timestamp(nanos.into(), true))
     }
 
     /// The clock reading `nanos` nanoseconds after 1970-01-01 00:00, in no particular zone.
     pub fn timestamp_local(nanos: i64) -> Self {
-        Self(Kind::Timestamp(nanos.into(), false))
+        Self(LiteralKind::Timestamp(nanos.into(), false))
     }
 
     /// The time of day `nanos` nanoseconds after midnight. More than a day has is taken modulo a
     /// day.
     pub fn time(nanos: u64) -> Self {
-        Self(Kind::Time(i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day")))
+        Self(LiteralKind::Time(i64::try_from(nanos % DAY.unsigned_abs()).expect("less than a day")))
     }
 
     /// The number `unscaled × 10^-scale`.
@@ -105,8 +105,8 @@ impl Literal {
             scale -= 1;
         }
         match unscaled.to_i128().filter(|_| scale == 0) {
-            Some(int) => Self(Kind::Int(int)),
-            None => Self(Kind::Decimal(unscaled, scale)),
+            Some(int) => Self(LiteralKind::Int(int)),
+            None => Self(LiteralKind::Decimal(unscaled, scale)),
         }
     }
 
@@ -122,7 +122,7 @@ impl Literal {
             let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
             let trimmed = digits.trim_start_matches(['-', '+', '0']);
             let zeros = usize::try_from(-scale.min(0)).ok()?;
-            if trimmed.len() + zeros > MOST_DIGITS || scale > 76 {
+            if trimmed.len() + zeros > MAX_DIGITS || scale > 76 {
                 return None;
             }
             let sign = if digits.starts_with('-') { "-" } else { "" };
@@ -136,7 +136,7 @@ impl Literal {
         };
         match exact() {
             Some(exact) => Some(exact),
-            None => text.parse::<f64>().ok().map(|value| Self(Kind::Float(value))),
+            None => text.parse::<f64>().ok().map(|value| Self(LiteralKind::Float(value))),
         }
     }
 
@@ -150,7 +150,7 @@ impl Literal {
         }
         let scaled = |unscaled: i256, scale: i8| match u8::try_from(scale) {
             Ok(scale) => Self::decimal(unscaled, scale),
-            Err(_) => Self(Kind::Other(array.slice(0, 1))),
+            Err(_) => Self(LiteralKind::Other(array.slice(0, 1))),
         };
         match array.data_type() {
             DataType::Null => Self::NULL,
@@ -183,32 +183,35 @@ impl Literal {
             DataType::Timestamp(unit, zone) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
                 let nanos = i128::from(count) * i128::from(nanos_of(*unit));
-                Self(Kind::Timestamp(nanos, zone.as_ref().is_some_and(|zone| !zone.is_empty())))
+                Self(LiteralKind::Timestamp(
+                    nanos,
+                    zone.as_ref().is_some_and(|zone| !zone.is_empty()),
+                ))
             }
             DataType::Time32(unit) => {
                 let count = array.to_data().buffer::<i32>(0)[0];
-                Self(Kind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
+                Self(LiteralKind::Time(i64::from(count).saturating_mul(nanos_of(*unit))))
             }
             DataType::Time64(unit) => {
                 let count = array.to_data().buffer::<i64>(0)[0];
-                Self(Kind::Time(count.saturating_mul(nanos_of(*unit))))
+                Self(LiteralKind::Time(count.saturating_mul(nanos_of(*unit))))
             }
-            _ => Self(Kind::Other(array.slice(0, 1))),
+            _ => Self(LiteralKind::Other(array.slice(0, 1))),
         }
     }
 }
 
 /// Digits of a decimal literal.
-const MOST_DIGITS: usize = 76;
+const MAX_DIGITS: usize = 76;
 
 impl fmt::Display for Literal {
     /// The text form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Null => f.write_str("null"),
-            Kind::Boolean(value) => write!(f, "{value}"),
-            Kind::Int(value) => write!(f, "{value}"),
-            Kind::Decimal(unscaled, scale) => {
+            LiteralKind::Null => f.write_str("null"),
+            LiteralKind::Boolean(value) => write!(f, "{value}"),
+            LiteralKind::Int(value) => write!(f, "{value}"),
+            LiteralKind::Decimal(unscaled, scale) => {
                 let digits = unscaled.to_string();
                 let (sign, digits) = match digits.strip_prefix('-') {
                     Some(digits) => ("-", digits),
@@ -222,30 +225,30 @@ impl fmt::Display for Literal {
                 let (whole, fraction) = padded.split_at(padded.len() - scale);
                 write!(f, "{sign}{whole}.{fraction}")
             }
-            Kind::Float(value) if value.is_nan() => f.write_str("double 'nan'"),
-            Kind::Float(value) if value.is_infinite() => {
+            LiteralKind::Float(value) if value.is_nan() => f.write_str("double 'nan'"),
+            LiteralKind::Float(value) if value.is_infinite() => {
                 write!(f, "double '{}inf'", if *value < 0.0 { "-" } else { "" })
             }
-            Kind::Float(value) => write!(f, "{value:e}"),
-            Kind::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
-            Kind::Bytes(bytes) => {
+            LiteralKind::Float(value) => write!(f, "{value:e}"),
+            LiteralKind::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            LiteralKind::Bytes(bytes) => {
                 f.write_str("x'")?;
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
                 f.write_str("'")
             }
-            Kind::Date(days) => write!(f, "date '{}'", Date((*days).into())),
-            Kind::Time(nanos) => write!(f, "time '{}'", Time(*nanos)),
-            Kind::Timestamp(nanos, in_utc) => {
+            LiteralKind::Date(days) => write!(f, "date '{}'", Date((*days).into())),
+            LiteralKind::Time(nanos) => write!(f, "time '{}'", Time(*nanos)),
+            LiteralKind::Timestamp(nanos, in_utc) => {
                 write!(f, "timestamp '{}{}'", Timestamp(*nanos), if *in_utc { "Z" } else { "" })
             }
-            Kind::Other(array) => write!(f, "{:?}", array.data_type()),
+            LiteralKind::Other(array) => write!(f, "{:?}", array.data_type()),
         }
     }
 }
 
 impl From<bool> for Literal {
     fn from(value: bool) -> Self {
-        Self(Kind::Boolean(value))
+        Self(LiteralKind::Boolean(value))
     }
 }
 
@@ -253,7 +256,7 @@ macro_rules! ints {
     ($($int:ty),*) => {$(
         impl From<$int> for Literal {
             fn from(value: $int) -> Self {
-                Self(Kind::Int(value.into()))
+                Self(LiteralKind::Int(value.into()))
             }
         }
     )*};
@@ -270,7 +273,7 @@ impl From<f64> for Literal {
     /// The decimal that prints as the value does.
     fn from(value: f64) -> Self {
         let exact = if value.is_finite() { Self::number(&format!("{value:e}")) } else { None };
-        exact.unwrap_or(Self(Kind::Float(value)))
+        exact.unwrap_or(Self(LiteralKind::Float(value)))
     }
 }
 
@@ -282,37 +285,37 @@ impl From<f32> for Literal {
 
 impl From<&str> for Literal {
     fn from(value: &str) -> Self {
-        Self(Kind::Text(value.to_owned()))
+        Self(LiteralKind::Text(value.to_owned()))
     }
 }
 
 impl From<&String> for Literal {
     fn from(value: &String) -> Self {
-        Self(Kind::Text(value.clone()))
+        Self(LiteralKind::Text(value.clone()))
     }
 }
 
 impl From<String> for Literal {
     fn from(value: String) -> Self {
-        Self(Kind::Text(value))
+        Self(LiteralKind::Text(value))
     }
 }
 
 impl From<&[u8]> for Literal {
     fn from(value: &[u8]) -> Self {
-        Self(Kind::Bytes(value.to_vec()))
+        Self(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl<const N: usize> From<&[u8; N]> for Literal {
     fn from(value: &[u8; N]) -> Self {
-        Self(Kind::Bytes(value.to_vec()))
+        Self(LiteralKind::Bytes(value.to_vec()))
     }
 }
 
 impl From<Vec<u8>> for Literal {
     fn from(value: Vec<u8>) -> Self {
-        Self(Kind::Bytes(value))
+        Self(LiteralKind::Bytes(value))
     }
 }
 
@@ -324,7 +327,7 @@ impl From<SystemTime> for Literal {
             Ok(after) => nanos(after.as_nanos()),
             Err(before) => -nanos(before.duration().as_nanos()),
         };
-        Self(Kind::Timestamp(nanos, true))
+        Self(LiteralKind::Timestamp(nanos, true))
     }
 }
 

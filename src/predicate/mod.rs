@@ -80,10 +80,10 @@ mod known;
 
 pub use bound::{BloomProbe, Bound};
 pub use expression::{Column, Predicate, all, any, col, not};
-pub use facts::{Facts, PageFacts, dictionary_is_complete};
-pub(crate) use learn::Learnt;
+pub use facts::{ColumnFacts, PageFacts, dictionary_is_complete};
+pub(crate) use learn::AdaptiveStats;
 pub use literal::{Literal, lit};
-pub(crate) use prune::Answer;
+pub use prune::PruneResult;
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::StatisticsRow;
 

@@ -1,8 +1,8 @@
 //! Pruning: what the metadata of a file prove of a predicate, without reading a value.
 //!
-//! Each part of a predicate becomes a run of row ranges with its [`Outcomes`]: the set of verdicts
+//! Each part of a predicate becomes a run of row ranges with its [`PossibleResults`]: the set of verdicts
 //! (true, false, null) that rows of the range may get, never too small. Sets combine as verdicts
-//! do, and at the end [`Answer`] is read off: a range without *true* cannot match, one with nothing
+//! do, and at the end [`PruneResult`] is read off: a range without *true* cannot match, one with nothing
 //! else always does. Pages of different leaves need not end at the same rows: ranges are cut where
 //! any of them ends.
 //! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
@@ -13,15 +13,17 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::bound::{BloomProbe, Bound, BoundColumn, BoundTest, FileColumn, Node, Origin, Step};
+use super::bound::{
+    BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FileColumn, PathStep,
+};
 use super::expression::{Elements, Op};
-use super::facts::{Facts, PageFacts};
+use super::facts::{ColumnFacts, PageFacts};
 use super::value::{Probes, Side, Value, compare_floats};
 use crate::stats::bounds::Bound as StoredBound;
 
 /// What is proven of some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Answer {
+pub enum PruneResult {
     /// The predicate is true of none of them: they need not be read.
     Cannot,
     /// Nothing is proven.
@@ -32,9 +34,9 @@ pub(crate) enum Answer {
 
 /// Which verdicts may occur. Nothing but these does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Outcomes(u8);
+struct PossibleResults(u8);
 
-impl Outcomes {
+impl PossibleResults {
     const NOTHING: Self = Self(0);
     const TRUE: Self = Self(1);
     const FALSE: Self = Self(2);
@@ -96,33 +98,33 @@ impl Outcomes {
         self.with_if(empty, Self::FALSE).with_if(null, Self::NULL)
     }
 
-    fn answer(self) -> Answer {
+    fn answer(self) -> PruneResult {
         if !self.has(Self::TRUE) {
-            Answer::Cannot
+            PruneResult::Cannot
         } else if self == Self::TRUE {
-            Answer::Always
+            PruneResult::Always
         } else {
-            Answer::Might
+            PruneResult::Might
         }
     }
 }
 
 /// The facts of the chunk and of the pages of a column, where there are any.
-type FactsOf<'f, 'c> = dyn Fn(&FileColumn) -> (Option<&'f Facts>, Option<&'f PageFacts>) + 'c;
+type FactsOf<'f, 'c> = dyn Fn(&FileColumn) -> (Option<&'f ColumnFacts>, Option<&'f PageFacts>) + 'c;
 
 /// Outcomes of ranges that follow one another: each with the row after its last.
-type Segments = Vec<(u64, Outcomes)>;
+type Segments = Vec<(u64, PossibleResults)>;
 
 impl Bound {
     /// What is proven of all rows of a row group of `rows` rows, by the facts of its leaves.
     pub(crate) fn prune_row_group<'f>(
         &self,
         rows: u64,
-        facts: impl Fn(usize) -> Option<&'f Facts>,
-    ) -> Answer {
+        facts: impl Fn(usize) -> Option<&'f ColumnFacts>,
+    ) -> PruneResult {
         let segments =
             self.segments(&self.root, rows, &|file: &FileColumn| (facts(file.leaf.index), None));
-        let all = segments.iter().fold(Outcomes::NOTHING, |all, (_, one)| all.with(*one));
+        let all = segments.iter().fold(PossibleResults::NOTHING, |all, (_, one)| all.with(*one));
         all.answer()
     }
 
@@ -132,13 +134,13 @@ impl Bound {
     pub fn prune_pages<'f>(
         &self,
         rows: u64,
-        chunks: impl Fn(usize) -> Option<&'f Facts>,
+        chunks: impl Fn(usize) -> Option<&'f ColumnFacts>,
         pages: impl Fn(usize) -> Option<&'f PageFacts>,
-    ) -> Vec<(Range<u64>, Answer)> {
+    ) -> Vec<(Range<u64>, PruneResult)> {
         let segments = self.segments(&self.root, rows, &|file: &FileColumn| {
             (chunks(file.leaf.index), pages(file.leaf.index))
         });
-        let mut ranges: Vec<(Range<u64>, Answer)> = Vec::new();
+        let mut ranges: Vec<(Range<u64>, PruneResult)> = Vec::new();
         let mut start = 0;
         for (end, outcomes) in segments {
             let answer = outcomes.answer();
@@ -160,7 +162,7 @@ impl Bound {
             let Some(column) = self.columns.get(column) else {
                 return;
             };
-            let Origin::File(file) = &column.origin else {
+            let ColumnOrigin::File(file) = &column.origin else {
                 return;
             };
             let mut hashes: Vec<u64> = looked_for(test)
@@ -196,7 +198,7 @@ impl Bound {
                 return;
             }
             let Some(column) = self.columns.get(column) else { return };
-            if let Origin::File(file) = &column.origin
+            if let ColumnOrigin::File(file) = &column.origin
                 && leaves.iter().all(|(leaf, _)| *leaf != file.leaf.index)
             {
                 leaves.push((file.leaf.index, column.data_type.clone()));
@@ -205,28 +207,32 @@ impl Bound {
         leaves
     }
 
-    fn segments<'f>(&self, node: &Node, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
+    fn segments<'f>(&self, node: &BoundNode, rows: u64, facts: &FactsOf<'f, '_>) -> Segments {
         match node {
-            Node::Constant(value) => vec![(rows, Outcomes::of(*value))],
-            Node::Function(..) => vec![(rows, Outcomes::ALL)],
-            Node::Not(inner) => {
+            BoundNode::Constant(value) => vec![(rows, PossibleResults::of(*value))],
+            BoundNode::Function(..) => vec![(rows, PossibleResults::ALL)],
+            BoundNode::Not(inner) => {
                 let mut segments = self.segments(inner, rows, facts);
                 segments.iter_mut().for_each(|(_, outcomes)| *outcomes = outcomes.not());
                 segments
             }
-            Node::And(parts) => self.combined(parts, rows, facts, Outcomes::TRUE, Outcomes::and),
-            Node::Or(parts) => self.combined(parts, rows, facts, Outcomes::FALSE, Outcomes::or),
-            Node::Test(column, test) => {
+            BoundNode::And(parts) => {
+                self.combined(parts, rows, facts, PossibleResults::TRUE, PossibleResults::and)
+            }
+            BoundNode::Or(parts) => {
+                self.combined(parts, rows, facts, PossibleResults::FALSE, PossibleResults::or)
+            }
+            BoundNode::Test(column, test) => {
                 let Some(column) = self.columns.get(*column) else {
-                    return vec![(rows, Outcomes::ALL)];
+                    return vec![(rows, PossibleResults::ALL)];
                 };
                 let file = match &column.origin {
-                    Origin::Unknown => return vec![(rows, Outcomes::ALL)],
-                    Origin::Missing => return vec![(rows, of_missing(column, test))],
-                    Origin::File(file) => file,
+                    ColumnOrigin::Unknown => return vec![(rows, PossibleResults::ALL)],
+                    ColumnOrigin::Missing => return vec![(rows, of_missing(column, test))],
+                    ColumnOrigin::File(file) => file,
                 };
                 let (chunk, pages) = facts(file);
-                let unknown = Facts::unknown(rows);
+                let unknown = ColumnFacts::unknown(rows);
                 let chunk = chunk.filter(|chunk| chunk.rows == rows).unwrap_or(&unknown);
                 let whole = Tested { column, file, test, facts: chunk }.outcomes();
                 let sum = |pages: &PageFacts| {
@@ -236,7 +242,7 @@ impl Bound {
                     None => vec![(rows, whole)],
                     Some(pages) => {
                         let mut end = 0;
-                        let of_page = |page: &Facts| {
+                        let of_page = |page: &ColumnFacts| {
                             end += page.rows;
                             let outcomes = Tested { column, file, test, facts: page }.outcomes();
                             (end, outcomes.meet(whole))
@@ -250,11 +256,11 @@ impl Bound {
 
     fn combined<'f>(
         &self,
-        parts: &[std::sync::Arc<Node>],
+        parts: &[std::sync::Arc<BoundNode>],
         rows: u64,
         facts: &FactsOf<'f, '_>,
-        first: Outcomes,
-        combine: fn(Outcomes, Outcomes) -> Outcomes,
+        first: PossibleResults,
+        combine: fn(PossibleResults, PossibleResults) -> PossibleResults,
     ) -> Segments {
         let mut all = vec![(rows, first)];
         for part in parts {
@@ -265,7 +271,11 @@ impl Bound {
 }
 
 /// Combines two runs of ranges over the same rows, cut where either is.
-fn merge(a: &Segments, b: &Segments, combine: fn(Outcomes, Outcomes) -> Outcomes) -> Segments {
+fn merge(
+    a: &Segments,
+    b: &Segments,
+    combine: fn(PossibleResults, PossibleResults) -> PossibleResults,
+) -> Segments {
     let mut merged = Segments::with_capacity(a.len().max(b.len()));
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     while let (Some((a_end, of_a)), Some((b_end, of_b))) = (a.peek(), b.peek()) {
@@ -286,12 +296,12 @@ fn merge(a: &Segments, b: &Segments, combine: fn(Outcomes, Outcomes) -> Outcomes
 }
 
 /// Of a column that the file does not have, all is null.
-fn of_missing(column: &BoundColumn, test: &BoundTest) -> Outcomes {
+fn of_missing(column: &BoundColumn, test: &BoundTest) -> PossibleResults {
     match test {
         // The list around it may be there, and may be empty.
-        _ if column.elements.is_some() => Outcomes::ALL,
-        BoundTest::IsNull => Outcomes::TRUE,
-        _ => Outcomes::NULL,
+        _ if column.elements.is_some() => PossibleResults::ALL,
+        BoundTest::IsNull => PossibleResults::TRUE,
+        _ => PossibleResults::NULL,
     }
 }
 
@@ -316,12 +326,12 @@ struct Tested<'a> {
     column: &'a BoundColumn,
     file: &'a FileColumn,
     test: &'a BoundTest,
-    facts: &'a Facts,
+    facts: &'a ColumnFacts,
 }
 
 impl Tested<'_> {
     /// The verdicts that rows may get.
-    fn outcomes(&self) -> Outcomes {
+    fn outcomes(&self) -> PossibleResults {
         let of_slots = self.of_slots();
         // From the innermost list outwards.
         let of_rows = self.file.lists.iter().rev().fold(of_slots, |inner, list| {
@@ -333,7 +343,7 @@ impl Tested<'_> {
             }
         });
         // Facts by which there are no rows are wrong.
-        if of_rows == Outcomes::NOTHING { Outcomes::ALL } else { of_rows }
+        if of_rows == PossibleResults::NOTHING { PossibleResults::ALL } else { of_rows }
     }
 
     /// Whether entries with these definition levels may occur.
@@ -359,25 +369,26 @@ impl Tested<'_> {
 
     /// The verdicts that slots of the tested column may get: rows, or elements of the innermost
     /// list.
-    fn of_slots(&self) -> Outcomes {
+    fn of_slots(&self) -> PossibleResults {
         let (may_be_null, may_be_there) = self.presence();
         match self.test {
-            BoundTest::Null => Outcomes::NULL,
-            BoundTest::IsNull => Outcomes::NOTHING
-                .with_if(may_be_null, Outcomes::TRUE)
-                .with_if(may_be_there, Outcomes::FALSE),
+            BoundTest::Null => PossibleResults::NULL,
+            BoundTest::IsNull => PossibleResults::NOTHING
+                .with_if(may_be_null, PossibleResults::TRUE)
+                .with_if(may_be_there, PossibleResults::FALSE),
             BoundTest::IsEmpty => {
                 let Some(element) = self.file.element else {
-                    return Outcomes::ALL;
+                    return PossibleResults::ALL;
                 };
-                Outcomes::NOTHING
-                    .with_if(may_be_null, Outcomes::NULL)
-                    .with_if(self.occurs(self.file.present..element), Outcomes::TRUE)
-                    .with_if(self.occurs(element..self.end()), Outcomes::FALSE)
+                PossibleResults::NOTHING
+                    .with_if(may_be_null, PossibleResults::NULL)
+                    .with_if(self.occurs(self.file.present..element), PossibleResults::TRUE)
+                    .with_if(self.occurs(element..self.end()), PossibleResults::FALSE)
             }
             _ => {
-                let of_values = if may_be_there { self.of_values() } else { Outcomes::NOTHING };
-                of_values.with_if(may_be_null, Outcomes::NULL)
+                let of_values =
+                    if may_be_there { self.of_values() } else { PossibleResults::NOTHING };
+                of_values.with_if(may_be_null, PossibleResults::NULL)
             }
         }
     }
@@ -399,9 +410,9 @@ impl Tested<'_> {
     }
 
     /// The verdicts that values may get; of what is null nothing is said.
-    fn of_values(&self) -> Outcomes {
+    fn of_values(&self) -> PossibleResults {
         match self.test {
-            BoundTest::Null => return Outcomes::NULL,
+            BoundTest::Null => return PossibleResults::NULL,
             BoundTest::Both(both) => {
                 let [first, second] = &**both;
                 let of = |test| Tested { test, ..*self }.of_values();
@@ -409,12 +420,12 @@ impl Tested<'_> {
             }
             _ => {}
         }
-        let by_dictionary = self.by_dictionary().unwrap_or(Outcomes::ALL);
+        let by_dictionary = self.by_dictionary().unwrap_or(PossibleResults::ALL);
         self.by_bounds().meet(by_dictionary).meet(self.by_bloom())
     }
 
     /// What the bloom filter leaves over: a value that is not there is equal to none.
-    fn by_bloom(&self) -> Outcomes {
+    fn by_bloom(&self) -> PossibleResults {
         let wanted = looked_for(self.test);
         let might = |value: &Value| match probe(value, self.file, self.column) {
             Probes::Unknown => true,
@@ -424,50 +435,50 @@ impl Tested<'_> {
         };
         match self.test {
             BoundTest::Compare { op, .. } if !wanted.is_empty() && !wanted.iter().any(might) => {
-                Outcomes::of(Some(*op == Op::NotEq))
+                PossibleResults::of(Some(*op == Op::NotEq))
             }
             BoundTest::In { has_null, .. } if !wanted.iter().any(might) => {
-                Outcomes::of((!has_null).then_some(false))
+                PossibleResults::of((!has_null).then_some(false))
             }
-            _ => Outcomes::ALL,
+            _ => PossibleResults::ALL,
         }
     }
 
     /// What the test says of all values that there may be.
-    fn by_dictionary(&self) -> Option<Outcomes> {
+    fn by_dictionary(&self) -> Option<PossibleResults> {
         let entries = self.facts.dictionary.as_ref()?;
         let one = BoundColumn {
             elements: None,
-            way: vec![Step::Field(String::new())],
+            path_steps: vec![PathStep::Field(String::new())],
             ..self.column.clone()
         };
-        let on = |test: Node| -> Option<u64> {
+        let on = |test: BoundNode| -> Option<u64> {
             let bound = Bound::single(test, one.clone());
             let batch = RecordBatch::try_from_iter([("", ArrayRef::clone(entries))]).ok()?;
             Some(bound.evaluate(&batch).ok()?.true_count() as u64)
         };
         let nulls = entries.logical_nulls().map_or(0, |nulls| nulls.null_count());
-        let test = || Node::Test(0, self.test.clone());
-        let (trues, falses) = (on(test())?, on(Node::Not(test().into()))?);
+        let test = || BoundNode::Test(0, self.test.clone());
+        let (trues, falses) = (on(test())?, on(BoundNode::Not(test().into()))?);
         let answered = trues + falses + nulls as u64;
         Some(
-            Outcomes::NOTHING
-                .with_if(trues > 0, Outcomes::TRUE)
-                .with_if(falses > 0, Outcomes::FALSE)
-                .with_if(answered < entries.len() as u64, Outcomes::NULL),
+            PossibleResults::NOTHING
+                .with_if(trues > 0, PossibleResults::TRUE)
+                .with_if(falses > 0, PossibleResults::FALSE)
+                .with_if(answered < entries.len() as u64, PossibleResults::NULL),
         )
-        .filter(|outcomes| *outcomes != Outcomes::NOTHING)
+        .filter(|outcomes| *outcomes != PossibleResults::NOTHING)
     }
 
     /// What the bounds and the number of NaNs say of the test.
-    fn by_bounds(&self) -> Outcomes {
+    fn by_bounds(&self) -> PossibleResults {
         let is_float = self.column.data_type.is_floating();
         let may_be_nan = is_float && self.leaf_has_nan() && self.facts.nans != Some(0);
         let all_nan = is_float
             && self.facts.nans.is_some_and(|nans| self.facts.values() == Some(nans))
             && self.facts.nans != Some(0);
         let numbers = match all_nan {
-            true => Outcomes::NOTHING,
+            true => PossibleResults::NOTHING,
             false => self.between(&self.span()),
         };
         numbers.with_if(may_be_nan, self.of_nan())
@@ -479,23 +490,23 @@ impl Tested<'_> {
     }
 
     /// What the test says of NaN.
-    fn of_nan(&self) -> Outcomes {
+    fn of_nan(&self) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value: Value::Float(value), .. } => {
-                Outcomes::of(Some(op.holds(compare_floats(f64::NAN, *value))))
+                PossibleResults::of(Some(op.holds(compare_floats(f64::NAN, *value))))
             }
             BoundTest::In { values, has_null, .. } => {
                 let found = values.iter().any(Value::is_nan);
-                Outcomes::of(if found || !has_null { Some(found) } else { None })
+                PossibleResults::of(if found || !has_null { Some(found) } else { None })
             }
-            _ => Outcomes::ALL,
+            _ => PossibleResults::ALL,
         }
     }
 
     /// The bounds as values of the column's type.
-    fn span(&self) -> Span {
+    fn span(&self) -> OrderedSpan {
         let Some(conversion) = self.file.conversion else {
-            return Span::default();
+            return OrderedSpan::default();
         };
         let leaf = &self.file.leaf;
         let value = |bound: &Option<StoredBound>, side: Side| {
@@ -520,31 +531,31 @@ impl Tested<'_> {
             _ => false,
         };
         if lost_one || inverted {
-            return Span::default();
+            return OrderedSpan::default();
         }
         let exact = exact(&self.facts.min) && exact(&self.facts.max);
-        Span { low, high, exact }
+        OrderedSpan { low, high, exact }
     }
 
     /// The verdicts that values between the bounds may get.
-    fn between(&self, span: &Span) -> Outcomes {
+    fn between(&self, span: &OrderedSpan) -> PossibleResults {
         match self.test {
             BoundTest::Compare { op, value, .. } => span.compared(*op, value),
             BoundTest::In { values, has_null, .. } => {
-                let mut all = Outcomes::FALSE;
+                let mut all = PossibleResults::FALSE;
                 for value in values {
                     all = all.or(span.compared(Op::Eq, value));
                 }
-                if *has_null { all.or(Outcomes::NULL) } else { all }
+                if *has_null { all.or(PossibleResults::NULL) } else { all }
             }
             BoundTest::StartsWith(prefix) => span.starting_with(prefix),
             BoundTest::Like { prefix, .. } => match span.starting_with(prefix.as_bytes()) {
-                Outcomes::FALSE => Outcomes::FALSE,
-                _ => Outcomes::EITHER,
+                PossibleResults::FALSE => PossibleResults::FALSE,
+                _ => PossibleResults::EITHER,
             },
-            BoundTest::Same { .. } => Outcomes::EITHER,
+            BoundTest::Same { .. } => PossibleResults::EITHER,
             BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
-                Outcomes::ALL
+                PossibleResults::ALL
             }
         }
     }
@@ -552,23 +563,23 @@ impl Tested<'_> {
 
 impl Bound {
     /// A test of one column, by itself.
-    fn single(root: Node, column: BoundColumn) -> Self {
+    fn single(root: BoundNode, column: BoundColumn) -> Self {
         Self::new(root, vec![column])
     }
 }
 
 /// Bounds of values that are neither null nor NaN.
 #[derive(Debug, Default)]
-struct Span {
+struct OrderedSpan {
     low: Option<Value>,
     high: Option<Value>,
     /// Whether neither bound is said to be cut.
     exact: bool,
 }
 
-impl Span {
+impl OrderedSpan {
     /// What values between the bounds may be, compared with `to`.
-    fn compared(&self, op: Op, to: &Value) -> Outcomes {
+    fn compared(&self, op: Op, to: &Value) -> PossibleResults {
         let order = |bound: &Option<Value>| bound.as_ref().and_then(|bound| bound.compare(to));
         // How the least and the greatest value compare; the others lie between. Without a bound,
         // they may do so in any way.
@@ -576,25 +587,25 @@ impl Span {
             order(&self.low).unwrap_or(Ordering::Less),
             order(&self.high).unwrap_or(Ordering::Greater),
         );
-        let mut may = Outcomes::NOTHING;
+        let mut may = PossibleResults::NOTHING;
         for between in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
             if low <= between && between <= high {
-                may = may.with(Outcomes::of(Some(op.holds(between))));
+                may = may.with(PossibleResults::of(Some(op.holds(between))));
             }
         }
         // Numbers are less than NaN, if that is what they are compared with.
         if to.is_nan() {
-            return Outcomes::of(Some(op.holds(Ordering::Less)));
+            return PossibleResults::of(Some(op.holds(Ordering::Less)));
         }
         // A cut bound is not a value: it does not prove what all are equal to.
         if low == Ordering::Equal && high == Ordering::Equal && !self.exact {
-            return Outcomes::EITHER;
+            return PossibleResults::EITHER;
         }
         may
     }
 
     /// Whether values between the bounds begin with a prefix: those that do lie side by side.
-    fn starting_with(&self, prefix: &[u8]) -> Outcomes {
+    fn starting_with(&self, prefix: &[u8]) -> PossibleResults {
         let side = |bound: &Option<Value>, unknown: Ordering| match bound {
             Some(Value::Bytes(bytes)) if bytes.starts_with(prefix) => Ordering::Equal,
             Some(Value::Bytes(bytes)) => bytes.as_slice().cmp(prefix),
@@ -602,12 +613,12 @@ impl Span {
         };
         let (low, high) = (side(&self.low, Ordering::Less), side(&self.high, Ordering::Greater));
         if prefix.is_empty() {
-            return Outcomes::TRUE;
+            return PossibleResults::TRUE;
         }
         match (low, high) {
-            (Ordering::Equal, Ordering::Equal) => Outcomes::TRUE,
-            (Ordering::Greater, _) | (_, Ordering::Less) => Outcomes::FALSE,
-            _ => Outcomes::EITHER,
+            (Ordering::Equal, Ordering::Equal) => PossibleResults::TRUE,
+            (Ordering::Greater, _) | (_, Ordering::Less) => PossibleResults::FALSE,
+            _ => PossibleResults::EITHER,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Set`]: the values of an `in`, looked up by their bytes.
+//! [`ValueSet`]: the values of an `in`, looked up by their bytes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 /// Values of one type, to look others up in.
 #[derive(Debug, Clone)]
-pub(super) enum Set {
+pub(super) enum ValueSet {
     /// So few that comparing with each is faster.
     Few(Vec<ArrayRef>),
     /// Sorted, in the order of predicates.
@@ -29,7 +29,7 @@ pub(super) enum Set {
 /// Up to so many values are compared one by one.
 const FEW: usize = 4;
 
-impl Set {
+impl ValueSet {
     pub(super) fn new(values: &[Value], data_type: &DataType) -> Result<Self> {
         if data_type.is_floating() {
             let floats = values.iter().filter_map(|value| match value {

@@ -1,7 +1,7 @@
 //! [`ColumnStatistics`]: what the metadata of a file say of a column, as Arrow arrays.
 //!
 //! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Made by `Metadata` from
-//! [`Facts`], which say which bounds count; here they become values of the Arrow type of the
+//! [`ColumnFacts`], which say which bounds count; here they become values of the Arrow type of the
 //! column.
 //! Trap: a bound must stay a bound on the way. Where a conversion or a cut loses something, lower
 //! bounds become smaller, upper ones greater, and neither is exact.
@@ -23,7 +23,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 
 use super::coerce::retyped;
-use super::facts::Facts;
+use super::facts::ColumnFacts;
 use super::value::{Side, Value};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::ColumnOrder;
@@ -81,7 +81,7 @@ pub struct ColumnStatistics {
 /// What is known of the rows that one row of the statistics tells of.
 pub(crate) struct StatisticsRow {
     pub(crate) row_group: usize,
-    pub(crate) facts: Facts,
+    pub(crate) facts: ColumnFacts,
     /// What the file says of the exactness of the lower and of the upper bound.
     pub(crate) exact: (Option<bool>, Option<bool>),
 }

@@ -9,12 +9,12 @@ use std::fmt;
 
 use super::calendar;
 use super::coerce::from_hex;
-use super::expression::{Column, Elements, Op, Part, Predicate, Test, col, not};
-use super::literal::{Kind, Literal};
+use super::expression::{Column, Elements, Op, Predicate, Term, Test, col, not};
+use super::literal::{Literal, LiteralKind};
 use crate::error::{Error, Result};
 
 /// Deeper nesting than this is refused: every level takes a piece of the stack.
-const MOST_NESTED: usize = 200;
+const MAX_NESTED: usize = 200;
 
 /// Words that are never names, unless quoted.
 const KEYWORDS: [&str; 11] =
@@ -261,7 +261,7 @@ impl Parser<'_> {
 
     fn not(&mut self) -> Result<Predicate> {
         self.depth += 1;
-        if self.depth > MOST_NESTED {
+        if self.depth > MAX_NESTED {
             return Err(self.expected("less nesting"));
         }
         let predicate = if self.takes_word("not") { not(self.not()?) } else { self.primary()? };
@@ -297,8 +297,8 @@ impl Parser<'_> {
                 return Ok(column.compare(op.flipped(), literal));
             }
             return match literal.0 {
-                Kind::Boolean(value) => Ok(Predicate::of(Part::Constant(Some(value)))),
-                Kind::Null => Ok(Predicate::of(Part::Constant(None))),
+                LiteralKind::Boolean(value) => Ok(Predicate::of(Term::Constant(Some(value)))),
+                LiteralKind::Null => Ok(Predicate::of(Term::Constant(None))),
                 _ => Err(self.expected("a comparison")),
             };
         }
@@ -466,11 +466,11 @@ impl Parser<'_> {
 /// A literal whose type is named in front of it.
 fn typed(name: &str, text: &str) -> Option<Literal> {
     Some(Literal(match name {
-        "date" => Kind::Date(calendar::parse_date(text)?.try_into().ok()?),
-        "time" => Kind::Time(calendar::parse_time(text)?),
+        "date" => LiteralKind::Date(calendar::parse_date(text)?.try_into().ok()?),
+        "time" => LiteralKind::Time(calendar::parse_time(text)?),
         "timestamp" => {
             let (nanos, in_utc) = calendar::parse_timestamp(text)?;
-            Kind::Timestamp(nanos, in_utc)
+            LiteralKind::Timestamp(nanos, in_utc)
         }
         _ => return text.parse::<f64>().ok().map(Into::into),
     }))
@@ -511,30 +511,30 @@ impl fmt::Display for Column {
 /// What is still to be written.
 enum Piece {
     /// A part, by its number.
-    Part(usize),
+    Term(usize),
     Text(&'static str),
 }
 
 impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<&Part> = self.parts().collect();
+        let parts: Vec<&Term> = self.parts().collect();
         let starts = starts(&parts);
-        let mut left = vec![Piece::Part(parts.len() - 1)];
+        let mut left = vec![Piece::Term(parts.len() - 1)];
         while let Some(piece) = left.pop() {
             let at = match piece {
                 Piece::Text(text) => {
                     f.write_str(text)?;
                     continue;
                 }
-                Piece::Part(at) => at,
+                Piece::Term(at) => at,
             };
             match parts[at] {
-                Part::Constant(None) => f.write_str("null")?,
-                Part::Constant(Some(value)) => write!(f, "{value}")?,
-                Part::Test(column, test) => write_test(f, column, test, "")?,
-                Part::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
-                Part::Not => match parts[at - 1] {
-                    Part::Test(
+                Term::Constant(None) => f.write_str("null")?,
+                Term::Constant(Some(value)) => write!(f, "{value}")?,
+                Term::Test(column, test) => write_test(f, column, test, "")?,
+                Term::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
+                Term::Not => match parts[at - 1] {
+                    Term::Test(
                         column,
                         test @ (Test::In(_)
                         | Test::Between(..)
@@ -542,26 +542,26 @@ impl fmt::Display for Predicate {
                         | Test::IsEmpty
                         | Test::Like(..)),
                     ) => write_test(f, &column.clone().opposite(), test, "not ")?,
-                    Part::And(_) | Part::Or(_) => {
+                    Term::And(_) | Term::Or(_) => {
                         f.write_str("not (")?;
-                        left.extend([Piece::Text(")"), Piece::Part(at - 1)]);
+                        left.extend([Piece::Text(")"), Piece::Term(at - 1)]);
                     }
                     _ => {
                         f.write_str("not ")?;
-                        left.push(Piece::Part(at - 1));
+                        left.push(Piece::Term(at - 1));
                     }
                 },
-                Part::And(n) | Part::Or(n) => {
-                    let is_and = matches!(parts[at], Part::And(_));
+                Term::And(n) | Term::Or(n) => {
+                    let is_and = matches!(parts[at], Term::And(_));
                     // What is pushed last is written first, and the last part is found first.
                     let mut part = at;
                     for i in (0..*n).rev() {
                         part = if i + 1 == *n { at - 1 } else { starts[part] - 1 };
-                        let in_brackets = is_and && matches!(parts[part], Part::Or(_));
+                        let in_brackets = is_and && matches!(parts[part], Term::Or(_));
                         if in_brackets {
                             left.push(Piece::Text(")"));
                         }
-                        left.push(Piece::Part(part));
+                        left.push(Piece::Term(part));
                         if in_brackets {
                             left.push(Piece::Text("("));
                         }
@@ -577,13 +577,13 @@ impl fmt::Display for Predicate {
 }
 
 /// For each part, the number of the first of those that it is made of, or its own.
-fn starts(parts: &[&Part]) -> Vec<usize> {
+fn starts(parts: &[&Term]) -> Vec<usize> {
     let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
     for (at, step) in parts.iter().enumerate() {
         let parts = match step {
-            Part::Constant(_) | Part::Test(..) | Part::Function(..) => 0,
-            Part::Not => 1,
-            Part::And(n) | Part::Or(n) => *n,
+            Term::Constant(_) | Term::Test(..) | Term::Function(..) => 0,
+            Term::Not => 1,
+            Term::And(n) | Term::Or(n) => *n,
         };
         starts.push((0..parts).fold(at, |before, _| starts[before - 1]));
     }

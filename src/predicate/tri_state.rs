@@ -1,4 +1,4 @@
-//! [`Verdicts`]: SQL's three values for many rows, as two bitmaps of what is true and of what is
+//! [`TriState`]: SQL's three values for many rows, as two bitmaps of what is true and of what is
 //! false. Logic on them is plain bit operations.
 
 use arrow_array::cast::AsArray;
@@ -8,12 +8,12 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 /// What is true and what is false; neither is null.
 #[derive(Debug, Clone)]
-pub(super) struct Verdicts {
+pub(super) struct TriState {
     pub(super) trues: BooleanBuffer,
     pub(super) falses: BooleanBuffer,
 }
 
-impl Verdicts {
+impl TriState {
     pub(super) fn constant(value: Option<bool>, len: usize) -> Self {
         let all = |is: bool| {
             if is { BooleanBuffer::new_set(len) } else { BooleanBuffer::new_unset(len) }

@@ -16,7 +16,7 @@ use super::options::ReadOptions;
 
 use crate::error::{Error, Result};
 use crate::format::ColumnMetaData;
-use crate::predicate::{Answer, Bound, Facts, Learnt, Predicate, dictionary_is_complete};
+use crate::predicate::{PruneResult, Bound, ColumnFacts, AdaptiveStats, Predicate, dictionary_is_complete};
 use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 
 /// A predicate that was bound to a file, and where its columns are among those that are decoded.
@@ -24,7 +24,7 @@ use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 pub(super) struct Filter {
     pub(super) bound: Bound,
     /// What its batches have taught.
-    learnt: Learnt,
+    adaptive: AdaptiveStats,
     /// What it is evaluated on.
     schema: SchemaRef,
     shapes: Vec<Shape>,
@@ -102,8 +102,8 @@ impl Filter {
             .collect();
         let places = indices.iter().filter_map(|index| place_of.get(*index).copied()).collect();
         let (schema, shapes) = (mapping.schema, mapping.shapes);
-        let learnt = Learnt::default();
-        Ok(Self { bound, learnt, schema, shapes, places, early_leaves, early_columns })
+        let adaptive = AdaptiveStats::default();
+        Ok(Self { bound, adaptive, schema, shapes, places, early_leaves, early_columns })
     }
 
     /// Whether a leaf of the plan is decoded before the predicate is evaluated.
@@ -128,7 +128,7 @@ impl Filter {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
-        self.bound.evaluate_learning(&batch, &self.learnt)
+        self.bound.evaluate_adaptively(&batch, &self.adaptive)
     }
 
     /// What the footer says of the leaves of the predicate in a row group. What cannot be read says nothing.
@@ -137,14 +137,14 @@ impl Filter {
             let chunk = footer.column_chunk(row_group, leaf).ok()?;
             let meta = chunk.meta_data.filter(|_| chunk.crypto_metadata.is_none())?;
             let described = footer.schema().leaf(leaf).ok()?;
-            let facts = Facts::of_chunk(&described, footer.column_order(leaf), &meta, rows);
+            let facts = ColumnFacts::of_chunk(&described, footer.column_order(leaf), &meta, rows);
             Some(LeafFacts { leaf, facts, meta })
         };
         self.bound.columns().into_iter().filter_map(facts).collect()
     }
 
     /// What facts prove of all rows of a row group.
-    pub(super) fn answer(&self, rows: u64, facts: &[LeafFacts]) -> Answer {
+    pub(super) fn answer(&self, rows: u64, facts: &[LeafFacts]) -> PruneResult {
         self.bound.prune_row_group(rows, |leaf| find(facts, leaf).map(|found| &found.facts))
     }
 }
@@ -217,7 +217,7 @@ fn missing() -> Error {
 #[derive(Debug)]
 pub(super) struct LeafFacts {
     pub(super) leaf: usize,
-    pub(super) facts: Facts,
+    pub(super) facts: ColumnFacts,
     pub(super) meta: ColumnMetaData,
 }
 

@@ -25,7 +25,7 @@ use crate::format::{
     ColumnChunkRef, ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef,
 };
 use crate::limits::Limits;
-use crate::predicate::{ColumnStatistics, Facts, PageFacts, StatisticsRow};
+use crate::predicate::{ColumnStatistics, ColumnFacts, PageFacts, StatisticsRow};
 use crate::schema::{ArrowOptions, Leaf, Projection, to_arrow};
 use crate::thrift::{self, Read};
 
@@ -176,8 +176,8 @@ impl Metadata {
         let meta = self.footer.column_chunk(row_group, leaf.index)?.meta_data;
         let order = self.footer.column_order(leaf.index);
         let facts = match &meta {
-            Some(meta) => Facts::of_chunk(leaf, order, meta, count),
-            None => Facts::unknown(count),
+            Some(meta) => ColumnFacts::of_chunk(leaf, order, meta, count),
+            None => ColumnFacts::unknown(count),
         };
         let statistics = meta.as_ref().and_then(|meta| meta.statistics.as_ref());
         let exact = statistics.map_or((None, None), |statistics| {

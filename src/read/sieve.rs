@@ -16,10 +16,10 @@ use super::plan::{Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
-use crate::predicate::{Answer, PageFacts, dictionary_is_complete};
+use crate::predicate::{PruneResult, PageFacts, dictionary_is_complete};
 use crate::schema::convert::conversion;
 use crate::selection::RowSelection;
-use crate::stats::bloom::Layout;
+use crate::stats::bloom::BloomLayout;
 use crate::thrift::{self, Read};
 
 /// A row group of which it is asked whether, and where, it may hold what a predicate looks for.
@@ -43,7 +43,7 @@ enum Asked {
     /// The begin of a bloom filter, or all of it, and the hashes that are looked for.
     Bloom { leaf: usize, hashes: Vec<u64> },
     /// Blocks of a bloom filter; further ranges of the same follow.
-    Blocks { leaf: usize, layout: Layout, ranges: Vec<Range<u64>> },
+    Blocks { leaf: usize, layout: BloomLayout, ranges: Vec<Range<u64>> },
     /// The next of the blocks.
     More,
     /// A dictionary page, and the type of its values.
@@ -219,7 +219,7 @@ impl Sieve {
 
     /// Reads a bloom filter as far as it is there, or asks for the blocks that tell.
     fn bloom(&mut self, leaf: usize, hashes: &[u64], start: u64, bytes: &[u8]) -> Result<()> {
-        let Some(layout) = Layout::parse(bytes)? else { return Ok(()) };
+        let Some(layout) = BloomLayout::parse(bytes)? else { return Ok(()) };
         let ranges = layout.ranges(hashes);
         let part = |range: &Range<u64>| {
             let at = |n: u64| usize::try_from(n).ok();
@@ -296,34 +296,34 @@ impl Sieve {
             return Ok(Sieved::Done(Some(range), found.into()));
         };
         match filter.answer(rows, &facts) {
-            Answer::Cannot => {
+            PruneResult::Cannot => {
                 let mut facts = facts;
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
-                found.by_bloom = filter.answer(rows, &facts) == Answer::Cannot;
+                found.by_bloom = filter.answer(rows, &facts) == PruneResult::Cannot;
                 found.by_dictionary = !found.by_bloom;
                 return Ok(Sieved::Done(None, found.into()));
             }
-            Answer::Always => {
+            PruneResult::Always => {
                 let range = range.with_sure(RowSelection::all(rows));
                 return Ok(Sieved::Done(Some(range), found.into()));
             }
-            Answer::Might if pages.is_empty() => {
+            PruneResult::Might if pages.is_empty() => {
                 return Ok(Sieved::Done(Some(range), found.into()));
             }
-            Answer::Might => {}
+            PruneResult::Might => {}
         }
         let parts = filter.bound.prune_pages(
             rows,
             |leaf| find(&facts, leaf).map(|found| &found.facts),
             |leaf| pages.iter().find(|(of, _)| *of == leaf).map(|(_, pages)| pages),
         );
-        let rows_with = |wanted: &dyn Fn(Answer) -> bool| {
+        let rows_with = |wanted: &dyn Fn(PruneResult) -> bool| {
             let ranges = parts.iter().filter(|(_, answer)| wanted(*answer));
             RowSelection::from_ranges(rows, ranges.map(|(range, _)| range.clone()))
         };
-        let kept = rows_with(&|answer| answer != Answer::Cannot)?;
+        let kept = rows_with(&|answer| answer != PruneResult::Cannot)?;
         let kept = range.to_selection(rows)?.and(&kept)?;
-        let sure = rows_with(&|answer| answer == Answer::Always)?;
+        let sure = rows_with(&|answer| answer == PruneResult::Always)?;
         for (_, pages) in &pages {
             let mut start = 0u64;
             for page in &pages.pages {

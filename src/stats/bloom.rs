@@ -128,9 +128,8 @@ impl Bloom {
     ///
     /// # Errors
     /// `Malformed` if the header is broken, or the bits are not there.
-    #[cfg(test)]
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
-        let Some(layout) = Layout::parse(bytes)? else {
+    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
+        let Some(layout) = BloomLayout::parse(bytes)? else {
             return Ok(None);
         };
         let mut cursor = Cursor::new(bytes, Spec::BloomFilter);
@@ -146,12 +145,12 @@ impl Bloom {
 
 /// Where the blocks of a stored filter lie: enough to fetch only those that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct BloomLayout {
     header_len: usize,
     blocks: usize,
 }
 
-impl Layout {
+impl BloomLayout {
     /// More bytes than a header of today's format takes.
     pub(crate) const HEADER_BYTES: usize = 64;
 
@@ -310,7 +309,7 @@ mod tests {
         (0..60u64).for_each(|i| bloom.insert(&i.to_le_bytes()));
         let mut bytes = Vec::new();
         bloom.write(&mut bytes).unwrap();
-        let layout = Layout::parse(&bytes[..Layout::HEADER_BYTES]).unwrap().unwrap();
+        let layout = BloomLayout::parse(&bytes[..BloomLayout::HEADER_BYTES]).unwrap().unwrap();
         assert_eq!(layout.byte_len(), bytes.len() as u64);
         let hashes: Vec<u64> = (50..70u64).step_by(7).map(|i| hash(&i.to_le_bytes())).collect();
         let ranges = layout.ranges(&hashes);

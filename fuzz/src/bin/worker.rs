@@ -61,7 +61,7 @@ struct Options {
     views: bool,
 }
 
-enum Answer {
+enum PruneResult {
     Ok,
     Err(String),
     MemErr(String),
@@ -89,10 +89,10 @@ fn main() {
         let answer = catch_unwind(AssertUnwindSafe(|| read(&path, &options)));
         let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
         let (word, text) = match answer {
-            Ok(Answer::Ok) => ("OK", String::new()),
-            Ok(Answer::Err(text)) => ("ERR", text),
-            Ok(Answer::MemErr(text)) => ("MEMERR", text),
-            Ok(Answer::BadData(text)) => ("BADDATA", text),
+            Ok(PruneResult::Ok) => ("OK", String::new()),
+            Ok(PruneResult::Err(text)) => ("ERR", text),
+            Ok(PruneResult::MemErr(text)) => ("MEMERR", text),
+            Ok(PruneResult::BadData(text)) => ("BADDATA", text),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -106,17 +106,17 @@ fn main() {
     }
 }
 
-fn read(path: &str, options: &Options) -> Answer {
+fn read(path: &str, options: &Options) -> PruneResult {
     match read_all(path, options) {
         Ok(answer) => answer,
         Err(error) => match error.kind() {
-            ErrorKind::Limit(_) => Answer::MemErr(error.to_string()),
-            _ => Answer::Err(error.to_string()),
+            ErrorKind::Limit(_) => PruneResult::MemErr(error.to_string()),
+            _ => PruneResult::Err(error.to_string()),
         },
     }
 }
 
-fn read_all(path: &str, options: &Options) -> marquetry::Result<Answer> {
+fn read_all(path: &str, options: &Options) -> marquetry::Result<PruneResult> {
     let reader = Reader::open(path)?.threads(options.threads).views(options.views);
     reader.metadata().index().to_file_meta_data()?;
     for row_group in 0..reader.metadata().row_groups() {
@@ -129,9 +129,9 @@ fn read_all(path: &str, options: &Options) -> marquetry::Result<Answer> {
     while let Some(batch) = batches.next_batch()? {
         for column in batch.columns() {
             if let Err(error) = column.to_data().validate_full() {
-                return Ok(Answer::BadData(error.to_string()));
+                return Ok(PruneResult::BadData(error.to_string()));
             }
         }
     }
-    Ok(Answer::Ok)
+    Ok(PruneResult::Ok)
 }

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use fastrand::Rng;
 
 use super::super::expression::*;
-use super::super::facts::{Facts, PageFacts};
+use super::super::facts::{ColumnFacts, PageFacts};
 use super::super::*;
 use super::tables::*;
 use super::twin::*;
@@ -20,7 +20,7 @@ use crate::read::{PageIndexUse, VirtualColumn};
 use crate::reader::Reader;
 use crate::schema::ArrowOptions;
 use crate::selection::RowSelection;
-use crate::stats::bloom::{Blocks, Bloom, Layout};
+use crate::stats::bloom::{Blocks, Bloom, BloomLayout};
 use crate::stats::bounds::{Bound as StoredBound, Cut, lower, upper};
 
 /// So many cases, or as many as MARQUETRY_CASES says.
@@ -29,7 +29,7 @@ pub(super) fn cases(default: u64) -> u64 {
 }
 
 /// Facts that are true too: some are missing, bounds are looser.
-fn lawful(rng: &mut Rng, facts: &Facts, leaf: &crate::schema::Leaf) -> Facts {
+fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> ColumnFacts {
     let mut facts = facts.clone();
     let often = rng.u8(0..3);
     let mut drop = |n: u8| rng.u8(0..3) < often && n > 0;
@@ -86,8 +86,8 @@ fn lawful(rng: &mut Rng, facts: &Facts, leaf: &crate::schema::Leaf) -> Facts {
 }
 
 fn check(
-    answers: &[(Range<u64>, Answer)],
-    verdicts: &[Option<bool>],
+    answers: &[(Range<u64>, PruneResult)],
+    tri_state: &[Option<bool>],
     context: &dyn Fn() -> String,
 ) -> [u64; 2] {
     let mut proven = [0; 2];
@@ -95,13 +95,13 @@ fn check(
     for (range, answer) in answers {
         assert_eq!(range.start, at, "{}", context());
         at = range.end;
-        let rows = &verdicts[range.start as usize..range.end as usize];
+        let rows = &tri_state[range.start as usize..range.end as usize];
         match answer {
-            Answer::Cannot => {
+            PruneResult::Cannot => {
                 assert!(!rows.contains(&Some(true)), "cannot {range:?}: {rows:?} {}", context());
                 proven[0] += rows.len() as u64;
             }
-            Answer::Always => {
+            PruneResult::Always => {
                 assert!(
                     rows.iter().all(|row| *row == Some(true)),
                     "always {range:?}: {rows:?} {}",
@@ -109,10 +109,10 @@ fn check(
                 );
                 proven[1] += rows.len() as u64;
             }
-            Answer::Might => {}
+            PruneResult::Might => {}
         }
     }
-    assert_eq!(at, verdicts.len() as u64, "{}", context());
+    assert_eq!(at, tri_state.len() as u64, "{}", context());
     assert!(answers.windows(2).all(|pair| pair[0].1 != pair[1].1), "{}", context());
     proven
 }
@@ -132,11 +132,11 @@ fn filtered(
     rng: &mut Rng,
     reader: &Reader,
     predicate: &Predicate,
-    verdicts: &[Option<bool>],
+    tri_state: &[Option<bool>],
     context: &impl Fn() -> String,
 ) {
     let mut wanted: Vec<i64> = Vec::new();
-    let trues = (0..).zip(verdicts).filter(|(_, verdict)| **verdict == Some(true));
+    let trues = (0..).zip(tri_state).filter(|(_, verdict)| **verdict == Some(true));
     wanted.extend(trues.map(|(row, _)| row));
     let names: Vec<String> =
         reader.schema().unwrap().fields().iter().map(|f| f.name().clone()).collect();
@@ -154,7 +154,7 @@ fn filtered(
         [PageIndexUse::Always, PageIndexUse::Auto, PageIndexUse::Never][rng.usize(0..3)];
     reader = reader.options(options);
     if rng.u8(0..4) == 0 {
-        let rows = verdicts.len();
+        let rows = tri_state.len();
         let selection = RowSelection::from_bits((0..rows).map(|_| rng.u8(0..3) > 0).collect());
         let bits = selection.to_bits();
         wanted.retain(|row| bits.value(*row as usize));
@@ -206,21 +206,21 @@ fn one_case(seed: u64, tally: &mut Tally) {
         let twin = random_twin(&mut rng, &targets, 3);
         let predicate = twin.predicate();
         let context = || format!("seed {seed}: {predicate} on {}", batch.schema());
-        let verdicts: Vec<Option<bool>> =
+        let tri_state: Vec<Option<bool>> =
             (0..batch.num_rows()).map(|i| twin.of(&cell(&whole, i))).collect();
         let bound = predicate.bind(footer.schema(), footer.key_values(), &ArrowOptions::default());
         let bound = bound.unwrap_or_else(|e| panic!("{e}: {}", context()));
         // As it is in memory.
         if !predicate.to_string().contains("list.element") {
             let in_memory = predicate.bind_to(&batch.schema()).unwrap().evaluate(&batch).unwrap();
-            let expected: Vec<bool> = verdicts.iter().map(|v| *v == Some(true)).collect();
+            let expected: Vec<bool> = tri_state.iter().map(|v| *v == Some(true)).collect();
             assert_eq!(in_memory, BooleanArray::from(expected), "{}", context());
         }
-        filtered(&mut rng, &reader, &predicate, &verdicts, &context);
+        filtered(&mut rng, &reader, &predicate, &tri_state, &context);
         let mut first = 0;
         for group in 0..footer.row_groups() {
             let rows = footer.row_group_rows(group).unwrap();
-            let verdicts = &verdicts[first..first + rows as usize];
+            let tri_state = &tri_state[first..first + rows as usize];
             first += rows as usize;
             // Read back.
             let mut options = reader.read_options().clone();
@@ -239,7 +239,7 @@ fn one_case(seed: u64, tally: &mut Tally) {
                         .collect::<Vec<_>>()
                 })
                 .collect();
-            let expected: Vec<bool> = verdicts.iter().map(|v| *v == Some(true)).collect();
+            let expected: Vec<bool> = tri_state.iter().map(|v| *v == Some(true)).collect();
             assert_eq!(kept, expected, "{}", context());
             let mut by_parts = vec![true; kept.len()];
             for part in bound.conjuncts() {
@@ -255,21 +255,21 @@ fn one_case(seed: u64, tally: &mut Tally) {
             // What is known.
             let orders = footer.index().head().column_orders.clone();
             let probes = bound.bloom_probes();
-            let mut facts: Vec<Facts> = Vec::new();
+            let mut facts: Vec<ColumnFacts> = Vec::new();
             let mut pages: Vec<Option<PageFacts>> = Vec::new();
             for index in 0..footer.schema().leaves_len() {
                 let leaf = footer.schema().leaf(index).unwrap();
                 let order = orders.as_ref().and_then(|orders| orders.get(index));
                 let chunk = footer.column_chunk(group, index).unwrap();
                 let meta = chunk.meta_data.unwrap();
-                let mut known = Facts::of_chunk(&leaf, order, &meta, rows);
+                let mut known = ColumnFacts::of_chunk(&leaf, order, &meta, rows);
                 if let (Some(at), Some(len)) = (meta.bloom_filter_offset, meta.bloom_filter_length)
                 {
                     let stored = &bytes[at as usize..][..len as usize];
                     let probe = probes.iter().find(|probe| probe.leaf == index);
                     known.bloom = Some(match probe {
                         Some(probe) if rng.bool() => {
-                            let layout = Layout::parse(stored).unwrap().unwrap();
+                            let layout = BloomLayout::parse(stored).unwrap().unwrap();
                             let ranges = layout.ranges(&probe.hashes);
                             let parts = ranges
                                 .iter()
@@ -303,13 +303,13 @@ fn one_case(seed: u64, tally: &mut Tally) {
                 facts.push(known);
             }
             let answer = bound.prune_row_group(rows, |leaf| facts.get(leaf));
-            let one = check(&[(0..rows, answer)], verdicts, &context);
+            let one = check(&[(0..rows, answer)], tri_state, &context);
             let ranges = bound.prune_pages(
                 rows,
                 |leaf| facts.get(leaf),
                 |leaf| pages.get(leaf).and_then(Option::as_ref),
             );
-            let [cannot, always] = check(&ranges, verdicts, &context);
+            let [cannot, always] = check(&ranges, tri_state, &context);
             assert!(
                 cannot >= one[0] && always >= one[1],
                 "pages know less than the row group: {}",
@@ -321,10 +321,10 @@ fn one_case(seed: u64, tally: &mut Tally) {
             tally.pages += cannot + always - one[0] - one[1];
             // As true as before, but less.
             for _ in 0..2 {
-                let mut of = |index: usize, facts: &Facts| {
+                let mut of = |index: usize, facts: &ColumnFacts| {
                     lawful(&mut rng, facts, &footer.schema().leaf(index).unwrap())
                 };
-                let facts: Vec<Facts> =
+                let facts: Vec<ColumnFacts> =
                     facts.iter().enumerate().map(|(i, facts)| of(i, facts)).collect();
                 let pages: Vec<Option<PageFacts>> = pages
                     .iter()
@@ -337,13 +337,13 @@ fn one_case(seed: u64, tally: &mut Tally) {
                     })
                     .collect();
                 let answer = bound.prune_row_group(rows, |leaf| facts.get(leaf));
-                check(&[(0..rows, answer)], verdicts, &context);
+                check(&[(0..rows, answer)], tri_state, &context);
                 let ranges = bound.prune_pages(
                     rows,
                     |leaf| facts.get(leaf),
                     |leaf| pages.get(leaf).and_then(Option::as_ref),
                 );
-                check(&ranges, verdicts, &context);
+                check(&ranges, tri_state, &context);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array};
 
 use super::super::expression::*;
-use super::super::facts::{Facts, PageFacts, dictionary_is_complete};
+use super::super::facts::{ColumnFacts, PageFacts, dictionary_is_complete};
 use super::super::*;
 use crate::error::ErrorKind;
 use crate::format::{
@@ -16,7 +16,7 @@ use crate::format::{
 use crate::limits::Limits;
 use crate::schema::{ArrowOptions, Schema};
 use crate::stats::bloom::{Blocks, Bloom};
-use Answer::{Always, Cannot, Might};
+use PruneResult::{Always, Cannot, Might};
 
 const TYPE: Option<&ColumnOrder> = Some(&ColumnOrder::TypeOrder);
 const TOTAL: Option<&ColumnOrder> = Some(&ColumnOrder::Ieee754TotalOrder);
@@ -70,9 +70,9 @@ fn answer(
     schema: &Schema,
     order: Option<&ColumnOrder>,
     statistics: &Statistics,
-) -> Answer {
+) -> PruneResult {
     let leaf = schema.leaf(0).unwrap();
-    let facts = Facts::of_chunk(&leaf, order, &chunk(statistics.clone(), 10), 10);
+    let facts = ColumnFacts::of_chunk(&leaf, order, &chunk(statistics.clone(), 10), 10);
     bind(text, schema).prune_row_group(10, |_| Some(&facts))
 }
 
@@ -282,7 +282,7 @@ fn counts_answer_for_nulls() {
             definition_level_histogram: Some(histogram),
             ..SizeStatistics::default()
         });
-        let facts = Facts::of_chunk(&leaf, TYPE, &meta, 10);
+        let facts = ColumnFacts::of_chunk(&leaf, TYPE, &meta, 10);
         bind("x is null", &schema).prune_row_group(10, |_| Some(&facts))
     };
     assert_eq!(with(vec![10, 0], None), Always);
@@ -327,7 +327,7 @@ fn histograms_tell_null_lists_from_empty_ones() {
             definition_level_histogram: Some(histogram.to_vec()),
             ..SizeStatistics::default()
         });
-        let facts = Facts::of_chunk(&leaf, TYPE, &meta, 4);
+        let facts = ColumnFacts::of_chunk(&leaf, TYPE, &meta, 4);
         bind(text, &schema).prune_row_group(4, |_| Some(&facts))
     };
     for (text, histogram, expected) in [
@@ -354,7 +354,7 @@ fn histograms_tell_null_lists_from_empty_ones() {
         Statistics { null_count: Some(0), ..bounded(1i32.to_le_bytes(), 2i32.to_le_bytes()) },
         9,
     );
-    let facts = Facts::of_chunk(&leaf, TYPE, &meta, 4);
+    let facts = ColumnFacts::of_chunk(&leaf, TYPE, &meta, 4);
     assert_eq!(bind("any(l) > 0", &schema).prune_row_group(4, |_| Some(&facts)), Might);
     assert_eq!(bind("any(l) > 5", &schema).prune_row_group(4, |_| Some(&facts)), Cannot);
 }
@@ -365,8 +365,12 @@ fn bloom_filters_and_dictionaries_know_what_is_not_there() {
     let mut bloom = Bloom::new(100, 0.0001);
     bloom.insert(&(-0.0f64).to_le_bytes());
     bloom.insert(&2.5f64.to_le_bytes());
-    let facts = Facts { bloom: Some(Blocks::from(bloom)), nulls: Some(0), ..Facts::unknown(10) };
-    let pruned = |text: &str, schema: &Schema, facts: &Facts| {
+    let facts = ColumnFacts {
+        bloom: Some(Blocks::from(bloom)),
+        nulls: Some(0),
+        ..ColumnFacts::unknown(10)
+    };
+    let pruned = |text: &str, schema: &Schema, facts: &ColumnFacts| {
         bind(text, schema).prune_row_group(10, |_| Some(facts))
     };
     for (text, expected) in [
@@ -394,7 +398,8 @@ fn bloom_filters_and_dictionaries_know_what_is_not_there() {
 
     let schema = leaf(Type::Int32, None, None);
     let entries: ArrayRef = Arc::new(Int32Array::from(vec![2, 4, 6]));
-    let facts = Facts { dictionary: Some(entries), nulls: Some(0), ..Facts::unknown(10) };
+    let facts =
+        ColumnFacts { dictionary: Some(entries), nulls: Some(0), ..ColumnFacts::unknown(10) };
     for (text, expected) in [
         ("x = 3", Cannot),
         ("x = 4", Might),

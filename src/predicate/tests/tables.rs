@@ -200,11 +200,11 @@ pub(super) fn table(rng: &mut Rng) -> (RecordBatch, Vec<Target>) {
         fields.push(Field::new(name, column.data_type().clone(), nullable));
         columns.push(column);
     };
-    for (path, way) in [("a", &["a"][..]), ("b", &["b"]), ("c", &["c"])] {
+    for (path, path_steps) in [("a", &["a"][..]), ("b", &["b"]), ("c", &["c"])] {
         let data_type = random_type(rng);
         let pool = pool(rng, &data_type);
         add(path, array(rng, &data_type, &pool, rows, nulls));
-        targets.push(Target { path, way, data_type: value_type(&data_type), pool });
+        targets.push(Target { path, path_steps, data_type: value_type(&data_type), pool });
     }
     let valid = |rng: &mut Rng, rows: usize| {
         (rng.bool())
@@ -225,10 +225,10 @@ pub(super) fn table(rng: &mut Rng) -> (RecordBatch, Vec<Target>) {
     let group =
         StructArray::new(Fields::from(vec![any_nullable(&data_type)]), vec![child], nulls_of_group);
     add("g", Arc::new(group));
-    targets.push(Target { path: "g.x", way: &["g", "x"], data_type, pool: of_group });
+    targets.push(Target { path: "g.x", path_steps: &["g", "x"], data_type, pool: of_group });
     targets.push(Target {
         path: "g",
-        way: &["g"],
+        path_steps: &["g"],
         data_type: DataType::Struct(Fields::empty()),
         pool: vec![],
     });
@@ -259,13 +259,13 @@ pub(super) fn table(rng: &mut Rng) -> (RecordBatch, Vec<Target>) {
     add("l", Arc::new(list));
     targets.push(Target {
         path: "l.x",
-        way: &["l", "*", "x"],
+        path_steps: &["l", "*", "x"],
         data_type: data_type.clone(),
         pool: of_list.clone(),
     });
     targets.push(Target {
         path: "l.list.element.x",
-        way: &["l", "*", "x"],
+        path_steps: &["l", "*", "x"],
         data_type,
         pool: of_list,
     });
@@ -283,10 +283,20 @@ pub(super) fn table(rng: &mut Rng) -> (RecordBatch, Vec<Target>) {
     let entries_field = Arc::new(Field::new("entries", entries.data_type().clone(), false));
     let map = MapArray::new(entries_field, offsets, entries, valid(rng, rows), false);
     add("m", Arc::new(map));
-    targets.push(Target { path: "m.value", way: &["m", "*", "value"], data_type, pool: of_map });
+    targets.push(Target {
+        path: "m.value",
+        path_steps: &["m", "*", "value"],
+        data_type,
+        pool: of_map,
+    });
     let list_type = DataType::List(Arc::new(Field::new("", DataType::Null, true)));
-    targets.push(Target { path: "l", way: &["l"], data_type: list_type.clone(), pool: vec![] });
-    targets.push(Target { path: "m", way: &["m"], data_type: list_type, pool: vec![] });
+    targets.push(Target {
+        path: "l",
+        path_steps: &["l"],
+        data_type: list_type.clone(),
+        pool: vec![],
+    });
+    targets.push(Target { path: "m", path_steps: &["m"], data_type: list_type, pool: vec![] });
     let schema = Arc::new(ArrowSchema::new(fields));
     (RecordBatch::try_new(schema, columns).unwrap(), targets)
 }
@@ -361,8 +371,10 @@ pub(super) fn random_twin(rng: &mut Rng, targets: &[Target], depth: u8) -> Twin 
     }
     let target = rng.choice(targets).unwrap().clone();
     let test = random_test(rng, &target);
-    let elements =
-        target.way.contains(&"*").then(|| *rng.choice(&[Elements::Any, Elements::All]).unwrap());
+    let elements = target
+        .path_steps
+        .contains(&"*")
+        .then(|| *rng.choice(&[Elements::Any, Elements::All]).unwrap());
     Twin::Test(target, elements, test)
 }
 

@@ -10,7 +10,7 @@ use arrow_buffer::i256;
 use arrow_schema::DataType;
 
 use super::super::expression::*;
-use super::super::literal::Kind as LiteralKind;
+use super::super::literal::LiteralKind;
 use super::super::value::Value;
 use super::super::*;
 
@@ -95,7 +95,7 @@ pub(super) fn cell(array: &ArrayRef, i: usize) -> Cell {
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) path: &'static str,
-    pub(super) way: &'static [&'static str],
+    pub(super) path_steps: &'static [&'static str],
     pub(super) data_type: DataType,
     pub(super) pool: Vec<Value>,
 }
@@ -157,8 +157,13 @@ pub(super) fn naive_and(parts: impl Iterator<Item = Option<bool>>) -> Option<boo
 }
 
 impl TwinTest {
-    pub(super) fn of(&self, cell: &Cell, elements: Option<Elements>, way: &[&str]) -> Option<bool> {
-        match (way, cell) {
+    pub(super) fn of(
+        &self,
+        cell: &Cell,
+        elements: Option<Elements>,
+        path_steps: &[&str],
+    ) -> Option<bool> {
+        match (path_steps, cell) {
             ([], cell) => self.here(cell),
             (["*", ..], Cell::Null) => None,
             (["*", rest @ ..], Cell::List(items)) => {
@@ -170,7 +175,7 @@ impl TwinTest {
             }
             (_, Cell::Null) => {
                 // What is below a null is null, and a list below it is one that is.
-                if way.contains(&"*") { None } else { self.here(&Cell::Null) }
+                if path_steps.contains(&"*") { None } else { self.here(&Cell::Null) }
             }
             ([name, rest @ ..], Cell::Group(fields)) => {
                 let field = &fields.iter().find(|(other, _)| other == name).unwrap().1;
@@ -225,7 +230,7 @@ impl Twin {
     pub(super) fn of(&self, row: &Cell) -> Option<bool> {
         match self {
             Self::Constant(value) => *value,
-            Self::Test(target, elements, test) => test.of(row, *elements, target.way),
+            Self::Test(target, elements, test) => test.of(row, *elements, target.path_steps),
             Self::Not(inner) => inner.of(row).map(|b| !b),
             Self::And(parts) => naive_and(parts.iter().map(|part| part.of(row))),
             Self::Or(parts) => {
@@ -236,7 +241,7 @@ impl Twin {
 
     pub(super) fn predicate(&self) -> Predicate {
         match self {
-            Self::Constant(value) => Predicate::of(Part::Constant(*value)),
+            Self::Constant(value) => Predicate::of(Term::Constant(*value)),
             Self::Not(inner) => not(inner.predicate()),
             Self::And(parts) => Predicate::all_of(parts.iter().map(Self::predicate)),
             Self::Or(parts) => Predicate::any_of(parts.iter().map(Self::predicate)),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result, Spec};
-use crate::predicate::Answer;
+use crate::predicate::PruneResult;
 use crate::read::filter::Filter;
 use crate::read::footer::Footer;
 use crate::read::options::ReadOptions;
@@ -96,9 +96,9 @@ pub(super) fn prune(
         let rows = footer.row_group_rows(range.row_group)?;
         let facts = filter.facts(footer, range.row_group, rows);
         match filter.answer(rows, &facts) {
-            Answer::Cannot => pruned.push(range.row_group),
-            Answer::Might => kept.push(range),
-            Answer::Always => kept.push(range.with_sure(RowSelection::all(rows))),
+            PruneResult::Cannot => pruned.push(range.row_group),
+            PruneResult::Might => kept.push(range),
+            PruneResult::Always => kept.push(range.with_sure(RowSelection::all(rows))),
         }
     }
     Ok(kept)
