@@ -153,7 +153,7 @@ pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
 pub use limits::{Budget, Limits, Reservation};
 pub use page::PageVersion;
-pub use predicate::{ColumnStatistics, Literal, Predicate, PruneResult, all, any, col, lit, not};
+pub use predicate::{ColumnStatistics, Literal, Predicate, all, any, col, lit, not};
 pub use read::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream};

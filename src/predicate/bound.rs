@@ -2,8 +2,8 @@
 //! their types.
 //!
 //! Every column is a way through the Arrow schema (fields by name, elements of lists), and for a
-//! file also its [`ColumnOrigin`]: the leaf that tells of it, with the levels that decide. Evaluation
-//! goes the first way, pruning looks at the second.
+//! file also its [`ColumnOrigin`]: the leaf that tells of it, with the levels that decide.
+//! Evaluation goes the first way, pruning looks at the second.
 
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ pub(super) struct ListLevels {
 
 /// What a bloom filter of a leaf can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BloomProbe {
+pub(crate) struct BloomProbe {
     /// Index of the leaf.
     pub leaf: usize,
     /// Hashes of all literals that the predicate looks for in it, sorted.

@@ -1,5 +1,5 @@
-//! [`ColumnFacts`]: what the metadata of a file say of a leaf in a row group or a page, as far as it may
-//! be believed.
+//! [`ColumnFacts`]: what the metadata of a file say of a leaf in a row group or a page, as far as
+//! it may be believed.
 //!
 //! Spec: `parquet.thrift`, Statistics and ColumnOrder; PageIndex.md. Used by
 //! [`prune`](super::prune). Decides which bounds count: those whose order is defined, and known.
@@ -24,7 +24,7 @@ use crate::stats::page_index;
 /// What is known of a leaf in a row group or in a page. What is `None` is not known.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct ColumnFacts {
+pub(crate) struct ColumnFacts {
     /// Rows.
     pub rows: u64,
     /// Level entries: values, nulls and empty lists.
@@ -103,7 +103,7 @@ impl ColumnFacts {
     /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the
     /// footer's `column_orders`, `None` if there is none for it (a list that is shorter than the
     /// leaves is none at all).
-    pub fn of_chunk(
+    pub(crate) fn of_chunk(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
         meta: &ColumnMetaData,
@@ -176,7 +176,7 @@ impl PageFacts {
     /// # Errors
     /// `Malformed` if the indexes contradict themselves or each other. This is no reason to fail:
     /// it says why they are to be ignored.
-    pub fn of_indexes(
+    pub(crate) fn of_indexes(
         leaf: &Leaf,
         order: Option<&ColumnOrder>,
         offsets: &OffsetIndex,
@@ -286,7 +286,7 @@ impl PageFacts {
     /// # Errors
     /// `Malformed` if one of the two must be wrong: neither says where the pages are to be left out
     /// then.
-    pub fn check_against(&self, leaf: &Leaf, chunk: &ColumnFacts) -> Result<()> {
+    pub(crate) fn check_against(&self, leaf: &Leaf, chunk: &ColumnFacts) -> Result<()> {
         let wrong = |what: &str, of_chunk: &dyn std::fmt::Debug, of_pages: &dyn std::fmt::Debug| {
             let (expected, found) = (format_args!("{of_chunk:?}"), format_args!("{of_pages:?}"));
             Err(Error::mismatch(Spec::PageIndex, what, expected, found))
@@ -330,7 +330,7 @@ impl PageFacts {
 
 /// Whether the dictionary of a column chunk has all its values: the footer counts the encodings of
 /// its pages, and all data pages use the dictionary.
-pub fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
+pub(crate) fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
     let mut uses = false;
     for stats in meta.encoding_stats.iter().flatten() {
         let is_dictionary =

@@ -2,9 +2,9 @@
 //!
 //! [`col`] and [`lit`] build a [`Predicate`], or [`Predicate::parse`] reads one.
 //! [`Predicate::bind`] holds it against the schema of a file, and the [`Bound`] predicate does
-//! three things: it says which columns it needs, it [prunes](Bound::prune_row_group) row groups and
-//! pages by what their metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are
-//! left. Nothing here reads a file.
+//! three things: it says which columns it needs, it prunes row groups and pages by what their
+//! metadata prove, and it is [evaluated](Bound::evaluate) on the rows that are left. Nothing here
+//! reads a file.
 //!
 //! ```
 //! use marquetry::{Predicate, col, not};
@@ -78,12 +78,12 @@ mod eval;
 mod conjunction;
 mod known;
 
-pub use bound::{BloomProbe, Bound};
+pub use bound::Bound;
 pub use expression::{Column, Predicate, all, any, col, not};
-pub use facts::{ColumnFacts, PageFacts, dictionary_is_complete};
+pub(crate) use facts::{ColumnFacts, PageFacts, dictionary_is_complete};
 pub(crate) use learn::AdaptiveStats;
 pub use literal::{Literal, lit};
-pub use prune::PruneResult;
+pub(crate) use prune::PruneResult;
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::StatisticsRow;
 

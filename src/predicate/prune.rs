@@ -1,10 +1,10 @@
 //! Pruning: what the metadata of a file prove of a predicate, without reading a value.
 //!
-//! Each part of a predicate becomes a run of row ranges with its [`PossibleResults`]: the set of verdicts
-//! (true, false, null) that rows of the range may get, never too small. Sets combine as verdicts
-//! do, and at the end [`PruneResult`] is read off: a range without *true* cannot match, one with nothing
-//! else always does. Pages of different leaves need not end at the same rows: ranges are cut where
-//! any of them ends.
+//! Each part of a predicate becomes a run of row ranges with its [`PossibleResults`]: the set of
+//! verdicts (true, false, null) that rows of the range may get, never too small. Sets combine as
+//! verdicts do, and at the end [`PruneResult`] is read off: a range without *true* cannot match,
+//! one with nothing else always does. Pages of different leaves need not end at the same rows:
+//! ranges are cut where any of them ends.
 //! Trap: every fact is a number of the file. Where two facts exclude each other, neither counts.
 
 use std::cmp::Ordering;
@@ -23,7 +23,7 @@ use crate::stats::bounds::Bound as StoredBound;
 
 /// What is proven of some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PruneResult {
+pub(crate) enum PruneResult {
     /// The predicate is true of none of them: they need not be read.
     Cannot,
     /// Nothing is proven.
@@ -131,7 +131,7 @@ impl Bound {
     /// What is proven of ranges of rows of a row group of `rows` rows, by the pages of its leaves
     /// and, where there are no facts of pages, by those of the chunk. The ranges are in order,
     /// without gaps, cover all rows, and neighbours differ.
-    pub fn prune_pages<'f>(
+    pub(crate) fn prune_pages<'f>(
         &self,
         rows: u64,
         chunks: impl Fn(usize) -> Option<&'f ColumnFacts>,
@@ -156,7 +156,7 @@ impl Bound {
 
     /// What the bloom filters of the file can be asked for the predicate: one entry for each leaf
     /// that a literal is looked for in.
-    pub fn bloom_probes(&self) -> Vec<BloomProbe> {
+    pub(crate) fn bloom_probes(&self) -> Vec<BloomProbe> {
         let mut probes: Vec<BloomProbe> = Vec::new();
         self.root.for_each_test(&mut |column, test| {
             let Some(column) = self.columns.get(column) else {

@@ -16,7 +16,9 @@ use super::options::ReadOptions;
 
 use crate::error::{Error, Result};
 use crate::format::ColumnMetaData;
-use crate::predicate::{PruneResult, Bound, ColumnFacts, AdaptiveStats, Predicate, dictionary_is_complete};
+use crate::predicate::{
+    AdaptiveStats, Bound, ColumnFacts, Predicate, PruneResult, dictionary_is_complete,
+};
 use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 
 /// A predicate that was bound to a file, and where its columns are among those that are decoded.

@@ -25,7 +25,7 @@ use crate::format::{
     ColumnChunkRef, ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef,
 };
 use crate::limits::Limits;
-use crate::predicate::{ColumnStatistics, ColumnFacts, PageFacts, StatisticsRow};
+use crate::predicate::{ColumnFacts, ColumnStatistics, PageFacts, StatisticsRow};
 use crate::schema::{ArrowOptions, Leaf, Projection, to_arrow};
 use crate::thrift::{self, Read};
 

@@ -16,7 +16,7 @@ use super::plan::{Plan, RowRange};
 use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
-use crate::predicate::{PruneResult, PageFacts, dictionary_is_complete};
+use crate::predicate::{PageFacts, PruneResult, dictionary_is_complete};
 use crate::schema::convert::conversion;
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;

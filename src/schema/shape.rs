@@ -22,7 +22,7 @@ pub(crate) struct Shape {
 /// (and, for nodes inside lists, every list above starts or continues an element there); the slot
 /// is *present* (not null) iff `def >= present`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Levels {
+pub(crate) struct Levels {
     /// Definition level at which the node has a slot: the `element` of the innermost list around
     /// it, 0 outside lists.
     pub slot: u16,
@@ -39,7 +39,7 @@ pub struct Levels {
 impl Levels {
     /// Whether a slot of the node may be null: because the node is OPTIONAL, or a struct around it
     /// is.
-    pub fn may_be_null(self) -> bool {
+    pub(crate) fn may_be_null(self) -> bool {
         self.present > self.slot
     }
 }
@@ -100,7 +100,7 @@ pub struct Mapping {
     /// The schema of the rows.
     pub schema: SchemaRef,
     /// One per field of the schema.
-    pub shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<Shape>,
 }
 
 impl Mapping {

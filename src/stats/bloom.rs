@@ -47,7 +47,7 @@ pub(crate) struct Bloom {
 impl Bloom {
     /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for
     /// present. The number of blocks is a power of two, so that it can be folded.
-    pub fn new(distinct: u64, fpp: f64) -> Self {
+    pub(crate) fn new(distinct: u64, fpp: f64) -> Self {
         let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MOST_BLOCKS);
         Self { blocks: vec![[0; 8]; blocks] }
     }
@@ -128,7 +128,8 @@ impl Bloom {
     ///
     /// # Errors
     /// `Malformed` if the header is broken, or the bits are not there.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
+    #[cfg(test)]
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let Some(layout) = BloomLayout::parse(bytes)? else {
             return Ok(None);
         };
@@ -145,7 +146,7 @@ impl Bloom {
 
 /// Where the blocks of a stored filter lie: enough to fetch only those that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BloomLayout {
+pub(crate) struct BloomLayout {
     header_len: usize,
     blocks: usize,
 }
@@ -189,7 +190,7 @@ impl BloomLayout {
 
     /// The bytes that answer for these hashes, counted from where the filter begins: sorted,
     /// without overlaps, each one or more blocks.
-    pub fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
+    pub(crate) fn ranges(&self, hashes: &[u64]) -> Vec<Range<u64>> {
         let mut blocks: Vec<usize> =
             hashes.iter().map(|hash| block_of(*hash, self.blocks)).collect();
         blocks.sort_unstable();
@@ -238,7 +239,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// Whether the value of this hash may be there; true where the block that tells was not
     /// fetched.
-    pub fn might_contain_hash(&self, hash: u64) -> bool {
+    pub(crate) fn might_contain_hash(&self, hash: u64) -> bool {
         let at = block_of(hash, self.of);
         let found = self.blocks.binary_search_by_key(&at, |(at, _)| *at).ok();
         match found.and_then(|found| self.blocks.get(found)) {

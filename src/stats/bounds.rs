@@ -46,7 +46,7 @@ pub(crate) fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
 
 /// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made
 /// greater.
-pub fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
+pub(crate) fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
     let greater = cut_to(value, cut, most).and_then(|bytes| match cut {
         Cut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
         _ => next_bytes(bytes),

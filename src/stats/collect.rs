@@ -109,7 +109,7 @@ pub(crate) fn booleans(trues: usize, n: usize) -> Extremes {
 
 /// The first eight bytes as a number: of two byte strings the one with the lesser number is the
 /// lesser. Where they are equal, the rest decides.
-pub fn prefix(value: &[u8]) -> u64 {
+pub(crate) fn prefix(value: &[u8]) -> u64 {
     match value.first_chunk::<8>() {
         Some(chunk) => u64::from_be_bytes(*chunk),
         None => {

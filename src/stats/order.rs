@@ -79,7 +79,7 @@ impl Order {
 
     /// Compares two values as PLAIN has them, without lengths; `None` if the order is not defined
     /// for them or they have other lengths than the type.
-    pub fn compare(self, physical: Physical, a: &[u8], b: &[u8]) -> Option<Ordering> {
+    pub(crate) fn compare(self, physical: Physical, a: &[u8], b: &[u8]) -> Option<Ordering> {
         fn word<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
             bytes.try_into().ok()
         }

@@ -90,7 +90,7 @@ impl ColumnIndexBuilder {
 
     /// The index; `None` where the format has none: undefined orders, and pages of NaNs in the
     /// older order of floats.
-    pub fn finish(mut self) -> Option<ColumnIndex> {
+    pub(crate) fn finish(mut self) -> Option<ColumnIndex> {
         if self.impossible {
             return None;
         }
@@ -125,7 +125,7 @@ impl ColumnIndexBuilder {
 /// # Errors
 /// `Malformed` if pages are out of order, have no rows or no bytes, or the lists of the indexes
 /// have other lengths.
-pub fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u64) -> Result<()> {
+pub(crate) fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u64) -> Result<()> {
     let spec = Spec::PageIndex;
     let pages = offset.page_locations.len();
     let mut last: Option<(i64, i64)> = None;

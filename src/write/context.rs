@@ -1,4 +1,5 @@
-//! [`EncoderContext`]: what the chunks of a file are made with, one after the other and on any thread.
+//! [`EncoderContext`]: what the chunks of a file are made with, one after the other and on any
+//! thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array};
 
+use super::super::bound::BloomProbe;
 use super::super::expression::*;
 use super::super::facts::{ColumnFacts, PageFacts, dictionary_is_complete};
 use super::super::*;

@@ -17,7 +17,7 @@ use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_maps::PageMaps;
 use crate::schema::{Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
-use crate::stats::bloom::Layout;
+use crate::stats::bloom::BloomLayout;
 
 /// Everything that a read does, decided before the first column chunk is fetched. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -280,7 +280,7 @@ impl Plan {
         let len = meta.bloom_filter_length.and_then(|len| u64::try_from(len).ok());
         let most = match len {
             Some(len) if len <= SMALL_FILTER => len,
-            _ => Layout::HEADER_BYTES as u64,
+            _ => BloomLayout::HEADER_BYTES as u64,
         };
         let end = start.checked_add(most)?.min(self.file_len());
         (start < end).then_some(start..end)

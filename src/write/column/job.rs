@@ -1,5 +1,5 @@
-//! [`ChunkEncoder`]: what is known of a chunk before it is written, and the [`ChunkForm`] that its values are
-//! brought into.
+//! [`ChunkEncoder`]: what is known of a chunk before it is written, and the [`ChunkForm`] that its
+//! values are brought into.
 
 use super::dictionary::ValueDictionary;
 use super::source::ValueSource;
