@@ -147,11 +147,20 @@ type Module = Vec<String>;
 
 /// The source of a module without its comments and its tests.
 fn code(text: &str) -> String {
-    let lines = text.lines().take_while(|line| {
-        !line.starts_with("#[cfg(test)]") && !line.starts_with("#[cfg(all(test")
-    });
-    let code = |line: &str| line.split("//").next().unwrap_or_default().to_owned() + "\n";
-    lines.map(code).collect()
+    let mut out = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test") {
+            // One line that tests alone have, or all that is left.
+            if lines.next().is_some_and(|item| item.ends_with(';')) {
+                continue;
+            }
+            break;
+        }
+        out.push_str(line.split("//").next().unwrap_or_default());
+        out.push('\n');
+    }
+    out
 }
 
 /// The paths that a use tree stands for, `a::{b, c::d}` being `a::b` and `a::c::d`.

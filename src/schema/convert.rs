@@ -41,7 +41,7 @@ use std::cmp::Ordering;
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit as ArrowUnit};
 
-use super::{Leaf, Physical};
+use super::leaf::{Leaf, Physical};
 use crate::format::{ConvertedType, LogicalType, TimeUnit};
 
 /// The way from the values of a leaf to the values of an Arrow array.
