@@ -134,6 +134,7 @@ mod levels;
 mod limits;
 mod page;
 pub mod predicate;
+mod range_cache;
 pub mod read;
 mod reader;
 pub mod schema;

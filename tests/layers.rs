@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, as the crate docs draw them.
 const LAYERS: [(u8, &[&str]); 10] = [
-    (0, &["error", "limits", "bytes", "simd", "spare", "trusted"]),
+    (0, &["error", "limits", "bytes", "range_cache", "simd", "spare", "trusted"]),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress"]),

@@ -1,6 +1,5 @@
 //! The blocking driver: one thread, no synchronisation, row group after row group.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,14 +7,15 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use super::opening::{Opened, Opening};
+use super::opening::{Opened, Opening, contradicts};
+use super::progress::Progress;
 use super::pull::LocalPull;
 use super::ranges::{fetch, read_exactly};
 use super::scout::Scout;
-use super::{Progress, Source};
-use crate::error::{Error, ErrorKind, Result, Spec};
+use super::source::{Ahead, Source};
+use crate::error::Result;
 use crate::limits::Limits;
-use crate::read::{Footer, Latency, Metadata, Plan, Pull, ReservedBatch, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, Plan, Pull, ReservedBatch, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
 
 /// Reads the footer of a file; says the length of the file too.
@@ -98,11 +98,6 @@ impl Serial {
     }
 }
 
-/// Whether the error says that pages do not hold the rows that an index, or the headers of all pages, say.
-pub(super) fn contradicts(error: &Error) -> bool {
-    error.kind() == ErrorKind::Malformed(Spec::PageIndex)
-}
-
 /// Opens the row groups of a plan: fetches what is wanted of them, or lets it be pulled.
 pub(super) struct Opener {
     pub(super) source: Arc<dyn Source>,
@@ -110,35 +105,6 @@ pub(super) struct Opener {
     pub(super) progress: Progress,
     pull: Option<Arc<dyn Pull>>,
     scout: Option<Scout>,
-}
-
-/// A source of which some bytes are at hand, by their place in the file.
-struct AtHand<'a> {
-    source: &'a dyn Source,
-    bytes: BTreeMap<u64, Bytes>,
-}
-
-impl Source for AtHand<'_> {
-    fn len(&self) -> Result<u64> {
-        self.source.len()
-    }
-
-    fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        self.source.read(range)
-    }
-
-    fn latency(&self) -> Latency {
-        self.source.latency()
-    }
-
-    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
-        let found = self.bytes.range(..=range.start).next_back().and_then(|(start, bytes)| {
-            let at = |n: u64| usize::try_from(n.checked_sub(*start)?).ok();
-            let part = at(range.start)?..at(range.end)?;
-            (part.end <= bytes.len()).then(|| bytes.slice(part))
-        });
-        found.or_else(|| self.source.at_hand(range))
-    }
 }
 
 impl Opener {
@@ -172,7 +138,7 @@ impl Opener {
         let Some(doubt) = opening.left().and_then(|left| scout.doubt(left, gap)) else {
             return self.drive(opening, source);
         };
-        let mut source = AtHand { source, bytes: BTreeMap::new() };
+        let mut source = Ahead::new(source);
         let passed = match self.passed(scout, &doubt.left, &mut source) {
             // Its page index is wrong.
             Err(e) if contradicts(&e) => return self.reopen(&doubt.left),
@@ -194,7 +160,7 @@ impl Opener {
         &self,
         scout: &Scout,
         left: &RowRange,
-        source: &mut AtHand<'_>,
+        source: &mut Ahead<'_>,
     ) -> Result<RowSelection> {
         let rows = scout.plan().footer().row_group_rows(left.row_group)?;
         let mut opening = Opening::sifted(scout.plan(), left, &Progress::default())?;
@@ -202,8 +168,9 @@ impl Opener {
             opening.check_memory()?;
             let needs = opening.needs().to_vec();
             let bytes = self.fetch(source, &needs, left.row_group)?;
-            let starts = needs.iter().map(|need| need.start);
-            source.bytes.extend(starts.zip(bytes.iter().cloned()).filter(|(_, b)| !b.is_empty()));
+            for (need, bytes) in needs.iter().zip(&bytes) {
+                source.ahead.insert(need.start, bytes.clone());
+            }
             match opening.supply(bytes)? {
                 Opened::More(more) => opening = more,
                 Opened::Done(None) => return Ok(RowSelection::none(rows)),

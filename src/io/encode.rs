@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Pool;
+use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, Parallelism, PendingRowGroup,

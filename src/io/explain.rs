@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::ranges::fetch;
-use super::{Source, coalesce};
+use super::ranges::{coalesce, fetch};
+use super::source::Source;
 use crate::error::{Error, Result};
 #[cfg(feature = "async")]
 use crate::read::Metadata;
@@ -109,7 +109,7 @@ impl Explanation {
     /// As [`Explanation::new`].
     #[cfg(feature = "async")]
     pub async fn new_async(
-        source: Arc<dyn super::AsyncSource>,
+        source: Arc<dyn super::stream::AsyncSource>,
         metadata: Metadata,
         plan: &Plan,
     ) -> Result<Self> {

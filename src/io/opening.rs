@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Progress;
-use crate::error::Result;
+use super::progress::Progress;
+use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::read::{
     PageIndexPlan, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Sieve, Sieved, Supplied,
 };
@@ -151,4 +151,9 @@ impl Opening {
         };
         Ok(Opened::More(self))
     }
+}
+
+/// Whether the error says that pages do not hold the rows that an index, or the headers of all pages, say.
+pub(super) fn contradicts(error: &Error) -> bool {
+    error.kind() == ErrorKind::Malformed(Spec::PageIndex)
 }

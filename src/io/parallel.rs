@@ -14,69 +14,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use super::blocking::{Opener, contradicts};
+use super::blocking::Opener;
+use super::opening::contradicts;
+use super::pool::Pool;
+use super::progress::Progress;
+use super::source::Source;
 #[cfg(feature = "async")]
-use super::stream::{Queued, Waved, serial_wave};
+use super::wave::{Queued, Waved, serial_wave};
 use super::wave::{Retry, WaveSize};
-use super::{Progress, Source};
 use crate::error::{Error, Result};
 use crate::read::{LeafBatch, Plan, ReservedBatch, RowGroup, Window, is_too_large};
-
-/// The threads that decode.
-#[derive(Debug, Clone)]
-pub enum Pool {
-    /// Rayon's global pool: as many threads as there are cores.
-    Global,
-    /// A pool of the caller's.
-    Own(Arc<rayon::ThreadPool>),
-}
-
-impl Pool {
-    /// A new pool of `threads` threads.
-    ///
-    /// # Errors
-    /// `Io` if the threads cannot be started.
-    pub fn new(threads: usize) -> Result<Self> {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("marquetry-{i}"))
-            .build()
-            .map(|pool| Self::Own(Arc::new(pool)))
-            .map_err(|e| Error::io("starting threads", std::io::Error::other(e)))
-    }
-
-    /// Number of threads.
-    pub fn threads(&self) -> usize {
-        match self {
-            Self::Global => rayon::current_num_threads(),
-            Self::Own(pool) => pool.current_num_threads(),
-        }
-    }
-
-    /// Whether it is of use beside the calling thread: a global pool of one is not.
-    pub(crate) fn has_threads(&self) -> bool {
-        match self {
-            Self::Global => self.threads() > 1,
-            Self::Own(_) => true,
-        }
-    }
-
-    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
-        match self {
-            Self::Global => rayon::spawn(work),
-            Self::Own(pool) => pool.spawn(work),
-        }
-    }
-
-    /// Lends the calling thread to the pool for a moment, if it is one of its threads; says whether it is.
-    fn help(&self) -> bool {
-        let yielded = match self {
-            Self::Global => rayon::yield_now(),
-            Self::Own(pool) => pool.yield_now(),
-        };
-        yielded.is_some()
-    }
-}
 
 /// The batches of a plan, decoded by a pool, in order.
 pub struct Parallel {

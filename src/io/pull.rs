@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::progress::Progress;
 use super::ranges::exactly;
-use super::{Progress, Source};
+use super::source::Source;
 use crate::error::Result;
 use crate::read::Pull;
 use crate::spare::Spare;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::Source;
+use super::source::Source;
 use crate::error::{Error, Result};
 use crate::read::Latency;
 

@@ -2,8 +2,17 @@
 //!
 //! Used by the parallel driver and the asynchronous one. The metadata say how much a wave will take, and may be wrong.
 
+#[cfg(feature = "async")]
+use std::collections::VecDeque;
+#[cfg(feature = "async")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(feature = "async")]
+use super::opening::contradicts;
 use crate::error::{Error, ErrorKind, LimitKind};
 use crate::read::Plan;
+#[cfg(feature = "async")]
+use crate::read::{ReservedBatch, RowGroup, RowRange, is_too_large};
 
 /// The size of the waves to come.
 #[derive(Debug, Clone, Copy)]
@@ -59,4 +68,77 @@ impl WaveSize {
         }
         Retry::InWaves
     }
+}
+
+#[cfg(feature = "async")]
+/// A row group that is to be decoded.
+pub(super) struct Queued {
+    pub(super) row_group: RowGroup,
+    /// Whether nothing of it was decoded yet.
+    pub(super) is_new: bool,
+    /// Whether it is read without its page index, because that was found to be wrong.
+    pub(super) distrusts: bool,
+}
+
+#[cfg(feature = "async")]
+/// What a wave has come to.
+pub(super) struct Waved {
+    pub(super) batches: Vec<ReservedBatch>,
+    /// How large the next waves are.
+    pub(super) size: WaveSize,
+    /// What is left.
+    pub(super) queue: VecDeque<Queued>,
+    /// Rows that are to be read again without their index: those behind the batches.
+    pub(super) again: Vec<RowRange>,
+    /// What went wrong behind the batches.
+    pub(super) failed: Option<Error>,
+}
+
+#[cfg(feature = "async")]
+impl Waved {
+    /// Nothing yet.
+    pub(super) fn of(queue: VecDeque<Queued>, size: WaveSize) -> Self {
+        Self { batches: Vec::new(), size, queue, again: Vec::new(), failed: None }
+    }
+}
+
+#[cfg(feature = "async")]
+/// Decodes a batch of the queue on this thread; none if there is memory for it only when those that wait are given out.
+pub(super) fn serial_wave(
+    queue: VecDeque<Queued>,
+    size: WaveSize,
+    overlaps: bool,
+    cancelled: &AtomicBool,
+) -> Waved {
+    let mut waved = Waved::of(queue, size);
+    while let Some(front) = waved.queue.front_mut() {
+        let rest = front.row_group.rest();
+        match front.row_group.next_batch() {
+            Ok(Some(batch)) => {
+                front.is_new = false;
+                waved.batches.push(batch);
+                break;
+            }
+            Ok(None) => {
+                waved.queue.pop_front();
+            }
+            Err(e) if contradicts(&e) && !front.distrusts => {
+                waved.queue.pop_front();
+                waved.again.push(rest);
+                break;
+            }
+            Err(e) if is_too_large(&e) && overlaps => {
+                waved.size.may_overlap = false;
+                break;
+            }
+            Err(e) => {
+                waved.failed = Some(e);
+                break;
+            }
+        }
+        if cancelled.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    waved
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use arrow_buffer::ArrowNativeType;
 
-use super::Validity;
+use super::validity::Validity;
 use crate::error::{Error, LimitKind, Result};
 use crate::schema::Levels;
 use crate::simd::Isa;

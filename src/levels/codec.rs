@@ -6,7 +6,8 @@
 
 use bytes::Bytes;
 
-use super::{Validity, rows};
+use super::assemble::rows;
+use super::validity::Validity;
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::LevelBuffer;
+use super::buffer::LevelBuffer;
 use crate::encoding::rle::{self, BitWidth};
 use crate::simd::bitmap::Bitmap;
 

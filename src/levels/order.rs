@@ -14,7 +14,7 @@
 //! Trap: `element` grows with `k`, so what holds for the repetition level of an entry holds for all smaller ones. That is why "at least `k`", a
 //! word of 64 entries at a time, says the same as the table.
 
-use super::Validity;
+use super::validity::Validity;
 use crate::error::{Error, Result, Spec};
 use crate::schema::Levels;
 use crate::simd::Isa;

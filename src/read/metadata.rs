@@ -10,7 +10,6 @@
 //!
 //! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents only.
 
-use std::cmp::Reverse;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use crate::format::{
 };
 use crate::limits::Limits;
 use crate::predicate::{ColumnFacts, ColumnStatistics, PageFacts, StatisticsRow};
+use crate::range_cache::RangeCache;
 use crate::schema::{ArrowOptions, Leaf, Projection, to_arrow};
 use crate::thrift::{self, Read};
 
@@ -37,7 +37,7 @@ pub struct Metadata {
     footer: Footer,
     file_len: u64,
     version: Option<Arc<str>>,
-    indexes: Arc<Regions>,
+    indexes: Arc<RangeCache>,
 }
 
 /// The page index of a column chunk, borrowed: each half is `None` if the file does not have it.
@@ -94,7 +94,7 @@ impl Metadata {
 
     /// Bytes of page indexes that are loaded.
     pub fn index_bytes(&self) -> usize {
-        self.indexes.list.iter().map(|region| region.bytes.len()).sum()
+        self.indexes.byte_len()
     }
 
     /// The page index of a column chunk, if it was loaded. Nothing is copied.
@@ -217,7 +217,7 @@ impl Metadata {
     ) -> Result<(Option<O>, Option<C>)> {
         let bytes = |range: Option<Range<u64>>| match range {
             None => Ok(None),
-            Some(range) => match self.indexes.get(&range) {
+            Some(range) => match self.indexes.get_slice(&range) {
                 Some(bytes) => Ok(Some(bytes)),
                 None => Err(not_loaded()),
             },
@@ -243,7 +243,7 @@ impl Metadata {
         let mut needs: Vec<Range<u64>> = Vec::new();
         for row_group in row_groups {
             let places = self.footer.index().index_places(row_group, leaves.clone())?;
-            let wanted = |range: &Range<u64>| self.indexes.get(range).is_none();
+            let wanted = |range: &Range<u64>| self.indexes.get_slice(range).is_none();
             // One kind after the other: so they lie in the file, side by side.
             let offsets = places.iter().map(|places| offset_index_range(places, self.file_len));
             let columns = places.iter().map(|places| column_index_range(places, self.file_len));
@@ -272,20 +272,20 @@ impl Metadata {
     /// `Usage` if they are not as many as wanted.
     pub fn supply_indexes(&mut self, needs: &[Range<u64>], bytes: Vec<Bytes>) -> Result<()> {
         super::plan::same_number("Metadata::supply_indexes", needs.len(), bytes.len())?;
-        let mut list = self.indexes.list.clone();
+        let mut indexes = (*self.indexes).clone();
         for (need, bytes) in needs.iter().zip(bytes) {
             if bytes.len() as u64 != need.end - need.start {
                 return Err(Error::usage("Metadata::supply_indexes was given a range cut short"));
             }
-            list.push(Region { start: need.start, bytes });
+            indexes.insert(need.start, bytes);
         }
-        self.indexes = Arc::new(Regions::new(list));
+        self.indexes = Arc::new(indexes);
         Ok(())
     }
 
     /// The bytes of a range of the file, if a page index was loaded that has them.
     pub(crate) fn loaded(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.indexes.get_shared(range)
+        self.indexes.get(range)
     }
 
     /// Writes it down, for a cache that outlives the process.
@@ -301,10 +301,10 @@ impl Metadata {
         out.push(self.version.is_some().into());
         prefixed(self.version.as_deref().unwrap_or_default().as_bytes(), &mut out);
         prefixed(footer, &mut out);
-        out.extend_from_slice(&(self.indexes.list.len() as u64).to_le_bytes());
-        for region in &self.indexes.list {
-            out.extend_from_slice(&region.start.to_le_bytes());
-            prefixed(&region.bytes, &mut out);
+        out.extend_from_slice(&(self.indexes.iter().len() as u64).to_le_bytes());
+        for (start, bytes) in self.indexes.iter() {
+            out.extend_from_slice(&start.to_le_bytes());
+            prefixed(&bytes, &mut out);
         }
         let checksum = crc32fast::hash(&out);
         out.extend_from_slice(&checksum.to_le_bytes());
@@ -344,14 +344,14 @@ impl Metadata {
                 ),
             ));
         }
-        let mut list = Vec::new();
+        let mut indexes = RangeCache::default();
         for _ in 0..cursor.u64()? {
             // Each takes 16 bytes or more of what is left, so the list is bounded.
             let start = cursor.u64()?;
             let bytes = prefixed(&mut cursor)?;
             let end = start.checked_add(bytes.len() as u64).filter(|end| *end <= file_len);
             end.ok_or_else(damaged)?;
-            list.push(Region { start, bytes });
+            indexes.insert(start, bytes);
         }
         if !cursor.is_empty() {
             return Err(damaged());
@@ -360,7 +360,7 @@ impl Metadata {
             footer: Footer::parse(footer, limits)?,
             file_len,
             version: has_version.then(|| version.into()),
-            indexes: Arc::new(Regions::new(list)),
+            indexes: Arc::new(indexes),
         })
     }
 }
@@ -449,57 +449,4 @@ fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>, gap: u64) {
 #[cold]
 fn not_loaded() -> Error {
     Error::usage("the page index of this column chunk was not loaded")
-}
-
-/// Stretches of the file that are in memory.
-#[derive(Debug, Default)]
-struct Regions {
-    /// By their start, and by their end.
-    list: Vec<Region>,
-}
-
-#[derive(Debug, Clone)]
-struct Region {
-    start: u64,
-    bytes: Bytes,
-}
-
-impl Regions {
-    fn new(mut list: Vec<Region>) -> Self {
-        list.sort_by_key(|region| (region.start, Reverse(region.bytes.len())));
-        // Without those that lie in another one, the last to begin is the last to end.
-        let mut end = 0;
-        list.retain(|region| {
-            let found = region.start.saturating_add(region.bytes.len() as u64);
-            let is_new = found > end;
-            end = end.max(found);
-            is_new
-        });
-        list.shrink_to_fit();
-        Self { list }
-    }
-
-    /// The region that holds `range`, and where in it.
-    fn find(&self, range: &Range<u64>) -> Option<(&Region, Range<usize>)> {
-        let behind = self.list.partition_point(|region| region.start <= range.start);
-        let region = self.list.get(behind.checked_sub(1)?)?;
-        let start = usize::try_from(range.start - region.start).ok()?;
-        let end = usize::try_from(range.end.checked_sub(region.start)?).ok()?;
-        (end <= region.bytes.len()).then_some((region, start..end))
-    }
-
-    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
-        let (region, part) = self.find(range)?;
-        region.bytes.get(part)
-    }
-
-    fn get_shared(&self, range: &Range<u64>) -> Option<Bytes> {
-        let (region, part) = self.find(range)?;
-        (part.start <= part.end).then(|| region.bytes.slice(part))
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let bytes: usize = self.list.iter().map(|region| region.bytes.len()).sum();
-        bytes + self.list.capacity() * size_of::<Region>()
-    }
 }

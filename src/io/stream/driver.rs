@@ -21,14 +21,16 @@ use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 
-use super::source::{AsyncSource, Fetched, FileEnd, Held, Stretches};
+use super::source::{AsyncSource, Fetched, FileEnd, Held};
 use crate::error::{Error, Result};
-use crate::io::blocking::contradicts;
-use crate::io::opening::{Opened, Opening};
+use crate::io::opening::{Opened, Opening, contradicts};
+use crate::io::parallel;
+use crate::io::pool::Pool;
+use crate::io::progress::Progress;
 use crate::io::scout::Scout;
-use crate::io::wave::WaveSize;
-use crate::io::{Pool, Progress, parallel};
+use crate::io::wave::{Queued, WaveSize, Waved, serial_wave};
 use crate::limits::Limits;
+use crate::range_cache::RangeCache;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
 
@@ -121,35 +123,6 @@ struct Shared {
     pool: Option<Pool>,
     progress: Progress,
     cancelled: Arc<AtomicBool>,
-}
-
-/// A row group that is to be decoded.
-pub(in crate::io) struct Queued {
-    pub(in crate::io) row_group: RowGroup,
-    /// Whether nothing of it was decoded yet.
-    pub(in crate::io) is_new: bool,
-    /// Whether it is read without its page index, because that was found to be wrong.
-    pub(in crate::io) distrusts: bool,
-}
-
-/// What a wave has come to.
-pub(in crate::io) struct Waved {
-    pub(in crate::io) batches: Vec<ReservedBatch>,
-    /// How large the next waves are.
-    pub(in crate::io) size: WaveSize,
-    /// What is left.
-    pub(in crate::io) queue: VecDeque<Queued>,
-    /// Rows that are to be read again without their index: those behind the batches.
-    pub(in crate::io) again: Vec<RowRange>,
-    /// What went wrong behind the batches.
-    pub(in crate::io) failed: Option<Error>,
-}
-
-impl Waved {
-    /// Nothing yet.
-    pub(in crate::io) fn of(queue: VecDeque<Queued>, size: WaveSize) -> Self {
-        Self { batches: Vec::new(), size, queue, again: Vec::new(), failed: None }
-    }
 }
 
 type Finished = Result<Waved, Box<dyn Any + Send>>;
@@ -391,7 +364,7 @@ impl Drop for Streamed {
 #[derive(Default)]
 struct Trip {
     /// What is kept of it, by its place in the file, if anything is.
-    kept: Option<Stretches>,
+    kept: Option<RangeCache>,
     /// How many bytes.
     read: u64,
 }
@@ -422,7 +395,7 @@ impl Shared {
             return self.drive(opening, source, &mut trip).await;
         };
         let left = &doubt.left;
-        let mut early = Trip { kept: Some(Stretches::new()), read: 0 };
+        let mut early = Trip { kept: Some(RangeCache::default()), read: 0 };
         let passed = match self.passed(scout, left, &mut early).await {
             // Its page index is wrong.
             Err(e) if contradicts(&e) => {
@@ -473,8 +446,9 @@ impl Shared {
         self.progress.fetched(fetched.wanted);
         trip.read += fetched.read;
         if let Some(kept) = &mut trip.kept {
-            let starts = needs.iter().map(|need| need.start);
-            kept.extend(starts.zip(fetched.bytes.iter().cloned()));
+            for (need, bytes) in needs.iter().zip(&fetched.bytes) {
+                kept.insert(need.start, bytes.clone());
+            }
         }
         opening.supply(fetched.bytes)
     }
@@ -535,44 +509,4 @@ const MOST_INDEXES: u64 = 8 << 20;
 #[cold]
 fn dropped(gone: oneshot::Canceled) -> Error {
     Error::io("the pool has dropped its work", std::io::Error::other(gone))
-}
-
-/// Decodes a batch of the queue on this thread; none if there is memory for it only when those that wait are given out.
-pub(in crate::io) fn serial_wave(
-    queue: VecDeque<Queued>,
-    size: WaveSize,
-    overlaps: bool,
-    cancelled: &AtomicBool,
-) -> Waved {
-    let mut waved = Waved::of(queue, size);
-    while let Some(front) = waved.queue.front_mut() {
-        let rest = front.row_group.rest();
-        match front.row_group.next_batch() {
-            Ok(Some(batch)) => {
-                front.is_new = false;
-                waved.batches.push(batch);
-                break;
-            }
-            Ok(None) => {
-                waved.queue.pop_front();
-            }
-            Err(e) if contradicts(&e) && !front.distrusts => {
-                waved.queue.pop_front();
-                waved.again.push(rest);
-                break;
-            }
-            Err(e) if is_too_large(&e) && overlaps => {
-                waved.size.may_overlap = false;
-                break;
-            }
-            Err(e) => {
-                waved.failed = Some(e);
-                break;
-            }
-        }
-        if cancelled.load(Ordering::Relaxed) {
-            break;
-        }
-    }
-    waved
 }

@@ -6,9 +6,6 @@ mod source;
 #[cfg(feature = "object_store")]
 mod store;
 
-pub(super) use driver::serial_wave;
-#[cfg(feature = "parallel")]
-pub(super) use driver::{Queued, Waved};
 pub use driver::{Streamed, load_indexes_async, open_footer_async};
 pub use sink::AsyncSink;
 pub(super) use source::Held;

@@ -1,6 +1,5 @@
 //! [`AsyncSource`]: where the bytes of a file come from, asynchronously; and what is kept of them.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +8,9 @@ use futures_core::future::BoxFuture;
 use futures_util::future::try_join_all;
 
 use crate::error::Result;
-use crate::io::ranges::exactly;
-use crate::io::{Requests, Source};
+use crate::io::ranges::{Requests, exactly};
+use crate::io::source::Source;
+use crate::range_cache::RangeCache;
 use crate::read::{Latency, Metadata};
 
 /// Something that gives any range of the bytes of a file, after a while.
@@ -120,20 +120,17 @@ pub(in crate::io) struct Fetched {
 pub(in crate::io) struct Held {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
-    held: Arc<Mutex<Stretches>>,
-    /// What only this one holds.
-    own: Stretches,
+    held: Arc<Mutex<RangeCache>>,
+    /// What only this one was given.
+    own: RangeCache,
     /// What knows page indexes.
     metadata: Option<Metadata>,
 }
 
-/// Bytes by their place in the file.
-pub(in crate::io) type Stretches = BTreeMap<u64, Bytes>;
-
 impl Held {
     pub(in crate::io) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
-        Self { source, latency, held: Arc::default(), own: Stretches::new(), metadata: None }
+        Self { source, latency, held: Arc::default(), own: RangeCache::default(), metadata: None }
     }
 
     /// The same, with the page indexes that the metadata hold.
@@ -142,7 +139,7 @@ impl Held {
     }
 
     /// Another one, that holds some more.
-    pub(in crate::io) fn with(&self, own: Stretches) -> Self {
+    pub(in crate::io) fn with(&self, own: RangeCache) -> Self {
         Self { own, ..self.clone() }
     }
 
@@ -165,14 +162,8 @@ impl Held {
 
     /// The bytes of `range`, if they are at hand.
     fn find(&self, range: &Range<u64>) -> Option<Bytes> {
-        let find = |stretches: &Stretches| {
-            let (start, bytes) = stretches.range(..=range.start).next_back()?;
-            let from = usize::try_from(range.start - start).ok()?;
-            let to = usize::try_from(range.end.checked_sub(*start)?).ok()?;
-            (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
-        };
         let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
-        find(&self.own).or_else(loaded).or_else(|| find(&self.lock()))
+        self.own.get(range).or_else(loaded).or_else(|| self.lock().get(range))
     }
 
     /// What requests cost.
@@ -210,7 +201,7 @@ impl Held {
     }
 
     /// Nothing panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, Stretches> {
+    fn lock(&self) -> MutexGuard<'_, RangeCache> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,7 +14,8 @@ use object_store::{
     GetOptions, GetRange, GetResult, MultipartUpload, ObjectStore, PutPayload, UploadPart,
 };
 
-use super::{AsyncSink, AsyncSource, FileEnd};
+use super::sink::AsyncSink;
+use super::source::{AsyncSource, FileEnd};
 use crate::error::{Error, Result};
 
 /// An object of an object store.

@@ -1,0 +1,104 @@
+//! [`Pool`]: the threads that decode and encode; without the feature `parallel`, the one that asks.
+
+#[cfg(feature = "parallel")]
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// The threads that decode.
+#[cfg(feature = "parallel")]
+#[derive(Debug, Clone)]
+pub enum Pool {
+    /// Rayon's global pool: as many threads as there are cores.
+    Global,
+    /// A pool of the caller's.
+    Own(Arc<rayon::ThreadPool>),
+}
+
+#[cfg(feature = "parallel")]
+impl Pool {
+    /// A new pool of `threads` threads.
+    ///
+    /// # Errors
+    /// `Io` if the threads cannot be started.
+    pub fn new(threads: usize) -> Result<Self> {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("marquetry-{i}"))
+            .build()
+            .map(|pool| Self::Own(Arc::new(pool)))
+            .map_err(|e| Error::io("starting threads", std::io::Error::other(e)))
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        match self {
+            Self::Global => rayon::current_num_threads(),
+            Self::Own(pool) => pool.current_num_threads(),
+        }
+    }
+
+    /// Whether it is of use beside the calling thread: a global pool of one is not.
+    pub(crate) fn has_threads(&self) -> bool {
+        match self {
+            Self::Global => self.threads() > 1,
+            Self::Own(_) => true,
+        }
+    }
+
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+        match self {
+            Self::Global => rayon::spawn(work),
+            Self::Own(pool) => pool.spawn(work),
+        }
+    }
+
+    /// Lends the calling thread to the pool for a moment, if it is one of its threads; says whether it is.
+    pub(super) fn help(&self) -> bool {
+        let yielded = match self {
+            Self::Global => rayon::yield_now(),
+            Self::Own(pool) => pool.yield_now(),
+        };
+        yielded.is_some()
+    }
+}
+
+/// The threads that decode: the one that asks.
+#[cfg(not(feature = "parallel"))]
+#[derive(Debug, Clone)]
+pub enum Pool {
+    /// The calling thread.
+    Global,
+}
+
+#[cfg(not(feature = "parallel"))]
+impl Pool {
+    /// A pool of one thread.
+    ///
+    /// # Errors
+    /// `FeatureDisabled` if more are wanted.
+    pub fn new(threads: usize) -> Result<Self> {
+        if threads > 1 {
+            return Err(Error::feature_disabled(
+                "parallel",
+                format_args!("decoding with {threads} threads"),
+            ));
+        }
+        Ok(Self::Global)
+    }
+
+    /// Whether it is of use beside the calling thread.
+    pub(crate) fn has_threads(&self) -> bool {
+        false
+    }
+
+    /// Does the work here and now.
+    pub(crate) fn spawn(&self, work: impl FnOnce()) {
+        work();
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        1
+    }
+}
