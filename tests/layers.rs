@@ -140,7 +140,7 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
 
 /// Folders whose files stand in an order of their own: each file uses only what stands above it in the `mod` lines of its folder's
 /// `mod.rs` (or of the file that bears the folder's name), which itself comes last.
-const ORDERED: [&str; 3] = ["schema", "predicate", "write"];
+const ORDERED: [&str; 6] = ["levels", "schema", "predicate", "read", "write", "io"];
 
 /// A module: its path from the root of the crate.
 type Module = Vec<String>;

@@ -2,29 +2,27 @@
 //!
 //! The only part of the crate that knows where bytes come from, and where they go.
 
-mod blocking;
-mod encode;
-mod explain;
-mod opening;
 mod pool;
+mod encode;
 mod progress;
-mod pull;
-mod ranges;
+mod opening;
 mod scout;
 mod sink;
 mod source;
-#[cfg(feature = "async")]
-mod stream;
+mod ranges;
+mod pull;
+mod blocking;
 #[cfg(any(feature = "async", feature = "parallel"))]
 mod wave;
-
 #[cfg(feature = "parallel")]
 #[path = "parallel.rs"]
 mod parallel;
-
 #[cfg(not(feature = "parallel"))]
 #[path = "parallel_disabled.rs"]
 mod parallel;
+#[cfg(feature = "async")]
+mod stream;
+mod explain;
 
 pub use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};

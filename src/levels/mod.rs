@@ -5,12 +5,12 @@
 //! levels, and by `read::assemble`, which turns them into nested arrays.
 //! Trap: "all present" is the common case and is never a vector: one run of the highest level stays one number.
 
-mod assemble;
 mod buffer;
-mod codec;
 mod leaf;
-mod order;
 mod validity;
+mod assemble;
+mod codec;
+mod order;
 
 pub(crate) use assemble::{Decoded, leaf_validity, list_slots, rows, validity};
 pub(crate) use buffer::LevelBuffer;

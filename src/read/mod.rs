@@ -3,23 +3,23 @@
 //! Stages are values. A stage that wants bytes says which ([`needs`](Tail::needs)) and is given them ([`supply`](Tail::supply)); what comes back is
 //! the next stage. Nothing here reads a file: the loops that do are in [`crate::io`].
 
-mod assemble;
-mod batch;
-mod chunk;
-mod column;
-mod filter;
 mod footer;
-mod gather;
-mod metadata;
 mod options;
 mod page_maps;
+mod chunk;
 pub(crate) mod pick;
-mod plan;
-mod row_group;
-mod sieve;
 mod tail;
-mod unit;
 mod window;
+mod column;
+mod assemble;
+mod filter;
+mod plan;
+mod batch;
+mod gather;
+mod metadata;
+mod sieve;
+mod unit;
+mod row_group;
 
 pub use batch::ReservedBatch;
 pub(crate) use chunk::Pull;

@@ -1,8 +1,8 @@
 //! Where bytes come and go asynchronously (feature `async`): sources, sinks, the objects of object stores (feature `object_store`), and the driver that reads.
 
-mod driver;
 mod sink;
 mod source;
+mod driver;
 #[cfg(feature = "object_store")]
 mod store;
 

@@ -4,16 +4,16 @@
 //! matches the physical type and the conversion, a page matches its encoding. Below it, all is concrete
 //! over plain slices. "All present" has neither levels nor a bitmap.
 
-mod cursor;
-mod flat;
-mod materialize;
 mod memory;
-mod nested;
-mod reader;
 mod rows;
-mod selected;
 mod spec;
 mod values;
+mod cursor;
+mod materialize;
+mod reader;
+mod flat;
+mod nested;
+mod selected;
 
 pub(super) use self::materialize::{spelled_bytes, spelled_out};
 pub(crate) use self::reader::LeafBatch;

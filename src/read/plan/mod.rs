@@ -1,9 +1,9 @@
 //! The plan of a read: which leaves, which row groups, which rows of them, and the bytes that each row group needs.
 
-mod chunk;
-mod row_group;
 mod rows;
 mod scan;
+mod chunk;
+mod row_group;
 
 pub(super) use self::row_group::{Fetched, FetchedChunk, same_number};
 pub use self::row_group::{PageIndexPlan, RowGroupPlan};

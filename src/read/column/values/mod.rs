@@ -3,18 +3,18 @@
 //! Values are decoded densely, straight into the buffer that becomes the Arrow buffer, and spread to
 //! their slots in place where there are nulls.
 
+mod reader;
 mod binary;
 mod boolean;
-mod build;
-mod converted;
-mod dictionary;
-mod fixed_binary;
 mod fixed_bytes;
-mod ints;
+mod fixed_binary;
+mod dictionary;
 mod null;
 mod primitive;
-mod reader;
+mod converted;
+mod ints;
 mod run_end;
+mod build;
 
 pub(super) use self::binary::Offsets;
 pub(super) use self::build::value_reader;

@@ -3,13 +3,13 @@
 //!
 //! Text is checked in bulk: a dictionary once, other pages by the block.
 
-mod find;
 mod layout;
-mod offsets;
-mod reader;
+mod find;
 mod sparse;
 mod text;
+mod offsets;
 mod views;
+mod reader;
 
 pub(super) use self::find::SpanDecoder;
 pub(in crate::read::column) use self::offsets::Offsets;
