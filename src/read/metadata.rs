@@ -304,7 +304,7 @@ impl Metadata {
         out.extend_from_slice(&(self.indexes.iter().len() as u64).to_le_bytes());
         for (start, bytes) in self.indexes.iter() {
             out.extend_from_slice(&start.to_le_bytes());
-            prefixed(&bytes, &mut out);
+            prefixed(bytes, &mut out);
         }
         let checksum = crc32fast::hash(&out);
         out.extend_from_slice(&checksum.to_le_bytes());
