@@ -90,6 +90,8 @@ pub enum LimitKind {
     Memory,
     /// Bytes or items of one Arrow array (32-bit offsets, dictionary keys).
     ArrayLength,
+    /// Rows of a read without columns.
+    Rows,
 }
 
 /// A place in a file. Parts that are not known are `None`.

@@ -23,6 +23,9 @@ pub struct Limits {
     /// around it counts twice, because Arrow makes a list and a struct of it. Default 208; more than [`Limits::MAX_NESTING`] is as
     /// much as that.
     pub nesting: usize,
+    /// Rows that one read may give of which no column is read: they take no bytes of the file, which
+    /// can state any number. Default 2^36. Counts are not held to it.
+    pub rows_without_columns: u64,
     /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed pages, arrays that are built or wait to be given out.
     /// Default 4 GiB.
     pub memory_bytes: u64,
@@ -41,6 +44,7 @@ impl Default for Limits {
             footer_bytes: 1 << 30,
             page_bytes: (1 << 31) - 1,
             nesting: 208,
+            rows_without_columns: 1 << 36,
             memory_bytes: 4 << 30,
         }
     }

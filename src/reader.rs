@@ -554,6 +554,7 @@ impl<S> Reader<S> {
         let mut reader = self.clone();
         reader.options.projection = Projection::names::<String>([]);
         reader.options.virtual_columns.clear();
+        reader.options.counting = true;
         reader
     }
 

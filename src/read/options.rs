@@ -51,6 +51,9 @@ pub struct ReadOptions {
     pub pool: Option<BufferPool>,
     /// Caps on what the file may ask for.
     pub limits: Limits,
+    /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded are
+    /// given at once, however many they are.
+    pub(crate) counting: bool,
 }
 
 impl Default for ReadOptions {
@@ -72,6 +75,7 @@ impl Default for ReadOptions {
             latency: None,
             pool: None,
             limits: Limits::default(),
+            counting: false,
         }
     }
 }

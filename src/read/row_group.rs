@@ -3,6 +3,8 @@
 //! A serial driver asks for batch after batch; a parallel one takes the [`Unit`]s of several row groups, decodes [`Window`]s of each on any thread,
 //! and gives the results to a [`Batcher`].
 
+use std::ops::Range;
+
 use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 
@@ -95,9 +97,10 @@ impl RowGroup {
     fn window(&mut self) -> Window {
         let most = self.batch_rows as u64;
         let start = self.next_row;
-        let mut window = match &self.range.selection {
-            None => Window::of(std::iter::once(start..self.range.rows.end), most),
-            Some(selection) => {
+        let mut window = match (self.counted_run(), &self.range.selection) {
+            (Some(run), _) => Window::of(std::iter::once(run), u64::MAX),
+            (None, None) => Window::of(std::iter::once(start..self.range.rows.end), most),
+            (None, Some(selection)) => {
                 let runs = selection.runs_from(start);
                 Window::of(runs.map(|run| run.start.max(start)..run.end), most)
             }
@@ -121,6 +124,22 @@ impl RowGroup {
     /// The plan that it is of.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The next rows of a count that need not be looked at, however many: the filter is known to be true of them, and there
+    /// are no columns.
+    fn counted_run(&self) -> Option<Range<u64>> {
+        if !self.plan.options().counting {
+            return None;
+        }
+        let wanted = match &self.range.selection {
+            None => self.next_row..self.range.rows.end,
+            Some(selection) => selection.runs_from(self.next_row).next()?,
+        };
+        let start = wanted.start.max(self.next_row);
+        let sure = self.range.sure.as_ref()?.runs_from(start).next()?;
+        let end = wanted.end.min(sure.end);
+        (sure.start <= start && start < end).then_some(start..end)
     }
 
     /// The rows from the next one on.

@@ -202,6 +202,11 @@ impl Stretches {
     /// Runs, joined across short gaps.
     fn joined(runs: &[Range<u64>]) -> Self {
         let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        // A count may ask for more rows at once than there is memory for bits.
+        if let [run] = runs {
+            let rows = of(run.end - run.start);
+            return Self { spans: runs.into(), rows, keep: None };
+        }
         let mut spans: Vec<Range<u64>> = Vec::new();
         let mut keep = BooleanBufferBuilder::new(0);
         for run in runs {

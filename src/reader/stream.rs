@@ -126,7 +126,7 @@ impl AsyncReader {
         let mut batches = self.counting().stream()?;
         let mut rows = 0u64;
         while let Some(batch) = batches.try_next().await? {
-            rows += batch.num_rows() as u64;
+            rows = rows.saturating_add(batch.num_rows() as u64);
         }
         Ok(rows)
     }

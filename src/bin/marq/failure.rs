@@ -99,6 +99,7 @@ impl Failure {
             ErrorKind::Limit(LimitKind::ArrayLength) => {
                 "read fewer rows at a time with --rows A:B, or fewer columns with -c"
             }
+            ErrorKind::Limit(LimitKind::Rows) => "read fewer rows with --rows A:B",
             ErrorKind::Limit(LimitKind::Nesting) if error.message().contains("Limits::nesting") => {
                 "marq has no flag for this limit; the library reads on with a larger Limits::nesting"
             }

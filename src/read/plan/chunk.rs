@@ -41,6 +41,7 @@ impl Plan {
     pub(super) fn chunk(
         &self,
         row_group: usize,
+        rows_in_group: u64,
         plan: &ColumnSpec,
     ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
         let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
@@ -64,6 +65,15 @@ impl Plan {
             return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
         }
         let slots = not_negative(meta.num_values, "num_values")?;
+        // Even an empty list takes a slot.
+        if slots < rows_in_group {
+            return Err(Error::mismatch(
+                Spec::Metadata("ColumnMetaData"),
+                "num_values",
+                format_args!("at least the {rows_in_group} rows of the row group"),
+                slots,
+            ));
+        }
         let mut bytes = self.byte_range(&meta, slots)?;
         if self.footer().writer().short_chunks && slots > 0 {
             bytes.end = self.end_of_short_chunk(row_group, plan.leaf.index, &bytes);

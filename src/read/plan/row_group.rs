@@ -86,8 +86,11 @@ impl Plan {
     ///
     /// # Errors
     /// `Malformed` if a chunk's metadata contradict the schema or the file, `Unsupported` if its data lie in another file,
-    /// `Crypto` if it is encrypted.
+    /// `Crypto` if it is encrypted; `Limit(Rows)` if no column is read, of too many rows.
     pub fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
+        if self.leaves_of(range) == 0 && !self.options().counting {
+            self.check_bare_rows(range).map_err(|e| e.at_row_group(range.row_group))?;
+        }
         let footer = self.footer();
         let rows_in_group = footer.row_group_rows(range.row_group)?;
         let mut chunks = Vec::with_capacity(self.leaves().len());
@@ -95,7 +98,7 @@ impl Plan {
         let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
         for (i, leaf) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
             let (chunk, width, index) = self
-                .chunk(range.row_group, leaf)
+                .chunk(range.row_group, rows_in_group, leaf)
                 .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
             let per_row = width / rows_in_group.max(1);
             bytes_per_row = bytes_per_row.saturating_add(per_row);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
 use super::rows::{RowRange, prune, row_ranges};
-use crate::error::{Error, Result};
+use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
 use crate::limits::Budget;
 use crate::page::PageContext;
@@ -41,6 +41,8 @@ struct Shared {
     /// The same for each leaf.
     picks: Vec<bool>,
     ranges: Vec<RowRange>,
+    /// Rows of which no leaf is read.
+    bare_rows: u64,
     /// Row groups of which the footer proves that the filter is true of no row.
     pruned: Vec<usize>,
     budget: Budget,
@@ -88,6 +90,10 @@ impl Footer {
         if let Some(filter) = &filter {
             ranges = prune(self, filter, ranges, &mut pruned)?;
         }
+        let is_bare =
+            |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_sure());
+        let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
+        let bare_rows = bare_rows.fold(0u64, u64::saturating_add);
         let schema = with_virtual_columns(mapping.schema, &options.virtual_columns);
         Ok(Plan {
             shared: Arc::new(Shared {
@@ -101,6 +107,7 @@ impl Footer {
                 column_picks,
                 picks,
                 ranges,
+                bare_rows,
                 pruned,
                 budget,
                 file_len,
@@ -148,6 +155,26 @@ impl Plan {
         if range.is_sure() { self.shared.output_leaves } else { self.leaves().len() }
     }
 
+    /// Checks that the rows of which no leaf is read are not too many: their number is all that the file says of them, and
+    /// nothing else ends the read.
+    pub(super) fn check_bare_rows(&self, range: &RowRange) -> Result<()> {
+        // The page index may have proved more of a row group than the footer.
+        let (options, rows) = (self.options(), self.shared.bare_rows.max(range.count()));
+        // With a filter, offset and limit are still to come.
+        let asked = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.offset));
+        let most = options.limits.rows_without_columns;
+        if rows.min(asked) <= most {
+            return Ok(());
+        }
+        Err(Error::limit(
+            LimitKind::Rows,
+            format_args!(
+                "{rows} rows of no columns; Limits::rows_without_columns allows {most}: raise it, or ask \
+                 for fewer rows with a limit, to read on"
+            ),
+        ))
+    }
+
     /// How many of the leaves the output is made of.
     pub(in crate::read) fn output_leaves(&self) -> usize {
         self.shared.output_leaves
@@ -190,7 +217,7 @@ impl Plan {
 
     /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left out.
     pub fn rows(&self) -> u64 {
-        self.shared.ranges.iter().map(RowRange::count).sum()
+        self.shared.ranges.iter().map(RowRange::count).fold(0u64, u64::saturating_add)
     }
 
     /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory, of which several batches must be held.
