@@ -33,7 +33,9 @@ pub(crate) struct Decoder {
     values: Vec<u8>,
     /// The value before the next one.
     last: Vec<u8>,
+    /// Prefixes that were read, and how many of them are used.
     prefix_block: Vec<i32>,
+    prefixes_used: usize,
     /// Lengths of the values of the last read.
     lengths: Vec<i32>,
 }
@@ -56,6 +58,7 @@ impl Decoder {
             values: Vec::new(),
             last: previous.unwrap_or_default(),
             prefix_block: Vec::new(),
+            prefixes_used: 0,
             lengths: Vec::new(),
         })
     }
@@ -70,26 +73,33 @@ impl Decoder {
         &self.last
     }
 
-    /// Spells out the next `n` values, or the next 1,024 if these are fewer, in place of those of the last call.
+    /// Spells out the next `n` values, or fewer, in place of those of the last call: at most 1,024, and of those whose prefixes
+    /// take more than [`MOST_REPEATED`] bytes only as many as take that, but at least one.
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)` if they take more than `room` bytes.
     pub(crate) fn read_block(&mut self, n: usize, room: usize) -> Result<EndToEnd<'_>> {
         let n = n.min(delta_length::BLOCK);
-        self.prefix_block.clear();
-        self.prefixes.read(n, &mut self.prefix_block)?;
-        let suffixes = self.suffixes.read_block(n)?;
+        if self.prefixes_used == self.prefix_block.len() {
+            self.prefix_block.clear();
+            self.prefixes_used = 0;
+            self.prefixes.read(n, &mut self.prefix_block)?;
+        }
+        let prefixes = self.prefix_block.get(self.prefixes_used..).unwrap_or_default();
+        let prefixes = few_enough(prefixes.get(..n).unwrap_or(prefixes));
+        self.prefixes_used += prefixes.len();
+        let suffixes = self.suffixes.read_block(prefixes.len())?;
         let before = self.last.len();
-        let block = Block::of(before, &self.prefix_block, suffixes.lengths, &mut self.lengths);
+        let block = Block::of(before, prefixes, suffixes.lengths, &mut self.lengths);
         // Half of 32 bits, so that the value before can lie in front of them.
         let most = (room as u64).min(u64::from(u32::MAX / 2));
         if block.bad_prefix || block.total > most {
-            return Err(refused(before, &self.prefix_block, suffixes.lengths, room));
+            return Err(refused(before, prefixes, suffixes.lengths, room));
         }
         self.values.clear();
         let total = usize::try_from(block.total).unwrap_or(usize::MAX);
         let rests = Rests {
-            prefixes: &self.prefix_block,
+            prefixes,
             suffixes: suffixes.lengths,
             source: suffixes.source,
             start: suffixes.start as usize,
@@ -117,6 +127,24 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+/// Bytes of prefixes that a block repeats at most: what it spells out is scratch beside the values that are kept.
+const MOST_REPEATED: u64 = 1 << 20;
+
+/// The first of the prefixes that together take no more than [`MOST_REPEATED`] bytes; one at least.
+fn few_enough(prefixes: &[i32]) -> &[i32] {
+    let len = |prefix: &i32| u64::from(prefix.cast_unsigned());
+    if prefixes.iter().map(len).sum::<u64>() <= MOST_REPEATED {
+        return prefixes;
+    }
+    let mut total = 0;
+    let fit = prefixes.iter().take_while(|prefix| {
+        total += len(prefix);
+        total <= MOST_REPEATED
+    });
+    let n = fit.count().max(1);
+    prefixes.get(..n).unwrap_or(prefixes)
 }
 
 /// What the lengths of a block of values add up to.
@@ -360,13 +388,48 @@ mod tests {
         let mut bytes = delta_binary::encode(&prefixes);
         bytes.extend(delta_length::encode(&suffixes));
         let mut decoder = Decoder::new(bytes.into(), n as usize, None).unwrap();
+        let room = 1 << 19;
         let error = loop {
-            match decoder.read_block(n as usize, 1 << 20) {
-                Ok(block) => assert_eq!(block.lengths.len(), 1024),
+            match decoder.read_block(n as usize, room) {
+                Ok(block) => assert!(block.total as usize <= room),
                 Err(error) => break error,
             }
         };
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
+    }
+
+    #[test]
+    fn what_repeats_much_is_spelled_out_in_short_blocks() {
+        let n = 3000usize;
+        let prefixes: Vec<i32> = (0..n as i32).collect();
+        let mut bytes = delta_binary::encode(&prefixes);
+        bytes.extend(delta_length::encode(&vec!["x"; n]));
+        for most in [1, 100, 1024, n] {
+            let mut decoder = Decoder::new(bytes.clone().into(), n, None).unwrap();
+            let mut done = 0;
+            while done < n {
+                let block = decoder.read_block(most.min(n - done), usize::MAX).unwrap();
+                assert!((1..=most.min(1024)).contains(&block.lengths.len()));
+                assert!(u64::from(block.total) <= MOST_REPEATED + 1024);
+                for len in block.lengths {
+                    done += 1;
+                    assert_eq!(*len, done as i32);
+                }
+                assert_eq!(decoder.last_value(), "x".repeat(done).as_bytes());
+            }
+        }
+        // A value that is longer than that comes alone.
+        let long = "y".repeat(3 << 20);
+        let mut decoder = Decoder::new(encode(&[&long, &long, &long]).into(), 3, None).unwrap();
+        for _ in 0..3 {
+            let block = decoder.read_block(3, usize::MAX).unwrap();
+            let len = block.lengths.len();
+            assert!(len < 3, "{len}");
+            if decoder.prefixes_used == 3 {
+                break;
+            }
+        }
+        assert_eq!(decoder.last_value(), long.as_bytes());
     }
 
     #[test]

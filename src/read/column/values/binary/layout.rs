@@ -154,6 +154,11 @@ pub(super) fn make_room(
         return Ok(());
     }
     let so_far = values.len().saturating_add(more);
+    // Those that are there are there twice while they move.
+    let room = room.saturating_sub(values.capacity());
+    if so_far > room && values.capacity() > 0 {
+        return Err(over_memory_limit(more as u64, room.saturating_sub(values.len())));
+    }
     let expected = so_far.saturating_mul(slots) / seen.max(1);
     let most = so_far.saturating_mul(MOST_TIMES).min(room).max(so_far);
     let wanted = roughly(expected.saturating_add(expected / 16)).clamp(so_far, most);
@@ -183,5 +188,12 @@ mod tests {
         let mut values = Vec::new();
         make_room(&mut values, 1 << 20, 0, 1, 1 << 20, &spare).unwrap();
         assert!((1 << 20..2 << 20).contains(&values.capacity()));
+        // Where they must move, both places count.
+        let held = values.capacity();
+        values.resize(1 << 20, 0);
+        let mut grow = |room| make_room(&mut values, 1 << 20, room, 2, 1 << 20, &spare);
+        grow(held + (2 << 20) - 1).unwrap_err();
+        grow(held + (2 << 20)).unwrap();
+        assert!((2 << 20..(2 << 20) + (1 << 10)).contains(&values.capacity()));
     }
 }

@@ -5,9 +5,7 @@ use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::layout::{
-    Dictionary, Layout, Payload, Place, look_up, make_room, payload_len, too_long,
-};
+use super::layout::{Dictionary, Layout, Payload, Place, look_up, make_room, too_long};
 use super::text::{ASCII, is_text_in_one};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
@@ -78,9 +76,20 @@ impl Views {
         u32::try_from(self.side.len()).map_err(|_| too_long())
     }
 
+    /// Makes room for `more` bytes of `values` values, where all that is copied may take `room`.
+    fn make_side_room(&mut self, more: u64, values: usize, room: usize) -> Result<()> {
+        let left = room.saturating_sub(self.side.len());
+        if more > left as u64 {
+            return Err(over_memory_limit(more, left));
+        }
+        let seen = self.views.len() + values;
+        make_room(&mut self.side, more, room, seen, self.slots, &self.spare)
+    }
+
     /// Copies the long values of a block one by one.
     fn copy(&mut self, source: &[u8], spans: &[Span], room: usize) -> Result<()> {
-        payload_len(spans, room)?;
+        let outside = outside(spans.iter().map(|span| span.len));
+        self.make_side_room(outside, spans.len(), room)?;
         let index = self.side()?;
         for span in spans {
             let value = span.slice(source);
@@ -226,14 +235,9 @@ impl Layout for Views {
                 (index, 0)
             }
             None => {
-                if total as usize > room {
-                    return Err(over_memory_limit(u64::from(total), room));
-                }
+                self.make_side_room(u64::from(total), lengths.len(), room)?;
                 let index = self.side()?;
                 let base = self.side_base(total as usize)?.wrapping_sub(start);
-                let seen = self.views.len() + lengths.len();
-                let more = u64::from(total);
-                make_room(&mut self.side, more, room, seen, self.slots, &self.spare)?;
                 self.side.extend_from_slice(values.stretch());
                 (index, base)
             }
