@@ -1,9 +1,11 @@
 //! Small files that ask for much: each built here, read in every way, and held to the time, the memory and the kind of error.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::format::*;
-use marquetry::{Compression, ErrorKind, Reader};
+use marquetry::{Compression, ErrorKind, LimitKind, Predicate, Reader, RowSelection, Spec, col};
 
 use crate::structure::codecs::compress as compressed;
 use crate::structure::read_every_way;
@@ -20,10 +22,17 @@ use FieldRepetitionType::{Optional, Repeated};
 enum End {
     /// As malformed, or over a limit.
     Refused,
-    /// With rows.
-    Rows,
-    /// In any of these ways.
-    Any,
+    /// With so many rows.
+    Rows(usize),
+    /// With this error, in the page of this number, or in none.
+    Error(ErrorKind, Option<usize>),
+    /// Over this limit.
+    Limit(LimitKind),
+}
+
+/// Malformed in the first page.
+const fn broken(spec: Spec) -> End {
+    End::Error(ErrorKind::Malformed(spec), Some(0))
 }
 
 /// Reads a file in every way.
@@ -41,17 +50,21 @@ fn check(name: &str, file: impl Into<Bytes>, end: End) {
         }
         Ok(rows)
     });
-    match (end, found) {
-        (End::Rows | End::Any, Ok(_)) => {}
-        (End::Refused | End::Any, Err(error)) => assert!(
-            matches!(
-                error.kind(),
-                ErrorKind::Malformed(_) | ErrorKind::Limit(_) | ErrorKind::Unsupported(_)
-            ),
-            "{name}: {error}"
+    let is_right = match (end, &found) {
+        (End::Rows(wanted), Ok(rows)) => *rows == wanted,
+        (End::Refused, Err(error)) => matches!(
+            error.kind(),
+            ErrorKind::Malformed(_) | ErrorKind::Limit(_) | ErrorKind::Unsupported(_)
         ),
-        (_, found) => panic!("{name}: {:?}, not {end:?}", found.map_err(|e| e.to_string())),
-    }
+        (End::Error(kind, page), Err(error)) => {
+            let at = error.at();
+            let place = (at.row_group, at.column.as_deref(), at.page);
+            error.kind() == kind && place == (Some(0), Some("v"), page)
+        }
+        (End::Limit(kind), Err(error)) => error.kind() == ErrorKind::Limit(kind),
+        _ => false,
+    };
+    assert!(is_right, "{name}: {:?}, not {end:?}", found.map_err(|e| e.to_string()));
 }
 
 fn column(r#type: Type) -> Vec<SchemaElement> {
@@ -102,7 +115,7 @@ fn pages_that_lie_about_what_they_decompress_to_are_refused() {
         check(&name, stored(codec.codec(), 4, 0, body), End::Refused);
         let half = &body[..body.len() / 2];
         check(&name, stored(codec.codec(), 1 << 20, 4 << 20, half), End::Refused);
-        check(&name, stored(codec.codec(), 1 << 20, 4 << 20, body), End::Rows);
+        check(&name, stored(codec.codec(), 1 << 20, 4 << 20, body), End::Rows(1 << 20));
     }
 }
 
@@ -119,27 +132,32 @@ fn streams_in_very_many_pieces_end_soon() {
     let four = ints(&[1, 2, 3, 4]);
     let empty = compressed(Compression::Gzip(6), &[]);
     let members = [empty.repeat(PIECES), compressed(Compression::Gzip(6), &four)].concat();
-    check("gzip members", stored(gzip, 4, 16, &members), End::Any);
+    check("gzip members", stored(gzip, 4, 16, &members), End::Rows(4));
     check("gzip members of nothing", stored(gzip, 4, 16, &empty.repeat(PIECES)), End::Refused);
     // A skippable frame of no bytes.
     let skip = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0].repeat(PIECES);
     let frames = [&skip[..], &compressed(Compression::Zstd(3), &four)].concat();
-    check("zstd skippable frames", stored(zstd, 4, 16, &frames), End::Any);
+    check("zstd skippable frames", stored(zstd, 4, 16, &frames), End::Rows(4));
     check("zstd of nothing", stored(zstd, 4, 16, &skip), End::Refused);
     let empty = compressed(Compression::Zstd(3), &[]);
     let frames = [empty.repeat(PIECES), compressed(Compression::Zstd(3), &four)].concat();
-    check("zstd frames", stored(zstd, 4, 16, &frames), End::Any);
+    check("zstd frames", stored(zstd, 4, 16, &frames), End::Rows(4));
     // Windows of 128 MiB to 2 TiB around one raw block; and blocks of no bytes.
-    for window in [17 << 3, 18 << 3, 20 << 3, 31 << 3] {
+    let too_wide = broken(Spec::Compression("ZSTD"));
+    let four_rows = End::Rows(4);
+    for (window, end) in
+        [(17 << 3, four_rows), (18 << 3, four_rows), (20 << 3, four_rows), (31 << 3, too_wide)]
+    {
         let frame = [&[0x28, 0xB5, 0x2F, 0xFD, 0, window, 16 << 3 | 1, 0, 0], &four[..]].concat();
-        check(&format!("zstd window {window}"), stored(zstd, 4, 16, &frame), End::Any);
+        check(&format!("zstd window {window}"), stored(zstd, 4, 16, &frame), end);
         let blocks = [0u8, 0, 0].repeat(PIECES);
         let frame = [&[0x28, 0xB5, 0x2F, 0xFD, 0, window][..], &blocks].concat();
         check("zstd blocks", stored(zstd, 4, 16, &frame), End::Refused);
     }
     for start in [0x11, 0x91, 0x0B] {
         let body = [&[start, 0x1E][..], &[0; 64]].concat();
-        check("brotli window", stored(CompressionCodec::Brotli, 4, 16, &body), End::Any);
+        let end = broken(Spec::Compression("BROTLI"));
+        check("brotli window", stored(CompressionCodec::Brotli, 4, 16, &body), end);
     }
     // Lengths of literals and matches that go on and on.
     for token in [0xF0, 0x0F, 0xFF, 0x1F] {
@@ -194,12 +212,7 @@ fn headers_that_claim_more_values_than_there_are_are_refused() {
                 for page in pages {
                     let plain = one(r#type, most, &[page]);
                     let name = format!("{type} {encoding}");
-                    // Runs of one bit may well stand for so many.
-                    let end = match (r#type, encoding) {
-                        (Type::Boolean, Encoding::Rle) => End::Any,
-                        _ => End::Refused,
-                    };
-                    check(&name, plain, end);
+                    check(&name, plain, End::Refused);
                 }
             }
         }
@@ -220,21 +233,27 @@ fn dictionaries_that_lie_or_come_late_or_twice_are_refused() {
         )
     };
     let good = indexes(1, &[8, 1]);
-    check("good", chunk(two.clone(), &good, 4), End::Rows);
+    check("good", chunk(two.clone(), &good, 4), End::Rows(4));
     for n in [-1, 3, i32::MAX, i32::MIN] {
         check("size", chunk(dictionary(n, &ints(&[7, 8])), &good, 4), End::Refused);
     }
-    // Indexes beyond it, of all widths.
-    for width in 0..=40 {
+    // Indexes beyond it, of all widths: a run, whose value takes whole bytes, and a pack.
+    let (rle, indices) = (Spec::Encodings("RLE"), Spec::Encodings("RLE_DICTIONARY"));
+    for width in 0..=40u8 {
         let run = [&[8][..], &[0xFF; 4]].concat();
-        let end = if width == 0 { End::Rows } else { End::Any };
+        let end = match width {
+            0 => End::Rows(4),
+            1..=31 if width % 8 > 0 => broken(rle),
+            _ => broken(indices),
+        };
         check("width", chunk(two.clone(), &indexes(width, &run), 4), end);
         let packed = [&varint(u64::from(u32::MAX) << 1 | 1)[..], &[0xFF; 32]].concat();
-        check("packed", chunk(two.clone(), &indexes(width, &packed), 4), End::Any);
+        let end = if width < 2 { End::Rows(4) } else { broken(indices) };
+        check("packed", chunk(two.clone(), &indexes(width, &packed), 4), end);
     }
     // Runs of nothing, and then one of something.
     let runs = indexes(1, &[&[0, 1].repeat(100_000)[..], &[8, 1]].concat());
-    check("runs of nothing", chunk(two.clone(), &runs, 4), End::Any);
+    check("runs of nothing", chunk(two.clone(), &runs, 4), End::Rows(4));
     let runs = indexes(1, &[1].repeat(100_000));
     check("packs of nothing", chunk(two.clone(), &runs, 4), End::Refused);
     let data = v1(4, Encoding::RleDictionary, &good);
@@ -242,10 +261,10 @@ fn dictionaries_that_lie_or_come_late_or_twice_are_refused() {
     check("late", one(Type::Int32, 8, &pages), End::Refused);
     let pages = [two.clone(), two.clone(), data.clone()];
     let twice = Chunk::new(Type::Int32, 4, &pages);
-    check("twice", file(column(Type::Int32), 4, vec![twice]), End::Any);
+    check("twice", file(column(Type::Int32), 4, vec![twice]), broken(Spec::Pages));
     let pages: Vec<_> = std::iter::repeat_n(two, 50_000).chain([data]).collect();
     let many = Chunk::new(Type::Int32, 4, &pages);
-    check("very often", file(column(Type::Int32), 4, vec![many]), End::Any);
+    check("very often", file(column(Type::Int32), 4, vec![many]), broken(Spec::Pages));
 }
 
 #[test]
@@ -253,19 +272,17 @@ fn values_that_grow_out_of_little_are_counted_first() {
     let _alone = alone();
     // Every value is the one before and a byte more: 1.25 GB in all.
     const N: i32 = 50_000;
-    let lengths =
-        |lengths: &[i32]| delta(&lengths.iter().map(|n| i64::from(*n)).collect::<Vec<_>>());
-    let prefixes = lengths(&(0..N).collect::<Vec<_>>());
-    let ones = lengths(&vec![1; N as usize]);
+    let prefixes = delta(&(0..N).collect::<Vec<_>>());
+    let ones = delta(&vec![1; N as usize]);
     let body = [&prefixes[..], &ones, &vec![b'a'; N as usize]].concat();
     let pages = [v1(N as usize, Encoding::DeltaByteArray, &body)];
-    check("prefixes", one(Type::ByteArray, N as usize, &pages), End::Any);
+    check("prefixes", one(Type::ByteArray, N as usize, &pages), End::Rows(N as usize));
     // Every value is the first one, of 100 kB.
-    let prefixes = lengths(&(0..N).map(|i| if i == 0 { 0 } else { 100_000 }).collect::<Vec<_>>());
-    let rests = lengths(&(0..N).map(|i| if i == 0 { 100_000 } else { 0 }).collect::<Vec<_>>());
+    let prefixes = delta(&(0..N).map(|i| if i == 0 { 0 } else { 100_000 }).collect::<Vec<_>>());
+    let rests = delta(&(0..N).map(|i| if i == 0 { 100_000 } else { 0 }).collect::<Vec<_>>());
     let body = [&prefixes[..], &rests, &vec![b'a'; 100_000]].concat();
     let pages = [v1(N as usize, Encoding::DeltaByteArray, &body)];
-    check("the same again", one(Type::ByteArray, N as usize, &pages), End::Any);
+    check("the same again", one(Type::ByteArray, N as usize, &pages), End::Rows(N as usize));
     for header in [
         // Blocks and miniblocks of no values, of odd numbers, of very many.
         [0, 1, 4, 0],
@@ -277,7 +294,9 @@ fn values_that_grow_out_of_little_are_counted_first() {
         [u64::MAX, 4, 4, 0],
         [128, u64::MAX, 4, 0],
         [128, 4, u64::MAX, 0],
-    ] {
+    ]
+    .into_iter()
+    {
         let body = [header.map(varint).concat(), vec![0; 64]].concat();
         for (r#type, encoding) in [
             (Type::Int32, Encoding::DeltaBinaryPacked),
@@ -286,29 +305,52 @@ fn values_that_grow_out_of_little_are_counted_first() {
             (Type::ByteArray, Encoding::DeltaByteArray),
         ] {
             let pages = [v1(4, encoding, &body)];
-            check(&format!("{header:?}"), one(r#type, 4, &pages), End::Any);
+            // How many there are is said, and told from the page, by the encoding around it.
+            let name = match (header, r#type) {
+                ([128, 4, ..], Type::ByteArray) => encoding.to_string(),
+                _ => "DELTA_BINARY_PACKED".to_owned(),
+            };
+            let spec = ["DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"];
+            let spec = spec.into_iter().find(|spec| *spec == name).expect("one of them");
+            let end = broken(Spec::Encodings(spec));
+            check(&format!("{header:?}"), one(r#type, 4, &pages), end);
         }
     }
-    // Every byte of a header of ALP at its boundaries.
-    for at in 0..16 {
+    // Every byte of a page of ALP, four zeros, at its boundaries.
+    let zeros = [&[0, 0, 10, 4, 0, 0, 0, 4][..], &[0; 16]].concat();
+    for at in 0..zeros.len() {
         for byte in [0, 1, 3, 10, 16, 31, 32, 33, 0x7F, 0x80, 0xFF] {
-            let mut body = vec![0, 0, 10, 4, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let mut body = zeros.clone();
             body[at] = byte;
+            let is_sound = match at {
+                _ if byte == zeros[at] => true,
+                // The size of a vector, the exponent, the frame of reference.
+                2 => (3..=15).contains(&byte),
+                11 => byte <= 18,
+                15..=22 => true,
+                _ => false,
+            };
+            let end = match at {
+                _ if is_sound => End::Rows(4),
+                0 | 1 => End::Error(ErrorKind::Unsupported("ALP mode"), Some(0)),
+                _ => broken(Spec::Encodings("ALP")),
+            };
             let pages = [v1(4, Encoding::Alp, &body)];
-            check("alp", one(Type::Double, 4, &pages), End::Any);
+            check(&format!("alp {at} {byte}"), one(Type::Double, 4, &pages), end);
         }
     }
 }
 
-/// Numbers in DELTA_BINARY_PACKED, each miniblock of 64 bits.
-fn delta(values: &[i64]) -> Vec<u8> {
+/// Numbers in DELTA_BINARY_PACKED, each miniblock of 32 bits.
+fn delta(values: &[i32]) -> Vec<u8> {
     let zigzag = |n: i64| varint(((n << 1) ^ (n >> 63)).cast_unsigned());
-    let mut out = [varint(128), varint(4), varint(values.len() as u64), zigzag(values[0])].concat();
-    let deltas: Vec<i64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let first = zigzag(i64::from(values[0]));
+    let mut out = [varint(128), varint(4), varint(values.len() as u64), first].concat();
+    let deltas: Vec<i32> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
     for block in deltas.chunks(128) {
         let least = *block.iter().min().unwrap();
-        out.extend(zigzag(least));
-        let width = |mini: usize| if mini * 32 < block.len() { 64 } else { 0 };
+        out.extend(zigzag(i64::from(least)));
+        let width = |mini: usize| if mini * 32 < block.len() { 32 } else { 0 };
         out.extend((0..4).map(width));
         for i in 0..block.len().next_multiple_of(32) {
             out.extend(block.get(i).map_or(0, |delta| delta - least).to_le_bytes());
@@ -330,23 +372,27 @@ fn levels_without_end_are_refused() {
     check("runs of nothing", with(4, &[0, 1].repeat(100_000), &[]), End::Refused);
     check("packs of nothing", with(4, &[1].repeat(100_000), &[]), End::Refused);
     let run = [&varint(u64::MAX)[..], &[1]].concat();
-    check("a pack too long", with(4, &run, &ints(&[1, 2, 3, 4])), End::Any);
+    check("a pack too long", with(4, &run, &ints(&[1, 2, 3, 4])), End::Rows(4));
     let run = [&varint(u64::MAX - 1)[..], &[1]].concat();
-    check("a run too long", with(4, &run, &ints(&[1, 2, 3, 4])), End::Any);
+    check("a run too long", with(4, &run, &ints(&[1, 2, 3, 4])), End::Rows(4));
     for len in [-1, i32::MIN, i32::MAX, 1 << 30] {
         let body = [&len.to_le_bytes()[..], &[8, 1]].concat();
         let pages = [v1(4, Encoding::Plain, &body)];
         check("length", file(schema(), 4, vec![Chunk::new(Type::Int32, 4, &pages)]), End::Refused);
     }
-    // Lists in one row without end: all of it is one row.
+    // Lists in one row without end: all of it is one row, or none, where the elements are of no list.
     let list = vec![leaf("v", Type::Int32, Repeated)];
     let n = 1 << 20;
     let rep = [&varint((n as u64 - 1) << 1)[..], &[1]].concat();
     let rep = [&[2, 0][..], &rep].concat();
-    let def = [&varint((n as u64) << 1)[..], &[0]].concat();
     let sized = |bytes: &[u8]| [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
-    let pages = [v1(n, Encoding::Plain, &[sized(&rep), sized(&def)].concat())];
-    check("one row", file(list, 1, vec![Chunk::new(Type::Int32, n, &pages)]), End::Any);
+    for (level, end) in [(0, broken(Spec::Levels)), (1, End::Rows(1))] {
+        let def = [&varint((n as u64) << 1)[..], &[level]].concat();
+        let values = vec![0; 4 * n * usize::from(level)];
+        let pages = [v1(n, Encoding::Plain, &[sized(&rep), sized(&def), values].concat())];
+        let chunk = Chunk::new(Type::Int32, n, &pages);
+        check("one row", file(list.clone(), 1, vec![chunk]), end);
+    }
 }
 
 #[test]
@@ -358,7 +404,7 @@ fn very_many_pages_row_groups_columns_and_keys_take_their_time_once() {
     let empties = [v1(0, Encoding::Plain, &[]), v2(0, 0, 0, Encoding::Plain, &[], &[], &[]), index];
     for (i, empty) in empties.iter().enumerate() {
         let pages = [empty.repeat(N), four.clone()];
-        check(&format!("empty pages {i}"), one(Type::Int32, 4, &pages), End::Any);
+        check(&format!("empty pages {i}"), one(Type::Int32, 4, &pages), End::Rows(4));
         let pages = [empty.repeat(N)];
         check(&format!("only empty pages {i}"), one(Type::Int32, 4, &pages), End::Refused);
     }
@@ -366,34 +412,34 @@ fn very_many_pages_row_groups_columns_and_keys_take_their_time_once() {
     let good = |change: &dyn Fn(&mut FileMetaData)| {
         file_with(column(Type::Int32), vec![(4, vec![chunk.clone()])], change)
     };
-    check("good", good(&|_| {}), End::Rows);
+    check("good", good(&|_| {}), End::Rows(4));
     let empty = good(&|meta| {
         let mut group = meta.row_groups[0].clone();
         group.num_rows = 0;
         meta.row_groups.extend(std::iter::repeat_n(group, N / 4));
     });
-    check("row groups without rows", empty, End::Any);
+    check("row groups without rows", empty, End::Rows(4));
     let bare = good(&|meta| {
         meta.row_groups.extend(std::iter::repeat_n(RowGroup::default(), N));
     });
-    check("row groups without columns", bare, End::Any);
+    check("row groups without columns", bare, End::Rows(4));
     let same = good(&|meta| {
         let group = meta.row_groups[0].clone();
         meta.row_groups.extend(std::iter::repeat_n(group, N / 10));
         meta.num_rows = (N / 10 + 1) as i64 * 4;
     });
-    check("the same chunk very often", same, End::Any);
+    check("the same chunk very often", same, End::Rows(4 * (N / 10 + 1)));
     let keys = good(&|meta| {
         let pair = KeyValue { key: "k".into(), value: Some("v".into()), ..Default::default() };
         meta.key_value_metadata = Some(vec![pair; N]);
     });
-    check("keys", keys, End::Rows);
+    check("keys", keys, End::Rows(4));
     let long = good(&|meta| {
         let value = Some("v".repeat(4 << 20));
         let pair = KeyValue { key: "ARROW:schema".into(), value, ..Default::default() };
         meta.key_value_metadata = Some(vec![pair]);
     });
-    check("a long value", long, End::Rows);
+    check("a long value", long, End::Rows(4));
     // Columns of one name, all in the same place.
     let n = 2_000;
     let alike = file_with(column(Type::Int32), vec![(4, vec![chunk.clone()])], |meta| {
@@ -402,13 +448,13 @@ fn very_many_pages_row_groups_columns_and_keys_take_their_time_once() {
         meta.schema.extend(std::iter::repeat_n(element, n as usize - 1));
         meta.row_groups[0].columns.extend(std::iter::repeat_n(column, n as usize - 1));
     });
-    check("columns alike", alike, End::Any);
+    check("columns alike", alike, End::Rows(4));
     let groups = good(&|meta| {
         let n = N as i32;
         meta.schema[0].num_children = Some(n + 1);
         meta.schema.extend(std::iter::repeat_n(group("g", Optional, 0), N));
     });
-    check("groups of nothing", groups, End::Any);
+    check("groups of nothing", groups, End::Rows(4));
     for n in [-1, 0, 2, i32::MAX, i32::MIN] {
         check("children", good(&|meta| meta.schema[0].num_children = Some(n)), End::Refused);
     }
@@ -439,10 +485,10 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
     for (which, lie) in lies.into_iter().enumerate() {
         let mut locations: Vec<_> = (0..n).map(at).collect();
         locations.iter_mut().enumerate().for_each(|(i, page)| lie(page, i));
-        check(&format!("index {which}"), with_index(&plain, None, locations), End::Any);
+        check(&format!("index {which}"), with_index(&plain, None, locations), End::Rows(4 * n));
     }
     let many = (0..100_000).map(|_| at(0)).collect();
-    check("an index far too long", with_index(&plain, None, many), End::Any);
+    check("an index far too long", with_index(&plain, None, many), End::Rows(4 * n));
     let columns = ColumnIndex {
         null_pages: vec![true; 100_000],
         min_values: vec![Vec::new(); 100_000],
@@ -450,26 +496,35 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
         ..Default::default()
     };
     let locations: Vec<_> = (0..n).map(at).collect();
-    check("columns", with_index(&plain, Some(&columns), locations), End::Any);
+    check("columns", with_index(&plain, Some(&columns), locations), End::Rows(4 * n));
     let chunk = Chunk::new(Type::Int32, 4 * n, &pages);
     type Lie = fn(&mut ColumnChunk);
-    let lies: [Lie; 9] = [
-        |chunk| (chunk.offset_index_offset, chunk.offset_index_length) = (Some(0), Some(i32::MAX)),
-        |chunk| (chunk.offset_index_offset, chunk.offset_index_length) = (Some(4), Some(-1)),
-        |chunk| (chunk.column_index_offset, chunk.column_index_length) = (Some(-1), Some(9)),
-        |chunk| meta(chunk).data_page_offset = -1,
-        |chunk| meta(chunk).total_compressed_size = i64::MAX,
-        |chunk| meta(chunk).total_compressed_size = -1,
-        |chunk| meta(chunk).num_values = i64::MAX,
-        |chunk| meta(chunk).dictionary_page_offset = Some(i64::MIN),
-        |chunk| meta(chunk).bloom_filter_offset = Some(5),
+    let negative = End::Error(ErrorKind::Malformed(Spec::Metadata("ColumnMetaData")), None);
+    let outside = End::Error(ErrorKind::Malformed(Spec::Container), None);
+    let (rows, missing) =
+        (End::Rows(4 * n), End::Error(ErrorKind::Malformed(Spec::Pages), Some(n)));
+    let lies: [(Lie, End); 9] = [
+        (|chunk| chunk.offset_index_length = Some(i32::MAX), rows),
+        (|chunk| chunk.offset_index_length = Some(-1), rows),
+        (
+            |chunk| (chunk.column_index_offset, chunk.column_index_length) = (Some(-1), Some(9)),
+            rows,
+        ),
+        (|chunk| meta(chunk).data_page_offset = -1, negative),
+        (|chunk| meta(chunk).total_compressed_size = i64::MAX, outside),
+        (|chunk| meta(chunk).total_compressed_size = -1, negative),
+        (|chunk| meta(chunk).num_values = i64::MAX, missing),
+        (|chunk| meta(chunk).dictionary_page_offset = Some(i64::MIN), negative),
+        (|chunk| meta(chunk).bloom_filter_offset = Some(5), rows),
     ];
-    for (which, lie) in lies.into_iter().enumerate() {
+    for (which, (lie, end)) in lies.into_iter().enumerate() {
         let groups = vec![(4 * n as i64, vec![chunk.clone()])];
         let file = file_with(column(Type::Int32), groups, |meta| {
-            lie(&mut meta.row_groups[0].columns[0]);
+            let chunk = &mut meta.row_groups[0].columns[0];
+            chunk.offset_index_offset = Some(4);
+            lie(chunk);
         });
-        check(&format!("place {which}"), file, End::Any);
+        check(&format!("place {which}"), file, end);
     }
     for num_bytes in [-1, 0, 1, 31, 33, 1 << 20, i32::MAX] {
         for said in [None, Some(-1), Some(0), Some(i32::MAX)] {
@@ -485,7 +540,7 @@ fn offsets_and_indexes_that_loop_or_overlap_are_refused_or_of_no_use() {
             chunk.bytes.extend_from_slice(&bits);
             let groups = vec![(4 * n as i64, vec![chunk])];
             let file = file_with(column(Type::Int32), groups, |_| {});
-            check(&format!("bloom filter of {num_bytes}"), file, End::Any);
+            check(&format!("bloom filter of {num_bytes}"), file, End::Rows(4 * n));
         }
     }
 }
@@ -512,4 +567,107 @@ fn footers_of_lists_without_end_are_refused() {
         let footer = [&[0x09, 0x7F][..], &unit.repeat(100_000), &[0; 64]].concat();
         check("nested", close(b"PAR1".to_vec(), &footer), End::Refused);
     }
+}
+
+/// Rows of a row group that a file of some ten KiB could hold, in pages of one run.
+const VERY_MANY: i64 = 1 << 41;
+
+/// Pages of a chunk that is large enough for its index to be asked.
+const PAGES: i32 = 2500;
+
+/// A column of pages of four values, 1 to 4 and so on, with an index that bounds them. The last page goes to the end of the
+/// row group, which says `rows`; the chunk says `slots`.
+fn bounded(rows: i64, slots: i64) -> Bytes {
+    let values = |i: i32| ints(&[4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * i + 4]);
+    let pages: Vec<_> = (0..PAGES).map(|i| v1(4, Encoding::Plain, &values(i))).collect();
+    let mut chunk = Chunk::new(Type::Int32, 4, &pages);
+    chunk.meta.num_values = slots;
+    let plain = file_with(column(Type::Int32), vec![(rows, vec![chunk])], |meta| {
+        meta.column_orders = Some(vec![ColumnOrder::TypeOrder]);
+    });
+    let locations = (0..PAGES).map(|i| PageLocation {
+        offset: 4 + i64::from(i) * pages[0].len() as i64,
+        compressed_page_size: pages[0].len() as i32,
+        first_row_index: 4 * i64::from(i),
+    });
+    let bound = |n: i32| (0..PAGES).map(|i| (4 * i + n).to_le_bytes().to_vec()).collect();
+    let columns = ColumnIndex {
+        null_pages: vec![false; PAGES as usize],
+        min_values: bound(1),
+        max_values: bound(4),
+        boundary_order: BoundaryOrder::Ascending,
+        null_counts: Some(vec![0; PAGES as usize]),
+        ..Default::default()
+    };
+    with_index(&plain.into(), Some(&columns), locations.collect())
+}
+
+#[test]
+fn rows_that_the_page_index_proves_are_counted_by_a_sum() {
+    let _alone = alone();
+    let reader = Reader::new(bounded(VERY_MANY, VERY_MANY)).unwrap().threads(1);
+    let wanted = |test: Predicate| reader.clone().filter(test);
+    for (least, rows) in [(1, VERY_MANY), (5, VERY_MANY - 4), (9997, VERY_MANY - 9996)] {
+        let start = Instant::now();
+        let test = col("v").gt_eq(least);
+        assert_eq!(wanted(test.clone()).count().unwrap(), rows as u64);
+        assert_eq!(wanted(test.clone()).threads(2).count().unwrap(), rows as u64);
+        let some = wanted(test.clone()).offset(10).limit(1 << 40);
+        assert_eq!(some.count().unwrap(), 1 << 40);
+        let halves = [0..1 << 20, 1 << 21..VERY_MANY as u64];
+        let halves = RowSelection::from_ranges(VERY_MANY as u64, halves).unwrap();
+        let half = wanted(test).select(halves).unwrap();
+        assert_eq!(half.count().unwrap(), rows as u64 - (1 << 20));
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    }
+    // Where a page must be looked at, it is found to hold less.
+    let error = wanted(col("v").gt_eq(9998)).count().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{error}");
+}
+
+#[test]
+fn a_row_group_of_more_rows_than_a_chunk_has_slots_is_refused() {
+    let _alone = alone();
+    for rows in [10_001, 1 << 20, VERY_MANY] {
+        let file = bounded(rows, 10_000);
+        check(
+            "rows",
+            file.clone(),
+            End::Error(ErrorKind::Malformed(Spec::Metadata("ColumnMetaData")), None),
+        );
+        let reader = Reader::new(file).unwrap().threads(1);
+        for read in [reader.clone(), reader.clone().limit(1), reader.filter(col("v").gt_eq(5))] {
+            let error = read.batches().and_then(|mut batches| batches.next_batch());
+            let error = error.expect_err("there are too many");
+            assert_eq!(error.kind(), ErrorKind::Malformed(Spec::Metadata("ColumnMetaData")));
+            assert_eq!(error.at().row_group, Some(0));
+        }
+    }
+}
+
+#[test]
+fn rows_without_columns_are_counted_and_given_up_to_a_limit() {
+    let _alone = alone();
+    let most = i64::MAX as u64;
+    let bare = file_with(Vec::new(), vec![(i64::MAX, Vec::new())], |_| {});
+    check("rows of no columns", bare.clone(), End::Limit(LimitKind::Rows));
+    let reader = Reader::new(Bytes::from(bare)).unwrap().threads(1);
+    assert_eq!(reader.count().unwrap(), most);
+    assert_eq!(reader.clone().filter(Predicate::TRUE).count().unwrap(), most);
+    let taken = reader.take(&[0, 1 << 60]).unwrap();
+    assert_eq!(taken.num_rows(), 2);
+    let first = |reader: Reader| reader.batches().and_then(|mut batches| batches.next_batch());
+    let few = first(reader.clone().limit(7)).unwrap().unwrap();
+    assert_eq!((few.num_rows(), few.num_columns()), (7, 0));
+    let error = first(reader.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Rows));
+    assert!(error.to_string().contains("9223372036854775807 rows of no columns"), "{error}");
+    // No columns are asked for, of a file that has one.
+    let file = bounded(VERY_MANY, VERY_MANY);
+    let reader = Reader::new(file).unwrap().threads(1).project(Vec::<&str>::new()).unwrap();
+    assert_eq!(first(reader.clone()).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Rows));
+    let proven = reader.clone().filter(col("v").gt_eq(1));
+    assert_eq!(proven.count().unwrap(), VERY_MANY as u64);
+    assert_eq!(first(proven).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Rows));
+    assert_eq!(first(reader.limit(9)).unwrap().unwrap().num_rows(), 9);
 }

@@ -46,6 +46,9 @@ const MAX_TIME: Duration = Duration::from_secs(4);
 /// Rows and time after which no more batches are asked for: a page may stand for any number of rows.
 const MAX_ROWS: usize = 1 << 20;
 const ENOUGH_TIME: Duration = Duration::from_millis(500);
+/// Rows and bytes that are kept to be compared: they count as memory that the path takes.
+const MOST_KEPT_ROWS: usize = 1 << 14;
+const MOST_KEPT_BYTES: usize = 4 << 20;
 
 type Path = fn(&Bytes, &mut Rng) -> Result<Check>;
 
@@ -198,6 +201,9 @@ fn drain(reader: Reader) -> Result<Check> {
 struct Seen {
     start: Instant,
     rows: usize,
+    bytes: usize,
+    /// Whether the batches so far are all kept.
+    keeps: bool,
     ended_early: bool,
     invalid: Option<String>,
     batches: Vec<RecordBatch>,
@@ -205,8 +211,8 @@ struct Seen {
 
 impl Default for Seen {
     fn default() -> Self {
-        let (invalid, batches) = (None, Vec::new());
-        Self { start: Instant::now(), rows: 0, ended_early: false, invalid, batches }
+        let (start, invalid, batches) = (Instant::now(), None, Vec::new());
+        Self { start, rows: 0, bytes: 0, keeps: true, ended_early: false, invalid, batches }
     }
 }
 
@@ -219,17 +225,18 @@ impl Seen {
     fn look_at(&mut self, batch: RecordBatch) {
         self.invalid = self.invalid.take().or_else(|| fault(&batch));
         self.rows += batch.num_rows();
-        // Few rows are kept: they take memory.
-        if self.rows <= 1 << 14 {
+        // Bytes that batches share count again and again: fewer are kept then.
+        self.bytes = self.bytes.saturating_add(batch.get_array_memory_size());
+        if self.rows <= MOST_KEPT_ROWS && self.bytes <= MOST_KEPT_BYTES {
             self.batches.push(batch);
         } else {
-            self.ended_early = true;
+            self.keeps = false;
             self.batches.clear();
         }
     }
 
     fn check(self) -> Check {
-        let whole = !self.ended_early && self.rows <= 1 << 14;
+        let whole = !self.ended_early && self.keeps;
         Check { invalid: self.invalid, rows: whole.then_some(self.batches) }
     }
 }
@@ -406,19 +413,21 @@ fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
     })
 }
 
-/// Writes what was read, and reads that.
+/// Writes what was read, and reads that: few bytes, as what the writer holds is no matter of the reader's limit.
 fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
-    let reader = open(file)?;
+    let reader = open(file)?.batch_bytes(MOST_KEPT_BYTES);
     let mut batches = reader.batches()?;
     let mut written = Vec::new();
     let options = WriteOptions::new().with_dictionary(rng.bool());
     let mut writer = Writer::new(WriteSink(&mut written), batches.schema(), options)?;
-    let (mut rows, start) = (0, Instant::now());
+    let (mut rows, mut bytes, start) = (0, 0, Instant::now());
     while rows < 10_000
+        && bytes < MOST_KEPT_BYTES
         && start.elapsed() < ENOUGH_TIME
         && let Some(batch) = batches.next_batch()?
     {
         rows += batch.num_rows();
+        bytes = bytes.saturating_add(batch.get_array_memory_size());
         writer.write(&batch)?;
     }
     writer.finish()?;
