@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use arrow_buffer::OffsetBuffer;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
 use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::arrow_array::{Array, ArrayRef, Int32Array, ListArray, RecordBatch, StructArray};
@@ -222,6 +223,47 @@ fn marq(folder: &Path, args: &str) -> Output {
         .unwrap()
 }
 
+/// An Arrow IPC file, or a stream, of one column with so many levels around it; made where there is stack enough.
+fn ipc(nest: Nest, levels: usize, is_file: bool) -> Vec<u8> {
+    let make = move || {
+        let batch = RecordBatch::try_from_iter([("c", nested(nest, levels))]).unwrap();
+        let mut out = Vec::new();
+        if is_file {
+            let mut writer = FileWriter::try_new(&mut out, &batch.schema()).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+        } else {
+            let mut writer = StreamWriter::try_new(&mut out, &batch.schema()).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+        }
+        out
+    };
+    thread::Builder::new().stack_size(256 << 20).spawn(make).unwrap().join().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn marq_converts_what_arrow_files_nest_or_refuses_it_on_a_small_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    for nest in [Nest::Structs, Nest::Lists] {
+        for (is_file, name) in [(true, "in.arrow"), (false, "in.arrows")] {
+            for levels in [10, 50, 63, 100, 300, 1000, 5000] {
+                std::fs::write(folder.path().join(name), ipc(nest, levels, is_file)).unwrap();
+                for to in ["out.parquet", "out.arrow", "out.jsonl"] {
+                    let output = marq(folder.path(), &format!("convert {name} -o {to}"));
+                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                    let code = output.status.code();
+                    let name = format!("{nest:?} {levels} {name} {to}");
+                    // Arrow's own readers follow 64 tables, of which some stand around the column.
+                    let wanted = if levels <= 50 { 0 } else { 3 };
+                    assert_eq!(code, Some(wanted), "{name}: {said}");
+                }
+            }
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn marq_shows_and_converts_what_is_nested_deep_on_a_small_stack() {
@@ -233,8 +275,10 @@ fn marq_shows_and_converts_what_is_nested_deep_on_a_small_stack() {
         for command in [
             "info",
             "schema",
-            "schema --json",
-            "schema --arrow",
+            "schema --as json",
+            "schema --as arrow",
+            "schema --as parquet",
+            "schema --as sql:duckdb",
             "pages",
             "stats",
             "count",
@@ -244,12 +288,12 @@ fn marq_shows_and_converts_what_is_nested_deep_on_a_small_stack() {
             "cat -f csv",
             "cat -f json",
             "convert -o x.arrow",
-            "convert -o x.parquet --force",
+            "convert -o x.parquet",
         ] {
             let output = marq(folder.path(), &format!("{command} {name}"));
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let code = output.status.code();
-            assert!(matches!(code, Some(0..=3)), "{name} {command}: {code:?} {said}");
+            assert!(matches!(code, Some(0 | 1 | 3)), "{name} {command}: {code:?} {said}");
         }
     }
     let deep = |n: usize, open: &str, close: &str| {
