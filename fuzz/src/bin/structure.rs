@@ -2,17 +2,20 @@
 //!
 //! ```text
 //! cargo run --bin structure -- --count 200000 [--series 1] [--from 0] [--seeds FOLDER] [--keep FOLDER] [--skip PATH,…]
+//! cargo run --bin structure -- --file PATH [--series 1] [--from 0] [--count 1]
 //! ```
 //!
 //! Mutants follow from the seeds, the series and their index alone: `--from INDEX --count 1 --keep FOLDER` makes one again. Without
-//! `--seeds` all seeds are files that the library writes. The work is done by processes of this program, of 1 MiB of stack, so
+//! `--seeds` all seeds are files that the library writes. With `--file` no mutant is made: that file is read, as often as
+//! `--count` says, with the numbers that the mutants from `--from` on are read with. The work is done by processes of this program, of 1 MiB of stack, so
 //! that an abort or a hang is a finding too.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use marquetry_fuzz_structure::{Heap, mutant, note_panics, read_every_way, rng, seeds};
+use bytes::Bytes;
+use marquetry_fuzz_structure::{Finding, Heap, mutant, note_panics, read_every_way, rng, seeds};
 
 #[path = "../../../tests/it/generate.rs"]
 #[allow(dead_code, reason = "the tests use all of it")]
@@ -37,13 +40,22 @@ struct Options {
     seeds: Option<PathBuf>,
     keep: Option<PathBuf>,
     skip: String,
+    file: Option<PathBuf>,
     child: bool,
 }
 
 fn options() -> Result<Options, String> {
     let (series, from, count) = (1, 0, 1000);
-    let mut options =
-        Options { series, from, count, seeds: None, keep: None, skip: String::new(), child: false };
+    let mut options = Options {
+        series,
+        from,
+        count,
+        seeds: None,
+        keep: None,
+        skip: String::new(),
+        file: None,
+        child: false,
+    };
     let mut args = std::env::args().skip(1);
     while let Some(flag) = args.next() {
         if flag == "--child" {
@@ -59,6 +71,7 @@ fn options() -> Result<Options, String> {
             "--seeds" => options.seeds = Some(value.into()),
             "--keep" => options.keep = Some(value.into()),
             "--skip" => options.skip = value,
+            "--file" => options.file = Some(value.into()),
             _ => return Err(format!("unknown flag {flag}")),
         }
     }
@@ -123,7 +136,8 @@ fn part_ends_well(from: u64, count: u64) -> bool {
 /// Reads the mutants; how many findings there are.
 fn work(options: Options) -> u64 {
     let thread = std::thread::Builder::new().stack_size(1 << 20);
-    let mut all = seeds::generated(60);
+    let file = options.file.as_ref().map(|path| Bytes::from(std::fs::read(path).expect("a file")));
+    let mut all = if file.is_some() { Vec::new() } else { seeds::generated(60) };
     if let Some(folder) = &options.seeds {
         all.extend(seeds::folder(folder).expect("a folder"));
     }
@@ -133,24 +147,26 @@ fn work(options: Options) -> u64 {
         let skip: Vec<&str> = options.skip.split(',').collect();
         let (series, mut findings) = (options.series, 0);
         for index in options.from..options.from + options.count {
-            let mutant = mutant(&all, series, index);
+            let (file, name) = match &file {
+                Some(file) => (file.clone(), "the file".to_owned()),
+                None => {
+                    let mutant = mutant(&all, series, index);
+                    let name = format!("{}; {}", all[mutant.seed].name, mutant.done.join(", "));
+                    (mutant.file, name)
+                }
+            };
             let mut numbers = rng(!series, index);
-            let found = read_every_way(&mutant.file, &mut numbers, Some(counted), &skip);
+            let found = read_every_way(&file, &mut numbers, Some(counted), &skip);
             for finding in &found {
-                println!(
-                    "FINDING mutant {index} of series {series} ({}; {}): {} {}",
-                    all[mutant.seed].name,
-                    mutant.done.join(", "),
-                    finding.path,
-                    finding.what
-                );
+                let Finding { path, what } = finding;
+                println!("FINDING mutant {index} of series {series} ({name}): {path} {what}");
             }
             findings += found.len() as u64;
             if let Some(folder) = &options.keep
                 && (!found.is_empty() || options.count == 1)
             {
                 let path = folder.join(format!("{series}_{index}.parquet"));
-                std::fs::write(path, &mutant.file).expect("a file");
+                std::fs::write(path, &file).expect("a file");
             }
         }
         findings

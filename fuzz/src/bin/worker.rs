@@ -5,55 +5,17 @@
 //!
 //! Flags: `--threads N` (default 1), `--views` (strings as views).
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::Array;
 use marquetry::{ErrorKind, Reader};
 
-/// Counts what is allocated, and the most that was at a time.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn grew(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: every call goes to the system's allocator as it is; the counters do not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grew(layout.size());
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        grew(layout.size());
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        grew(size);
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
+#[path = "../heap.rs"]
+mod heap;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: heap::Counting = heap::Counting;
 
 /// How a file is read.
 struct Options {
@@ -84,10 +46,9 @@ fn main() {
     std::panic::set_hook(Box::new(|_| {}));
     let mut out = std::io::stdout();
     for path in std::io::stdin().lock().lines().map_while(Result::ok) {
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
+        let before = heap::start();
         let answer = catch_unwind(AssertUnwindSafe(|| read(&path, &options)));
-        let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+        let peak = heap::peak().saturating_sub(before);
         let (word, text) = match answer {
             Ok(PruneResult::Ok) => ("OK", String::new()),
             Ok(PruneResult::Err(text)) => ("ERR", text),
