@@ -15,7 +15,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use marquetry_fuzz_structure::{Finding, Heap, mutant, note_panics, read_every_way, rng, seeds};
+use marquetry_fuzz_structure::paths::Finding;
+use marquetry_fuzz_structure::{Heap, mutant, note_panics, read_every_way, rng, seeds};
 
 #[path = "../../../tests/it/generate.rs"]
 #[allow(dead_code, reason = "the tests use all of it")]

@@ -16,7 +16,7 @@ pub mod encode;
 use fastrand::Rng;
 
 use file::Parts;
-pub use paths::{Finding, Heap, note_panics, read_every_way};
+pub use paths::{Heap, note_panics, read_every_way};
 
 /// A file that mutants are made of.
 pub struct Seed {
