@@ -1,4 +1,4 @@
-//! L. Arrow: hints, kept encodings, target schemas.
+//! Arrow: hints, kept encodings, target schemas.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn expected() -> Vec<Value> {
 }
 
 #[test]
-fn l122_types_that_only_the_hint_knows_come_back() {
+fn types_that_only_the_hint_knows_come_back() {
     let schema = open("hints").schema().expect("a schema");
     let types: Vec<&DataType> = schema.fields().iter().map(|f| f.data_type()).collect();
     assert!(matches!(types[0], DataType::Dictionary(_, value) if **value == DataType::Utf8));
@@ -92,7 +92,7 @@ fn l122_types_that_only_the_hint_knows_come_back() {
 }
 
 #[test]
-fn l123_a_hint_that_is_broken_or_contradicts_is_ignored() {
+fn a_hint_that_is_broken_or_contradicts_is_ignored() {
     let elements = vec![required("v", Type::Int32)];
     for text in ["", "!!!", "AAAA", "/////wAAAAA=", "/////3gAAAAQAAAA"] {
         let file = with_hint_text(elements.clone(), vec![coded_ints()], 6, text);
@@ -118,7 +118,7 @@ fn l123_a_hint_that_is_broken_or_contradicts_is_ignored() {
 }
 
 #[test]
-fn l124_dictionaries_and_runs_of_numbers_are_kept() {
+fn dictionaries_and_runs_of_numbers_are_kept() {
     let run_ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
     let values = Arc::new(Field::new("values", DataType::Int32, true));
     for kept in [
@@ -145,7 +145,7 @@ fn l124_dictionaries_and_runs_of_numbers_are_kept() {
 }
 
 #[test]
-fn l124_dictionaries_of_strings_are_kept_on_request() {
+fn dictionaries_of_strings_are_kept_on_request() {
     let reader = open("plain_types_v2").dictionaries(Dictionaries::Named(vec!["text".into()]));
     let schema = reader.schema().expect("a schema");
     let field = schema.field_with_name("text").expect("a column");
@@ -186,7 +186,7 @@ fn a_target_that_would_lose_something_names_the_column() {
     for wrong in [DataType::Int8, DataType::Utf8, DataType::Timestamp(TimeUnit::Nanosecond, None)] {
         let target = Schema::new(vec![Field::new("i64", wrong, true)]);
         let error =
-            open("plain_types_v1").target(Arc::new(target), MatchBy::Name).err().expect("lossy");
+            open("plain_types_v1").target(Arc::new(target), MatchBy::Name).expect_err("lossy");
         assert_eq!(error.kind(), marquetry::ErrorKind::Usage);
         assert!(error.to_string().contains("i64"), "{error}");
     }

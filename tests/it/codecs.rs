@@ -1,4 +1,4 @@
-//! D. Codecs, through whole files; their framings and faults are unit tests of `compress`.
+//! Codecs, through whole files; their framings and faults are unit tests of `compress`.
 
 use marquetry::ErrorKind;
 use marquetry::format::{CompressionCodec, Encoding, Type};
@@ -33,7 +33,7 @@ fn lzo_literals(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn d62_lz4_in_hadoop_blocks_and_raw() {
+fn lz4_in_hadoop_blocks_and_raw() {
     let body = ints(&[7, -1, 1 << 20]);
     let block = lz4_literals(&body);
     for stored in [hadoop(&[&block], 12), block.clone()] {
@@ -51,7 +51,7 @@ fn d62_lz4_in_hadoop_blocks_and_raw() {
 
 #[cfg(feature = "lzo")]
 #[test]
-fn d65_lzo_in_hadoop_blocks() {
+fn lzo_in_hadoop_blocks() {
     let body = ints(&[7, -1, 1 << 20]);
     let stored = hadoop(&[&lzo_literals(&body)], 12);
     let file = compressed(CompressionCodec::Lzo, &body, &stored);
@@ -59,14 +59,14 @@ fn d65_lzo_in_hadoop_blocks() {
 }
 
 #[test]
-fn d60_another_size_than_stated_is_malformed() {
+fn another_size_than_stated_is_malformed() {
     let body = ints(&[1, 2, 3]);
     let short = lz4_literals(&body[..8]);
     assert!(is_malformed(compressed(CompressionCodec::Lz4Raw, &body, &short)));
 }
 
 #[test]
-fn d66_broken_input_of_each_codec_is_malformed() {
+fn broken_input_of_each_codec_is_malformed() {
     use CompressionCodec as C;
     let body = ints(&[1, 2, 3]);
     for codec in [C::Snappy, C::Gzip, C::Brotli, C::Zstd, C::Lz4Raw, C::Lz4] {
@@ -75,7 +75,7 @@ fn d66_broken_input_of_each_codec_is_malformed() {
 }
 
 #[test]
-fn d64_a_page_beyond_the_cap_is_a_limit() {
+fn a_page_beyond_the_cap_is_a_limit() {
     let header = v1_header(3, Encoding::Plain, 1 << 30, 12);
     let chunk =
         Chunk::new(Type::Int32, 3, &[page(header, &[0; 12])]).codec(CompressionCodec::Snappy);
@@ -89,7 +89,7 @@ fn d64_a_page_beyond_the_cap_is_a_limit() {
 }
 
 #[test]
-fn a13_a_codec_that_nobody_knows_is_named() {
+fn a_codec_that_nobody_knows_is_named() {
     let file = compressed(CompressionCodec::Unknown(42), &ints(&[1, 2, 3]), &ints(&[1, 2, 3]));
     let error = read(file).expect_err("unknown");
     assert_eq!(error.kind(), ErrorKind::Unsupported("compression codec"));

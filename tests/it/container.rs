@@ -1,4 +1,4 @@
-//! A. Container and thrift, through whole files; what concerns single bytes of thrift are unit tests of `thrift` and `format`.
+//! Container and thrift, through whole files; what concerns single bytes of thrift are unit tests of `thrift` and `format`.
 
 use marquetry::format::*;
 use marquetry::{ErrorKind, Reader};
@@ -23,7 +23,7 @@ fn one_two_three(file: Vec<u8>) {
 }
 
 #[test]
-fn a01_files_cut_short_and_wrong_magic_numbers_are_malformed() {
+fn files_cut_short_and_wrong_magic_numbers_are_malformed() {
     let whole = file(schema(), 3, simple());
     for cut in 0..whole.len() {
         assert!(is_malformed(whole[..cut].to_vec()), "cut at {cut}");
@@ -40,7 +40,7 @@ fn a01_files_cut_short_and_wrong_magic_numbers_are_malformed() {
 }
 
 #[test]
-fn a02_an_encrypted_footer_says_that_keys_are_needed() {
+fn an_encrypted_footer_says_that_keys_are_needed() {
     let mut bytes = file(schema(), 3, simple());
     let end = bytes.len();
     bytes[..4].copy_from_slice(b"PARE");
@@ -49,13 +49,13 @@ fn a02_an_encrypted_footer_says_that_keys_are_needed() {
 }
 
 #[test]
-fn a03_versions_1_and_2_are_the_same() {
+fn versions_1_and_2_are_the_same() {
     one_two_three(changed(|meta| meta.version = 1));
     one_two_three(changed(|meta| meta.version = 2));
 }
 
 #[test]
-fn a04_files_without_rows_or_row_groups() {
+fn files_without_rows_or_row_groups() {
     for groups in [vec![], vec![(0, vec![Chunk::new(Type::Int32, 0, &[])])]] {
         let file = file_with(schema(), groups, |_| {});
         let reader = Reader::new(bytes::Bytes::from(file)).expect("a footer");
@@ -73,7 +73,7 @@ fn with_dictionary() -> Chunk {
 }
 
 #[test]
-fn a05_dictionary_page_offset_zero_is_absent() {
+fn dictionary_page_offset_zero_is_absent() {
     let file = file_with(schema(), vec![(3, simple())], |meta| {
         meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk").dictionary_page_offset =
             Some(0);
@@ -82,7 +82,7 @@ fn a05_dictionary_page_offset_zero_is_absent() {
 }
 
 #[test]
-fn a06_a_dictionary_page_may_stand_at_data_page_offset() {
+fn a_dictionary_page_may_stand_at_data_page_offset() {
     let mut chunk = with_dictionary();
     chunk.says_dictionary = false;
     let file = file(schema(), 3, vec![chunk]);
@@ -90,7 +90,7 @@ fn a06_a_dictionary_page_may_stand_at_data_page_offset() {
 }
 
 #[test]
-fn a07_index_page_offset_zero_is_ignored() {
+fn index_page_offset_zero_is_ignored() {
     one_two_three(changed(|meta| {
         meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk").index_page_offset =
             Some(0);
@@ -98,7 +98,7 @@ fn a07_index_page_offset_zero_is_ignored() {
 }
 
 #[test]
-fn a13_enum_values_that_nobody_knows_matter_only_in_use() {
+fn enum_values_that_nobody_knows_matter_only_in_use() {
     let two = file_with(
         vec![required("v", Type::Int32), required("w", Type::Unknown(99))],
         vec![(3, [simple(), simple()].concat())],
@@ -118,7 +118,7 @@ fn a13_enum_values_that_nobody_knows_matter_only_in_use() {
 }
 
 #[test]
-fn a14_a15_a16_annotations_that_are_unknown_misplaced_or_empty_are_passed_over() {
+fn annotations_that_are_unknown_misplaced_or_empty_are_passed_over() {
     let uuid =
         SchemaElement { logical_type: Some(LogicalType::Uuid), ..required("v", Type::Int32) };
     one_two_three(file(vec![uuid], 3, simple()));
@@ -130,13 +130,13 @@ fn a14_a15_a16_annotations_that_are_unknown_misplaced_or_empty_are_passed_over()
 }
 
 #[test]
-fn a18_a_missing_required_field_is_malformed() {
+fn a_missing_required_field_is_malformed() {
     // A footer of nothing but its end.
     assert!(is_malformed(close(b"PAR1".to_vec(), &[0])));
 }
 
 #[test]
-fn a19_schema_trees_that_lie_are_malformed() {
+fn schema_trees_that_lie_are_malformed() {
     let lie = |change: fn(&mut Vec<SchemaElement>)| changed(|meta| change(&mut meta.schema));
     assert!(is_malformed(lie(|schema| schema[0].num_children = Some(2))));
     assert!(is_malformed(lie(|schema| schema[0].num_children = Some(0))));
@@ -148,7 +148,7 @@ fn a19_schema_trees_that_lie_are_malformed() {
 }
 
 #[test]
-fn a19_a_bomb_of_nesting_is_a_limit() {
+fn a_bomb_of_nesting_is_a_limit() {
     let mut schema: Vec<SchemaElement> =
         (0..2_000).map(|_| group("g", FieldRepetitionType::Optional, 1)).collect();
     schema.push(required("v", Type::Int32));
@@ -156,7 +156,7 @@ fn a19_a_bomb_of_nesting_is_a_limit() {
 }
 
 #[test]
-fn a20_a_repetition_that_does_not_exist_is_an_error() {
+fn a_repetition_that_does_not_exist_is_an_error() {
     let odd = SchemaElement {
         repetition_type: Some(FieldRepetitionType::Unknown(7)),
         ..required("v", Type::Int32)
@@ -168,7 +168,7 @@ fn a20_a_repetition_that_does_not_exist_is_an_error() {
 }
 
 #[test]
-fn a21_offsets_of_a_chunk_without_values_are_not_followed() {
+fn offsets_of_a_chunk_without_values_are_not_followed() {
     let file = file_with(schema(), vec![(0, vec![Chunk::new(Type::Int32, 0, &[])])], |meta| {
         let meta = meta.row_groups[0].columns[0].meta_data.as_mut().expect("a chunk");
         (meta.data_page_offset, meta.total_compressed_size) = (i64::MAX, i64::MAX);
@@ -183,7 +183,7 @@ fn a21_offsets_of_a_chunk_without_values_are_not_followed() {
 }
 
 #[test]
-fn a22_field_ids_and_key_values_reach_arrow() {
+fn field_ids_and_key_values_reach_arrow() {
     let file = file_with(
         vec![SchemaElement { field_id: Some(-7), ..required("v", Type::Int32) }],
         vec![(3, simple())],
@@ -202,7 +202,7 @@ fn a22_field_ids_and_key_values_reach_arrow() {
 }
 
 #[test]
-fn a23_any_created_by_is_accepted() {
+fn any_created_by_is_accepted() {
     for text in
         [None, Some(""), Some("parquet-mr"), Some("my tool version x.y (build"), Some("\u{1F980}")]
     {
@@ -211,7 +211,7 @@ fn a23_any_created_by_is_accepted() {
 }
 
 #[test]
-fn a24_data_in_another_file_are_refused_and_metadata_are_not() {
+fn data_in_another_file_are_refused_and_metadata_are_not() {
     let file =
         changed(|meta| meta.row_groups[0].columns[0].file_path = Some("part-0.parquet".into()));
     let reader = Reader::new(bytes::Bytes::from(file)).expect("a footer").threads(1);

@@ -1,4 +1,4 @@
-//! C. Encodings, through whole files: each with values, without, of nulls alone, across pages, and skipped into. What is inside a page are unit
+//! Encodings, through whole files: each with values, without, of nulls alone, across pages, and skipped into. What is inside a page are unit
 //! tests of `encoding`.
 
 use marquetry::format::*;
@@ -228,7 +228,7 @@ fn paged(case: &Case, pages: &[usize], null: fn(usize) -> bool) -> (Vec<u8>, Vec
 }
 
 #[test]
-fn c45_to_c53_every_encoding_with_and_without_nulls_across_pages_and_skips() {
+fn every_encoding_with_and_without_nulls_across_pages_and_skips() {
     let nulls: [fn(usize) -> bool; 4] = [|_| false, |_| true, |i| i % 3 == 0, |i| i / 40 % 2 == 0];
     let seed = 45;
     let mut rng = fastrand::Rng::with_seed(seed);
@@ -256,7 +256,7 @@ fn c45_to_c53_every_encoding_with_and_without_nulls_across_pages_and_skips() {
 }
 
 #[test]
-fn c48_dictionaries_of_every_type() {
+fn dictionaries_of_every_type() {
     let indices = [&[2][..], &levels_v2(&[2, 0, 1, 2], 3)].concat();
     let check = |element: SchemaElement, values: Vec<u8>, expected: [Value; 4]| {
         let r#type = element.r#type.expect("a leaf");
@@ -308,7 +308,7 @@ fn c48_dictionaries_of_every_type() {
 }
 
 #[test]
-fn c51_c52_lengths_and_prefixes_that_lie_are_malformed() {
+fn lengths_and_prefixes_that_lie_are_malformed() {
     let page = |encoding, body: &[u8]| {
         let chunk = Chunk::new(Type::ByteArray, 3, &[v1(3, encoding, body)]);
         file(vec![required("v", Type::ByteArray)], 3, vec![chunk])
@@ -320,7 +320,7 @@ fn c51_c52_lengths_and_prefixes_that_lie_are_malformed() {
 }
 
 #[test]
-fn c52_old_parquet_mr_carries_the_prefix_from_page_to_page() {
+fn old_parquet_mr_carries_the_prefix_from_page_to_page() {
     let first = delta_bytes(&["abc", "abd"]);
     let second = [delta(&[2, 3]), delta_length(&["x", "y"])].concat();
     let pages = [v1(2, Encoding::DeltaByteArray, &first), v1(2, Encoding::DeltaByteArray, &second)];
@@ -343,13 +343,13 @@ fn c52_old_parquet_mr_carries_the_prefix_from_page_to_page() {
 }
 
 #[test]
-fn c53_a_split_page_that_is_no_multiple_is_malformed() {
+fn a_split_page_that_is_no_multiple_is_malformed() {
     let chunk = Chunk::new(Type::Double, 3, &[v1(3, Encoding::ByteStreamSplit, &[0; 23])]);
     assert!(is_malformed(file(vec![required("v", Type::Double)], 3, vec![chunk])));
 }
 
 #[test]
-fn c54_alp_as_the_format_shows_it() {
+fn alp_as_the_format_shows_it() {
     let body = [
         0u8, 0, 3, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 2, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0, 4, 0xA0, 0, 2, 0,
         3, 0, 0, 0, 0, 0, 0, 0, 0xF8, 0x7F, 0, 0, 0, 0, 0, 0, 0, 0x80,
@@ -360,7 +360,7 @@ fn c54_alp_as_the_format_shows_it() {
 }
 
 #[test]
-fn c58_encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported() {
+fn encodings_that_a_type_may_not_have_are_malformed_and_unknown_ones_unsupported() {
     let with = |r#type, encoding| {
         let element = SchemaElement { type_length: Some(4), ..required("v", r#type) };
         file(vec![element], 3, vec![Chunk::new(r#type, 3, &[v1(3, encoding, &[0; 24])])])

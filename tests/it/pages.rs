@@ -1,4 +1,4 @@
-//! B. Levels and pages.
+//! Levels and pages.
 
 use marquetry::ErrorKind;
 use marquetry::format::*;
@@ -25,14 +25,14 @@ fn list_page(rep: &[u32], def: &[u32], values: &[i32]) -> Vec<u8> {
 }
 
 #[test]
-fn b25_v1_has_repetition_definition_values_in_that_order() {
+fn v1_has_repetition_definition_values_in_that_order() {
     let page = list_page(&[0, 1, 0, 0], &[1, 1, 0, 1], &[1, 2, 3]);
     let file = file(list_schema(), 3, vec![Chunk::new(Type::Int32, 4, &[page])]);
     assert_eq!(column(&read(file).expect("rows")), [json!([1, 2]), json!([]), json!([3])]);
 }
 
 #[test]
-fn b26_v2_has_the_same_order_without_lengths() {
+fn v2_has_the_same_order_without_lengths() {
     let page = v2(
         4,
         1,
@@ -74,7 +74,7 @@ fn snappy_literal(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn b27_v2_is_compressed_unless_it_says_no_or_there_is_no_codec() {
+fn v2_is_compressed_unless_it_says_no_or_there_is_no_codec() {
     let raw = ints(&[4, 5]);
     let expected = [json!(4), json!(null), json!(5)];
     for (flag, codec, stored) in [
@@ -91,7 +91,7 @@ fn b27_v2_is_compressed_unless_it_says_no_or_there_is_no_codec() {
 }
 
 #[test]
-fn b28_b29_an_empty_value_part_is_not_decompressed() {
+fn an_empty_value_part_is_not_decompressed() {
     let def = levels_v2(&[0, 0], 1);
     for stored in [&[][..], &[0x28, 0xB5, 0x2F, 0xFD, 0x20, 0x00, 0x01, 0x00, 0x00]] {
         let header = PageHeader {
@@ -116,7 +116,7 @@ fn b28_b29_an_empty_value_part_is_not_decompressed() {
 }
 
 #[test]
-fn b30_old_parquet_cpp_says_not_compressed_and_compresses() {
+fn old_parquet_cpp_says_not_compressed_and_compresses() {
     let raw = ints(&[4, 5]);
     let chunk =
         Chunk::new(Type::Int32, 3, &[v2_stored(Some(false), raw.len(), &snappy_literal(&raw))]);
@@ -139,7 +139,7 @@ fn bit_packed(levels: u8) -> Chunk {
 }
 
 #[test]
-fn b31_bit_packed_levels_begin_at_the_most_significant_bit() {
+fn bit_packed_levels_begin_at_the_most_significant_bit() {
     let schema = vec![optional("v", Type::Int32)];
     let rows = read(file(schema.clone(), 3, vec![bit_packed(0b0110_0000)])).expect("rows");
     assert_eq!(column(&rows), [json!(null), json!(1), json!(2)]);
@@ -150,7 +150,7 @@ fn b31_bit_packed_levels_begin_at_the_most_significant_bit() {
 }
 
 #[test]
-fn b32_a_v1_page_may_begin_inside_a_row() {
+fn a_v1_page_may_begin_inside_a_row() {
     let pages =
         [list_page(&[0, 1], &[1, 1], &[1, 2]), list_page(&[1, 1, 0], &[1, 1, 1], &[3, 4, 5])];
     let file = file(list_schema(), 2, vec![Chunk::new(Type::Int32, 5, &pages)]);
@@ -161,7 +161,7 @@ fn b32_a_v1_page_may_begin_inside_a_row() {
 }
 
 #[test]
-fn b33_fewer_levels_than_values_are_malformed() {
+fn fewer_levels_than_values_are_malformed() {
     let short = [levels_v1(&[1; 8], 1), ints(&[1; 16])].concat();
     // A run of 8, where 16 are declared.
     assert!(is_malformed(optional_ints(&short, 16)));
@@ -170,7 +170,7 @@ fn b33_fewer_levels_than_values_are_malformed() {
 }
 
 #[test]
-fn b34_first_repetition_level_must_be_0_and_none_above_the_highest() {
+fn first_repetition_level_must_be_0_and_none_above_the_highest() {
     let page = list_page(&[1, 0], &[1, 1], &[1, 2]);
     assert!(is_malformed(file(list_schema(), 1, vec![Chunk::new(Type::Int32, 2, &[page])])));
     // Two levels of definition take two bits; 3 is one too many.
@@ -181,13 +181,13 @@ fn b34_first_repetition_level_must_be_0_and_none_above_the_highest() {
 }
 
 #[test]
-fn b35_a_required_column_with_levels_or_too_few_values_is_malformed() {
+fn a_required_column_with_levels_or_too_few_values_is_malformed() {
     let chunk = Chunk::new(Type::Int32, 3, &[v1(3, Encoding::Plain, &ints(&[1, 2]))]);
     assert!(is_malformed(file(vec![required("v", Type::Int32)], 3, vec![chunk])));
 }
 
 #[test]
-fn b36_columns_with_other_numbers_of_rows_are_malformed() {
+fn columns_with_other_numbers_of_rows_are_malformed() {
     let chunk = |n: i32| {
         let values: Vec<i32> = (0..n).collect();
         let slots = usize::try_from(n).expect("few");
@@ -222,14 +222,14 @@ fn coded(indices: &[u8], dictionary: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn b37_a_negative_count_in_a_dictionary_page_is_malformed() {
+fn a_negative_count_in_a_dictionary_page_is_malformed() {
     let indices = [&[1][..], &levels_v2(&[0, 1, 0], 1)].concat();
     assert!(is_malformed(coded(&indices, dictionary(-1, &ints(&[5, 6])))));
     assert!(is_malformed(coded(&indices, dictionary(i32::MAX, &ints(&[5, 6])))));
 }
 
 #[test]
-fn b38_indices_out_of_range_and_missing_dictionaries_are_malformed() {
+fn indices_out_of_range_and_missing_dictionaries_are_malformed() {
     let indices = [&[2][..], &levels_v2(&[0, 1, 3], 3)].concat();
     assert!(is_malformed(coded(&indices, dictionary(3, &ints(&[5, 6, 7])))));
     let chunk = Chunk::new(Type::Int32, 3, &[v1(3, Encoding::RleDictionary, &indices)]);
@@ -238,7 +238,7 @@ fn b38_indices_out_of_range_and_missing_dictionaries_are_malformed() {
 }
 
 #[test]
-fn b39_dictionary_indices_of_no_bits_are_all_0() {
+fn dictionary_indices_of_no_bits_are_all_0() {
     for stored in [&[0][..], &[0, 6]] {
         let rows = read(coded(stored, dictionary(1, &ints(&[9])))).expect("rows");
         assert_eq!(column(&rows), [json!(9), json!(9), json!(9)]);
@@ -246,7 +246,7 @@ fn b39_dictionary_indices_of_no_bits_are_all_0() {
 }
 
 #[test]
-fn b40_a_chunk_may_fall_back_from_its_dictionary() {
+fn a_chunk_may_fall_back_from_its_dictionary() {
     let indices = [&[1][..], &levels_v2(&[0, 1, 0], 1)].concat();
     let pages =
         [v1(3, Encoding::PlainDictionary, &indices), v1(2, Encoding::Plain, &ints(&[7, 8]))];
@@ -269,7 +269,7 @@ fn b40_a_chunk_may_fall_back_from_its_dictionary() {
 }
 
 #[test]
-fn b41_many_pages_and_pages_of_other_types() {
+fn many_pages_and_pages_of_other_types() {
     let n = 33_000;
     let pages: Vec<Vec<u8>> = (0..n).map(|i| v1(1, Encoding::Plain, &ints(&[i]))).collect();
     let rows = usize::try_from(n).expect("few");
@@ -303,7 +303,7 @@ fn b41_many_pages_and_pages_of_other_types() {
 }
 
 #[test]
-fn b42_checksums_are_verified_unless_turned_off() {
+fn checksums_are_verified_unless_turned_off() {
     let body = ints(&[1, 2, 3]);
     let good = crc32fast::hash(&body).cast_signed();
     let with = |crc: i32| {
@@ -334,7 +334,7 @@ fn b42_checksums_are_verified_unless_turned_off() {
 }
 
 #[test]
-fn b43_the_checksum_of_the_specification_is_the_one_of_gzip() {
+fn the_checksum_of_the_specification_is_the_one_of_gzip() {
     let body = texts(&["text1", "text2", "text3", "text4", "text5"]);
     assert_eq!(crc32fast::hash(&body), 0xE4BF_772A);
     let header = PageHeader {
@@ -350,7 +350,7 @@ fn b43_the_checksum_of_the_specification_is_the_one_of_gzip() {
 }
 
 #[test]
-fn b44_nulls_and_empty_lists_at_every_depth() {
+fn nulls_and_empty_lists_at_every_depth() {
     // optional list of optional ints: null, [], [null], [1, null].
     let list = SchemaElement {
         logical_type: Some(LogicalType::List),

@@ -1,4 +1,4 @@
-//! E. Logical types, through whole files; the mapping itself has its tables in the unit tests of `schema`.
+//! Logical types, through whole files; the mapping itself has its tables in the unit tests of `schema`.
 
 use marquetry::arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use marquetry::format::*;
@@ -40,7 +40,7 @@ fn time(unit: TimeUnit, utc: bool) -> TimeType {
 }
 
 #[test]
-fn e67_e68_logical_and_converted_types() {
+fn logical_and_converted_types() {
     let int = |bits, signed| LogicalType::Integer(IntType { bit_width: bits, is_signed: signed });
     let minus = (-1i32).to_le_bytes();
     check(logical(Type::Int32, int(8, true)), &minus, 1, DataType::Int8, &[json!(-1)]);
@@ -103,7 +103,7 @@ fn e67_e68_logical_and_converted_types() {
 }
 
 #[test]
-fn e69_decimals_of_every_physical_type() {
+fn decimals_of_every_physical_type() {
     let decimal = |precision| LogicalType::Decimal(DecimalType { scale: 2, precision });
     let text = [json!("-1.23")];
     check(
@@ -145,7 +145,7 @@ fn e69_decimals_of_every_physical_type() {
 }
 
 #[test]
-fn e70_uuid_float16_interval_and_times() {
+fn uuid_float16_interval_and_times() {
     let uuid = SchemaElement { logical_type: Some(LogicalType::Uuid), ..fixed(16) };
     check(uuid, &[7; 16], 1, DataType::FixedSizeBinary(16), &[hex(&[7; 16])]);
     let half = SchemaElement { logical_type: Some(LogicalType::Float16), ..fixed(2) };
@@ -185,7 +185,7 @@ fn int96(nanos: i64, days: i32) -> Vec<u8> {
 }
 
 #[test]
-fn e71_int96_in_the_unit_asked_for_and_overflow_reported() {
+fn int96_in_the_unit_asked_for_and_overflow_reported() {
     let body = [int96(1_500, 1), int96(0, 2_932_896)].concat();
     let file = bytes::Bytes::from(with(required("v", Type::Int96), &body, 2));
     let reader = Reader::new(file).expect("a footer").threads(1);
@@ -221,7 +221,7 @@ fn a_decimal_with_more_digits_than_it_may_have_says_what_reads_it() {
 }
 
 #[test]
-fn e72_unknown_is_null_whatever_is_stored() {
+fn unknown_is_null_whatever_is_stored() {
     for r#type in [Type::Int32, Type::Double, Type::ByteArray] {
         let element =
             SchemaElement { logical_type: Some(LogicalType::Unknown), ..optional("v", r#type) };
@@ -236,7 +236,7 @@ fn e72_unknown_is_null_whatever_is_stored() {
 }
 
 #[test]
-fn e73_a_time_unit_that_nobody_knows_leaves_the_integer() {
+fn a_time_unit_that_nobody_knows_leaves_the_integer() {
     let unit = TimeUnit::Unrecognized(Default::default());
     let ts = logical(
         Type::Int64,
@@ -265,7 +265,7 @@ fn one_level(schema: Vec<SchemaElement>, columns: usize) -> Value {
 }
 
 #[test]
-fn e74_lists_by_each_of_the_five_rules() {
+fn lists_by_each_of_the_five_rules() {
     let plain = json!([[1, 2], [], [3]]);
     // 1: the repeated child is the element.
     assert_eq!(one_level(vec![list("v"), repeated_leaf("x")], 1), plain);
@@ -313,7 +313,7 @@ fn e74_lists_by_each_of_the_five_rules() {
 }
 
 #[test]
-fn e75_maps_in_their_legacy_forms() {
+fn maps_in_their_legacy_forms() {
     let body = |values: &[i32]| {
         [levels_v1(&[0, 1, 0], 1), levels_v1(&[1, 1, 0], 1), ints(values)].concat()
     };
@@ -368,7 +368,7 @@ fn e75_maps_in_their_legacy_forms() {
 }
 
 #[test]
-fn e76_repeated_fields_without_annotation() {
+fn repeated_fields_without_annotation() {
     assert_eq!(one_level(vec![repeated_leaf("v")], 1), json!([[1, 2], [], [3]]));
     let schema = vec![group("v", FieldRepetitionType::Repeated, 1), required("a", Type::Int32)];
     assert_eq!(one_level(schema, 1), json!([[{"a": 1}, {"a": 2}], [], [{"a": 3}]]));
@@ -383,7 +383,7 @@ fn e76_repeated_fields_without_annotation() {
 }
 
 #[test]
-fn e77_names_with_dots_empty_names_and_case() {
+fn names_with_dots_empty_names_and_case() {
     let names = ["a.b", "", "A", "a"];
     let schema: Vec<_> = names.iter().map(|name| required(name, Type::Int32)).collect();
     let chunk = |n: i32| Chunk::new(Type::Int32, 1, &[v1(1, Encoding::Plain, &ints(&[n]))]);

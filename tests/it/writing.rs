@@ -44,7 +44,7 @@ fn of_column(array: ArrayRef, options: WriteOptions) -> Statistics {
 }
 
 #[test]
-fn a04_a_file_without_rows_comes_back() {
+fn a_file_without_rows_comes_back() {
     let batch = table(vec![("a", Arc::new(Int32Array::from(Vec::<i32>::new())))]);
     let file = written_with(&batch, WriteOptions::new()).expect("a file");
     assert!(metadata(&file).row_groups.is_empty());
@@ -54,7 +54,7 @@ fn a04_a_file_without_rows_comes_back() {
 }
 
 #[test]
-fn a22_field_ids_key_values_and_created_by_are_written() {
+fn field_ids_key_values_and_created_by_are_written() {
     let id = [(marquetry::schema::FIELD_ID_KEY.to_owned(), "7".to_owned())];
     let field = Field::new("a", DataType::Int32, false).with_metadata(id.into());
     let schema = Arc::new(Schema::new(vec![field]));
@@ -72,7 +72,7 @@ fn a22_field_ids_key_values_and_created_by_are_written() {
 }
 
 #[test]
-fn e70_l124_intervals_that_the_format_cannot_say_are_refused() {
+fn intervals_that_the_format_cannot_say_are_refused() {
     use arrow_buffer::{IntervalDayTime, IntervalMonthDayNano};
     let nanos = |m, d, n| -> ArrayRef {
         Arc::new(IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(m, d, n)]))
@@ -101,7 +101,7 @@ fn e70_l124_intervals_that_the_format_cannot_say_are_refused() {
 }
 
 #[test]
-fn f80_nulls_are_counted_also_where_there_are_none() {
+fn nulls_are_counted_also_where_there_are_none() {
     for level in [StatisticsLevel::None, StatisticsLevel::Chunk, StatisticsLevel::Page] {
         let options = WriteOptions::new().with_statistics(level);
         let none = of_column(Arc::new(Int32Array::from(vec![1, 2])), options.clone());
@@ -113,7 +113,7 @@ fn f80_nulls_are_counted_also_where_there_are_none() {
 }
 
 #[test]
-fn f81_text_is_cut_between_characters_and_the_last_one_rises() {
+fn text_is_cut_between_characters_and_the_last_one_rises() {
     let of = |text: &str, most| {
         let array = Arc::new(StringArray::from(vec![text]));
         let found = of_column(array, WriteOptions::new().with_bound_bytes(most));
@@ -137,7 +137,7 @@ fn f81_text_is_cut_between_characters_and_the_last_one_rises() {
 }
 
 #[test]
-fn f82_bytes_that_cannot_rise_stay_whole() {
+fn bytes_that_cannot_rise_stay_whole() {
     let all = vec![0xFF; 9];
     let array = Arc::new(BinaryArray::from(vec![&all[..]]));
     let found = of_column(array, WriteOptions::new().with_bound_bytes(4));
@@ -146,7 +146,7 @@ fn f82_bytes_that_cannot_rise_stay_whole() {
 }
 
 #[test]
-fn f83_f84_g95_floats_in_both_orders() {
+fn floats_in_both_orders() {
     let nan = f64::NAN;
     for (values, total, min, max, nans, has_index) in [
         (vec![0.0, -0.0], false, Some(-0.0), Some(0.0), 0, true),
@@ -175,7 +175,7 @@ fn f83_f84_g95_floats_in_both_orders() {
 }
 
 #[test]
-fn f87_intervals_and_nulls_have_no_bounds() {
+fn intervals_and_nulls_have_no_bounds() {
     let of: [ArrayRef; 2] =
         [Arc::new(IntervalYearMonthArray::from(vec![1, 2])), Arc::new(NullArray::new(2))];
     for array in of {
@@ -188,7 +188,7 @@ fn f87_intervals_and_nulls_have_no_bounds() {
 }
 
 #[test]
-fn f88_unsigned_and_decimals_have_orders_of_their_own() {
+fn unsigned_and_decimals_have_orders_of_their_own() {
     let unsigned = of_column(Arc::new(UInt32Array::from(vec![1, u32::MAX])), WriteOptions::new());
     assert_eq!(unsigned.max_value, Some(vec![0xFF; 4]));
     let decimals = Decimal128Array::from(vec![-1, 1]).with_precision_and_scale(38, 0);
@@ -198,7 +198,7 @@ fn f88_unsigned_and_decimals_have_orders_of_their_own() {
 }
 
 #[test]
-fn g92_a_page_of_nulls_differs_from_a_page_of_empty_texts() {
+fn a_page_of_nulls_differs_from_a_page_of_empty_texts() {
     let array = Arc::new(StringArray::from(vec![None, Some("")]));
     let options = WriteOptions::new().with_page_rows(1);
     let file = written_with(&table(vec![("a", array)]), options).expect("a file");
@@ -208,7 +208,7 @@ fn g92_a_page_of_nulls_differs_from_a_page_of_empty_texts() {
 }
 
 #[test]
-fn h102_values_are_in_the_bloom_filter_and_nulls_are_not() {
+fn values_are_in_the_bloom_filter_and_nulls_are_not() {
     use parquet::bloom_filter::Sbbf;
     let options = WriteOptions::new().with_column("a", |a| a.with_bloom(Default::default()));
     let array = Arc::new(Float64Array::from(vec![Some(1.5), None]));
@@ -223,7 +223,7 @@ fn h102_values_are_in_the_bloom_filter_and_nulls_are_not() {
 }
 
 #[test]
-fn l122_required_groups_below_optional_ones_come_back() {
+fn required_groups_below_optional_ones_come_back() {
     let inner: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     let required =
         |name: &str, of: &ArrayRef| Arc::new(Field::new(name, of.data_type().clone(), false));
@@ -267,7 +267,7 @@ fn columns_of_every_type() -> Vec<(&'static str, ArrayRef)> {
 
 /// Every encoding of every type: whole pages, pages of 7 rows, one value, no value, nulls only.
 #[test]
-fn c45_to_c55_every_encoding_is_written() {
+fn every_encoding_is_written() {
     use marquetry::format::Encoding::*;
     let mut tried = 0;
     for (name, array) in columns_of_every_type() {
@@ -321,7 +321,7 @@ fn c45_to_c55_every_encoding_is_written() {
 
 /// An encoding that the format does not have for a type is refused when the writer is made, and the error names the column.
 #[test]
-fn c58_illegal_encodings_are_refused_at_open() {
+fn illegal_encodings_are_refused_at_open() {
     use marquetry::format::Encoding::*;
     for (name, array) in columns_of_every_type() {
         let illegal: &[_] = match name {
@@ -343,7 +343,7 @@ fn c58_illegal_encodings_are_refused_at_open() {
 
 /// Each codec at its lowest, usual and highest level; what does not shrink comes back too.
 #[test]
-fn d60_every_codec_is_written() {
+fn every_codec_is_written() {
     use marquetry::format::CompressionCodec as Codec;
     let codecs = [
         ("none", Codec::Uncompressed),
@@ -382,7 +382,7 @@ fn d60_every_codec_is_written() {
 
 /// Old readers know converted types only: every logical type that has one is written with it.
 #[test]
-fn e67_converted_types_stand_beside_logical_ones() {
+fn converted_types_stand_beside_logical_ones() {
     use marquetry::format::ConvertedType as C;
     let columns: Vec<(&str, ArrayRef, C)> = vec![
         ("text", Arc::new(StringArray::from(vec!["a"])), C::Utf8),
