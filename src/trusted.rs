@@ -259,6 +259,8 @@ pub(crate) fn populate<T>(values: &mut Vec<T>) {
 mod populate {
     use std::mem::MaybeUninit;
 
+    use rustix::mm::{Advice, madvise};
+
     /// The smallest page of the system; where pages are larger, the call may be refused.
     const PAGE: usize = 4096;
 
@@ -272,7 +274,7 @@ mod populate {
         let first = unsafe { start.add(before) };
         // SAFETY: the range is within memory that is borrowed for writing. The call makes pages present and changes no byte of them; what it
         // answers is of no matter, as pages that are not present come when they are written.
-        unsafe { libc::madvise(first.cast(), len, libc::MADV_POPULATE_WRITE) };
+        let _ = unsafe { madvise(first.cast(), len, Advice::LinuxPopulateWrite) };
     }
 }
 
@@ -287,7 +289,8 @@ mod populate {
 mod platform {
     use std::fs::File;
     use std::io;
-    use std::os::unix::fs::FileExt;
+
+    use rustix::io::{pread, retry_on_intr};
 
     pub(super) fn read_at(
         file: &File,
@@ -295,22 +298,27 @@ mod platform {
         len: usize,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        let spare = &mut out.spare_capacity_mut()[..len];
-        // SAFETY: `pread` only writes to the buffer; it never reads from it, and the kernel writes nothing but initialised bytes. The slice
-        // has the length and the life of `spare`, which nobody else refers to.
-        let buffer =
-            unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<u8>(), len) };
-        file.read_exact_at(buffer, offset)?;
-        // SAFETY: `read_exact_at` has succeeded, so that all `len` bytes are written; the capacity is at least `len`.
-        unsafe { out.set_len(len) };
+        while out.len() < len {
+            let left = len - out.len();
+            let at = offset.saturating_add(out.len() as u64);
+            let spare = &mut out.spare_capacity_mut()[..left];
+            let read = retry_on_intr(|| pread(file, &mut *spare, at).map(|(read, _)| read.len()))?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            // SAFETY: `pread` gave the first `read` bytes behind the length as initialised ones, and
+            // they are within the capacity.
+            unsafe { out.set_len(out.len() + read) };
+        }
         Ok(())
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 mod platform {
     use std::fs::File;
-    use std::io::{self, Read, Seek, SeekFrom};
+    use std::io;
+    use std::os::windows::fs::FileExt;
 
     pub(super) fn read_at(
         file: &File,
@@ -318,8 +326,38 @@ mod platform {
         len: usize,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        // A handle of its own, because the position is shared between handles of one open file.
-        let mut file = file.try_clone()?;
+        out.resize(len, 0);
+        let mut done = 0;
+        while done < len {
+            // It moves the position that handles share, and does not go by it.
+            match file.seek_read(&mut out[done..], offset.saturating_add(done as u64)) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => done += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(any(unix, windows)))]
+mod platform {
+    use std::fs::File;
+    use std::io::{self, Read, Seek, SeekFrom};
+    use std::sync::{Mutex, PoisonError};
+
+    /// The position is shared between handles of one open file, so that one read goes after the other.
+    static POSITION: Mutex<()> = Mutex::new(());
+
+    pub(super) fn read_at(
+        file: &File,
+        offset: u64,
+        len: usize,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let _alone = POSITION.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file;
         file.seek(SeekFrom::Start(offset))?;
         let read = file.take(len as u64).read_to_end(out)?;
         if read == len { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
@@ -353,6 +391,39 @@ mod tests {
         assert!(dictionary_array::<UInt32Type>(keys, none.clone()).is_ok());
         let keys = UInt32Array::from(vec![0]);
         assert!(dictionary_array::<UInt32Type>(keys, none).is_err());
+    }
+
+    #[test]
+    fn reads_by_offset_go_side_by_side_and_end_with_the_file() {
+        use std::io::Write;
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..1u32 << 20).flat_map(|i| i.to_le_bytes()).collect();
+        file.write_all(&bytes).unwrap();
+        let file = &file;
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let bytes = &bytes;
+                scope.spawn(move || {
+                    let mut out = vec![1; 7];
+                    for i in 0..200 {
+                        let at = (thread * 7919 + i * 20_011) as usize;
+                        read_at(file, at as u64, 4099, &mut out).unwrap();
+                        assert_eq!(out, bytes[at..at + 4099]);
+                    }
+                });
+            }
+        });
+        let end = bytes.len() as u64;
+        let mut out = Vec::new();
+        read_at(file, end - 3, 3, &mut out).unwrap();
+        assert_eq!(out, bytes[bytes.len() - 3..]);
+        read_at(file, end, 0, &mut out).unwrap();
+        assert!(out.is_empty());
+        for (at, len) in [(end - 3, 4), (end, 1), (u64::MAX - 1, 3)] {
+            let error = read_at(file, at, len, &mut out).unwrap_err();
+            let kinds = [std::io::ErrorKind::UnexpectedEof, std::io::ErrorKind::InvalidInput];
+            assert!(kinds.contains(&error.kind()), "{error}");
+        }
     }
 
     #[test]
