@@ -127,7 +127,7 @@ impl Error {
 
     /// As [`Error::malformed`], with both numbers: "`what`: expected …, found …".
     #[cold]
-    pub fn mismatch(
+    pub(crate) fn mismatch(
         spec: Spec,
         what: &str,
         expected: impl fmt::Display,
@@ -144,13 +144,13 @@ impl Error {
 
     /// A limit was reached. The text should say how to raise it.
     #[cold]
-    pub fn limit(which: LimitKind, message: impl fmt::Display) -> Self {
+    pub(crate) fn limit(which: LimitKind, message: impl fmt::Display) -> Self {
         Self::new(ErrorKind::Limit(which), message.to_string())
     }
 
     /// This build lacks the cargo feature `feature`, which is needed for `what`.
     #[cold]
-    pub fn feature_disabled(feature: &'static str, what: impl fmt::Display) -> Self {
+    pub(crate) fn feature_disabled(feature: &'static str, what: impl fmt::Display) -> Self {
         Self::new(
             ErrorKind::FeatureDisabled(feature),
             format!("{what} needs the cargo feature `{feature}`"),
@@ -219,7 +219,7 @@ impl Error {
 
     /// Adds the number of the stream, unless one is there.
     #[must_use]
-    pub fn at_stream(mut self, stream: usize) -> Self {
+    pub(crate) fn at_stream(mut self, stream: usize) -> Self {
         self.0.at.stream.get_or_insert(stream);
         self
     }

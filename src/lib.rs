@@ -44,7 +44,7 @@
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
-//! | drive the stages yourself | [`read`] |
+//! | drive the stages yourself, and fetch the bytes | [`read`], [`io::Opening`] |
 //!
 //! # The architecture: start reading here
 //!
@@ -68,12 +68,12 @@
 //! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the column chunks, which are decoded when asked for
 //!    ([`format::FooterIndex`]).
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types ([`schema`](mod@schema)).
-//!    With a filter ([`predicate`]), [`read::Sieve`] asks bloom filters and page indexes which rows are left.
+//!    With a filter ([`predicate`]), [`io::Opening`] asks bloom filters and page indexes which rows are left, and then for the pages.
 //! 3. [`read::RowGroup`] holds the bytes of a row group; its batches are decoded leaf by leaf, on any thread ([`read::RowGroup::next_batch`] is the plain way).
 //! 4. `read::chunk` walks a column chunk, `page` opens a page: checksum, decompression (`compress`), the cut into levels and values.
 //! 5. `read::leaf` decodes levels (`levels`) and values (`encoding`) straight into what becomes the Arrow buffers (`simd`).
 //! 6. `read::assemble` builds lists, maps and structs around the leaves, and a batch is done.
-//! 7. [`io`] drives it: [`io::Serial`] on the calling thread, [`io::Parallel`] on a pool, `io::Streamed` (feature `async`) where bytes come asynchronously.
+//! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where bytes come asynchronously.
 //!
 //! Writing, in `write`:
 //!
@@ -101,7 +101,7 @@
 //! # Untrusted files
 //!
 //! No file can make the crate panic, hang or allocate without bound. Bytes of a file pass through one cursor (`bytes`), every size that a file states
-//! is checked where it is read, and what it may allocate is capped by [`Limits`] and counted by a [`Budget`]. An [`Error`] says what kind of fault it
+//! is checked where it is read, and what it may allocate is capped by [`Limits`] and counted by a budget. An [`Error`] says what kind of fault it
 //! is, which section of the specification was broken, and where: row group, column, page, byte.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -152,7 +152,7 @@ pub use {arrow_array, arrow_schema};
 pub use compress::Compression;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
-pub use limits::{Budget, Limits, Reservation};
+pub use limits::Limits;
 pub use page::PageVersion;
 pub use predicate::{ColumnStatistics, Literal, Predicate, all, any, col, lit, not};
 pub use read::{Metadata, PageIndex, PageIndexRef};

@@ -54,7 +54,7 @@ impl Default for Limits {
 ///
 /// Cheap to clone: clones share the count.
 #[derive(Debug, Clone)]
-pub struct Budget {
+pub(crate) struct Budget {
     shared: Arc<Shared>,
 }
 
@@ -71,7 +71,7 @@ const SPARE_PART: u64 = 8;
 
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
-    pub fn new(cap: u64) -> Self {
+    pub(crate) fn new(cap: u64) -> Self {
         let spare = usize::try_from(MOST_SPARE.min(cap / SPARE_PART)).unwrap_or_default();
         let (used, spare) = (AtomicU64::new(0), Spare::new(spare));
         Self { shared: Arc::new(Shared { cap, used, spare }) }
@@ -92,7 +92,8 @@ impl Budget {
     ///
     /// # Errors
     /// `Limit(Memory)` if fewer are left.
-    pub fn take(&self, bytes: usize) -> Result<Reservation> {
+    #[cfg(test)]
+    pub(crate) fn take(&self, bytes: usize) -> Result<Reservation> {
         let mut reservation = self.reservation("this read");
         reservation.grow(bytes)?;
         Ok(reservation)
@@ -111,12 +112,12 @@ impl Budget {
     }
 
     /// Bytes in use.
-    pub fn used(&self) -> u64 {
+    pub(crate) fn used(&self) -> u64 {
         self.shared.used.load(Ordering::Relaxed)
     }
 
     /// The cap, in bytes.
-    pub fn cap(&self) -> u64 {
+    pub(crate) fn cap(&self) -> u64 {
         self.shared.cap
     }
 
@@ -136,7 +137,7 @@ impl Budget {
 
 /// Bytes taken from a [`Budget`]; given back on drop.
 #[derive(Debug)]
-pub struct Reservation {
+pub(crate) struct Reservation {
     budget: Budget,
     bytes: u64,
     /// What the memory is for.
@@ -148,7 +149,7 @@ impl Reservation {
     ///
     /// # Errors
     /// `Limit(Memory)` if fewer are left; what was taken before stays taken.
-    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
         let Shared { cap, used, .. } = &*self.budget.shared;
         used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
@@ -180,7 +181,7 @@ impl Reservation {
     ///
     /// # Errors
     /// `Limit(Memory)` if the difference is more than what is left.
-    pub fn resize(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn resize(&mut self, bytes: usize) -> Result<()> {
         match (bytes as u64).checked_sub(self.bytes) {
             Some(more) => self.grow(usize::try_from(more).unwrap_or(usize::MAX)),
             None => {
@@ -193,7 +194,7 @@ impl Reservation {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }

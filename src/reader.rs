@@ -3,6 +3,7 @@
 #[cfg(feature = "async")]
 mod stream;
 
+use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
@@ -64,6 +65,17 @@ pub struct Reader<S = Arc<dyn Source>> {
     /// The end of the file, if it was kept.
     #[cfg(feature = "async")]
     end: Option<crate::io::FileEnd>,
+}
+
+impl<S> fmt::Debug for Reader<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("file_name", &self.file_name)
+            .field("metadata", &self.metadata)
+            .field("options", &self.options)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Who decodes.
@@ -262,7 +274,7 @@ impl<S> Reader<S> {
     /// use marquetry::{Reader, col};
     ///
     /// let reader = Reader::open("testdata/trips.parquet")?;
-    /// let error = reader.clone().try_filter(col("vendr").eq("a")).err().expect("a typo");
+    /// let error = reader.clone().try_filter(col("vendr").eq("a")).expect_err("a typo");
     /// assert!(error.to_string().contains("did you mean \"vendor\"?"));
     /// assert!(reader.try_filter(col("vendor").is_not_null())?.count()? <= 1_000);
     /// # Ok(())
@@ -767,6 +779,15 @@ pub struct Batches {
     driver: Driver,
     gathered: Gathered,
     file_name: Option<Arc<str>>,
+}
+
+impl fmt::Debug for Batches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batches")
+            .field("schema", &self.schema)
+            .field("file_name", &self.file_name)
+            .finish_non_exhaustive()
+    }
 }
 
 enum Driver {

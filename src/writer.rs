@@ -3,6 +3,7 @@
 #[cfg(feature = "async")]
 mod upload;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,6 +65,15 @@ pub struct Writer<S: Sink = PathSink> {
     reports: Vec<RowGroupReport>,
     learnt: Learnt,
     state: State,
+}
+
+impl<S: Sink> fmt::Debug for Writer<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("encoder", &self.encoder)
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What row groups have come to: encoded bytes for each byte of Arrow arrays.
@@ -449,6 +459,12 @@ pub struct RowGroupEncoder {
     key_values: Vec<KeyValue>,
     options: WriteOptions,
     encode: Encode,
+}
+
+impl fmt::Debug for RowGroupEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowGroupEncoder").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl RowGroupEncoder {

@@ -32,7 +32,7 @@ impl FooterIndex {
     /// # Errors
     /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See also
     /// `thrift`.
-    pub fn parse(bytes: Bytes) -> Result<Self> {
+    pub(crate) fn parse(bytes: Bytes) -> Result<Self> {
         let mut reader = Reader::new(&bytes);
         let head = FileHead::read(&mut reader)?;
         let byte_len = reader.position();
@@ -50,7 +50,7 @@ impl FooterIndex {
     }
 
     /// Bytes of memory that it holds, about.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         let head = &self.head;
         let groups = head
             .row_groups

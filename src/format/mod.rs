@@ -61,7 +61,7 @@ pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use crate::thrift::{Held, List, ListIter, Thrift, Unknown, UnknownField};
+pub use crate::thrift::{Held, List, ListIter, Thrift, Unknown};
 pub use bloom::{BloomFilterAlgorithm, BloomFilterCompression, BloomFilterHash, BloomFilterHeader};
 pub use borrowed::{
     ColumnChunkRef, ColumnIndexRef, ColumnMetaDataRef, OffsetIndexRef, SizeStatisticsRef,

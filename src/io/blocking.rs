@@ -22,7 +22,7 @@ use crate::selection::RowSelection;
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
-pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)> {
+pub(crate) fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)> {
     let file_len = source.len()?;
     let tail = Tail::new(file_len)?;
     let bytes = fetch(source, tail.needs(), None)?;
@@ -35,7 +35,7 @@ pub fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
-pub fn load_indexes(
+pub(crate) fn load_indexes(
     source: &dyn Source,
     metadata: &mut Metadata,
     row_groups: impl IntoIterator<Item = usize>,
@@ -50,7 +50,7 @@ pub fn load_indexes(
 }
 
 /// The batches of a plan, decoded by the thread that asks.
-pub struct Serial {
+pub(crate) struct Serial {
     opener: Opener,
     next_range: usize,
     row_group: Option<RowGroup>,
@@ -60,7 +60,7 @@ pub struct Serial {
 
 impl Serial {
     /// The batches of `plan`, whose bytes come from `source`.
-    pub fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
+    pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         let opener = Opener::new(source, plan, progress);
         Self { opener, next_range: 0, row_group: None, distrusts: false }
     }
@@ -69,7 +69,7 @@ impl Serial {
     ///
     /// # Errors
     /// `Io`, or whatever is wrong with the data.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(row_group) = &mut self.row_group {
                 let rest = row_group.rest();

@@ -90,7 +90,7 @@ impl Explanation {
     ///
     /// # Errors
     /// `Io`, or whatever is wrong with the metadata.
-    pub fn new(source: Arc<dyn Source>, plan: &Plan) -> Result<Self> {
+    pub(crate) fn new(source: Arc<dyn Source>, plan: &Plan) -> Result<Self> {
         let latency = plan.options().latency.unwrap_or_else(|| source.latency());
         let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
             Box::pin(std::future::ready(fetch(&*source, ranges, Some(latency))))
@@ -108,7 +108,7 @@ impl Explanation {
     /// # Errors
     /// As [`Explanation::new`].
     #[cfg(feature = "async")]
-    pub async fn new_async(
+    pub(crate) async fn new_async(
         source: Arc<dyn super::stream::AsyncSource>,
         metadata: Metadata,
         plan: &Plan,

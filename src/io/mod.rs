@@ -24,11 +24,12 @@ mod parallel;
 mod stream;
 mod explain;
 
-pub use blocking::{Serial, load_indexes, open_footer};
+pub(crate) use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
-pub use parallel::Parallel;
-pub use pool::Pool;
+pub use opening::{Opened, Opening};
+pub(crate) use parallel::Parallel;
+pub(crate) use pool::Pool;
 pub use progress::Progress;
 pub(crate) use ranges::read_exactly;
 pub use sink::{PathSink, Sink, WriteSink};

@@ -1,5 +1,6 @@
 //! [`Opening`]: from the rows that are wanted of a row group to the row group that gives them, whoever fetches the bytes.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,12 +13,23 @@ use crate::read::{
 };
 
 /// A row group that is being opened: wants bytes, often several times.
-pub(super) struct Opening {
+///
+/// What a driver does for each of [`Plan::ranges`]: bloom filters and indexes first, where the filter may be decided by them; then the pages.
+pub struct Opening {
     plan: Plan,
     progress: Progress,
     pull: Option<Arc<dyn Pull>>,
     row_group: usize,
     stage: Stage,
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening")
+            .field("row_group", &self.row_group)
+            .field("needs", &self.needs())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the bytes wanted are for.
@@ -31,7 +43,8 @@ enum Stage {
 }
 
 /// What comes of the bytes.
-pub(super) enum Opened {
+#[derive(Debug)]
+pub enum Opened {
     /// More are wanted.
     More(Opening),
     /// The row group; `None` if indexes prove that the filter is true of none of its rows.
@@ -43,7 +56,7 @@ impl Opening {
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub(super) fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
+    pub fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Sieve(plan.sieve(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
         Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
@@ -103,7 +116,7 @@ impl Opening {
     }
 
     /// The bytes wanted; none if there is nothing to ask at this stage.
-    pub(super) fn needs(&self) -> &[Range<u64>] {
+    pub fn needs(&self) -> &[Range<u64>] {
         match &self.stage {
             Stage::Sieve(sieve) => sieve.needs(),
             Stage::Indexes(indexes) => indexes.needs(),
@@ -120,7 +133,7 @@ impl Opening {
     ///
     /// # Errors
     /// Whatever is wrong with the metadata and indexes; `Limit(Memory)` if the budget has no room for the bytes.
-    pub(super) fn supply(mut self, bytes: Vec<Bytes>) -> Result<Opened> {
+    pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Opened> {
         self.stage = match self.stage {
             Stage::Sieve(sieve) => match sieve.supply(&bytes)? {
                 Sieved::Again(sieve) => Stage::Sieve(sieve),

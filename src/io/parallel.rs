@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::read::{LeafBatch, Plan, ReservedBatch, RowGroup, Window, is_too_large};
 
 /// The batches of a plan, decoded by a pool, in order.
-pub struct Parallel {
+pub(crate) struct Parallel {
     shared: Arc<Shared>,
     pool: Pool,
     ready: VecDeque<ReservedBatch>,
@@ -85,7 +85,7 @@ impl State {
 
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`.
-    pub fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
+    pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
         let size = WaveSize::new(&plan, pool.threads());
         let cancelled = AtomicBool::new(false);
         let opener = Opener::new(source, plan, progress);
@@ -105,7 +105,7 @@ impl Parallel {
     ///
     /// # Errors
     /// `Io`, or whatever is wrong with the data; rows before the fault have been given.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(ReservedBatch { batch, .. }) = self.ready.pop_front() {
                 self.shared.opener.progress.gave(batch.num_rows());

@@ -12,11 +12,16 @@ use crate::error::Result;
 use crate::read::Plan;
 
 /// The batches of a plan, decoded by the thread that asks.
-pub struct Parallel(Serial);
+pub(crate) struct Parallel(Serial);
 
 impl Parallel {
     /// The batches of `plan`, whose bytes come from `source`.
-    pub fn new(source: Arc<dyn Source>, plan: Plan, _pool: Pool, progress: Progress) -> Self {
+    pub(crate) fn new(
+        source: Arc<dyn Source>,
+        plan: Plan,
+        _pool: Pool,
+        progress: Progress,
+    ) -> Self {
         Self(Serial::new(source, plan, progress))
     }
 
@@ -24,7 +29,7 @@ impl Parallel {
     ///
     /// # Errors
     /// `Io`, or whatever is wrong with the data.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.0.next_batch()
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// The threads that decode.
 #[cfg(feature = "parallel")]
 #[derive(Debug, Clone)]
-pub enum Pool {
+pub(crate) enum Pool {
     /// Rayon's global pool: as many threads as there are cores.
     Global,
     /// A pool of the caller's.
@@ -21,7 +21,7 @@ impl Pool {
     ///
     /// # Errors
     /// `Io` if the threads cannot be started.
-    pub fn new(threads: usize) -> Result<Self> {
+    pub(crate) fn new(threads: usize) -> Result<Self> {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("marquetry-{i}"))
@@ -31,7 +31,7 @@ impl Pool {
     }
 
     /// Number of threads.
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         match self {
             Self::Global => rayon::current_num_threads(),
             Self::Own(pool) => pool.current_num_threads(),
@@ -66,7 +66,7 @@ impl Pool {
 /// The threads that decode: the one that asks.
 #[cfg(not(feature = "parallel"))]
 #[derive(Debug, Clone)]
-pub enum Pool {
+pub(crate) enum Pool {
     /// The calling thread.
     Global,
 }
@@ -77,7 +77,7 @@ impl Pool {
     ///
     /// # Errors
     /// `FeatureDisabled` if more are wanted.
-    pub fn new(threads: usize) -> Result<Self> {
+    pub(crate) fn new(threads: usize) -> Result<Self> {
         if threads > 1 {
             return Err(Error::feature_disabled(
                 "parallel",
@@ -98,7 +98,7 @@ impl Pool {
     }
 
     /// Number of threads.
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         1
     }
 }

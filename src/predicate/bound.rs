@@ -161,7 +161,7 @@ impl Bound {
 
     /// The leaves of the file that the predicate needs, by index, sorted. Empty where there is no
     /// file.
-    pub fn columns(&self) -> Vec<usize> {
+    pub(crate) fn columns(&self) -> Vec<usize> {
         let mut leaves = Vec::new();
         self.root.for_each_column(&mut |column| {
             if let Some(ColumnOrigin::File(file)) =
@@ -203,7 +203,7 @@ impl Bound {
 
     /// What must be read for [`Bound::evaluate`], with the options that the predicate was bound
     /// with.
-    pub fn projection(&self) -> Projection {
+    pub(crate) fn projection(&self) -> Projection {
         if self.by_name {
             return Projection::names(self.names_to_read());
         }
@@ -212,7 +212,8 @@ impl Bound {
 
     /// The predicates all of which must be true: one for each side of the outermost `and`s, in the
     /// order in which they were said.
-    pub fn conjuncts(&self) -> Vec<Self> {
+    #[cfg(test)]
+    pub(crate) fn conjuncts(&self) -> Vec<Self> {
         let of = |root: &Arc<BoundNode>| Self { root: Arc::clone(root), ..self.clone() };
         match &*self.root {
             BoundNode::And(parts) => parts.iter().map(of).collect(),
@@ -221,7 +222,7 @@ impl Bound {
     }
 
     /// Whether the predicate calls a function of the user.
-    pub fn has_function(&self) -> bool {
+    pub(crate) fn has_function(&self) -> bool {
         fn any(node: &BoundNode) -> bool {
             match node {
                 BoundNode::Function(..) => true,

@@ -1,5 +1,6 @@
 //! The end of the corridor: a [`RecordBatch`] from the leaves of a window.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,11 +41,18 @@ pub(super) struct Decoded {
 }
 
 /// A batch, and its memory until it is given to the caller.
+#[non_exhaustive]
 pub struct ReservedBatch {
     /// The rows.
     pub batch: RecordBatch,
     /// The memory of its arrays.
     _memory: BatchMemory,
+}
+
+impl fmt::Debug for ReservedBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReservedBatch").field("batch", &self.batch).finish_non_exhaustive()
+    }
 }
 
 /// What the arrays of a batch have reserved.

@@ -108,7 +108,11 @@ impl Footer {
     ///
     /// # Errors
     /// As [`Footer::column_chunk`].
-    pub fn column_chunk_ref(&self, row_group: usize, leaf: usize) -> Result<ColumnChunkRef<'_>> {
+    pub(crate) fn column_chunk_ref(
+        &self,
+        row_group: usize,
+        leaf: usize,
+    ) -> Result<ColumnChunkRef<'_>> {
         self.shared.index.column_chunk_ref(row_group, leaf).map_err(|e| e.at_row_group(row_group))
     }
 
@@ -134,7 +138,7 @@ impl Footer {
     }
 
     /// Bytes of memory that it holds, about; clones share them.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         size_of::<Shared>() + self.shared.index.heap_bytes() + self.shared.schema.heap_bytes()
     }
 

@@ -42,6 +42,7 @@ pub struct Metadata {
 
 /// The page index of a column chunk, borrowed: each half is `None` if the file does not have it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct PageIndexRef<'a> {
     /// Where the data pages are.
     pub offset_index: Option<OffsetIndexRef<'a>>,
@@ -51,6 +52,7 @@ pub struct PageIndexRef<'a> {
 
 /// The page index of a column chunk.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PageIndex {
     /// Where the data pages are.
     pub offset_index: Option<OffsetIndex>,
@@ -233,7 +235,7 @@ impl Metadata {
     ///
     /// # Errors
     /// `Usage` if the file has no such row group or leaf, `Malformed` if a column chunk is broken, `Limit(Memory)` if they are too long.
-    pub fn index_needs(
+    pub(crate) fn index_needs(
         &self,
         row_groups: impl IntoIterator<Item = usize>,
         leaves: impl IntoIterator<Item = usize> + Clone,
@@ -270,7 +272,7 @@ impl Metadata {
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted.
-    pub fn supply_indexes(&mut self, needs: &[Range<u64>], bytes: Vec<Bytes>) -> Result<()> {
+    pub(crate) fn supply_indexes(&mut self, needs: &[Range<u64>], bytes: Vec<Bytes>) -> Result<()> {
         super::plan::same_number("Metadata::supply_indexes", needs.len(), bytes.len())?;
         let mut indexes = (*self.indexes).clone();
         for (need, bytes) in needs.iter().zip(bytes) {

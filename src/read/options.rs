@@ -99,7 +99,7 @@ impl Latency {
         Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
 
     /// Bytes that come in the time that a request takes: those are sooner read than skipped. Between 4 KiB and 32 MiB.
-    pub fn gap(&self) -> u64 {
+    pub(crate) fn gap(&self) -> u64 {
         let bytes = self.per_request.as_nanos() * u128::from(self.bytes_per_second) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(4 << 10, 32 << 20)
     }

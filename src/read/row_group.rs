@@ -3,6 +3,7 @@
 //! A serial driver asks for batch after batch; a parallel one takes the [`Unit`]s of several row groups, decodes [`Window`]s of each on any thread,
 //! and gives the results to a [`Batcher`].
 
+use std::fmt;
 use std::ops::Range;
 
 use arrow_buffer::BooleanBuffer;
@@ -37,8 +38,17 @@ pub struct RowGroup {
     _fetched: Reservation,
 }
 
+impl fmt::Debug for RowGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowGroup")
+            .field("range", &self.range)
+            .field("next_row", &self.next_row)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What comes of the bytes of a row group.
-pub enum Supplied {
+pub(crate) enum Supplied {
     /// The row group, ready to be decoded.
     Ready(Box<RowGroup>),
     /// Pages were not where the index says: it is put aside, and more bytes are wanted.
@@ -50,7 +60,7 @@ impl RowGroupPlan {
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
-    pub fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
+    pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
         match self.list_pages(&bytes)? {
             Ok(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
             Err(plan) => Ok(Supplied::Again(plan)),

@@ -24,7 +24,7 @@ use crate::thrift::{self, Read};
 
 /// A row group of which it is asked whether, and where, it may hold what a predicate looks for.
 #[derive(Debug)]
-pub struct Sieve {
+pub(crate) struct Sieve {
     plan: Plan,
     range: RowRange,
     rows_in_group: u64,
@@ -56,7 +56,7 @@ enum Asked {
 
 /// What was found out about a row group, and by what.
 #[derive(Debug, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Data pages of the predicate's leaves of which the page index told.
     pub pages: u64,
     /// Those of them none of whose rows are wanted.
@@ -72,7 +72,7 @@ pub struct Found {
 }
 
 /// What comes of the bytes that a sieve wanted.
-pub enum Sieved {
+pub(crate) enum Sieved {
     /// More bytes are wanted.
     Again(Box<Sieve>),
     /// The rows that are left; `None` if there are none.
@@ -107,7 +107,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub fn sieve(&self, range: &RowRange) -> Result<Sieve> {
+    pub(crate) fn sieve(&self, range: &RowRange) -> Result<Sieve> {
         Sieve::new(self, range)
     }
 }
@@ -163,20 +163,15 @@ impl Sieve {
     }
 
     /// The bytes wanted; often none.
-    pub fn needs(&self) -> &[Range<u64>] {
+    pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
-    }
-
-    /// The row group, and the rows of it that are wanted so far.
-    pub fn range(&self) -> &RowRange {
-        &self.range
     }
 
     /// Takes the bytes wanted, in the same order.
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted.
-    pub fn supply(mut self, bytes: &[Bytes]) -> Result<Sieved> {
+    pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<Sieved> {
         super::plan::same_number("Sieve::supply", self.needs.len(), bytes.len())?;
         let asked = std::mem::take(&mut self.asked);
         let needs = std::mem::take(&mut self.needs);

@@ -61,7 +61,7 @@ impl Tail {
     ///
     /// # Errors
     /// As [`Tail::new`].
-    pub fn at_end(file_len: u64, len: u64) -> Result<Self> {
+    pub(crate) fn at_end(file_len: u64, len: u64) -> Result<Self> {
         let whole = Self::new(file_len)?;
         let Some(start) = file_len.checked_sub(len) else {
             return Err(Error::usage(format_args!("{len} bytes of a file of {file_len}")));

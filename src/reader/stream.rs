@@ -1,5 +1,6 @@
 //! [`AsyncReader`]: a file whose bytes come asynchronously, and the stream of its batches.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -180,6 +181,15 @@ pub struct BatchStream {
     driver: Option<Streamed>,
     gathered: Gathered,
     file_name: Option<Arc<str>>,
+}
+
+impl fmt::Debug for BatchStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchStream")
+            .field("schema", &self.schema)
+            .field("file_name", &self.file_name)
+            .finish_non_exhaustive()
+    }
 }
 
 impl BatchStream {

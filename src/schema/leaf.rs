@@ -11,6 +11,7 @@ use crate::format::{ConvertedType, LogicalType, Type};
 /// it, the levels count the ancestors, and the annotation fits the physical type (one that does not
 /// is gone, and `ordered` is false).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Leaf {
     /// Position among the leaves, depth-first: the index into `RowGroup.columns`.
     pub index: usize,
@@ -105,7 +106,7 @@ pub struct LeafPath(Arc<[Arc<str>]>);
 
 impl LeafPath {
     /// A path of these names.
-    pub fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
+    pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
         Self(names.into_iter().collect())
     }
 

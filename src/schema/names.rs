@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 
 /// What a name among siblings stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub(crate) enum Named {
     /// No sibling has the name.
     None,
     /// Exactly one: its position among the siblings.

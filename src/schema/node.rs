@@ -61,7 +61,8 @@ impl Schema {
     }
 
     /// How many top-level fields there are.
-    pub fn fields_len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn fields_len(&self) -> usize {
         self.fields.len()
     }
 
@@ -78,7 +79,7 @@ impl Schema {
     /// The top-level field with exactly this name.
     ///
     /// The first call hashes all names; later ones cost one look-up.
-    pub fn field_named(&self, name: &str) -> Named {
+    pub(crate) fn field_named(&self, name: &str) -> Named {
         self.child_named(0, name)
     }
 
@@ -146,7 +147,7 @@ impl Schema {
     }
 
     /// Bytes of memory that it holds, about.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         let names = self.elements.iter().map(|element| element.name.capacity()).sum::<usize>();
         let table = self.names.get().map_or(0, Names::heap_bytes);
         self.elements.capacity() * size_of::<SchemaElement>()
@@ -195,7 +196,7 @@ pub struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// The schema that the node belongs to.
-    pub fn schema(self) -> &'a Schema {
+    pub(crate) fn schema(self) -> &'a Schema {
         self.schema
     }
 
@@ -215,7 +216,7 @@ impl<'a> Node<'a> {
     }
 
     /// Whether the node is the root.
-    pub fn is_root(self) -> bool {
+    pub(crate) fn is_root(self) -> bool {
         self.index == 0
     }
 
@@ -299,7 +300,7 @@ impl<'a> Node<'a> {
     }
 
     /// The nodes directly below, in order.
-    pub fn children(self) -> Children<'a> {
+    pub fn children(self) -> impl Iterator<Item = Node<'a>> + Clone {
         Children { schema: self.schema, next: self.index + 1, end: self.link().end }
     }
 
@@ -352,7 +353,7 @@ impl fmt::Debug for Node<'_> {
 
 /// The nodes directly below a node.
 #[derive(Debug, Clone)]
-pub struct Children<'a> {
+pub(crate) struct Children<'a> {
     schema: &'a Schema,
     next: u32,
     end: u32,

@@ -215,8 +215,9 @@ fn malformed(message: impl fmt::Display) -> Error {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::schema::names::Named;
     use crate::schema::samples::{self, Optional, Repeated, Required, col, group, list, schema};
-    use crate::schema::{Named, Node, Physical};
+    use crate::schema::{Node, Physical};
 
     fn parse(elements: Vec<SchemaElement>) -> Result<Schema> {
         Schema::parse(elements, &Limits::default())

@@ -76,11 +76,6 @@ impl Projection {
         Self::Fields(fields.into_iter().collect())
     }
 
-    /// Whether every column is wanted.
-    pub fn is_all(&self) -> bool {
-        *self == Self::All
-    }
-
     /// What the projection picks of `schema`.
     ///
     /// # Errors

@@ -96,6 +96,7 @@ impl Shape {
 
 /// What a read gives: the Arrow schema, and for each of its fields how it follows from the leaves.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Mapping {
     /// The schema of the rows.
     pub schema: SchemaRef,

@@ -277,7 +277,7 @@ impl RowSelection {
 
     /// Without the first `rows` that are wanted.
     #[must_use]
-    pub fn offset(&self, rows: u64) -> Self {
+    pub(crate) fn offset(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
         let mut left = rows;
         for run in self.runs() {
@@ -290,7 +290,7 @@ impl RowSelection {
 
     /// Only the first `rows` that are wanted.
     #[must_use]
-    pub fn limit(&self, rows: u64) -> Self {
+    pub(crate) fn limit(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
         let mut left = rows;
         for run in self.runs() {

@@ -95,6 +95,7 @@ macro_rules! thrift {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
+        #[non_exhaustive]
         $vis struct $Name {
             $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
         }
@@ -113,6 +114,7 @@ macro_rules! thrift {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
+        #[non_exhaustive]
         $vis struct $Name<$a> {
             $($(#[$field_meta])* pub $field: $crate::thrift::derive::thrift!(@type $need $Type),)*
         }

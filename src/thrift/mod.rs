@@ -61,7 +61,7 @@ pub use list::{Held, List, ListIter};
 pub(crate) use read::in_field;
 pub(crate) use read::{Field, Read, Reader};
 pub(crate) use skip::Alike;
-pub use unknown::{Unknown, UnknownField};
+pub use unknown::Unknown;
 pub(crate) use write::Write;
 pub(crate) use write::empty_struct_field;
 

@@ -19,7 +19,7 @@ pub struct Unknown(
 
 /// One field of an [`Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownField<'a> {
+pub(crate) struct UnknownField<'a> {
     /// Id of the field.
     pub id: i16,
     /// Wire type, by the number that the compact protocol gives it.
@@ -36,7 +36,7 @@ impl Unknown {
     }
 
     /// The fields, in the order in which they were read.
-    pub fn fields(&self) -> impl Iterator<Item = UnknownField<'_>> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = UnknownField<'_>> {
         let mut reader = Reader::new(self.0.as_deref().map_or(&[], Vec::as_slice));
         std::iter::from_fn(move || {
             if reader.rest().is_empty() {

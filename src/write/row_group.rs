@@ -1,5 +1,7 @@
 //! A row group: its batches while they come in, and its chunks once they are encoded.
 
+use std::fmt;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
@@ -214,6 +216,15 @@ pub struct EncodedRowGroup {
     pub(crate) chunks: Vec<EncodedChunk>,
     /// How the rows are sorted, as the caller says.
     pub(crate) sorting: Option<Vec<SortingColumn>>,
+}
+
+impl fmt::Debug for EncodedRowGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncodedRowGroup")
+            .field("rows", &self.rows)
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
+    }
 }
 
 impl EncodedRowGroup {

@@ -1,6 +1,7 @@
 //! [`AsyncWriter`]: record batches in, a Parquet file out to where bytes go asynchronously.
 
 use std::any::Any;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -32,6 +33,12 @@ pub struct AsyncWriter<S: AsyncSink> {
     writer: Option<Writer<Pieces>>,
     schema: SchemaRef,
     pool: Option<Pool>,
+}
+
+impl<S: AsyncSink> fmt::Debug for AsyncWriter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncWriter").field("writer", &self.writer).finish_non_exhaustive()
+    }
 }
 
 /// What was written and not sent.

@@ -178,7 +178,7 @@ fn the_deepest_arrays_are_written_on_a_small_stack_and_deeper_ones_refused() {
             for levels in [levels + 1, 1000] {
                 let batch = RecordBatch::try_from_iter([("c", nested(nest, levels))]).unwrap();
                 let error = Writer::new(WriteSink(Vec::new()), batch.schema(), options.clone());
-                let error = error.err().expect("it is too deep");
+                let error = error.expect_err("it is too deep");
                 assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Nesting), "{error}");
                 assert!(error.to_string().contains("the most that is written"), "{error}");
             }

@@ -164,7 +164,7 @@ fn kind_and_place_survive_a_stream_whose_errors_become_those_of_arrow() {
 #[test]
 fn a_chain_of_causes_says_each_cause_once() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = Reader::open(folder.path().join("not-there.parquet")).err().expect("no file");
+    let missing = Reader::open(folder.path().join("not-there.parquet")).expect_err("no file");
     let io = || std::io::Error::new(std::io::ErrorKind::NotFound, "the disk is gone");
     let wrapped = ArrowError::IoError("while writing".to_owned(), io());
     let converted = Error::from(ArrowError::from(io()));

@@ -285,7 +285,7 @@ fn what_does_not_fit_is_said_before_anything_is_read() {
     let reader = Reader::new(table()).expect("a file");
     for text in ["nothing = 1", "key = 'a'", "key = 1.5", "text > 3", "any(key) = 1"] {
         let predicate = Predicate::parse(text).expect("a predicate");
-        let error = reader.clone().filter(predicate).batches().err().expect(text);
+        let error = reader.clone().filter(predicate).batches().expect_err(text);
         assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
     }
 }
@@ -300,7 +300,7 @@ fn a_typo_in_a_filter_is_said_at_once_with_the_names_that_are_near() {
         ("structt is null", Some("struct")),
     ] {
         let predicate = Predicate::parse(text).expect("a predicate");
-        let error = reader.clone().try_filter(predicate.clone()).err().expect(text);
+        let error = reader.clone().try_filter(predicate.clone()).expect_err(text);
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
         assert!(error.to_string().contains("there is no field"), "{error}");
         if let Some(near) = near {

@@ -8,6 +8,7 @@
     reason = "tests are no API, and fail where they must"
 )]
 
+mod api;
 mod arrow;
 mod batches;
 mod cells;

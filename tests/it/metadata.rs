@@ -117,7 +117,7 @@ fn a_file_opens_with_metadata_from_before_and_nothing_is_read() {
         |reader: Reader| reader.batches().expect("a plan").map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(all(again), all(first));
     let other = file.slice(..file.len() - 1);
-    let error = Reader::with_metadata(other, metadata).err().expect("an error");
+    let error = Reader::with_metadata(other, metadata).expect_err("an error");
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 

@@ -261,7 +261,7 @@ fn binary_of_size_0_is_refused_and_the_column_named() {
     let keyed: ArrayRef = Arc::new(DictionaryArray::new(keys, empty.clone()));
     for array in [empty, keyed] {
         let batch = RecordBatch::try_from_iter([("a", array)]).expect("a batch");
-        let error = Writer::to(Vec::new(), batch.schema()).err().expect("no place");
+        let error = Writer::to(Vec::new(), batch.schema()).expect_err("no place");
         assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
         assert_eq!(error.at().column.as_deref(), Some("a"));
         // Into a Parquet schema of the caller's as well.
@@ -270,7 +270,7 @@ fn binary_of_size_0_is_refused_and_the_column_named() {
         let options = WriteOptions::new();
         let schema = schema.expect("a schema");
         let error = RowGroupEncoder::with_schema(batch.schema(), schema, Vec::new(), options);
-        let error = error.err().expect("no place");
+        let error = error.expect_err("no place");
         assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
         assert_eq!(error.at().column.as_deref(), Some("a"));
     }

@@ -85,7 +85,7 @@ fn every_way_of_reading_gives_the_same_rows() {
 }
 
 #[test]
-fn l125_projection_offset_and_limit_give_what_a_full_read_has_there() {
+fn projection_offset_and_limit_give_what_a_full_read_has_there() {
     let seed = 125;
     let mut rng = fastrand::Rng::with_seed(seed);
     for name in names() {
@@ -126,7 +126,7 @@ fn row_groups_are_read_in_the_order_given() {
     let reader = open("multi_row_groups").row_groups([3, 0]).expect("row groups that are there");
     let found = rows(&read_with(reader).expect("rows"));
     assert_same("multi_row_groups", &found, &[&expected[300..400], &expected[0..100]].concat());
-    let error = open("multi_row_groups").row_groups([5]).err().expect("there are 5");
+    let error = open("multi_row_groups").row_groups([5]).expect_err("there are 5");
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
@@ -177,7 +177,7 @@ fn a_budget_too_small_is_a_limit_and_one_large_enough_is_not() {
 
 #[test]
 fn unknown_columns_are_named_in_the_error() {
-    let error = open("trips").project(["id", "vendr"]).err().expect("no such column");
+    let error = open("trips").project(["id", "vendr"]).expect_err("no such column");
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(error.to_string().contains("vendr"));
 }

@@ -38,7 +38,7 @@ use crate::selection::RowSelection;
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
-pub async fn open_footer_async(
+pub(crate) async fn open_footer_async(
     source: &Arc<dyn AsyncSource>,
     limits: &Limits,
 ) -> Result<(Footer, FileEnd)> {
@@ -57,7 +57,7 @@ pub async fn open_footer_async(
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
-pub async fn load_indexes_async(
+pub(crate) async fn load_indexes_async(
     source: &Arc<dyn AsyncSource>,
     end: Option<FileEnd>,
     metadata: &mut Metadata,
@@ -79,7 +79,7 @@ const SHORTEST_GUESS: u64 = 64 << 10;
 const LONGEST_GUESS: u64 = 512 << 10;
 
 /// The batches of a plan, fetched asynchronously, in order.
-pub struct Streamed {
+pub(crate) struct Streamed {
     shared: Arc<Shared>,
     next_range: usize,
     /// The indexes of the first row groups, which are fetched before anything else.
@@ -143,7 +143,7 @@ const SMALLEST_PART: u64 = 64 << 10;
 impl Streamed {
     /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread that polls; `end` is the end of the file, if it is at
     /// hand, and `metadata` holds the page indexes that are.
-    pub fn new(
+    pub(crate) fn new(
         source: Arc<dyn AsyncSource>,
         end: Option<FileEnd>,
         metadata: Metadata,

@@ -6,7 +6,7 @@ mod driver;
 #[cfg(feature = "object_store")]
 mod store;
 
-pub use driver::{Streamed, load_indexes_async, open_footer_async};
+pub(crate) use driver::{Streamed, load_indexes_async, open_footer_async};
 pub use sink::AsyncSink;
 pub(super) use source::Held;
 pub use source::{AsyncSource, FileEnd};

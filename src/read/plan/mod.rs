@@ -6,6 +6,6 @@ mod chunk;
 mod row_group;
 
 pub(super) use self::row_group::{Fetched, FetchedChunk, same_number};
-pub use self::row_group::{PageIndexPlan, RowGroupPlan};
+pub(crate) use self::row_group::{PageIndexPlan, RowGroupPlan};
 pub use self::rows::RowRange;
 pub use self::scan::Plan;

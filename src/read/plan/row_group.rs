@@ -20,7 +20,7 @@ use crate::thrift::{self, Read};
 
 /// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
 #[derive(Debug)]
-pub struct PageIndexPlan {
+pub(crate) struct PageIndexPlan {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
     pub(super) rows_in_group: u64,
@@ -33,7 +33,7 @@ pub struct PageIndexPlan {
 
 /// One row group of a plan: wants the bytes of its column chunks, or of some of their pages.
 #[derive(Debug)]
-pub struct RowGroupPlan {
+pub(crate) struct RowGroupPlan {
     pub(super) plan: Plan,
     pub(super) range: RowRange,
     pub(super) rows_in_group: u64,
@@ -87,7 +87,7 @@ impl Plan {
     /// # Errors
     /// `Malformed` if a chunk's metadata contradict the schema or the file, `Unsupported` if its data lie in another file,
     /// `Crypto` if it is encrypted; `Limit(Rows)` if no column is read, of too many rows.
-    pub fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
+    pub(crate) fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
         if self.leaves_of(range) == 0 && !self.options().counting {
             self.check_bare_rows(range).map_err(|e| e.at_row_group(range.row_group))?;
         }
@@ -188,12 +188,12 @@ impl Plan {
 
 impl PageIndexPlan {
     /// The bytes wanted: offset indexes of chunks of which not all rows are wanted; often none.
-    pub fn needs(&self) -> &[Range<u64>] {
+    pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
 
     /// The rows wanted.
-    pub fn range(&self) -> &RowRange {
+    pub(crate) fn range(&self) -> &RowRange {
         &self.range
     }
 
@@ -221,7 +221,7 @@ impl PageIndexPlan {
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted.
-    pub fn supply(mut self, bytes: &[Bytes]) -> Result<RowGroupPlan> {
+    pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<RowGroupPlan> {
         same_number("PageIndexPlan::supply", self.needs.len(), bytes.len())?;
         let mut ignored = Vec::new();
         if !bytes.is_empty() {
@@ -251,17 +251,12 @@ impl PageIndexPlan {
 
 impl RowGroupPlan {
     /// The bytes wanted: those of each leaf, in the order of [`Plan::schema`]. A driver joins those that lie close.
-    pub fn needs(&self) -> &[Range<u64>] {
+    pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
 
-    /// The rows wanted.
-    pub fn range(&self) -> &RowRange {
-        &self.range
-    }
-
     /// What was wrong with the page indexes that were put aside.
-    pub fn ignored_indexes(&self) -> &[Error] {
+    pub(crate) fn ignored_indexes(&self) -> &[Error] {
         &self.ignored
     }
 
@@ -298,7 +293,7 @@ impl RowGroupPlan {
     ///
     /// # Errors
     /// `Limit(Memory)` if the budget has no room for them.
-    pub fn check_memory(&self) -> Result<()> {
+    pub(crate) fn check_memory(&self) -> Result<()> {
         self.reserve().map(drop)
     }
 

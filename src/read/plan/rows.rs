@@ -12,24 +12,25 @@ use crate::selection::RowSelection;
 
 /// Rows of one row group that are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowRange {
     /// Index of the row group.
     pub row_group: usize,
     /// From the first row of it that is wanted to behind the last, counted from its first.
     pub rows: Range<u64>,
     /// Which of its rows, all counted; `None` if they are all of `rows`.
-    pub selection: Option<RowSelection>,
+    pub(crate) selection: Option<RowSelection>,
     /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated for them. `None` if that is known of none.
-    pub sure: Option<RowSelection>,
+    pub(crate) sure: Option<RowSelection>,
     /// Number of its first row in the file.
-    pub first_row: u64,
+    pub(crate) first_row: u64,
     /// The rows of the row group that it was chosen from: all, unless it is read in parts.
-    pub part: Range<u64>,
+    pub(crate) part: Range<u64>,
 }
 
 impl RowRange {
     /// Rows that are wanted.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         match &self.selection {
             Some(selection) => selection.count(),
             None => self.rows.end - self.rows.start,

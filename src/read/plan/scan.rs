@@ -136,12 +136,12 @@ impl Plan {
     }
 
     /// The metadata of the file.
-    pub fn footer(&self) -> &Footer {
+    pub(crate) fn footer(&self) -> &Footer {
         &self.shared.footer
     }
 
     /// The options of the read.
-    pub fn options(&self) -> &ReadOptions {
+    pub(crate) fn options(&self) -> &ReadOptions {
         &self.shared.options
     }
 
@@ -211,7 +211,7 @@ impl Plan {
     }
 
     /// Row groups that are not read, because the footer proves that the filter is true of none of their rows.
-    pub fn pruned(&self) -> &[usize] {
+    pub(crate) fn pruned(&self) -> &[usize] {
         &self.shared.pruned
     }
 
@@ -227,7 +227,7 @@ impl Plan {
     }
 
     /// What the read may hold in memory.
-    pub fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &Budget {
         &self.shared.budget
     }
 
