@@ -22,10 +22,7 @@ use crate::error::Result;
 
 impl Literal {
     /// The value of `data_type` that the literal is; `Ok(None)` for null.
-    pub(super) fn coerce(
-        &self,
-        data_type: &DataType,
-    ) -> std::result::Result<Option<Value>, CoercionError> {
+    pub(super) fn coerce(&self, data_type: &DataType) -> Coerced<Option<Value>> {
         if self.0 == LiteralKind::Null {
             return Ok(None);
         }
@@ -44,113 +41,132 @@ pub(super) enum CoercionError {
     Incomparable,
 }
 
-fn coerce(kind: &LiteralKind, data_type: &DataType) -> std::result::Result<Value, CoercionError> {
+/// A value, or why there is none.
+type Coerced<T = Value> = std::result::Result<T, CoercionError>;
+
+fn coerce(kind: &LiteralKind, data_type: &DataType) -> Coerced {
     use DataType as D;
-    let whole = |least: i128, most: i128| match kind {
-        LiteralKind::Int(value) if (least..=most).contains(value) => Ok(Value::Int(*value)),
-        LiteralKind::Int(_) | LiteralKind::Decimal(..) | LiteralKind::Float(_) => {
-            Err(CoercionError::Value)
-        }
-        _ => Err(CoercionError::Kind),
-    };
-    let signed32 = || whole(i32::MIN.into(), i32::MAX.into());
-    let signed64 = || whole(i64::MIN.into(), i64::MAX.into());
     match data_type {
         D::Boolean => match kind {
             LiteralKind::Boolean(value) => Ok(Value::Int((*value).into())),
             _ => Err(CoercionError::Kind),
         },
-        D::Int8 => whole(i8::MIN.into(), i8::MAX.into()),
-        D::Int16 => whole(i16::MIN.into(), i16::MAX.into()),
-        D::Int32 => signed32(),
-        D::UInt8 => whole(0, u8::MAX.into()),
-        D::UInt16 => whole(0, u16::MAX.into()),
-        D::UInt32 => whole(0, u32::MAX.into()),
-        D::UInt64 => whole(0, u64::MAX.into()),
-        D::Int64 | D::Duration(_) => signed64(),
+        D::Int8 => coerce_int(kind, i8::MIN, i8::MAX),
+        D::Int16 => coerce_int(kind, i16::MIN, i16::MAX),
+        D::Int32 => coerce_int(kind, i32::MIN, i32::MAX),
+        D::Int64 | D::Duration(_) => coerce_int(kind, i64::MIN, i64::MAX),
+        D::UInt8 => coerce_int(kind, 0, u8::MAX),
+        D::UInt16 => coerce_int(kind, 0, u16::MAX),
+        D::UInt32 => coerce_int(kind, 0, u32::MAX),
+        D::UInt64 => coerce_int(kind, 0, u64::MAX),
         D::Float16 | D::Float32 | D::Float64 => coerce_float(kind, data_type).map(Value::Float),
         D::Decimal32(_, scale)
         | D::Decimal64(_, scale)
         | D::Decimal128(_, scale)
         | D::Decimal256(_, scale) => coerce_decimal(kind, data_type, *scale).map(Value::Wide),
-        D::Date32 | D::Date64 => {
-            let days = match kind {
-                LiteralKind::Date(days) => i64::from(*days),
-                LiteralKind::Timestamp(nanos, false) if nanos % i128::from(DAY) == 0 => {
-                    i64::try_from(nanos / i128::from(DAY)).map_err(|_| CoercionError::Value)?
-                }
-                LiteralKind::Timestamp(..) => return Err(CoercionError::Value),
-                LiteralKind::Text(text) => calendar::parse_date(text).ok_or(CoercionError::Kind)?,
-                _ if *data_type == D::Date32 => return signed32(),
-                _ => return signed64(),
-            };
-            match data_type {
-                D::Date32 => i32::try_from(days)
-                    .map(|days| Value::Int(days.into()))
-                    .map_err(|_| CoercionError::Value),
-                _ => Ok(Value::Int(i128::from(days) * 86_400_000)),
+        D::Date32 => match coerce_days(kind)? {
+            Some(days) => i32::try_from(days)
+                .map(|days| Value::Int(days.into()))
+                .map_err(|_| CoercionError::Value),
+            None => coerce_int(kind, i32::MIN, i32::MAX),
+        },
+        D::Date64 => match coerce_days(kind)? {
+            Some(days) => Ok(Value::Int(i128::from(days) * 86_400_000)),
+            None => coerce_int(kind, i64::MIN, i64::MAX),
+        },
+        D::Time32(unit) | D::Time64(unit) => match kind {
+            LiteralKind::Time(nanos) => in_unit((*nanos).into(), *unit),
+            LiteralKind::Text(text) => {
+                in_unit(calendar::parse_time(text).ok_or(CoercionError::Kind)?.into(), *unit)
             }
-        }
-        D::Time32(unit) | D::Time64(unit) => {
-            let nanos = match kind {
-                LiteralKind::Time(nanos) => *nanos,
-                LiteralKind::Text(text) => calendar::parse_time(text).ok_or(CoercionError::Kind)?,
-                _ if matches!(data_type, D::Time32(_)) => return signed32(),
-                _ => return signed64(),
-            };
-            in_unit(nanos.into(), *unit)
-        }
+            _ if matches!(data_type, D::Time32(_)) => coerce_int(kind, i32::MIN, i32::MAX),
+            _ => coerce_int(kind, i64::MIN, i64::MAX),
+        },
         D::Timestamp(unit, zone) => {
-            let column_in_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
-            let (nanos, in_utc) = match kind {
-                LiteralKind::Timestamp(nanos, in_utc) => (*nanos, *in_utc),
-                LiteralKind::Date(days) => (i128::from(*days) * i128::from(DAY), false),
-                LiteralKind::Text(text) => {
-                    calendar::parse_timestamp(text).ok_or(CoercionError::Kind)?
-                }
-                _ => return signed64(),
-            };
-            if in_utc && !column_in_utc {
-                return Err(CoercionError::Kind);
-            }
-            in_unit(nanos, *unit)
+            let in_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
+            coerce_timestamp(kind, *unit, in_utc)
         }
-        D::Utf8 | D::LargeUtf8 | D::Utf8View => match kind {
-            LiteralKind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
-            LiteralKind::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => {
-                Ok(Value::Bytes(bytes.clone()))
-            }
-            LiteralKind::Bytes(_) => Err(CoercionError::Value),
-            _ => Err(CoercionError::Kind),
-        },
-        D::Binary | D::LargeBinary | D::BinaryView => match kind {
-            LiteralKind::Text(text) => Ok(Value::Bytes(text.clone().into_bytes())),
-            LiteralKind::Bytes(bytes) => Ok(Value::Bytes(bytes.clone())),
-            _ => Err(CoercionError::Kind),
-        },
-        D::FixedSizeBinary(length) => {
-            let bytes = match kind {
-                LiteralKind::Bytes(bytes) => bytes.clone(),
-                LiteralKind::Text(text) if *length == 16 && text.len() == 36 => {
-                    uuid(text).ok_or(CoercionError::Value)?
-                }
-                LiteralKind::Text(text) => text.clone().into_bytes(),
-                _ => return Err(CoercionError::Kind),
-            };
-            if usize::try_from(*length) != Ok(bytes.len()) {
-                return Err(CoercionError::Value);
-            }
-            Ok(Value::Bytes(bytes))
+        _ => coerce_bytes(kind, data_type).map(Value::Bytes),
+    }
+}
+
+/// A whole number within a range.
+fn coerce_int(kind: &LiteralKind, min: impl Into<i128>, max: impl Into<i128>) -> Coerced {
+    match kind {
+        LiteralKind::Int(value) if (min.into()..=max.into()).contains(value) => {
+            Ok(Value::Int(*value))
         }
+        LiteralKind::Int(_) | LiteralKind::Decimal(..) | LiteralKind::Float(_) => {
+            Err(CoercionError::Value)
+        }
+        _ => Err(CoercionError::Kind),
+    }
+}
+
+/// Days since 1970-01-01; `None` if the literal may be a count.
+fn coerce_days(kind: &LiteralKind) -> Coerced<Option<i64>> {
+    Ok(Some(match kind {
+        LiteralKind::Date(days) => i64::from(*days),
+        LiteralKind::Timestamp(nanos, false) if nanos % i128::from(DAY) == 0 => {
+            i64::try_from(nanos / i128::from(DAY)).map_err(|_| CoercionError::Value)?
+        }
+        LiteralKind::Timestamp(..) => return Err(CoercionError::Value),
+        LiteralKind::Text(text) => calendar::parse_date(text).ok_or(CoercionError::Kind)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn coerce_timestamp(kind: &LiteralKind, unit: TimeUnit, column_in_utc: bool) -> Coerced {
+    let (nanos, in_utc) = match kind {
+        LiteralKind::Timestamp(nanos, in_utc) => (*nanos, *in_utc),
+        LiteralKind::Date(days) => (i128::from(*days) * i128::from(DAY), false),
+        LiteralKind::Text(text) => calendar::parse_timestamp(text).ok_or(CoercionError::Kind)?,
+        _ => return coerce_int(kind, i64::MIN, i64::MAX),
+    };
+    if in_utc && !column_in_utc {
+        return Err(CoercionError::Kind);
+    }
+    in_unit(nanos, unit)
+}
+
+/// The bytes of a string or byte string.
+fn coerce_bytes(kind: &LiteralKind, data_type: &DataType) -> Coerced<Vec<u8>> {
+    use DataType as D;
+    let bytes = match kind {
+        LiteralKind::Text(text) => text.as_bytes(),
+        LiteralKind::Bytes(bytes) => bytes.as_slice(),
+        _ => &[],
+    };
+    let is_bytes = matches!(kind, LiteralKind::Text(_) | LiteralKind::Bytes(_));
+    match (data_type, kind) {
+        (D::Utf8 | D::LargeUtf8 | D::Utf8View, _) if is_bytes => {
+            std::str::from_utf8(bytes).map_err(|_| CoercionError::Value)?;
+            Ok(bytes.to_vec())
+        }
+        (D::Binary | D::LargeBinary | D::BinaryView, _) if is_bytes => Ok(bytes.to_vec()),
+        (D::FixedSizeBinary(16), LiteralKind::Text(text)) if text.len() == 36 => {
+            uuid(text).ok_or(CoercionError::Value)
+        }
+        (D::FixedSizeBinary(length), _) if is_bytes => {
+            let fits = usize::try_from(*length) == Ok(bytes.len());
+            fits.then(|| bytes.to_vec()).ok_or(CoercionError::Value)
+        }
+        (
+            D::Utf8
+            | D::LargeUtf8
+            | D::Utf8View
+            | D::Binary
+            | D::LargeBinary
+            | D::BinaryView
+            | D::FixedSizeBinary(_),
+            _,
+        ) => Err(CoercionError::Kind),
         _ => Err(CoercionError::Incomparable),
     }
 }
 
 /// The nearest float.
-fn coerce_float(
-    kind: &LiteralKind,
-    data_type: &DataType,
-) -> std::result::Result<f64, CoercionError> {
+fn coerce_float(kind: &LiteralKind, data_type: &DataType) -> Coerced<f64> {
     let text = match kind {
         LiteralKind::Int(value) => value.to_string(),
         LiteralKind::Decimal(unscaled, scale) => format!("{unscaled}e-{scale}"),
@@ -168,11 +184,7 @@ fn coerce_float(
 }
 
 /// The unscaled number of a decimal type.
-fn coerce_decimal(
-    kind: &LiteralKind,
-    to: &DataType,
-    scale: i8,
-) -> std::result::Result<i256, CoercionError> {
+fn coerce_decimal(kind: &LiteralKind, to: &DataType, scale: i8) -> Coerced<i256> {
     let (unscaled, from) = match kind {
         LiteralKind::Int(value) => (i256::from_i128(*value), 0),
         LiteralKind::Decimal(unscaled, scale) => (*unscaled, i32::from(*scale)),
@@ -195,7 +207,7 @@ fn coerce_decimal(
 }
 
 /// Nanoseconds as a count of a unit, if it is whole and fits 64 bits.
-fn in_unit(nanos: i128, unit: TimeUnit) -> std::result::Result<Value, CoercionError> {
+fn in_unit(nanos: i128, unit: TimeUnit) -> Coerced {
     let per_unit = i128::from(nanos_of(unit));
     let count = (nanos % per_unit == 0).then_some(nanos / per_unit);
     match count.filter(|count| i64::try_from(*count).is_ok()) {

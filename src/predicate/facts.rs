@@ -169,6 +169,53 @@ impl ColumnFacts {
     }
 }
 
+/// What a column index says of the bounds of a page.
+struct PageBounds<'a> {
+    all_null: bool,
+    min: &'a [u8],
+    max: &'a [u8],
+}
+
+impl ColumnFacts {
+    /// Adds the bounds of a page, which are believed if values have this order; or says what is
+    /// wrong with them.
+    fn set_bounds(
+        &mut self,
+        leaf: &Leaf,
+        order: Option<Order>,
+        page: &PageBounds<'_>,
+    ) -> std::result::Result<(), &'static str> {
+        if page.all_null {
+            if !page.min.is_empty() || !page.max.is_empty() {
+                return Err("a page of nulls has bounds");
+            }
+            if self.values().is_some_and(|values| values > 0) {
+                return Err("a page of nulls has values");
+            }
+            self.nulls = self.nulls.or(self.entries);
+            // Of a list, how many entries there are is not known; that all are null is.
+            if self.entries.is_none() {
+                self.entries = self.nulls;
+            }
+        } else {
+            if self.values() == Some(0) {
+                return Err("a page of nulls is said to have values");
+            }
+            if let Some(compared) = order {
+                let order = compared.compare(leaf.physical, page.min, page.max);
+                if order.is_some_and(Ordering::is_gt) {
+                    return Err("a lower bound lies above the upper one");
+                }
+                // What is no value of the type is no bound of it: numbers are checked where
+                // they become some.
+                self.min = Some(StoredBound { bytes: page.min.to_vec(), exact: true });
+                self.max = Some(StoredBound { bytes: page.max.to_vec(), exact: true });
+            }
+        }
+        Ok(())
+    }
+}
+
 impl PageFacts {
     /// What the page index says of the pages of a column chunk in a row group of `rows` rows.
     /// `order` is as for [`ColumnFacts::of_chunk`].
@@ -246,32 +293,10 @@ impl PageFacts {
             else {
                 return wrong("the column index has fewer pages than the offset index");
             };
-            if *all_null {
-                if !min.is_empty() || !max.is_empty() {
-                    return wrong("a page of nulls has bounds");
-                }
-                if facts.values().is_some_and(|values| values > 0) {
-                    return wrong("a page of nulls has values");
-                }
-                facts.nulls = facts.nulls.or(facts.entries);
-                // Of a list, how many entries there are is not known; that all are null is.
-                if facts.entries.is_none() {
-                    facts.entries = facts.nulls;
-                }
-            } else {
-                if facts.values() == Some(0) {
-                    return wrong("a page of nulls is said to have values");
-                }
-                if believed {
-                    let order = compared.compare(leaf.physical, min, max);
-                    if order.is_some_and(Ordering::is_gt) {
-                        return wrong("a lower bound lies above the upper one");
-                    }
-                    // What is no value of the type is no bound of it: numbers are checked where
-                    // they become some.
-                    facts.min = Some(StoredBound { bytes: min.to_vec(), exact: true });
-                    facts.max = Some(StoredBound { bytes: max.to_vec(), exact: true });
-                }
+            let pages_bounds = PageBounds { all_null: *all_null, min, max };
+            let order = believed.then_some(compared);
+            if let Err(what) = facts.set_bounds(leaf, order, &pages_bounds) {
+                return wrong(what);
             }
             all.push(facts);
         }

@@ -65,6 +65,7 @@ mod literal;
 mod coerce;
 mod expression;
 mod text;
+mod display;
 mod facts;
 mod statistics;
 mod set;

@@ -6,12 +6,12 @@
 //! | leaf | Arrow types |
 //! |---|---|
 //! | BOOLEAN | Boolean |
-//! | INT32, INT64 with or without INTEGER | integers that hold the range, Float32/64 that hold it exactly |
-//! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): what Arrow writers leave to the hint |
+//! | INT32, INT64 with or without INTEGER | integers, Float32 and Float64 that hold the range |
+//! | INT64 bare | also Duration, Timestamp(s), Date64, UInt32 (checked): see the hint |
 //! | INT32 bare | also Time32(s) |
 //! | DATE | Date32, Date64 |
 //! | TIME, TIMESTAMP | the unit and finer ones (checked), seconds from milliseconds (exact) |
-//! | DECIMAL of any physical type | Decimal32 to 256 with as many integer and fractional digits or more |
+//! | DECIMAL of any physical type | Decimal32 to 256 with no fewer digits on either side |
 //! | INT96 | Timestamp of any unit (checked) |
 //! | FLOAT, DOUBLE, FLOAT16 | the same and wider |
 //! | BYTE_ARRAY | Utf8 and Binary with 32-bit offsets, 64-bit offsets, views |
@@ -27,14 +27,14 @@
 //! | Boolean | BOOLEAN |
 //! | integers | INT32, INT64 with or without INTEGER (checked where they do not hold the range) |
 //! | Float16, Float32, Float64 | FLOAT16, FLOAT, DOUBLE of the same width |
-//! | Decimal32 to 256 | DECIMAL of any physical type with as many integer and fractional digits or more |
+//! | Decimal32 to 256 | DECIMAL with no fewer digits on either side |
 //! | Date32, Date64 | DATE (exact); Date64 also INT64 bare |
 //! | Time32, Time64 | TIME of any unit (checked, exact); seconds also INT32 bare |
-//! | Timestamp | TIMESTAMP of any unit (checked, exact), UTC with a zone, local without; seconds also INT64 bare |
+//! | Timestamp | TIMESTAMP of any unit (checked, exact), UTC if there is a zone; INT64 bare |
 //! | Duration | INT64 bare |
 //! | Interval | INTERVAL (checked) |
 //! | Utf8 in all layouts | BYTE_ARRAY bare, STRING, ENUM, JSON |
-//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEOMETRY, GEOGRAPHY; FIXED_LEN_BYTE_ARRAY but DECIMAL (lengths are checked) |
+//! | Binary in all layouts | BYTE_ARRAY bare, BSON, GEO…; FIXED_LEN_BYTE_ARRAY (checked) |
 //! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL |
 
 use std::cmp::Ordering;

@@ -14,6 +14,9 @@
 //! is read here. Its tables may share children and strings, so that a short hint stands for endless
 //! data: what is verified, looked at and copied is counted, and past that the hint is passed over.
 
+mod siblings;
+mod types;
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,17 +24,18 @@ use std::sync::Arc;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow_ipc::{self as ipc, MessageHeader, Precision};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema as ArrowSchema, TimeUnit};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema as ArrowSchema, TimeUnit};
 use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose};
 use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
+use self::siblings::{HintPlace, Siblings, numbered};
+use self::types::{decimal_type, int_type, leaves_open, list_type, only_child, plain, time_unit};
 use super::convert::conversion;
 use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
-use super::leaf::{Leaf, Physical};
-use super::nested::{self, Element, Group};
-use super::node::{Node, Repetition, Schema};
+use super::nested::Group;
+use super::node::Schema;
 use super::shape::{Kind, Shape, with_children};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
@@ -461,199 +465,6 @@ fn merge_metadata(
         }
     }
     metadata.extend(hinted);
-}
-
-/// Whether the annotation of a leaf leaves open that it is `hinted`, neither of them with a
-/// dictionary or run ends: the table of what a hint may refine. `natural` is the type without hint.
-///
-/// | column | left open |
-/// |---|---|
-/// | STRING, ENUM, JSON | the layout: 32-bit offsets, 64-bit offsets, views |
-/// | BSON, GEOMETRY, GEOGRAPHY | the same |
-/// | DECIMAL | the width; not the digits |
-/// | DATE | days or milliseconds |
-/// | TIME, TIMESTAMP | seconds for milliseconds; the name of the zone, where there is one |
-/// | INTERVAL | which of Arrow's |
-/// | any other annotation | nothing |
-/// | bare INT64 | Duration, Timestamp(s), Date64, for which the format has no annotation |
-/// | bare INT32 | Time32(s), likewise |
-/// | bare BYTE_ARRAY | text or not, the layout |
-/// | bare FIXED_LEN_BYTE_ARRAY | whether the length is part of the type |
-fn leaves_open(leaf: &Leaf, natural: &DataType, hinted: &DataType) -> bool {
-    use DataType as D;
-    use TimeUnit::{Millisecond, Second};
-    let is_bare = leaf.logical.is_none();
-    let is_finer = |unit: TimeUnit, to: TimeUnit| unit == to || (unit, to) == (Millisecond, Second);
-    let strings = matches!(hinted, D::Utf8 | D::LargeUtf8 | D::Utf8View);
-    let bytes = matches!(hinted, D::Binary | D::LargeBinary | D::BinaryView);
-    if natural == hinted {
-        return true;
-    }
-    match (natural, hinted) {
-        (D::Utf8, _) => strings || is_bare && bytes,
-        (D::Binary, _) => bytes || is_bare && strings,
-        (D::FixedSizeBinary(_), _) => is_bare && bytes,
-        (
-            D::Decimal128(precision, scale) | D::Decimal256(precision, scale),
-            D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) | D::Decimal256(p, s),
-        ) => (precision, scale) == (p, s),
-        (D::Date32, D::Date64) | (D::Interval(_), D::Interval(_)) => true,
-        (D::Time32(from), D::Time32(to)) => is_finer(*from, *to),
-        // The unit of INT96 is the reader's choice.
-        (D::Timestamp(from, zone), D::Timestamp(to, wanted)) => {
-            is_finer(*from, *to)
-                && zone.is_some() == wanted.is_some()
-                && leaf.physical != Physical::Int96
-        }
-        (D::Int64, D::Duration(_) | D::Timestamp(Second, _) | D::Date64) => is_bare,
-        (D::Int32, D::Time32(Second)) => is_bare,
-        _ => false,
-    }
-}
-
-/// Where in the file a shape comes from.
-#[derive(Clone, Copy)]
-struct HintPlace<'a> {
-    node: Node<'a>,
-    /// Whether the shape is an element of the list that the REPEATED of the node makes.
-    is_element: bool,
-}
-
-impl<'a> HintPlace<'a> {
-    fn of(node: Node<'a>) -> Self {
-        Self { node, is_element: false }
-    }
-
-    fn inside(node: Node<'a>) -> Self {
-        Self { node, is_element: true }
-    }
-
-    fn group(self) -> Group<'a> {
-        nested::group(self.node)
-    }
-
-    /// Where the elements of a list come from.
-    fn item(self) -> Option<Self> {
-        if !self.is_element && matches!(self.node.repetition(), Ok(Repetition::Repeated)) {
-            return Some(Self::inside(self.node));
-        }
-        let Group::List(list) = self.group() else {
-            return None;
-        };
-        Some(match (list.element, list.repeated.children().next()) {
-            (Element::Child, Some(child)) => Self::of(child),
-            _ => Self::inside(list.repeated),
-        })
-    }
-}
-
-/// A name among siblings, and how many before it have the same one.
-type NumberedName<'a> = (&'a str, usize);
-
-/// Numbers equal names, so that each has one of its own.
-fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> impl Iterator<Item = NumberedName<'a>> {
-    let mut seen = HashMap::new();
-    names.map(move |name| {
-        let same = seen.entry(name).or_insert(0);
-        *same += 1;
-        (name, *same - 1)
-    })
-}
-
-/// The children of a group, found by what is read of them.
-struct Siblings<'a> {
-    /// In the order of their leaves.
-    children: Vec<(Node<'a>, NumberedName<'a>)>,
-}
-
-impl<'a> Siblings<'a> {
-    fn of(group: Node<'a>) -> Self {
-        let names = numbered(group.children().map(Node::name));
-        let children = group.children().zip(names);
-        Self { children: children.filter(|(node, _)| !node.leaves().is_empty()).collect() }
-    }
-
-    /// The child that `shape` is, or is a part of.
-    fn find(&self, shape: &Shape) -> Option<(Node<'a>, NumberedName<'a>)> {
-        let leaf = first_leaf(shape)?;
-        let after = self.children.partition_point(|(node, _)| node.leaves().start <= leaf);
-        let found = *self.children.get(after.checked_sub(1)?)?;
-        found.0.leaves().contains(&leaf).then_some(found)
-    }
-}
-
-/// The first leaf that is read of a shape.
-fn first_leaf(shape: &Shape) -> Option<usize> {
-    match &shape.kind {
-        Kind::Leaf { leaf } => Some(*leaf),
-        Kind::Struct(children) => children.iter().find_map(first_leaf),
-        Kind::List { item: child, .. } | Kind::Map { entries: child, .. } => first_leaf(child),
-        Kind::Missing => None,
-    }
-}
-
-/// The type without dictionary and run ends.
-fn plain(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, value) => value,
-        DataType::RunEndEncoded(_, values) => values.data_type(),
-        other => other,
-    }
-}
-
-fn only_child(field: ipc::Field<'_>) -> Option<ipc::Field<'_>> {
-    field.children().filter(|children| children.len() == 1).map(|children| children.get(0))
-}
-
-fn list_type(hinted: ipc::Field<'_>, item: &FieldRef) -> Option<DataType> {
-    let item = Arc::clone(item);
-    Some(match hinted.type_type() {
-        ipc::Type::List => DataType::List(item),
-        ipc::Type::LargeList => DataType::LargeList(item),
-        ipc::Type::ListView => DataType::ListView(item),
-        ipc::Type::LargeListView => DataType::LargeListView(item),
-        ipc::Type::FixedSizeList => match hinted.type_as_fixed_size_list()?.listSize() {
-            length @ 0.. => DataType::FixedSizeList(item, length),
-            _ => return None,
-        },
-        _ => return None,
-    })
-}
-
-fn int_type(int: ipc::Int<'_>) -> Option<DataType> {
-    Some(match (int.bitWidth(), int.is_signed()) {
-        (8, true) => DataType::Int8,
-        (8, false) => DataType::UInt8,
-        (16, true) => DataType::Int16,
-        (16, false) => DataType::UInt16,
-        (32, true) => DataType::Int32,
-        (32, false) => DataType::UInt32,
-        (64, true) => DataType::Int64,
-        (64, false) => DataType::UInt64,
-        _ => return None,
-    })
-}
-
-fn decimal_type(decimal: ipc::Decimal<'_>) -> Option<DataType> {
-    let precision = u8::try_from(decimal.precision()).ok().filter(|&precision| precision > 0)?;
-    let scale = i8::try_from(decimal.scale()).ok()?;
-    Some(match (decimal.bitWidth(), precision) {
-        (32, ..=9) => DataType::Decimal32(precision, scale),
-        (64, ..=18) => DataType::Decimal64(precision, scale),
-        (128, ..=38) => DataType::Decimal128(precision, scale),
-        (256, ..=76) => DataType::Decimal256(precision, scale),
-        _ => return None,
-    })
-}
-
-fn time_unit(unit: ipc::TimeUnit) -> Option<TimeUnit> {
-    Some(match unit {
-        ipc::TimeUnit::SECOND => TimeUnit::Second,
-        ipc::TimeUnit::MILLISECOND => TimeUnit::Millisecond,
-        ipc::TimeUnit::MICROSECOND => TimeUnit::Microsecond,
-        ipc::TimeUnit::NANOSECOND => TimeUnit::Nanosecond,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

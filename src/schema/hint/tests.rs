@@ -1,9 +1,9 @@
-use arrow_schema::{Fields, SchemaRef, UnionFields, UnionMode};
+use arrow_schema::{FieldRef, Fields, SchemaRef, UnionFields, UnionMode};
 
 use super::*;
 use crate::format::{DecimalType, IntType, LogicalType, TimestampType};
 use crate::schema::samples::{self, Optional, Repeated, Required, Tree, col, group, list, map};
-use crate::schema::{ArrowOptions, Mapping, Projection, to_arrow};
+use crate::schema::{ArrowOptions, Mapping, Physical, Projection, to_arrow};
 
 /// The flatbuffer of a message that holds `schema`.
 fn message(schema: &ArrowSchema) -> Vec<u8> {

@@ -49,35 +49,13 @@ pub(super) fn encode(
         }
         (LeafValues::Words32(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
-            match encoding {
-                Encoding::Plain => append_bytes_le(values, out),
-                Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
-                Encoding::ByteStreamSplit => {
-                    split_words(values, 4, out);
-                }
-                Encoding::Alp => {
-                    let floats: Vec<f32> =
-                        values.iter().map(|v| f32::from_bits(v.cast_unsigned())).collect();
-                    alp::encode_into(&floats, out);
-                }
-                _ => return Err(illegal(encoding, physical)),
-            }
+            let float = |bits: &i32| f32::from_bits(bits.cast_unsigned());
+            encode_ints(values, encoding, float, out).ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Words64(values), encoding) => {
             let values = values.get(range).expect("pages and samples lie within the values");
-            match encoding {
-                Encoding::Plain => append_bytes_le(values, out),
-                Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
-                Encoding::ByteStreamSplit => {
-                    split_words(values, 8, out);
-                }
-                Encoding::Alp => {
-                    let floats: Vec<f64> =
-                        values.iter().map(|v| f64::from_bits(v.cast_unsigned())).collect();
-                    alp::encode_into(&floats, out);
-                }
-                _ => return Err(illegal(encoding, physical)),
-            }
+            let float = |bits: &i64| f64::from_bits(bits.cast_unsigned());
+            encode_ints(values, encoding, float, out).ok_or_else(|| illegal(encoding, physical))?;
         }
         (LeafValues::Bytes(byte_arrays), Encoding::Plain) => plain_texts(byte_arrays, range, out),
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaLengthByteArray) => {
@@ -130,6 +108,23 @@ fn plain_texts(byte_arrays: &ByteArrays<'_>, range: Range<usize>, out: &mut Vec<
         }
         (ByteArrays::Segments { .. }, None) => {}
     }
+}
+
+/// Appends integers, or floats as their bits; `None` if the format has no such encoding for them.
+fn encode_ints<T: delta_binary::Int + Word, F: alp::Float>(
+    values: &[T],
+    encoding: Encoding,
+    float: impl Fn(&T) -> F,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    match encoding {
+        Encoding::Plain => append_bytes_le(values, out),
+        Encoding::DeltaBinaryPacked => delta_binary::encode_into(values, out),
+        Encoding::ByteStreamSplit => split_words(values, size_of::<T>(), out),
+        Encoding::Alp => alp::encode_into(&values.iter().map(float).collect::<Vec<_>>(), out),
+        _ => return None,
+    }
+    Some(())
 }
 
 fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {

@@ -1,0 +1,147 @@
+//! The text form of predicates, written: `Display`.
+
+use std::fmt;
+
+use super::expression::{Column, Elements, Op, Predicate, Term, Test};
+use super::text::{is_first, is_inner, is_keyword};
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Eq => "=",
+            Self::NotEq => "<>",
+            Self::Lt => "<",
+            Self::LtEq => "<=",
+            Self::Gt => ">",
+            Self::GtEq => ">=",
+        })
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.path.split('.').all(|name| {
+            name.starts_with(is_first) && name.chars().all(is_inner) && !is_keyword(name)
+        });
+        let quoted = format!("\"{}\"", self.path.replace('"', "\"\""));
+        let path = if plain { &self.path } else { &quoted };
+        match self.elements {
+            None => f.write_str(path),
+            Some(Elements::Any) => write!(f, "any({path})"),
+            Some(Elements::All) => write!(f, "all({path})"),
+        }
+    }
+}
+
+/// What is still to be written.
+enum Piece {
+    /// A part, by its number.
+    Term(usize),
+    Text(&'static str),
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<&Term> = self.parts().collect();
+        let starts = starts(&parts);
+        let mut left = vec![Piece::Term(parts.len() - 1)];
+        while let Some(piece) = left.pop() {
+            let at = match piece {
+                Piece::Text(text) => {
+                    f.write_str(text)?;
+                    continue;
+                }
+                Piece::Term(at) => at,
+            };
+            match parts[at] {
+                Term::Constant(None) => f.write_str("null")?,
+                Term::Constant(Some(value)) => write!(f, "{value}")?,
+                Term::Test(column, test) => write_test(f, column, test, "")?,
+                Term::Function(columns, _) => write!(f, "function({})", columns.join(", "))?,
+                Term::Not => match parts[at - 1] {
+                    Term::Test(
+                        column,
+                        test @ (Test::In(_)
+                        | Test::Between(..)
+                        | Test::IsNull
+                        | Test::IsEmpty
+                        | Test::Like(..)),
+                    ) => write_test(f, &column.clone().opposite(), test, "not ")?,
+                    Term::And(_) | Term::Or(_) => {
+                        f.write_str("not (")?;
+                        left.extend([Piece::Text(")"), Piece::Term(at - 1)]);
+                    }
+                    _ => {
+                        f.write_str("not ")?;
+                        left.push(Piece::Term(at - 1));
+                    }
+                },
+                Term::And(n) | Term::Or(n) => {
+                    let is_and = matches!(parts[at], Term::And(_));
+                    // What is pushed last is written first, and the last part is found first.
+                    let mut part = at;
+                    for i in (0..*n).rev() {
+                        part = if i + 1 == *n { at - 1 } else { starts[part] - 1 };
+                        let in_brackets = is_and && matches!(parts[part], Term::Or(_));
+                        if in_brackets {
+                            left.push(Piece::Text(")"));
+                        }
+                        left.push(Piece::Term(part));
+                        if in_brackets {
+                            left.push(Piece::Text("("));
+                        }
+                        if i > 0 {
+                            left.push(Piece::Text(if is_and { " and " } else { " or " }));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For each part, the number of the first of those that it is made of, or its own.
+fn starts(parts: &[&Term]) -> Vec<usize> {
+    let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
+    for (at, step) in parts.iter().enumerate() {
+        let parts = match step {
+            Term::Constant(_) | Term::Test(..) | Term::Function(..) => 0,
+            Term::Not => 1,
+            Term::And(n) | Term::Or(n) => *n,
+        };
+        starts.push((0..parts).fold(at, |before, _| starts[before - 1]));
+    }
+    starts
+}
+
+fn write_test(
+    f: &mut fmt::Formatter<'_>,
+    column: &Column,
+    test: &Test,
+    negated: &str,
+) -> fmt::Result {
+    match test {
+        Test::Compare(op, literal) => write!(f, "{column} {op} {literal}"),
+        Test::In(literals) => {
+            write!(f, "{column} {negated}in (")?;
+            for (i, literal) in literals.iter().enumerate() {
+                write!(f, "{}{literal}", if i > 0 { ", " } else { "" })?;
+            }
+            f.write_str(")")
+        }
+        Test::Between(low, high) => write!(f, "{column} {negated}between {low} and {high}"),
+        Test::IsNull => write!(f, "{column} is {negated}null"),
+        Test::IsEmpty => write!(f, "{column} is {negated}empty"),
+        Test::StartsWith(prefix) => write!(f, "starts_with({column}, {prefix})"),
+        Test::Like(pattern, escape) => {
+            write!(f, "{column} {negated}like '{}'", pattern.replace('\'', "''"))?;
+            match escape {
+                Some('\\') => Ok(()),
+                Some('\'') => f.write_str(" escape ''''"),
+                Some(escape) => write!(f, " escape '{escape}'"),
+                None => f.write_str(" escape ''"),
+            }
+        }
+    }
+}
