@@ -160,7 +160,7 @@ impl Export {
         let workers = self.threads.min(streams.size_hint().1.unwrap_or(usize::MAX)).max(1);
         let options = self.options.with_memory(self.memory / workers as u64);
         let encoder = RowGroupEncoder::new(self.schema, options)?;
-        let run = Run {
+        let run = ExportRun {
             encoder: if workers > 1 { encoder.with_threads(1)? } else { encoder },
             folder: self.folder,
             file_bytes: self.file_bytes,
@@ -169,7 +169,7 @@ impl Export {
             stop: AtomicBool::new(false),
             error: Mutex::new(None),
             names: Mutex::new(HashSet::new()),
-            finished: Mutex::new(Finished::default()),
+            finished: Mutex::new(FinishedFiles::default()),
         };
         let streams = Mutex::new(streams.enumerate());
         std::thread::scope(|scope| {
@@ -189,7 +189,7 @@ impl Export {
 }
 
 /// What the threads of an export share.
-struct Run {
+struct ExportRun {
     encoder: RowGroupEncoder,
     folder: PathBuf,
     file_bytes: u64,
@@ -201,17 +201,17 @@ struct Run {
     error: Mutex<Option<Error>>,
     /// The names of the files that were begun: as many as there are numbers.
     names: Mutex<HashSet<String>>,
-    finished: Mutex<Finished>,
+    finished: Mutex<FinishedFiles>,
 }
 
 /// A file that is being written.
-struct Open {
+struct OpenFile {
     number: usize,
     path: PathBuf,
     writer: Writer<PathSink>,
 }
 
-impl Run {
+impl ExportRun {
     /// Writes one stream after the other until none is left.
     fn work<S, E>(&self, streams: &Mutex<impl Iterator<Item = (usize, S)>>)
     where
@@ -239,7 +239,7 @@ impl Run {
         stream: usize,
         batches: impl Iterator<Item = Result<RecordBatch, E>>,
     ) -> Result<()> {
-        let mut open: Option<Open> = None;
+        let mut open: Option<OpenFile> = None;
         // What the files of the stream so far have told of the next one.
         let mut ratio = None;
         for batch in batches {
@@ -282,7 +282,7 @@ impl Run {
         Ok(writer.bytes_written() >= self.file_bytes - self.file_bytes / NEAR)
     }
 
-    fn begin(&self, ratio: Option<f64>) -> Result<Open> {
+    fn begin(&self, ratio: Option<f64>) -> Result<OpenFile> {
         // One at a time, so that numbers have no gaps and names no doubles.
         let mut names = lock(&self.names);
         let number = names.len();
@@ -306,11 +306,11 @@ impl Run {
         if let Some(ratio) = ratio {
             writer.expect_ratio(ratio);
         }
-        Ok(Open { number, path, writer })
+        Ok(OpenFile { number, path, writer })
     }
 
-    fn finish(&self, stream: usize, file: Open) -> Result<()> {
-        let Open { number, path, writer } = file;
+    fn finish(&self, stream: usize, file: OpenFile) -> Result<()> {
+        let OpenFile { number, path, writer } = file;
         let before = writer.bytes_written();
         // Beforehand: a folder that cannot be synced is an error, and leaves the file.
         lock(&self.finished).paths.push(path.clone());
@@ -323,13 +323,13 @@ impl Run {
 
 /// The files of a run; removed when it fails.
 #[derive(Default)]
-struct Finished {
+struct FinishedFiles {
     files: Vec<(usize, ExportedFile)>,
     /// Those that are there, or may be.
     paths: Vec<PathBuf>,
 }
 
-impl Finished {
+impl FinishedFiles {
     fn keep(mut self) -> Vec<ExportedFile> {
         self.paths.clear();
         let mut files = std::mem::take(&mut self.files);
@@ -338,7 +338,7 @@ impl Finished {
     }
 }
 
-impl Drop for Finished {
+impl Drop for FinishedFiles {
     fn drop(&mut self) {
         for path in &self.paths {
             let _ = fs::remove_file(path);
@@ -359,11 +359,11 @@ impl Drop for StopOnPanic<'_> {
 /// How far an [`Export`] is. Cheap to clone; clones watch the same export, from any thread.
 #[derive(Debug, Clone, Default)]
 pub struct ExportProgress {
-    shared: Arc<Counters>,
+    shared: Arc<ExportCounters>,
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct ExportCounters {
     rows: AtomicU64,
     bytes: AtomicU64,
     files: AtomicU64,

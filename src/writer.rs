@@ -18,7 +18,7 @@ use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
     binary_of_size_0, from_arrow, to_arrow,
 };
-use crate::stats::order::Order;
+use crate::stats::order::ValueOrder;
 use crate::write::{
     CheckedSortOrder, EncodedRowGroup, EncoderContext, Indexes, LeafSettings, PendingRowGroup,
     RowGroupLayout, RowGroupReport, WriteOptions, WriteReport, batch_bytes, footer, indexes,
@@ -64,7 +64,7 @@ pub struct Writer<S: Sink = PathSink> {
     indexes: Vec<Vec<Indexes>>,
     reports: Vec<RowGroupReport>,
     learnt: Learnt,
-    state: State,
+    state: WriterState,
 }
 
 impl<S: Sink> fmt::Debug for Writer<S> {
@@ -105,7 +105,7 @@ impl Learnt {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum WriterState {
     Open,
     /// What went wrong.
     Poisoned(String),
@@ -179,7 +179,7 @@ impl<S: Sink> Writer<S> {
             indexes: Vec::new(),
             reports: Vec::new(),
             learnt: Learnt { expected: 0.5, row_groups: Vec::new() },
-            state: State::Open,
+            state: WriterState::Open,
         }
     }
 
@@ -333,7 +333,7 @@ impl<S: Sink> Writer<S> {
         self.flush()?;
         let finished = self.end();
         let report = self.poison(finished)?;
-        self.state = State::Finished;
+        self.state = WriterState::Finished;
         Ok(report)
     }
 
@@ -357,7 +357,9 @@ impl<S: Sink> Writer<S> {
             key_value_metadata: (!key_values.is_empty()).then_some(key_values),
             created_by: Some(self.encoder.options.created_by.clone()),
             column_orders: Some(
-                orders.map(|(leaf, of)| Order::of(leaf, of.total_order).column_order()).collect(),
+                orders
+                    .map(|(leaf, of)| ValueOrder::of(leaf, of.total_order).column_order())
+                    .collect(),
             ),
             ..FileMetaData::default()
         };
@@ -427,9 +429,9 @@ impl<S: Sink> Writer<S> {
 
     fn check_open(&self) -> Result<()> {
         match &self.state {
-            State::Open => Ok(()),
-            State::Finished => Err(Error::usage("the file is finished")),
-            State::Poisoned(why) => {
+            WriterState::Open => Ok(()),
+            WriterState::Finished => Err(Error::usage("the file is finished")),
+            WriterState::Poisoned(why) => {
                 Err(Error::usage(format_args!("an earlier error ended the file: {why}")))
             }
         }
@@ -438,7 +440,7 @@ impl<S: Sink> Writer<S> {
     /// After an error nothing more is written.
     fn poison<T>(&mut self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
-            self.state = State::Poisoned(error.to_string());
+            self.state = WriterState::Poisoned(error.to_string());
             self.pending = PendingRowGroup::default();
             self.in_flight.cancel();
         }

@@ -1,6 +1,6 @@
 //! The writer's policy: which encodings are tried for a column chunk, and which of them is taken.
 //!
-//! The one place of it. `write::leaf` measures samples of the chunk with every candidate, compressed as it would be stored, and asks here. What
+//! The one place of it. `write::column` measures samples of the chunk with every candidate, compressed as it would be stored, and asks here. What
 //! counts is bytes, and by profile what they cost to read.
 
 use crate::error::{Error, Result};

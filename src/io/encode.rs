@@ -16,7 +16,7 @@ use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, Parallelism, PendingRowGroup,
-    RowGroupLayout, Serial,
+    RowGroupLayout, SingleThread,
 };
 
 /// The threads that encode.
@@ -209,7 +209,7 @@ impl Queue {
         drop(jobs);
         match pool {
             Some(pool) => group.encode(column, &Idle { queue: self, threads: pool.threads() }),
-            None => group.encode(column, &Serial),
+            None => group.encode(column, &SingleThread),
         }
         lock(&self.0).busy -= 1;
         true

@@ -11,7 +11,7 @@ use super::expression::{Op, Test};
 use super::like::Pattern;
 use super::literal::{Literal, LiteralKind};
 use super::set::ValueSet;
-use super::value::Value;
+use super::value::LiteralValue;
 use crate::error::{Error, Result};
 
 pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> {
@@ -63,7 +63,7 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
                 _ => return Err(misused(column, "starts_with", "strings and byte strings")),
             };
             match prefix.coerce(kind).map_err(|why| not_coercible(column, prefix, why))? {
-                Some(Value::Bytes(bytes)) => Ok(BoundTest::StartsWith(bytes)),
+                Some(LiteralValue::Bytes(bytes)) => Ok(BoundTest::StartsWith(bytes)),
                 _ => Ok(BoundTest::Null),
             }
         }
@@ -79,7 +79,7 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
             })?;
             Ok(match parsed {
                 Pattern::Exact(text) => {
-                    let value = Value::Bytes(text.into_bytes());
+                    let value = LiteralValue::Bytes(text.into_bytes());
                     let scalar = array_of(&value, data_type)?;
                     BoundTest::Compare { op: Op::Eq, value, scalar }
                 }
@@ -119,7 +119,7 @@ fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-fn coerce(column: &BoundColumn, literal: &Literal) -> Result<Option<Value>> {
+fn coerce(column: &BoundColumn, literal: &Literal) -> Result<Option<LiteralValue>> {
     literal.coerce(&column.data_type).map_err(|why| not_coercible(column, literal, why))
 }
 

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 
 use super::expression::{Elements, Function, Op};
 use super::set::ValueSet;
-use super::value::Value;
+use super::value::LiteralValue;
 use crate::schema::convert::Conversion;
 use crate::schema::{Leaf, Projection};
 
@@ -46,7 +46,7 @@ pub(super) enum BoundTest {
     IsEmpty,
     Compare {
         op: Op,
-        value: Value,
+        value: LiteralValue,
         /// The same as one value of Arrow.
         scalar: ArrayRef,
     },
@@ -56,7 +56,7 @@ pub(super) enum BoundTest {
         negated: bool,
     },
     In {
-        values: Vec<Value>,
+        values: Vec<LiteralValue>,
         set: ValueSet,
         has_null: bool,
     },

@@ -17,12 +17,12 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::calendar::{self, DAY, nanos_of};
 use super::literal::{Literal, LiteralKind};
-use super::value::{Value, precision_of};
+use super::value::{LiteralValue, precision_of};
 use crate::error::Result;
 
 impl Literal {
     /// The value of `data_type` that the literal is; `Ok(None)` for null.
-    pub(super) fn coerce(&self, data_type: &DataType) -> Coerced<Option<Value>> {
+    pub(super) fn coerce(&self, data_type: &DataType) -> Coerced<Option<LiteralValue>> {
         if self.0 == LiteralKind::Null {
             return Ok(None);
         }
@@ -42,13 +42,13 @@ pub(super) enum CoercionError {
 }
 
 /// A value, or why there is none.
-type Coerced<T = Value> = std::result::Result<T, CoercionError>;
+type Coerced<T = LiteralValue> = std::result::Result<T, CoercionError>;
 
 fn coerce(kind: &LiteralKind, data_type: &DataType) -> Coerced {
     use DataType as D;
     match data_type {
         D::Boolean => match kind {
-            LiteralKind::Boolean(value) => Ok(Value::Int((*value).into())),
+            LiteralKind::Boolean(value) => Ok(LiteralValue::Int((*value).into())),
             _ => Err(CoercionError::Kind),
         },
         D::Int8 => coerce_int(kind, i8::MIN, i8::MAX),
@@ -59,19 +59,23 @@ fn coerce(kind: &LiteralKind, data_type: &DataType) -> Coerced {
         D::UInt16 => coerce_int(kind, 0, u16::MAX),
         D::UInt32 => coerce_int(kind, 0, u32::MAX),
         D::UInt64 => coerce_int(kind, 0, u64::MAX),
-        D::Float16 | D::Float32 | D::Float64 => coerce_float(kind, data_type).map(Value::Float),
+        D::Float16 | D::Float32 | D::Float64 => {
+            coerce_float(kind, data_type).map(LiteralValue::Float)
+        }
         D::Decimal32(_, scale)
         | D::Decimal64(_, scale)
         | D::Decimal128(_, scale)
-        | D::Decimal256(_, scale) => coerce_decimal(kind, data_type, *scale).map(Value::Wide),
+        | D::Decimal256(_, scale) => {
+            coerce_decimal(kind, data_type, *scale).map(LiteralValue::Wide)
+        }
         D::Date32 => match coerce_days(kind)? {
             Some(days) => i32::try_from(days)
-                .map(|days| Value::Int(days.into()))
+                .map(|days| LiteralValue::Int(days.into()))
                 .map_err(|_| CoercionError::Value),
             None => coerce_int(kind, i32::MIN, i32::MAX),
         },
         D::Date64 => match coerce_days(kind)? {
-            Some(days) => Ok(Value::Int(i128::from(days) * 86_400_000)),
+            Some(days) => Ok(LiteralValue::Int(i128::from(days) * 86_400_000)),
             None => coerce_int(kind, i64::MIN, i64::MAX),
         },
         D::Time32(unit) | D::Time64(unit) => match kind {
@@ -86,7 +90,7 @@ fn coerce(kind: &LiteralKind, data_type: &DataType) -> Coerced {
             let in_utc = zone.as_ref().is_some_and(|zone| !zone.is_empty());
             coerce_timestamp(kind, *unit, in_utc)
         }
-        _ => coerce_bytes(kind, data_type).map(Value::Bytes),
+        _ => coerce_bytes(kind, data_type).map(LiteralValue::Bytes),
     }
 }
 
@@ -94,7 +98,7 @@ fn coerce(kind: &LiteralKind, data_type: &DataType) -> Coerced {
 fn coerce_int(kind: &LiteralKind, min: impl Into<i128>, max: impl Into<i128>) -> Coerced {
     match kind {
         LiteralKind::Int(value) if (min.into()..=max.into()).contains(value) => {
-            Ok(Value::Int(*value))
+            Ok(LiteralValue::Int(*value))
         }
         LiteralKind::Int(_) | LiteralKind::Decimal(..) | LiteralKind::Float(_) => {
             Err(CoercionError::Value)
@@ -211,7 +215,7 @@ fn in_unit(nanos: i128, unit: TimeUnit) -> Coerced {
     let per_unit = i128::from(nanos_of(unit));
     let count = (nanos % per_unit == 0).then_some(nanos / per_unit);
     match count.filter(|count| i64::try_from(*count).is_ok()) {
-        Some(count) => Ok(Value::Int(count)),
+        Some(count) => Ok(LiteralValue::Int(count)),
         None => Err(CoercionError::Value),
     }
 }
@@ -238,7 +242,7 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// `Arrow` if the value is none of the type, which [`Literal::coerce`] never gives.
-pub(super) fn array_of(value: &Value, data_type: &DataType) -> Result<ArrayRef> {
+pub(super) fn array_of(value: &LiteralValue, data_type: &DataType) -> Result<ArrayRef> {
     use DataType as D;
     fn int<T: ArrowPrimitiveType>(value: i128) -> Option<ArrayRef>
     where
@@ -248,35 +252,35 @@ pub(super) fn array_of(value: &Value, data_type: &DataType) -> Result<ArrayRef> 
         Some(Arc::new(PrimitiveArray::<T>::from_iter_values([value])))
     }
     let made: Option<ArrayRef> = match (value, data_type) {
-        (Value::Int(v), D::Boolean) => Some(Arc::new(BooleanArray::from(vec![*v != 0]))),
-        (Value::Int(v), D::Int8) => int::<Int8Type>(*v),
-        (Value::Int(v), D::Int16) => int::<Int16Type>(*v),
-        (Value::Int(v), D::Int32) => int::<Int32Type>(*v),
-        (Value::Int(v), D::Int64) => int::<Int64Type>(*v),
-        (Value::Int(v), D::UInt8) => int::<UInt8Type>(*v),
-        (Value::Int(v), D::UInt16) => int::<UInt16Type>(*v),
-        (Value::Int(v), D::UInt32) => int::<UInt32Type>(*v),
-        (Value::Int(v), D::UInt64) => int::<UInt64Type>(*v),
-        (Value::Int(v), D::Date32 | D::Time32(_)) => {
+        (LiteralValue::Int(v), D::Boolean) => Some(Arc::new(BooleanArray::from(vec![*v != 0]))),
+        (LiteralValue::Int(v), D::Int8) => int::<Int8Type>(*v),
+        (LiteralValue::Int(v), D::Int16) => int::<Int16Type>(*v),
+        (LiteralValue::Int(v), D::Int32) => int::<Int32Type>(*v),
+        (LiteralValue::Int(v), D::Int64) => int::<Int64Type>(*v),
+        (LiteralValue::Int(v), D::UInt8) => int::<UInt8Type>(*v),
+        (LiteralValue::Int(v), D::UInt16) => int::<UInt16Type>(*v),
+        (LiteralValue::Int(v), D::UInt32) => int::<UInt32Type>(*v),
+        (LiteralValue::Int(v), D::UInt64) => int::<UInt64Type>(*v),
+        (LiteralValue::Int(v), D::Date32 | D::Time32(_)) => {
             let word = i32::try_from(*v).ok().map(|v| Int32Array::from(vec![v]));
             word.map(|word| retyped(&word, data_type)).transpose()?
         }
-        (Value::Int(v), _) => {
+        (LiteralValue::Int(v), _) => {
             let word = i64::try_from(*v).ok().map(|v| Int64Array::from(vec![v]));
             word.map(|word| retyped(&word, data_type)).transpose()?
         }
         #[expect(clippy::cast_possible_truncation, reason = "it was rounded to the type before")]
-        (Value::Float(v), D::Float32) => {
+        (LiteralValue::Float(v), D::Float32) => {
             Some(Arc::new(PrimitiveArray::<Float32Type>::from_iter_values([*v as f32])))
         }
-        (Value::Float(v), D::Float16) => {
+        (LiteralValue::Float(v), D::Float16) => {
             let v = half::f16::from_f64(*v);
             Some(Arc::new(PrimitiveArray::<Float16Type>::from_iter_values([v])))
         }
-        (Value::Float(v), _) => {
+        (LiteralValue::Float(v), _) => {
             Some(Arc::new(PrimitiveArray::<Float64Type>::from_iter_values([*v])))
         }
-        (Value::Wide(v), _) => {
+        (LiteralValue::Wide(v), _) => {
             let small = || v.to_i128();
             let plain: Option<ArrayRef> = match data_type {
                 D::Decimal32(..) => small().and_then(int::<Decimal32Type>),
@@ -286,15 +290,17 @@ pub(super) fn array_of(value: &Value, data_type: &DataType) -> Result<ArrayRef> 
             };
             plain.map(|plain| retyped(&plain, data_type)).transpose()?
         }
-        (Value::Bytes(v), D::Binary) => Some(Arc::new(BinaryArray::from_iter_values([v]))),
-        (Value::Bytes(v), D::LargeBinary) => {
+        (LiteralValue::Bytes(v), D::Binary) => Some(Arc::new(BinaryArray::from_iter_values([v]))),
+        (LiteralValue::Bytes(v), D::LargeBinary) => {
             Some(Arc::new(LargeBinaryArray::from_iter_values([v])))
         }
-        (Value::Bytes(v), D::BinaryView) => Some(Arc::new(BinaryViewArray::from_iter_values([v]))),
-        (Value::Bytes(v), D::FixedSizeBinary(_)) => {
+        (LiteralValue::Bytes(v), D::BinaryView) => {
+            Some(Arc::new(BinaryViewArray::from_iter_values([v])))
+        }
+        (LiteralValue::Bytes(v), D::FixedSizeBinary(_)) => {
             Some(Arc::new(FixedSizeBinaryArray::try_from_iter([v].into_iter())?))
         }
-        (Value::Bytes(v), _) => {
+        (LiteralValue::Bytes(v), _) => {
             let text = std::str::from_utf8(v).ok();
             text.map(|text| -> ArrayRef {
                 match data_type {
@@ -320,7 +326,7 @@ mod tests {
     use super::*;
     use crate::predicate::lit;
 
-    fn fits(literal: impl Into<Literal>, data_type: &DataType) -> Option<Value> {
+    fn fits(literal: impl Into<Literal>, data_type: &DataType) -> Option<LiteralValue> {
         literal.into().coerce(data_type).ok().flatten()
     }
 
@@ -345,11 +351,11 @@ mod tests {
             assert_eq!(Literal::number(expected).unwrap(), number);
         }
         assert_eq!(lit(0.1), Literal::decimal(i256::from_i128(1), 1));
-        assert_eq!(fits(0.1, &DataType::Float64), Some(Value::Float(0.1)));
-        assert_eq!(fits(0.1f32, &DataType::Float32), Some(Value::Float(f64::from(0.1f32))));
-        assert_eq!(fits(0.1, &DataType::Float32), Some(Value::Float(f64::from(0.1f32))));
+        assert_eq!(fits(0.1, &DataType::Float64), Some(LiteralValue::Float(0.1)));
+        assert_eq!(fits(0.1f32, &DataType::Float32), Some(LiteralValue::Float(f64::from(0.1f32))));
+        assert_eq!(fits(0.1, &DataType::Float32), Some(LiteralValue::Float(f64::from(0.1f32))));
         for value in [f64::MAX, f64::MIN_POSITIVE, 5e-324, -1.0 / 3.0, 1e22] {
-            assert_eq!(fits(value, &DataType::Float64), Some(Value::Float(value)));
+            assert_eq!(fits(value, &DataType::Float64), Some(LiteralValue::Float(value)));
         }
     }
 
@@ -380,12 +386,15 @@ mod tests {
         for (literal, data_type, not_coercible) in misfits {
             assert_eq!(literal.coerce(data_type), Err(*not_coercible), "{literal} as {data_type}");
         }
-        assert_eq!(fits(127, &D::Int8), Some(Value::Int(127)));
-        assert_eq!(fits(999.99, &D::Decimal128(5, 2)), Some(Value::Wide(i256::from_i128(99_999))));
-        assert_eq!(fits("2024-03-01", &D::Date32), Some(Value::Int(19_783)));
+        assert_eq!(fits(127, &D::Int8), Some(LiteralValue::Int(127)));
+        assert_eq!(
+            fits(999.99, &D::Decimal128(5, 2)),
+            Some(LiteralValue::Wide(i256::from_i128(99_999)))
+        );
+        assert_eq!(fits("2024-03-01", &D::Date32), Some(LiteralValue::Int(19_783)));
         assert_eq!(
             fits(Literal::date(1), &D::Timestamp(TimeUnit::Millisecond, None)),
-            Some(Value::Int(86_400_000))
+            Some(LiteralValue::Int(86_400_000))
         );
         assert_eq!(lit(None::<i32>).coerce(&D::Int8), Ok(None));
     }
@@ -397,13 +406,13 @@ mod tests {
         assert_eq!(Literal::from(Int32Array::new_scalar(7)), lit(7));
         assert_eq!(scalar(Arc::new(Int32Array::from(vec![None]))), Literal::NULL);
         for (value, data_type) in [
-            (Value::Int(5), DataType::Date64),
-            (Value::Int(5), DataType::Time32(TimeUnit::Second)),
-            (Value::Int(5), DataType::Timestamp(TimeUnit::Second, Some("UTC".into()))),
-            (Value::Wide(i256::from_i128(5)), DataType::Decimal64(5, 2)),
-            (Value::Wide(i256::from_i128(5)), DataType::Decimal256(5, 2)),
-            (Value::Float(0.5), DataType::Float16),
-            (Value::Bytes(vec![1, 2]), DataType::FixedSizeBinary(2)),
+            (LiteralValue::Int(5), DataType::Date64),
+            (LiteralValue::Int(5), DataType::Time32(TimeUnit::Second)),
+            (LiteralValue::Int(5), DataType::Timestamp(TimeUnit::Second, Some("UTC".into()))),
+            (LiteralValue::Wide(i256::from_i128(5)), DataType::Decimal64(5, 2)),
+            (LiteralValue::Wide(i256::from_i128(5)), DataType::Decimal256(5, 2)),
+            (LiteralValue::Float(0.5), DataType::Float16),
+            (LiteralValue::Bytes(vec![1, 2]), DataType::FixedSizeBinary(2)),
         ] {
             let array = array_of(&value, &data_type).unwrap();
             assert_eq!(array.data_type(), &data_type);

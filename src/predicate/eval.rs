@@ -28,7 +28,7 @@ use super::expression::{Elements, Function, Op};
 use super::learn::AdaptiveStats;
 use super::set::{each_value, is_view_of};
 use super::tri_state::TriState;
-use super::value::Value;
+use super::value::LiteralValue;
 use crate::error::{Error, Result};
 
 impl Bound {
@@ -329,17 +329,19 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
     }
     let tri_state = match test {
         BoundTest::Compare {
-            op: op @ (Op::Eq | Op::NotEq), value: Value::Bytes(value), ..
+            op: op @ (Op::Eq | Op::NotEq),
+            value: LiteralValue::Bytes(value),
+            ..
         } => {
             let is = |found: bool| found == (*op == Op::Eq);
             let found = each_value(array, |bytes| is(bytes == value.as_slice()));
             TriState::total(found.ok_or_else(|| missing(column))?)
         }
-        BoundTest::Compare { op, value: Value::Bytes(value), .. } => {
+        BoundTest::Compare { op, value: LiteralValue::Bytes(value), .. } => {
             let found = each_value(array, |bytes| op.holds(bytes.cmp(value.as_slice())));
             TriState::total(found.ok_or_else(|| missing(column))?)
         }
-        BoundTest::Compare { op, value: Value::Float(value), .. } => {
+        BoundTest::Compare { op, value: LiteralValue::Float(value), .. } => {
             TriState::total(compare_to_float(array, *op, *value))
         }
         BoundTest::Compare { op, scalar, .. } => {
@@ -381,7 +383,7 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
 }
 
 fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {
-    let value = Value::Bytes(pattern.as_bytes().to_vec());
+    let value = LiteralValue::Bytes(pattern.as_bytes().to_vec());
     array_of(&value, data_type)
         .unwrap_or_else(|_| Arc::new(StringArray::from_iter_values([pattern])))
 }

@@ -17,8 +17,8 @@ use crate::format::{
 use crate::schema::convert::is_interval;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom::Blocks;
-use crate::stats::bounds::Bound as StoredBound;
-use crate::stats::order::Order;
+use crate::stats::bounds::StoredBound;
+use crate::stats::order::ValueOrder;
 use crate::stats::page_index;
 
 /// What is known of a leaf in a row group or in a page. What is `None` is not known.
@@ -72,20 +72,20 @@ fn trust(leaf: &Leaf, order: Option<&ColumnOrder>) -> BoundsTrust {
     if !leaf.ordered || is_interval(leaf) {
         return BoundsTrust::None;
     }
-    let of_type = Order::of(leaf, false);
+    let of_type = ValueOrder::of(leaf, false);
     let is_float = of_type.has_nan();
     let ordered = match order {
-        Some(ColumnOrder::TypeOrder) => of_type != Order::Undefined,
+        Some(ColumnOrder::TypeOrder) => of_type != ValueOrder::Undefined,
         Some(ColumnOrder::Ieee754TotalOrder) => is_float,
         Some(ColumnOrder::Int96TimestampOrder) => leaf.physical == Physical::Int96,
         Some(_) | None => false,
     };
     // SPEC parquet.thrift, Statistics: the deprecated fields are of signed order, which is that of
     // few types.
-    let signed = matches!(of_type, Order::Signed)
-        || (of_type == Order::Decimal
+    let signed = matches!(of_type, ValueOrder::Signed)
+        || (of_type == ValueOrder::Decimal
             && matches!(leaf.physical, Physical::Int32 | Physical::Int64))
-        || (of_type == Order::Float);
+        || (of_type == ValueOrder::Float);
     match (ordered, signed) {
         (true, true) => BoundsTrust::Signed,
         (true, false) => BoundsTrust::Ordered,
@@ -182,7 +182,7 @@ impl ColumnFacts {
     fn set_bounds(
         &mut self,
         leaf: &Leaf,
-        order: Option<Order>,
+        order: Option<ValueOrder>,
         page: &PageBounds<'_>,
     ) -> std::result::Result<(), &'static str> {
         if page.all_null {
@@ -238,8 +238,8 @@ impl PageFacts {
         }
         let believed = matches!(trust(leaf, order), BoundsTrust::Ordered | BoundsTrust::Signed);
         let compared = match order {
-            Some(ColumnOrder::Ieee754TotalOrder) => Order::of(leaf, true),
-            _ => Order::of(leaf, false),
+            Some(ColumnOrder::Ieee754TotalOrder) => ValueOrder::of(leaf, true),
+            _ => ValueOrder::of(leaf, false),
         };
         let levels = usize::from(leaf.max_def) + 1;
         let histograms = match columns.definition_level_histograms.as_deref() {
@@ -324,9 +324,9 @@ impl PageFacts {
         {
             return wrong("nulls of all pages", &of_chunk, &of_pages);
         }
-        let order = Order::of(leaf, false);
+        let order = ValueOrder::of(leaf, false);
         let is_integer = matches!(leaf.physical, Physical::Int32 | Physical::Int64);
-        if !is_integer || order == Order::Undefined {
+        if !is_integer || order == ValueOrder::Undefined {
             return Ok(());
         }
         let outermost = |bound: &dyn Fn(&ColumnFacts) -> Option<StoredBound>, wanted: Ordering| {

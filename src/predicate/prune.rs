@@ -18,8 +18,8 @@ use super::bound::{
 };
 use super::expression::{Elements, Op};
 use super::facts::{ColumnFacts, PageFacts};
-use super::value::{Probes, Side, Value, compare_floats};
-use crate::stats::bounds::Bound as StoredBound;
+use super::value::{LiteralValue, Probes, Side, compare_floats};
+use crate::stats::bounds::StoredBound;
 
 /// What is proven of some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -306,7 +306,7 @@ fn of_missing(column: &BoundColumn, test: &BoundTest) -> PossibleResults {
 }
 
 /// The values that a row must have one of, for a test that looks for some.
-fn looked_for(test: &BoundTest) -> &[Value] {
+fn looked_for(test: &BoundTest) -> &[LiteralValue] {
     match test {
         BoundTest::Compare { op: Op::Eq | Op::NotEq, value, .. } => std::slice::from_ref(value),
         BoundTest::In { values, .. } => values,
@@ -314,7 +314,7 @@ fn looked_for(test: &BoundTest) -> &[Value] {
     }
 }
 
-fn probe(value: &Value, file: &FileColumn, column: &BoundColumn) -> Probes {
+fn probe(value: &LiteralValue, file: &FileColumn, column: &BoundColumn) -> Probes {
     match file.conversion {
         Some(conversion) => value.probes(&file.leaf, conversion, &column.data_type),
         None => Probes::Unknown,
@@ -427,7 +427,7 @@ impl Tested<'_> {
     /// What the bloom filter leaves over: a value that is not there is equal to none.
     fn by_bloom(&self) -> PossibleResults {
         let wanted = looked_for(self.test);
-        let might = |value: &Value| match probe(value, self.file, self.column) {
+        let might = |value: &LiteralValue| match probe(value, self.file, self.column) {
             Probes::Unknown => true,
             Probes::Hashes(hashes) => hashes.iter().any(|hash| {
                 self.facts.bloom.as_ref().is_none_or(|bloom| bloom.might_contain_hash(*hash))
@@ -492,11 +492,11 @@ impl Tested<'_> {
     /// What the test says of NaN.
     fn of_nan(&self) -> PossibleResults {
         match self.test {
-            BoundTest::Compare { op, value: Value::Float(value), .. } => {
+            BoundTest::Compare { op, value: LiteralValue::Float(value), .. } => {
                 PossibleResults::of(Some(op.holds(compare_floats(f64::NAN, *value))))
             }
             BoundTest::In { values, has_null, .. } => {
-                let found = values.iter().any(Value::is_nan);
+                let found = values.iter().any(LiteralValue::is_nan);
                 PossibleResults::of(if found || !has_null { Some(found) } else { None })
             }
             _ => PossibleResults::ALL,
@@ -511,7 +511,7 @@ impl Tested<'_> {
         let leaf = &self.file.leaf;
         let value = |bound: &Option<StoredBound>, side: Side| {
             let bytes = &bound.as_ref()?.bytes;
-            Value::of_bound(bytes, leaf, conversion, &self.column.data_type, side)
+            LiteralValue::of_bound(bytes, leaf, conversion, &self.column.data_type, side)
         };
         let exact = |bound: &Option<StoredBound>| bound.as_ref().is_some_and(|bound| bound.exact);
         let (low, high) =
@@ -522,7 +522,7 @@ impl Tested<'_> {
             self.column.data_type.is_floating()
                 && leaf.physical.byte_width() == Some(bound.bytes.len())
         };
-        let lost = |bound: &Option<StoredBound>, value: &Option<Value>| {
+        let lost = |bound: &Option<StoredBound>, value: &Option<LiteralValue>| {
             value.is_none() && bound.as_ref().is_some_and(|bound| !is_nan(bound))
         };
         let lost_one = lost(&self.facts.min, &low) || lost(&self.facts.max, &high);
@@ -571,16 +571,17 @@ impl Bound {
 /// Bounds of values that are neither null nor NaN.
 #[derive(Debug, Default)]
 struct OrderedSpan {
-    low: Option<Value>,
-    high: Option<Value>,
+    low: Option<LiteralValue>,
+    high: Option<LiteralValue>,
     /// Whether neither bound is said to be cut.
     exact: bool,
 }
 
 impl OrderedSpan {
     /// What values between the bounds may be, compared with `to`.
-    fn compared(&self, op: Op, to: &Value) -> PossibleResults {
-        let order = |bound: &Option<Value>| bound.as_ref().and_then(|bound| bound.compare(to));
+    fn compared(&self, op: Op, to: &LiteralValue) -> PossibleResults {
+        let order =
+            |bound: &Option<LiteralValue>| bound.as_ref().and_then(|bound| bound.compare(to));
         // How the least and the greatest value compare; the others lie between. Without a bound,
         // they may do so in any way.
         let (low, high) = (
@@ -606,9 +607,9 @@ impl OrderedSpan {
 
     /// Whether values between the bounds begin with a prefix: those that do lie side by side.
     fn starting_with(&self, prefix: &[u8]) -> PossibleResults {
-        let side = |bound: &Option<Value>, unknown: Ordering| match bound {
-            Some(Value::Bytes(bytes)) if bytes.starts_with(prefix) => Ordering::Equal,
-            Some(Value::Bytes(bytes)) => bytes.as_slice().cmp(prefix),
+        let side = |bound: &Option<LiteralValue>, unknown: Ordering| match bound {
+            Some(LiteralValue::Bytes(bytes)) if bytes.starts_with(prefix) => Ordering::Equal,
+            Some(LiteralValue::Bytes(bytes)) => bytes.as_slice().cmp(prefix),
             _ => unknown,
         };
         let (low, high) = (side(&self.low, Ordering::Less), side(&self.high, Ordering::Greater));

@@ -12,7 +12,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashSet;
 
 use super::coerce::array_of;
-use super::value::{Value, compare_floats};
+use super::value::{LiteralValue, compare_floats};
 use crate::error::{Error, Result};
 
 /// Values of one type, to look others up in.
@@ -30,10 +30,10 @@ pub(super) enum ValueSet {
 const FEW: usize = 4;
 
 impl ValueSet {
-    pub(super) fn new(values: &[Value], data_type: &DataType) -> Result<Self> {
+    pub(super) fn new(values: &[LiteralValue], data_type: &DataType) -> Result<Self> {
         if data_type.is_floating() {
             let floats = values.iter().filter_map(|value| match value {
-                Value::Float(value) => Some(*value),
+                LiteralValue::Float(value) => Some(*value),
                 _ => None,
             });
             let mut floats: Vec<f64> = floats.collect();

@@ -24,12 +24,12 @@ use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 
 use super::coerce::retyped;
 use super::facts::ColumnFacts;
-use super::value::{Side, Value};
+use super::value::{LiteralValue, Side};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::ColumnOrder;
 use crate::schema::Leaf;
 use crate::schema::convert::{Conversion, conversion};
-use crate::stats::bounds::{Bound as StoredBound, Cut};
+use crate::stats::bounds::{BoundCut, StoredBound};
 
 /// Statistics of one column: one row for each row group, or for each data page, in file order.
 ///
@@ -166,7 +166,7 @@ impl ColumnStatistics {
 }
 
 /// A bound, and whether a value is equal to it, if that is known.
-type TypedBound = (Value, Option<bool>);
+type TypedBound = (LiteralValue, Option<bool>);
 
 /// Makes values of the bounds of a leaf.
 struct BoundsOf<'a> {
@@ -186,7 +186,7 @@ impl BoundsOf<'_> {
     ) -> Option<TypedBound> {
         let (bytes, conversion) = (bound?.bytes.as_slice(), self.conversion?);
         let (bytes, is_cut) = of_whole_values(bytes, conversion, side)?;
-        let of = |side| Value::of_bound(&bytes, self.leaf, conversion, self.data_type, side);
+        let of = |side| LiteralValue::of_bound(&bytes, self.leaf, conversion, self.data_type, side);
         let (value, other) = match side {
             Side::Lower => (of(side)?, of(Side::Upper)),
             Side::Upper => (of(side)?, of(Side::Lower)),
@@ -194,13 +194,14 @@ impl BoundsOf<'_> {
         let is_rounded = other.as_ref() != Some(&value);
         let value = match value {
             // SPEC parquet.thrift, ColumnOrder: a bound of one zero stands for both.
-            Value::Float(zero) if zero == 0.0 && !self.zeros_differ => {
-                Value::Float(if side == Side::Lower { -0.0 } else { 0.0 })
+            LiteralValue::Float(zero) if zero == 0.0 && !self.zeros_differ => {
+                LiteralValue::Float(if side == Side::Lower { -0.0 } else { 0.0 })
             }
             other => other,
         };
         // Nobody cuts numbers; of strings, only the file can tell.
-        let is_exact = said.or_else(|| (Cut::of(self.leaf) == Cut::Never).then_some(true));
+        let is_exact =
+            said.or_else(|| (BoundCut::of(self.leaf) == BoundCut::Never).then_some(true));
         Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))
     }
 }
@@ -247,7 +248,7 @@ fn arrays(
 ) -> Result<(ArrayRef, BooleanArray)> {
     let exact: Vec<Option<bool>> =
         bounds.iter().map(|bound| bound.as_ref().and_then(|(_, exact)| *exact)).collect();
-    let values: Vec<Option<Value>> =
+    let values: Vec<Option<LiteralValue>> =
         bounds.into_iter().map(|bound| bound.map(|(value, _)| value)).collect();
     let array = array_of_all(&values, data_type)?;
     let exact = exact.into_iter().enumerate();
@@ -256,36 +257,36 @@ fn arrays(
 }
 
 /// An array of values of this type; null where a value is none of it.
-fn array_of_all(values: &[Option<Value>], data_type: &DataType) -> Result<ArrayRef> {
+fn array_of_all(values: &[Option<LiteralValue>], data_type: &DataType) -> Result<ArrayRef> {
     use DataType as D;
-    fn ints<T: ArrowPrimitiveType>(values: &[Option<Value>]) -> ArrayRef
+    fn ints<T: ArrowPrimitiveType>(values: &[Option<LiteralValue>]) -> ArrayRef
     where
         T::Native: TryFrom<i128>,
     {
-        let native = |value: &Option<Value>| match value {
-            Some(Value::Int(number)) => T::Native::try_from(*number).ok(),
-            Some(Value::Wide(number)) => T::Native::try_from(number.to_i128()?).ok(),
+        let native = |value: &Option<LiteralValue>| match value {
+            Some(LiteralValue::Int(number)) => T::Native::try_from(*number).ok(),
+            Some(LiteralValue::Wide(number)) => T::Native::try_from(number.to_i128()?).ok(),
             _ => None,
         };
         Arc::new(values.iter().map(native).collect::<PrimitiveArray<T>>())
     }
-    let float = |value: &Option<Value>| match value {
-        Some(Value::Float(number)) => Some(*number),
+    let float = |value: &Option<LiteralValue>| match value {
+        Some(LiteralValue::Float(number)) => Some(*number),
         _ => None,
     };
-    fn bytes(value: &Option<Value>) -> Option<&[u8]> {
+    fn bytes(value: &Option<LiteralValue>) -> Option<&[u8]> {
         match value {
-            Some(Value::Bytes(bytes)) => Some(bytes),
+            Some(LiteralValue::Bytes(bytes)) => Some(bytes),
             _ => None,
         }
     }
-    fn text(value: &Option<Value>) -> Option<&str> {
+    fn text(value: &Option<LiteralValue>) -> Option<&str> {
         std::str::from_utf8(bytes(value)?).ok()
     }
     Ok(match data_type {
         D::Boolean => {
-            let truth = |value: &Option<Value>| match value {
-                Some(Value::Int(number)) => Some(*number != 0),
+            let truth = |value: &Option<LiteralValue>| match value {
+                Some(LiteralValue::Int(number)) => Some(*number != 0),
                 _ => None,
             };
             Arc::new(values.iter().map(truth).collect::<BooleanArray>())
@@ -306,8 +307,8 @@ fn array_of_all(values: &[Option<Value>], data_type: &DataType) -> Result<ArrayR
         D::Decimal64(..) => retyped(&ints::<Decimal64Type>(values), data_type)?,
         D::Decimal128(..) => retyped(&ints::<Decimal128Type>(values), data_type)?,
         D::Decimal256(..) => {
-            let wide = |value: &Option<Value>| match value {
-                Some(Value::Wide(number)) => Some(*number),
+            let wide = |value: &Option<LiteralValue>| match value {
+                Some(LiteralValue::Wide(number)) => Some(*number),
                 _ => None,
             };
             let plain = values.iter().map(wide).collect::<PrimitiveArray<Decimal256Type>>();

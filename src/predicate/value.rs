@@ -1,8 +1,9 @@
-//! [`Value`]: a literal or a bound in the domain in which the Arrow type of its column is compared.
+//! [`LiteralValue`]: a literal or a bound in the domain in which the Arrow type of its column is
+//! compared.
 //!
-//! The one place where the bytes of statistics meet literals: both become a `Value` of the column's
-//! Arrow type, through the same [`Conversion`] that its values go. Bounds of a file are data that
-//! may be wrong: whatever does not fit its type is no bound.
+//! The one place where the bytes of statistics meet literals: both become a `LiteralValue` of the
+//! column's Arrow type, through the same [`Conversion`] that its values go. Bounds of a file are
+//! data that may be wrong: whatever does not fit its type is no bound.
 //! Trap: a bound must stay a bound on the way. Where a conversion divides, lower bounds are rounded
 //! down and upper ones up.
 
@@ -18,7 +19,7 @@ use crate::stats::bloom;
 
 /// A value that is not null.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum LiteralValue {
     /// Booleans (0 and 1), integers, and all that is counted by one: dates, times, timestamps,
     /// durations.
     Int(i128),
@@ -43,7 +44,7 @@ pub(super) fn compare_floats(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-impl Value {
+impl LiteralValue {
     /// Compares two values of one domain.
     pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
         Some(match (self, other) {

@@ -7,7 +7,7 @@ use crate::schema::{Leaf, Physical};
 
 /// A bound as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bound {
+pub(crate) struct StoredBound {
     /// PLAIN, without a length.
     pub bytes: Vec<u8>,
     /// Whether a value is equal to it.
@@ -16,7 +16,7 @@ pub(crate) struct Bound {
 
 /// How a bound may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum BoundCut {
     /// At a character boundary, so that it stays text.
     Text,
     /// Anywhere.
@@ -25,7 +25,7 @@ pub(crate) enum Cut {
     Never,
 }
 
-impl Cut {
+impl BoundCut {
     /// How bounds of a leaf may be cut.
     pub(crate) fn of(leaf: &Leaf) -> Self {
         match (&leaf.logical, leaf.physical) {
@@ -37,33 +37,33 @@ impl Cut {
 }
 
 /// A lower bound of at most `most` bytes, if the value may be cut.
-pub(crate) fn lower(value: &[u8], cut: Cut, most: usize) -> Bound {
+pub(crate) fn lower(value: &[u8], cut: BoundCut, most: usize) -> StoredBound {
     match cut_to(value, cut, most) {
-        Some(bytes) => Bound { bytes: bytes.to_vec(), exact: false },
-        None => Bound { bytes: value.to_vec(), exact: true },
+        Some(bytes) => StoredBound { bytes: bytes.to_vec(), exact: false },
+        None => StoredBound { bytes: value.to_vec(), exact: true },
     }
 }
 
 /// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made
 /// greater.
-pub(crate) fn upper(value: &[u8], cut: Cut, most: usize) -> Bound {
+pub(crate) fn upper(value: &[u8], cut: BoundCut, most: usize) -> StoredBound {
     let greater = cut_to(value, cut, most).and_then(|bytes| match cut {
-        Cut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
+        BoundCut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
         _ => next_bytes(bytes),
     });
     match greater {
-        Some(bytes) => Bound { bytes, exact: false },
-        None => Bound { bytes: value.to_vec(), exact: true },
+        Some(bytes) => StoredBound { bytes, exact: false },
+        None => StoredBound { bytes: value.to_vec(), exact: true },
     }
 }
 
 /// The front of a value that is too long.
-fn cut_to(value: &[u8], cut: Cut, most: usize) -> Option<&[u8]> {
-    if value.len() <= most || cut == Cut::Never {
+fn cut_to(value: &[u8], cut: BoundCut, most: usize) -> Option<&[u8]> {
+    if value.len() <= most || cut == BoundCut::Never {
         return None;
     }
     let front = value.get(..most)?;
-    if cut == Cut::Bytes {
+    if cut == BoundCut::Bytes {
         return Some(front);
     }
     let text = std::str::from_utf8(value).ok()?;
@@ -103,23 +103,32 @@ mod tests {
     #[test]
     fn text_is_cut_between_characters() {
         // "é" takes two bytes: a cut at 3 falls into the second one.
-        assert_eq!(lower("aéé".as_bytes(), Cut::Text, 4).bytes, "aé".as_bytes());
-        assert_eq!(upper("aéé".as_bytes(), Cut::Text, 4).bytes, "aê".as_bytes());
-        assert!(lower(b"abc", Cut::Text, 3).exact);
-        assert_eq!(upper("\u{D7FF}x".as_bytes(), Cut::Text, 3).bytes, "\u{E000}".as_bytes());
+        assert_eq!(lower("aéé".as_bytes(), BoundCut::Text, 4).bytes, "aé".as_bytes());
+        assert_eq!(upper("aéé".as_bytes(), BoundCut::Text, 4).bytes, "aê".as_bytes());
+        assert!(lower(b"abc", BoundCut::Text, 3).exact);
+        assert_eq!(upper("\u{D7FF}x".as_bytes(), BoundCut::Text, 3).bytes, "\u{E000}".as_bytes());
         // The last character cannot grow: the one before does.
-        assert_eq!(upper("a\u{10FFFF}x".as_bytes(), Cut::Text, 5).bytes, b"b");
+        assert_eq!(upper("a\u{10FFFF}x".as_bytes(), BoundCut::Text, 5).bytes, b"b");
         let most = "\u{10FFFF}\u{10FFFF}";
-        assert_eq!(upper(most.as_bytes(), Cut::Text, 4), Bound { bytes: most.into(), exact: true });
+        assert_eq!(
+            upper(most.as_bytes(), BoundCut::Text, 4),
+            StoredBound { bytes: most.into(), exact: true }
+        );
         // Nothing is left of a character that is longer than the cut.
-        assert!(lower("\u{10FFFF}x".as_bytes(), Cut::Text, 2).exact);
+        assert!(lower("\u{10FFFF}x".as_bytes(), BoundCut::Text, 2).exact);
     }
 
     #[test]
     fn bytes_carry() {
-        assert_eq!(upper(&[1, 0xFF, 0xFF, 7], Cut::Bytes, 3).bytes, [2]);
-        assert_eq!(upper(&[0xFF; 9], Cut::Bytes, 3), Bound { bytes: vec![0xFF; 9], exact: true });
-        assert_eq!(lower(&[1, 2, 3], Cut::Bytes, 2), Bound { bytes: vec![1, 2], exact: false });
-        assert!(upper(&[1; 40], Cut::Never, 8).exact);
+        assert_eq!(upper(&[1, 0xFF, 0xFF, 7], BoundCut::Bytes, 3).bytes, [2]);
+        assert_eq!(
+            upper(&[0xFF; 9], BoundCut::Bytes, 3),
+            StoredBound { bytes: vec![0xFF; 9], exact: true }
+        );
+        assert_eq!(
+            lower(&[1, 2, 3], BoundCut::Bytes, 2),
+            StoredBound { bytes: vec![1, 2], exact: false }
+        );
+        assert!(upper(&[1; 40], BoundCut::Never, 8).exact);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Order`]: how the values of a leaf are compared.
+//! [`ValueOrder`]: how the values of a leaf are compared.
 //!
 //! Spec: `parquet.thrift`, ColumnOrder.
 
@@ -10,7 +10,7 @@ use crate::schema::{Leaf, Physical};
 
 /// The order of a leaf's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Order {
+pub(crate) enum ValueOrder {
     /// As signed numbers; false before true.
     Signed,
     /// As numbers without a sign.
@@ -31,7 +31,7 @@ pub(crate) enum Order {
     Undefined,
 }
 
-impl Order {
+impl ValueOrder {
     /// The order of a leaf; `total` asks for the total order of floats.
     pub(crate) fn of(leaf: &Leaf, total: bool) -> Self {
         if !leaf.ordered || is_interval(leaf) {
@@ -163,12 +163,12 @@ mod tests {
     #[test]
     fn floats_have_two_orders() {
         let (nan, zero, minus) = (f64::NAN, 0.0f64, -0.0f64);
-        let compare = |order: Order, a: f64, b: f64| {
+        let compare = |order: ValueOrder, a: f64, b: f64| {
             order.compare(Physical::Double, &a.to_le_bytes(), &b.to_le_bytes())
         };
-        assert_eq!(compare(Order::Float, nan, zero), None);
-        assert_eq!(compare(Order::Float, minus, zero), Some(Ordering::Equal));
-        assert_eq!(compare(Order::TotalFloat, minus, zero), Some(Ordering::Less));
-        assert_eq!(compare(Order::TotalFloat, nan, f64::INFINITY), Some(Ordering::Greater));
+        assert_eq!(compare(ValueOrder::Float, nan, zero), None);
+        assert_eq!(compare(ValueOrder::Float, minus, zero), Some(Ordering::Equal));
+        assert_eq!(compare(ValueOrder::TotalFloat, minus, zero), Some(Ordering::Less));
+        assert_eq!(compare(ValueOrder::TotalFloat, nan, f64::INFINITY), Some(Ordering::Greater));
     }
 }

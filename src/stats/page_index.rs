@@ -4,8 +4,8 @@
 
 use std::cmp::Ordering;
 
-use super::bounds::{Cut, lower, upper};
-use super::order::Order;
+use super::bounds::{BoundCut, lower, upper};
+use super::order::ValueOrder;
 use crate::error::{Error, Result, Spec};
 use crate::format::{BoundaryOrder, ColumnIndex, OffsetIndex};
 use crate::schema::Physical;
@@ -30,9 +30,9 @@ pub(crate) struct PageStatistics {
 /// Collects the bounds of pages.
 #[derive(Debug)]
 pub(crate) struct ColumnIndexBuilder {
-    order: Order,
+    order: ValueOrder,
     physical: Physical,
-    cut: Cut,
+    cut: BoundCut,
     most: usize,
     index: ColumnIndex,
     /// Whether a page has values and yet no bounds: then the whole chunk has no index.
@@ -41,13 +41,13 @@ pub(crate) struct ColumnIndexBuilder {
 
 impl ColumnIndexBuilder {
     /// A builder for a leaf of this order, whose bounds may be cut to `most` bytes.
-    pub(crate) fn new(order: Order, physical: Physical, cut: Cut, most: usize) -> Self {
+    pub(crate) fn new(order: ValueOrder, physical: Physical, cut: BoundCut, most: usize) -> Self {
         let index = ColumnIndex {
             null_counts: Some(Vec::new()),
             nan_counts: order.has_nan().then(Vec::new),
             ..ColumnIndex::default()
         };
-        let impossible = order == Order::Undefined;
+        let impossible = order == ValueOrder::Undefined;
         Self { order, physical, cut, most, index, impossible }
     }
 
@@ -171,7 +171,8 @@ mod tests {
     use crate::format::PageLocation;
 
     fn built(pages: &[Option<(i32, i32)>]) -> ColumnIndex {
-        let mut builder = ColumnIndexBuilder::new(Order::Signed, Physical::Int32, Cut::Never, 64);
+        let mut builder =
+            ColumnIndexBuilder::new(ValueOrder::Signed, Physical::Int32, BoundCut::Never, 64);
         for page in pages {
             let bounds = page.map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec()));
             let nulls = if page.is_none() { 5 } else { 0 };
@@ -207,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_page_of_nans_leaves_no_index_in_the_older_order() {
-        for (order, expected) in [(Order::Float, false), (Order::TotalFloat, true)] {
-            let mut builder = ColumnIndexBuilder::new(order, Physical::Float, Cut::Never, 64);
+        for (order, expected) in [(ValueOrder::Float, false), (ValueOrder::TotalFloat, true)] {
+            let mut builder = ColumnIndexBuilder::new(order, Physical::Float, BoundCut::Never, 64);
             let nan = f32::NAN.to_le_bytes().to_vec();
             builder.push(&PageStatistics {
                 bounds: expected.then(|| (nan.clone(), nan)),

@@ -26,7 +26,7 @@ pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;
 pub use sorting::SortColumn;
 
-pub(crate) use column::{EncodedChunk, Parallelism, Serial};
+pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use context::EncoderContext;
 pub(crate) use footer::{Indexes, footer, indexes};
 pub(crate) use options::LeafSettings;

@@ -14,7 +14,7 @@ use arrow_schema::SortOptions;
 use crate::error::{Error, Result};
 use crate::format::SortingColumn;
 use crate::schema::Leaf;
-use crate::stats::order::Order;
+use crate::stats::order::ValueOrder;
 
 /// A column by which the rows of each row group are sorted. Those that are equal in it are sorted
 /// by the next one.
@@ -92,7 +92,7 @@ impl CheckedSortOrder {
             if leaf.max_rep > 0 {
                 return wrong("it lies in a list");
             }
-            if Order::of(leaf, true) == Order::Undefined {
+            if ValueOrder::of(leaf, true) == ValueOrder::Undefined {
                 return wrong("its values have no order");
             }
             if by.iter().any(|by| by.path == *path) {

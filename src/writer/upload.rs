@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use futures_channel::oneshot;
 
-use super::{RowGroupEncoder, State, Writer};
+use super::{RowGroupEncoder, Writer, WriterState};
 use crate::error::{Error, Result};
 use crate::io::{AsyncSink, Pool, Sink};
 use crate::write::{WriteOptions, WriteReport};
@@ -212,7 +212,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
             Ok(done) => done,
             Err(panic) => resume_unwind(panic),
         };
-        if matches!(writer.state, State::Poisoned(_))
+        if matches!(writer.state, WriterState::Poisoned(_))
             && let Err(e) = done
         {
             return Err(self.fail(e).await);

@@ -21,7 +21,7 @@ use crate::reader::Reader;
 use crate::schema::ArrowOptions;
 use crate::selection::RowSelection;
 use crate::stats::bloom::{Blocks, Bloom, BloomLayout};
-use crate::stats::bounds::{Bound as StoredBound, Cut, lower, upper};
+use crate::stats::bounds::{BoundCut, StoredBound, lower, upper};
 
 /// So many cases, or as many as MARQUETRY_CASES says.
 pub(super) fn cases(default: u64) -> u64 {
@@ -52,8 +52,8 @@ fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> Col
         facts.bloom = None;
     }
     let most = rng.usize(1..6);
-    let cut = match Cut::of(leaf) {
-        Cut::Never => None,
+    let cut = match BoundCut::of(leaf) {
+        BoundCut::Never => None,
         cut => Some(cut),
     };
     let zero = |bytes: &[u8]| {

@@ -13,16 +13,16 @@ use fastrand::Rng;
 
 use super::super::coerce::array_of;
 use super::super::expression::*;
-use super::super::value::Value;
+use super::super::value::LiteralValue;
 use super::twin::*;
 use crate::io::WriteSink;
 use crate::write::{BloomOptions, StatisticsLevel, WriteOptions};
 use crate::writer::Writer;
 
 /// Some values of a type, odd ones among them.
-pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<Value> {
+pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<LiteralValue> {
     let n = rng.usize(1..8);
-    let ints = |rng: &mut Rng, least: i128, most: i128| -> Vec<Value> {
+    let ints = |rng: &mut Rng, least: i128, most: i128| -> Vec<LiteralValue> {
         let near = i128::from(rng.i64(-100..100));
         let mut one = || match rng.u8(0..6) {
             0 => least,
@@ -30,28 +30,28 @@ pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<Value> {
             2 => 0,
             _ => near + i128::from(rng.i8(-3..4)),
         };
-        (0..n).map(|_| Value::Int(one().clamp(least, most))).collect()
+        (0..n).map(|_| LiteralValue::Int(one().clamp(least, most))).collect()
     };
-    let floats = |rng: &mut Rng, narrow: fn(f64) -> f64| -> Vec<Value> {
+    let floats = |rng: &mut Rng, narrow: fn(f64) -> f64| -> Vec<LiteralValue> {
         let odd =
             [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -2.5, 0.25];
         let calm = rng.bool();
         let mut one =
             || if calm { f64::from(rng.i8(-4..4)) / 2.0 } else { *rng.choice(&odd).unwrap() };
-        (0..n).map(|_| Value::Float(narrow(one()))).collect()
+        (0..n).map(|_| LiteralValue::Float(narrow(one()))).collect()
     };
-    let text = |rng: &mut Rng| -> Vec<Value> {
+    let text = |rng: &mut Rng| -> Vec<LiteralValue> {
         let parts = ["", "a", "ab", "b", "é", "\u{10FFFF}", "zz", "prefix-", "\u{D7FF}", "\0"];
         let mut one =
             || (0..rng.usize(0..4)).map(|_| *rng.choice(&parts).unwrap()).collect::<String>();
-        (0..n).map(|_| Value::Bytes(one().into_bytes())).collect()
+        (0..n).map(|_| LiteralValue::Bytes(one().into_bytes())).collect()
     };
-    let bytes = |rng: &mut Rng, len: Option<usize>| -> Vec<Value> {
+    let bytes = |rng: &mut Rng, len: Option<usize>| -> Vec<LiteralValue> {
         let mut one = || {
             let len = len.unwrap_or_else(|| rng.usize(0..6));
             (0..len).map(|_| *rng.choice(&[0, 1, 0x7F, 0x80, 0xFE, 0xFF]).unwrap()).collect()
         };
-        (0..n).map(|_| Value::Bytes(one())).collect()
+        (0..n).map(|_| LiteralValue::Bytes(one())).collect()
     };
     match data_type {
         DataType::Boolean => ints(rng, 0, 1),
@@ -68,7 +68,7 @@ pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<Value> {
             let days = ints(rng, -10_000, 10_000);
             days.into_iter()
                 .map(|day| match day {
-                    Value::Int(v) => Value::Int(v * 86_400_000),
+                    LiteralValue::Int(v) => LiteralValue::Int(v * 86_400_000),
                     other => other,
                 })
                 .collect()
@@ -88,7 +88,7 @@ pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<Value> {
                 1 => most.wrapping_neg(),
                 _ => i256::from_i128(small + i128::from(rng.i8(-2..3))),
             };
-            (0..n).map(|_| Value::Wide(one().min(most).max(most.wrapping_neg()))).collect()
+            (0..n).map(|_| LiteralValue::Wide(one().min(most).max(most.wrapping_neg()))).collect()
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text(rng),
         DataType::Binary | DataType::BinaryView => bytes(rng, None),
@@ -103,7 +103,7 @@ pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<Value> {
 pub(super) fn array(
     rng: &mut Rng,
     data_type: &DataType,
-    pool: &[Value],
+    pool: &[LiteralValue],
     rows: usize,
     nulls: u8,
 ) -> ArrayRef {
@@ -273,7 +273,8 @@ pub(super) fn table(rng: &mut Rng) -> (RecordBatch, Vec<Target>) {
     let items = offsets.last().copied().unwrap_or_default() as usize;
     let data_type = leaf(rng);
     let of_map = pool(rng, &data_type);
-    let keys = array(rng, &DataType::Int16, &[Value::Int(1), Value::Int(2)], items, 0);
+    let keys =
+        array(rng, &DataType::Int16, &[LiteralValue::Int(1), LiteralValue::Int(2)], items, 0);
     let values = array(rng, &data_type, &of_map, items, nulls);
     let pair = Fields::from(vec![
         Field::new("key", DataType::Int16, false),
@@ -331,14 +332,14 @@ pub(super) fn random_test(rng: &mut Rng, target: &Target) -> TwinTest {
             TwinTest::In((0..n).map(|_| one(rng)).collect())
         }
         3 | 4 if is_text || is_bytes => {
-            let Value::Bytes(bytes) = value(rng) else { unreachable!() };
+            let LiteralValue::Bytes(bytes) = value(rng) else { unreachable!() };
             let len = rng.usize(0..=bytes.len());
             let cut =
                 (0..=len).rev().find(|&at| !is_text || std::str::from_utf8(&bytes[..at]).is_ok());
             TwinTest::Starts(bytes[..cut.unwrap()].to_vec())
         }
         5 | 6 if is_text => {
-            let Value::Bytes(bytes) = value(rng) else { unreachable!() };
+            let LiteralValue::Bytes(bytes) = value(rng) else { unreachable!() };
             let text = String::from_utf8(bytes).unwrap();
             let mut pattern: String =
                 text.chars().map(|c| if rng.u8(..) < 60 { '_' } else { c }).collect();

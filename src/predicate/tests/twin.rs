@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use super::super::expression::*;
 use super::super::literal::LiteralKind;
-use super::super::value::Value;
+use super::super::value::LiteralValue;
 use super::super::*;
 
 /// A value of a row, as the twin sees it.
@@ -97,7 +97,7 @@ pub(super) struct Target {
     pub(super) path: &'static str,
     pub(super) path_steps: &'static [&'static str],
     pub(super) data_type: DataType,
-    pub(super) pool: Vec<Value>,
+    pub(super) pool: Vec<LiteralValue>,
 }
 
 /// The predicate of the twin.
@@ -112,9 +112,9 @@ pub(super) enum Twin {
 
 #[derive(Debug, Clone)]
 pub(super) enum TwinTest {
-    Compare(Op, Value),
-    Between(Value, Value),
-    In(Vec<Option<Value>>),
+    Compare(Op, LiteralValue),
+    Between(LiteralValue, LiteralValue),
+    In(Vec<Option<LiteralValue>>),
     IsNull,
     IsEmpty,
     Starts(Vec<u8>),
@@ -123,12 +123,12 @@ pub(super) enum TwinTest {
 
 /// The order of predicates, said another way: by a key of which the first part is whether it is
 /// NaN.
-pub(super) fn naive_order(cell: &Cell, value: &Value) -> Ordering {
+pub(super) fn naive_order(cell: &Cell, value: &LiteralValue) -> Ordering {
     match (cell, value) {
-        (Cell::Int(a), Value::Int(b)) => a.cmp(b),
-        (Cell::Wide(a), Value::Wide(b)) => a.cmp(b),
-        (Cell::Bytes(a), Value::Bytes(b)) => a.cmp(b),
-        (Cell::Float(a), Value::Float(b)) => {
+        (Cell::Int(a), LiteralValue::Int(b)) => a.cmp(b),
+        (Cell::Wide(a), LiteralValue::Wide(b)) => a.cmp(b),
+        (Cell::Bytes(a), LiteralValue::Bytes(b)) => a.cmp(b),
+        (Cell::Float(a), LiteralValue::Float(b)) => {
             let key = |x: f64| if x.is_nan() { (1, 0.0) } else { (0, x) };
             key(*a).partial_cmp(&key(*b)).unwrap()
         }
@@ -206,7 +206,7 @@ impl TwinTest {
                 Some(naive_order(cell, low).is_ge() && naive_order(cell, high).is_le())
             }
             (Self::In(values), cell) => {
-                let equal = |value: &Value| naive_order(cell, value).is_eq();
+                let equal = |value: &LiteralValue| naive_order(cell, value).is_eq();
                 if values.iter().flatten().any(equal) {
                     Some(true)
                 } else if values.iter().any(Option::is_none) {
@@ -247,7 +247,7 @@ impl Twin {
             Self::Or(parts) => Predicate::any_of(parts.iter().map(Self::predicate)),
             Self::Test(target, elements, test) => {
                 let column = Column { path: target.path.into(), elements: *elements };
-                let literal = |value: &Value| literal(value, &target.data_type);
+                let literal = |value: &LiteralValue| literal(value, &target.data_type);
                 match test {
                     TwinTest::Compare(op, value) => column.compare(*op, literal(value)),
                     TwinTest::Between(low, high) => column.between(literal(low), literal(high)),
@@ -268,20 +268,20 @@ impl Twin {
 }
 
 /// The literal that fits as this value.
-pub(super) fn literal(value: &Value, data_type: &DataType) -> Literal {
+pub(super) fn literal(value: &LiteralValue, data_type: &DataType) -> Literal {
     match (value, data_type) {
-        (Value::Int(v), DataType::Boolean) => (*v != 0).into(),
-        (Value::Int(v), _) => (*v).into(),
-        (Value::Float(v), _) if v.is_nan() => Literal(LiteralKind::Float(*v)),
-        (Value::Float(v), _) => (*v).into(),
+        (LiteralValue::Int(v), DataType::Boolean) => (*v != 0).into(),
+        (LiteralValue::Int(v), _) => (*v).into(),
+        (LiteralValue::Float(v), _) if v.is_nan() => Literal(LiteralKind::Float(*v)),
+        (LiteralValue::Float(v), _) => (*v).into(),
         (
-            Value::Wide(v),
+            LiteralValue::Wide(v),
             DataType::Decimal32(_, s)
             | DataType::Decimal64(_, s)
             | DataType::Decimal128(_, s)
             | DataType::Decimal256(_, s),
         ) => Literal::decimal(*v, u8::try_from(*s).unwrap()),
-        (Value::Bytes(v), _) => v.clone().into(),
+        (LiteralValue::Bytes(v), _) => v.clone().into(),
         other => panic!("{other:?}"),
     }
 }

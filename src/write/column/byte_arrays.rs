@@ -1,4 +1,4 @@
-//! [`ByteArrays`]: the byte strings of a leaf, where they lie in the arrays.
+//! [`ByteArrayValues`]: the byte strings of a leaf, where they lie in the arrays.
 //!
 //! Arrays that keep their strings end to end are not taken apart: a stretch of them is two slices,
 //! however many values it has, and is encoded by whole stretches. Trap: arrays of views, and those
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Byte strings, without nulls.
 #[derive(Debug, Clone)]
-pub(super) enum ByteArrays<'a> {
+pub(super) enum ByteArrayValues<'a> {
     /// One by one.
     Slices(Vec<&'a [u8]>),
     /// By stretches of arrays.
@@ -99,7 +99,7 @@ const SPARE_SEGMENTS: usize = 64;
 /// Why lengths have 31 bits.
 const CHECKED: &str = "longer values were refused when they were appended";
 
-impl<'a> ByteArrays<'a> {
+impl<'a> ByteArrayValues<'a> {
     /// No values.
     pub(super) fn new() -> Self {
         Self::Segments { segments: Vec::new(), len: 0 }
@@ -246,7 +246,7 @@ impl<'a> ByteArrays<'a> {
     }
 }
 
-impl PartialEq for ByteArrays<'_> {
+impl PartialEq for ByteArrayValues<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.iter(0..self.len()).eq(other.iter(0..other.len()))
     }
@@ -282,7 +282,8 @@ mod tests {
         }
         let large: Vec<i64> = small.iter().map(|end| i64::from(*end)).collect();
         for longest in [2usize, 40] {
-            let (mut byte_arrays, mut slices) = (ByteArrays::new(), ByteArrays::Slices(Vec::new()));
+            let (mut byte_arrays, mut slices) =
+                (ByteArrayValues::new(), ByteArrayValues::Slices(Vec::new()));
             let mut at = 0;
             while at < small.len() {
                 let to = (at + rng.usize(1..=longest)).min(small.len());
@@ -294,8 +295,8 @@ mod tests {
                 slices.push_segment(&bytes, ends);
                 at = to;
             }
-            assert!(matches!(slices, ByteArrays::Slices(_)));
-            let is_whole = matches!(byte_arrays, ByteArrays::Segments { .. });
+            assert!(matches!(slices, ByteArrayValues::Slices(_)));
+            let is_whole = matches!(byte_arrays, ByteArrayValues::Segments { .. });
             assert_eq!(is_whole, longest > 2, "many short stretches become slices");
             assert_eq!(byte_arrays, slices, "seed {seed}");
             for _ in 0..200 {

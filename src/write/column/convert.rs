@@ -11,7 +11,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::IntervalUnit;
 
 use super::arrays::Slots;
-use super::byte_arrays::{ByteArrays, ByteRun};
+use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::schema::Leaf;
@@ -71,7 +71,7 @@ pub(super) fn append<'a>(
             }
         }
         (Store::Bytes { layout }, LeafValues::Fixed { width, bytes }) => {
-            let mut values = ByteArrays::new();
+            let mut values = ByteArrayValues::new();
             from.bytes(layout, &mut values).ok_or_else(no_way)?;
             append_of_width(&values, *width, bytes.own())
         }
@@ -88,7 +88,7 @@ pub(super) fn append<'a>(
 }
 
 /// Only 64-bit offsets reach so far; the format counts the bytes of a value with 31 bits.
-fn check_lengths(values: &ByteArrays<'_>, from: usize) -> Result<()> {
+fn check_lengths(values: &ByteArrayValues<'_>, from: usize) -> Result<()> {
     let max = i32::MAX as usize;
     match values.iter(from..values.len()).find(|value| value.len() > max) {
         Some(value) => Err(Error::usage(format_args!(
@@ -99,7 +99,7 @@ fn check_lengths(values: &ByteArrays<'_>, from: usize) -> Result<()> {
     }
 }
 
-fn append_of_width(values: &ByteArrays<'_>, width: usize, out: &mut Vec<u8>) -> Result<()> {
+fn append_of_width(values: &ByteArrayValues<'_>, width: usize, out: &mut Vec<u8>) -> Result<()> {
     for value in values.iter(0..values.len()) {
         if value.len() != width {
             return Err(Error::usage(format_args!(
@@ -129,7 +129,7 @@ impl<'a> Slots<'a, '_> {
     }
 
     /// Byte strings; `None` if the array is of another type.
-    fn bytes(&self, layout: BytesLayout, out: &mut ByteArrays<'a>) -> Option<()> {
+    fn bytes(&self, layout: BytesLayout, out: &mut ByteArrayValues<'a>) -> Option<()> {
         self.for_each_byte_run(layout, |run| {
             match run {
                 ByteRun::Between(bytes, ends) => out.push_segment(bytes, ends),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::byte_arrays::{ByteArrays, Ends};
+use super::byte_arrays::{ByteArrayValues, Ends};
 use super::values::LeafValues;
 use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
@@ -90,7 +90,7 @@ pub(super) fn encode(
     Ok(())
 }
 
-fn plain_texts(byte_arrays: &ByteArrays<'_>, range: Range<usize>, out: &mut Vec<u8>) {
+fn plain_texts(byte_arrays: &ByteArrayValues<'_>, range: Range<usize>, out: &mut Vec<u8>) {
     match (byte_arrays, byte_arrays.segments(range.clone())) {
         (_, Some(segments)) => {
             for (bytes, ends) in segments {
@@ -100,13 +100,13 @@ fn plain_texts(byte_arrays: &ByteArrays<'_>, range: Range<usize>, out: &mut Vec<
                 }
             }
         }
-        (ByteArrays::Slices(slices), None) => {
+        (ByteArrayValues::Slices(slices), None) => {
             plain::encode_bytes_into(
                 slices.get(range).expect("pages and samples lie within the values"),
                 out,
             );
         }
-        (ByteArrays::Segments { .. }, None) => {}
+        (ByteArrayValues::Segments { .. }, None) => {}
     }
 }
 

@@ -21,9 +21,9 @@ pub(crate) trait Parallelism: Sync {
 }
 
 /// The calling thread alone.
-pub(crate) struct Serial;
+pub(crate) struct SingleThread;
 
-impl Parallelism for Serial {
+impl Parallelism for SingleThread {
     fn threads(&self) -> usize {
         1
     }

@@ -27,5 +27,5 @@ mod metadata;
 mod chunk;
 
 pub(crate) use self::chunk::encode_leaf;
-pub(crate) use self::job::{Parallelism, Serial};
+pub(crate) use self::job::{Parallelism, SingleThread};
 pub(crate) use self::metadata::EncodedChunk;

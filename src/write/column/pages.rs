@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::bloom::BloomBuilder;
-use super::byte_arrays::ByteArrays;
+use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
 use super::encode::{as_plain, encode, encode_codes};
 use super::job::{ChunkEncoder, ChunkForm};
@@ -348,7 +348,10 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
 }
 
 /// The statistics of byte strings that rise: the first and the last.
-fn rising<'p>(byte_arrays: &ByteArrays<'p>, range: Range<usize>) -> Option<PageValues<'p, 'p>> {
+fn rising<'p>(
+    byte_arrays: &ByteArrayValues<'p>,
+    range: Range<usize>,
+) -> Option<PageValues<'p, 'p>> {
     let last = range.end.checked_sub(1)?;
     Some(PageValues::Rising(byte_arrays.get(range.start)?, byte_arrays.get(last)?))
 }

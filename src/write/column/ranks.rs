@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::byte_arrays::ByteArrays;
+use super::byte_arrays::ByteArrayValues;
 use super::values::LeafValues;
 use crate::stats::collect::{self, Extremes};
-use crate::stats::order::Order;
+use crate::stats::order::ValueOrder;
 
 /// Why there is an entry for each index.
 pub(super) const IS_ENTRY: &str = "indices are those of entries";
@@ -16,7 +16,7 @@ pub(super) const IS_ENTRY: &str = "indices are those of entries";
 pub(super) fn extremes_of(
     values: &LeafValues<'_>,
     range: Range<usize>,
-    order: Order,
+    order: ValueOrder,
     total: bool,
 ) -> Extremes {
     match (values, order) {
@@ -26,24 +26,24 @@ pub(super) fn extremes_of(
         (LeafValues::Words32(values), order) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             match order {
-                Order::Float | Order::TotalFloat => collect::f32s(values, total),
-                order => collect::i32s(values, order == Order::Unsigned),
+                ValueOrder::Float | ValueOrder::TotalFloat => collect::f32s(values, total),
+                order => collect::i32s(values, order == ValueOrder::Unsigned),
             }
         }
         (LeafValues::Words64(values), order) => {
             let values = values.get(range).expect("pages and samples lie within the values");
             match order {
-                Order::Float | Order::TotalFloat => collect::f64s(values, total),
-                order => collect::i64s(values, order == Order::Unsigned),
+                ValueOrder::Float | ValueOrder::TotalFloat => collect::f64s(values, total),
+                order => collect::i64s(values, order == ValueOrder::Unsigned),
             }
         }
-        (LeafValues::Fixed { width, bytes }, Order::Float16 | Order::TotalFloat16) => {
+        (LeafValues::Fixed { width, bytes }, ValueOrder::Float16 | ValueOrder::TotalFloat16) => {
             let bytes = bytes.get(range.start * width..range.end * width);
             collect::f16s(bytes.expect("pages and samples lie within the values"), total)
         }
         (values, order) => {
             let found = match (values, order) {
-                (values, Order::Decimal) => collect::decimal_bytes(&values.slices(range)),
+                (values, ValueOrder::Decimal) => collect::decimal_bytes(&values.slices(range)),
                 (LeafValues::Bytes(byte_arrays), _) => collect::bytes(byte_arrays.iter(range)),
                 (values, _) => collect::bytes(values.slices(range).into_iter()),
             };
@@ -75,7 +75,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
     pub(super) fn new(
         entries: &'s LeafValues<'a>,
         ranked: &LeafValues<'_>,
-        order: Order,
+        order: ValueOrder,
         distinct: bool,
     ) -> Self {
         fn sorted<T>(values: &[T], key: impl Fn(&T, &T) -> Ordering) -> Vec<u32> {
@@ -90,7 +90,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         }
         let float32 = |bits: &i32| f32::from_bits(bits.cast_unsigned());
         let float64 = |bits: &i64| f64::from_bits(bits.cast_unsigned());
-        let floats = matches!(order, Order::Float | Order::TotalFloat);
+        let floats = matches!(order, ValueOrder::Float | ValueOrder::TotalFloat);
         let mut nan = Vec::new();
         let by_rank = match ranked {
             LeafValues::Bits(_) => Vec::new(),
@@ -102,10 +102,10 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
                 nan = values.iter().map(|v| float64(v).is_nan()).collect();
                 sorted(values, |a, b| float64(a).total_cmp(&float64(b)))
             }
-            LeafValues::Words32(values) if order == Order::Unsigned => {
+            LeafValues::Words32(values) if order == ValueOrder::Unsigned => {
                 sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
             }
-            LeafValues::Words64(values) if order == Order::Unsigned => {
+            LeafValues::Words64(values) if order == ValueOrder::Unsigned => {
                 sorted(values, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
             }
             LeafValues::Words32(values) => sorted(values, Ord::cmp),
@@ -116,11 +116,13 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
                     half::f16::from_le_bytes(v.try_into().expect("FLOAT16 has two bytes"))
                 };
                 match order {
-                    Order::Float16 | Order::TotalFloat16 => {
+                    ValueOrder::Float16 | ValueOrder::TotalFloat16 => {
                         nan = slices.iter().map(|v| half(v).is_nan()).collect();
                         sorted(&slices, |a, b| half(a).total_cmp(&half(b)))
                     }
-                    Order::Decimal => sorted(&slices, |a, b| crate::stats::order::decimals(a, b)),
+                    ValueOrder::Decimal => {
+                        sorted(&slices, |a, b| crate::stats::order::decimals(a, b))
+                    }
                     _ => sorted(&slices, Ord::cmp),
                 }
             }
@@ -137,8 +139,8 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
     }
 
     /// The bounds of the values that codes stand for.
-    pub(super) fn extremes(&self, codes: &[u32], order: Order, total: bool) -> Extremes {
-        if let (LeafValues::Bytes(ByteArrays::Slices(entries)), false) =
+    pub(super) fn extremes(&self, codes: &[u32], order: ValueOrder, total: bool) -> Extremes {
+        if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =
             (self.entries, self.prefixes.is_empty())
         {
             return self.extremes_of_texts(entries, codes);

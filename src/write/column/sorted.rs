@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::values::LeafValues;
-use crate::stats::order::Order;
+use crate::stats::order::ValueOrder;
 
 /// The order that the rows have by one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct SortDirection {
 /// Finds out whether values rise or fall; nothing is said of values that are all equal, of floats,
 /// or where no order is defined.
 pub(super) struct SortDetector<'a> {
-    order: Order,
+    order: ValueOrder,
     rises: bool,
     falls: bool,
     /// The first of the values, and the last so far.
@@ -32,7 +32,7 @@ enum Key<'a> {
 }
 
 impl<'a> SortDetector<'a> {
-    pub(super) fn new(order: Order) -> Self {
+    pub(super) fn new(order: ValueOrder) -> Self {
         Self { order, rises: true, falls: true, first: None, last: None }
     }
 
@@ -41,9 +41,12 @@ impl<'a> SortDetector<'a> {
         if range.is_empty() || !(self.rises || self.falls) {
             return;
         }
-        let signed = matches!(self.order, Order::Signed | Order::Decimal);
+        let signed = matches!(self.order, ValueOrder::Signed | ValueOrder::Decimal);
         match (values, self.order) {
-            (LeafValues::Words32(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+            (
+                LeafValues::Words32(values),
+                ValueOrder::Signed | ValueOrder::Decimal | ValueOrder::Unsigned,
+            ) => {
                 let values = values.get(range).expect("pages and samples lie within the values");
                 let key = |value: &i32| match signed {
                     true => i64::from(*value),
@@ -51,11 +54,14 @@ impl<'a> SortDetector<'a> {
                 };
                 self.words(values, signed, key);
             }
-            (LeafValues::Words64(values), Order::Signed | Order::Decimal | Order::Unsigned) => {
+            (
+                LeafValues::Words64(values),
+                ValueOrder::Signed | ValueOrder::Decimal | ValueOrder::Unsigned,
+            ) => {
                 let values = values.get(range).expect("pages and samples lie within the values");
                 self.words(values, signed, |v: &i64| if signed { *v } else { *v ^ i64::MIN });
             }
-            (LeafValues::Bytes(byte_arrays), Order::Bytes) => {
+            (LeafValues::Bytes(byte_arrays), ValueOrder::Bytes) => {
                 let mut values = byte_arrays.iter(range);
                 let Some(mut last) = values.next() else {
                     return;
@@ -74,7 +80,7 @@ impl<'a> SortDetector<'a> {
                 });
                 (self.rises, self.falls, self.last) = (rises, falls, Some(Key::Bytes(last)));
             }
-            (LeafValues::Fixed { .. }, Order::Bytes) => {
+            (LeafValues::Fixed { .. }, ValueOrder::Bytes) => {
                 let values = values.slices(range);
                 let (Some(first), Some(last)) = (values.first(), values.last()) else {
                     return;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::byte_arrays::ByteArrays;
+use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
 use super::ranks::{IS_ENTRY, RankedDictionary, extremes_of, prefixes};
 use super::sorted::{SortDirection, direction};
@@ -11,9 +11,9 @@ use super::values::LeafValues;
 use crate::format::{ColumnIndex, LogicalType, Statistics};
 use crate::levels::LeafLevels;
 use crate::schema::{Leaf, Physical};
-use crate::stats::bounds::{Cut, lower, upper};
+use crate::stats::bounds::{BoundCut, lower, upper};
 use crate::stats::collect::Extremes;
-use crate::stats::order::Order;
+use crate::stats::order::ValueOrder;
 use crate::stats::page_index::{ColumnIndexBuilder, PageStatistics};
 use crate::write::options::{LeafSettings, StatisticsLevel};
 
@@ -31,8 +31,8 @@ pub(super) enum PageValues<'p, 'a> {
 pub(super) struct StatisticsCollector<'s, 'a> {
     leaf: &'s Leaf,
     settings: &'s LeafSettings,
-    order: Order,
-    cut: Cut,
+    order: ValueOrder,
+    cut: BoundCut,
     dictionary: Option<RankedDictionary<'s, 'a>>,
     builder: Option<ColumnIndexBuilder>,
     bounds: Option<(Vec<u8>, Vec<u8>)>,
@@ -60,20 +60,20 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         settings: &'s LeafSettings,
         dictionary: Option<(&'s ValueDictionary<'a>, bool)>,
     ) -> Self {
-        let order = Order::of(leaf, settings.total_order);
-        let cut = Cut::of(leaf);
+        let order = ValueOrder::of(leaf, settings.total_order);
+        let cut = BoundCut::of(leaf);
         let builder = (settings.statistics == StatisticsLevel::Page)
             .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
-        let wanted = settings.statistics.bounds() && order != Order::Undefined;
+        let wanted = settings.statistics.bounds() && order != ValueOrder::Undefined;
         let dictionary = dictionary.map(|(dictionary, only)| {
             let ValueDictionary { entries, codes, distinct } = dictionary;
             // Sorting many entries costs more than looking at the values, where there are some.
             let few = entries.len() * MIN_VALUES_PER_ENTRY <= codes.len();
-            let byte_arrays = matches!(entries, LeafValues::Bytes(_)) && order == Order::Bytes;
+            let byte_arrays = matches!(entries, LeafValues::Bytes(_)) && order == ValueOrder::Bytes;
             let ranked = wanted && (few || (only && !byte_arrays));
             let ranked = if ranked { entries } else { &LeafValues::new(leaf.physical) };
             let mut dictionary = RankedDictionary::new(entries, ranked, order, *distinct);
-            if let LeafValues::Bytes(ByteArrays::Slices(entries)) = entries {
+            if let LeafValues::Bytes(ByteArrayValues::Slices(entries)) = entries {
                 dictionary.lengths = entries.iter().map(|e| e.len() as u64).collect();
                 if wanted && byte_arrays && !few {
                     dictionary.prefixes = prefixes(entries);
@@ -100,7 +100,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         count: usize,
         values: PageValues<'_, '_>,
     ) -> PageStatistics {
-        let extremes = if self.settings.statistics.bounds() && self.order != Order::Undefined {
+        let extremes = if self.settings.statistics.bounds() && self.order != ValueOrder::Undefined {
             self.extremes(values)
         } else {
             Extremes::default()
@@ -189,14 +189,14 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
     }
 
     /// The order of the leaf.
-    pub(super) fn order(&self) -> Order {
+    pub(super) fn order(&self) -> ValueOrder {
         self.order
     }
 
     /// As [`SortDetector`], of a dictionary's indices.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<SortDirection> {
         let dictionary = self.dictionary.as_ref()?;
-        if let (LeafValues::Bytes(ByteArrays::Slices(entries)), false) =
+        if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =
             (dictionary.entries, dictionary.prefixes.is_empty())
         {
             return direction(codes, |a| *entries.get(*a as usize).expect(IS_ENTRY));
@@ -224,7 +224,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             let min = lower(&min, self.cut, self.settings.bound_bytes);
             let max = upper(&max, self.cut, self.settings.bound_bytes);
             // Zeros of the older order of floats may be wider than the values.
-            let exact = !matches!(self.order, Order::Float | Order::Float16);
+            let exact = !matches!(self.order, ValueOrder::Float | ValueOrder::Float16);
             statistics.is_min_value_exact = Some(min.exact && (exact || !is_zero(&min.bytes)));
             statistics.is_max_value_exact = Some(max.exact && (exact || !is_zero(&max.bytes)));
             statistics.min_value = Some(min.bytes);
@@ -251,15 +251,15 @@ fn is_zero(bytes: &[u8]) -> bool {
     }
 }
 
-fn is_nan(order: Order, physical: Physical, value: &[u8]) -> bool {
+fn is_nan(order: ValueOrder, physical: Physical, value: &[u8]) -> bool {
     match (order, physical) {
-        (Order::TotalFloat, Physical::Float) => {
+        (ValueOrder::TotalFloat, Physical::Float) => {
             value.try_into().is_ok_and(|bytes| f32::from_le_bytes(bytes).is_nan())
         }
-        (Order::TotalFloat, _) => {
+        (ValueOrder::TotalFloat, _) => {
             value.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan())
         }
-        (Order::TotalFloat16, _) => {
+        (ValueOrder::TotalFloat16, _) => {
             value.try_into().is_ok_and(|bytes| half::f16::from_le_bytes(bytes).is_nan())
         }
         _ => false,

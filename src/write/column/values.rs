@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::Array;
 use bytes::Bytes;
 
-use super::byte_arrays::ByteArrays;
+use super::byte_arrays::ByteArrayValues;
 use super::ints::Ints;
 use crate::schema::convert::{Scale, Storage, Store};
 use crate::schema::{Leaf, Physical};
@@ -22,7 +22,7 @@ pub(super) enum LeafValues<'a> {
     /// INT64, and DOUBLE as its bits.
     Words64(Ints<i64>),
     /// BYTE_ARRAY.
-    Bytes(ByteArrays<'a>),
+    Bytes(ByteArrayValues<'a>),
     /// FIXED_LEN_BYTE_ARRAY and INT96.
     Fixed { width: usize, bytes: Ints<u8> },
 }
@@ -34,7 +34,7 @@ impl<'a> LeafValues<'a> {
             Physical::Boolean => Self::Bits(Bitmap::default()),
             Physical::Int32 | Physical::Float => Self::Words32(Vec::new().into()),
             Physical::Int64 | Physical::Double => Self::Words64(Vec::new().into()),
-            Physical::ByteArray => Self::Bytes(ByteArrays::new()),
+            Physical::ByteArray => Self::Bytes(ByteArrayValues::new()),
             Physical::FixedLenByteArray(width) => Self::Fixed { width, bytes: Vec::new().into() },
             Physical::Int96 => Self::Fixed { width: 12, bytes: Vec::new().into() },
         }
@@ -169,15 +169,15 @@ impl<'a> LeafValues<'a> {
             }
             Self::Words32(values) => Self::Words32(at(values, indices).into()),
             Self::Words64(values) => Self::Words64(at(values, indices).into()),
-            Self::Bytes(ByteArrays::Slices(slices)) => {
-                Self::Bytes(ByteArrays::Slices(at(slices, indices)))
+            Self::Bytes(ByteArrayValues::Slices(slices)) => {
+                Self::Bytes(ByteArrayValues::Slices(at(slices, indices)))
             }
             Self::Bytes(byte_arrays) => {
                 let taken = indices
                     .iter()
                     .map(|&i| byte_arrays.get(i as usize).expect("indices are those of values"))
                     .collect();
-                Self::Bytes(ByteArrays::Slices(taken))
+                Self::Bytes(ByteArrayValues::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
                 let mut taken = Vec::with_capacity(indices.len() * width);
@@ -208,7 +208,7 @@ impl<'a> LeafValues<'a> {
             Self::Bytes(byte_arrays) => {
                 let taken =
                     ranges.iter().flat_map(|range| byte_arrays.iter(range.clone())).collect();
-                Self::Bytes(ByteArrays::Slices(taken))
+                Self::Bytes(ByteArrayValues::Slices(taken))
             }
             Self::Fixed { width, bytes } => {
                 let of = |range: &Range<usize>| range.start * width..range.end * width;

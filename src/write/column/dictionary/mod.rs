@@ -12,7 +12,7 @@ use self::byte_arrays::DictionaryBuilder;
 use self::ints::intern_ints;
 pub(super) use self::limits::DictionaryLimits;
 use super::arrays::{Slots, bytes_layout, values_of};
-use super::byte_arrays::{ByteArrays, ByteRun, Ends};
+use super::byte_arrays::{ByteArrayValues, ByteRun, Ends};
 use super::values::LeafValues;
 use crate::schema::Leaf;
 use crate::spare::Spare;
@@ -58,7 +58,7 @@ pub(super) fn intern<'a>(
             }
             let (entries, codes) = builder.finish()?;
             Some(ValueDictionary {
-                entries: LeafValues::Bytes(ByteArrays::Slices(entries)),
+                entries: LeafValues::Bytes(ByteArrayValues::Slices(entries)),
                 codes,
                 distinct: true,
             })
@@ -100,7 +100,7 @@ pub(super) fn intern_parts<'a>(
     }
     let (entries, codes) = builder.finish()?;
     Some(ValueDictionary {
-        entries: LeafValues::Bytes(ByteArrays::Slices(entries)),
+        entries: LeafValues::Bytes(ByteArrayValues::Slices(entries)),
         codes,
         distinct: true,
     })
@@ -160,7 +160,7 @@ mod tests {
             let byte_arrays: Vec<Vec<u8>> = (0..30_000)
                 .map(|_| (0..rng.usize(0..=longest)).map(|_| rng.u8(0..2)).collect())
                 .collect();
-            let values = LeafValues::Bytes(ByteArrays::Slices(
+            let values = LeafValues::Bytes(ByteArrayValues::Slices(
                 byte_arrays.iter().map(Vec::as_slice).collect(),
             ));
             let limits = DictionaryLimits::NONE;
