@@ -157,6 +157,7 @@ impl Export {
             return Err(Error::usage("the bytes of a file must be more than 0"));
         }
         let streams = streams.into_iter();
+        // How many streams there are may be unknown.
         let workers = self.threads.min(streams.size_hint().1.unwrap_or(usize::MAX)).max(1);
         let options = self.options.with_memory(self.memory / workers as u64);
         let encoder = RowGroupEncoder::new(self.schema, options)?;

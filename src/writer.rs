@@ -87,6 +87,7 @@ struct Learnt {
 
 impl Learnt {
     fn add(&mut self, bytes: u64, encoded: u64) {
+        // Before the first row group, nothing was measured.
         let (before, encoded_before) = self.row_groups.last().copied().unwrap_or_default();
         self.row_groups.push((before + bytes, encoded_before + encoded));
     }
@@ -224,6 +225,7 @@ impl<S: Sink> Writer<S> {
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let options = &self.encoder.options;
+        // More than the address space is no limit.
         let most_rows = usize::try_from(options.row_group_rows).unwrap_or(usize::MAX);
         let wanted = options.row_group_bytes;
         let memory = options.memory / SHARES;
@@ -243,6 +245,7 @@ impl<S: Sink> Writer<S> {
             }
             let encoded_row = self.estimated(per_row).max(1);
             let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
+            // More than the address space is no limit.
             let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
             let take = left.min(room).min(fit.max(usize::from(self.pending.is_empty())));
             if take > 0 {

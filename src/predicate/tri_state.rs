@@ -68,6 +68,7 @@ impl TriState {
             Some(keys) if answered => {
                 let of_entries: Vec<bool> = self.trues.iter().collect();
                 let is = |key: &i32| {
+                    // The key of a null may be anything.
                     let entry = usize::try_from(*key).ok();
                     entry.and_then(|entry| of_entries.get(entry)).copied().unwrap_or_default()
                 };

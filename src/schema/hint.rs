@@ -241,6 +241,7 @@ impl<'a> OpenHint<'a> {
                 (hinted.type_type() == ipc::Type::Struct_).then_some(())?;
                 let fields = hinted.children()?;
                 self.take(fields.len().checked_mul(NAME_BYTES)?)?;
+                // Schema.fbs: a field without a name has an empty one.
                 let names = fields.iter().map(|field| field.name().unwrap_or_default());
                 let by_name: HashMap<_, _> = numbered(names).zip(0..).collect();
                 let siblings = Siblings::of(place.node);

@@ -69,6 +69,7 @@ fn map_to_arrow(
     })?;
     let shapes = refine_by_options(schema, shapes, options)?;
     let fields: Fields = shapes.iter().map(|shape| Arc::clone(&shape.field)).collect();
+    // Without a hint, the metadata are the key-values alone.
     let mut metadata = hint.map(|hint| hint.metadata()).unwrap_or_default();
     // A key without a value is not the same as one with an empty value, and Arrow can only say the
     // latter.

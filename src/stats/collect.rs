@@ -81,6 +81,9 @@ macro_rules! floats {
 floats!(f32s, i32, f32);
 floats!(f64s, i64, f64);
 
+/// Why there are bounds.
+const SOME: &str = "not all values are NaN, or NaNs count";
+
 /// Bounds of 16-bit floats, two bytes each.
 pub(crate) fn f16s(bytes: &[u8], total: bool) -> Extremes {
     let wide = |pair: &[u8; 2]| half::f16::from_le_bytes(*pair);
@@ -91,8 +94,8 @@ pub(crate) fn f16s(bytes: &[u8], total: bool) -> Extremes {
         return Extremes { bounds: None, nans };
     }
     let kept = values.iter().map(wide).filter(|value| only_nans || !value.is_nan());
-    let min = kept.clone().min_by(half::f16::total_cmp).unwrap_or_default();
-    let max = kept.max_by(half::f16::total_cmp).unwrap_or_default();
+    let min = kept.clone().min_by(half::f16::total_cmp).expect(SOME);
+    let max = kept.max_by(half::f16::total_cmp).expect(SOME);
     let zero = |value: half::f16| value == half::f16::ZERO;
     let min = if !total && zero(min) { half::f16::NEG_ZERO } else { min };
     let max = if !total && zero(max) { half::f16::ZERO } else { max };

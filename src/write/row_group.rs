@@ -163,6 +163,7 @@ pub(crate) fn level_bytes(batch: &RecordBatch) -> u64 {
 /// Slots of the leaves that lie in lists.
 fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
     let span = |first: Option<usize>, last: Option<usize>, values: &dyn Array| {
+        // Views and fixed lengths aside, a list without offsets is empty.
         let from = first.unwrap_or_default();
         let len = last.unwrap_or_default().saturating_sub(from);
         slots_in_lists(&values.slice(from, len), true)

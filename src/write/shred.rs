@@ -128,6 +128,7 @@ impl Stream {
         let all = NullBuffer::union(this.nulls.as_ref(), Some(nulls));
         let levels: Vec<u16> = match this.def.mixed() {
             None if this.all_live() => validity(nulls, &this.slots, this.live),
+            // Of no entries, there is no level.
             None => vec![this.def.uniform().unwrap_or_default(); this.def.len()],
             Some(old) if each_has_a_slot => {
                 // What was null above is so still.
@@ -141,6 +142,7 @@ impl Stream {
                 // Without a branch, because it could not be predicted.
                 let of = |&level: &u16| {
                     let is_live = u16::from(level == this.live);
+                    // After the last live entry, nothing more is live.
                     let is_valid = valid.get(at).copied().unwrap_or_default();
                     at += usize::from(is_live);
                     level + (is_live & is_valid)

@@ -153,6 +153,7 @@ impl<'a> Slots<'a, '_> {
     /// are nearer to 0 than `max`.
     fn big_endian(&self, max: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 64;
+        // More digits than 128 bits have are no bound.
         let max = max.unwrap_or(i128::MAX);
         let data = self.data();
         let mut beyond = false;

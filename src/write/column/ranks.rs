@@ -191,6 +191,7 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
 
 /// The first bytes after the prefix that all values have in common, as numbers of the same order.
 pub(super) fn prefixes(values: &[&[u8]]) -> Vec<u64> {
+    // Without values there are no prefixes.
     let first = values.first().copied().unwrap_or_default();
     let common = values.iter().fold(first.len(), |common, value| {
         let pairs = first.iter().zip(*value).take(common);
