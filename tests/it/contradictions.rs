@@ -254,6 +254,20 @@ fn table() -> Bytes {
     Bytes::from(writer.into_inner().unwrap().1)
 }
 
+#[test]
+fn a_chunk_that_claims_more_values_than_rows_makes_no_batches_of_one_row() {
+    let values: Vec<i32> = (0..1000).collect();
+    let page = v1(values.len(), Encoding::Plain, &ints(&values));
+    let mut chunk = Chunk::new(Type::Int32, values.len(), &[page]);
+    for claimed in [1_000_000_000, i64::MAX] {
+        chunk.meta.num_values = claimed;
+        let file = file(vec![required("v", Type::Int32)], 1000, vec![chunk.clone()]);
+        // All rows go into one batch, which ends with the row group: what is missing is found out before any row is given.
+        let first = Reader::new(Bytes::from(file)).unwrap().batches().unwrap().next_batch();
+        assert_eq!(first.unwrap_err().kind(), ErrorKind::Malformed(Spec::Pages), "{claimed}");
+    }
+}
+
 /// Limits of memory, the small ones all.
 fn limits() -> impl Iterator<Item = u64> {
     (0..=64).chain((65..=4096).step_by(13)).chain((12..24).flat_map(|i| [1 << i, 3 << i]))

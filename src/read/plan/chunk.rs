@@ -78,7 +78,9 @@ impl Plan {
         if self.footer().writer().short_chunks && slots > 0 {
             bytes.end = self.end_of_short_chunk(row_group, plan.leaf.index, &bytes);
         }
-        let width = memory_of(&meta, slots, &plan.data_type);
+        // Outside lists every row is one slot, whatever the chunk says.
+        let most = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
+        let width = memory_of(&meta, slots.min(most), &plan.data_type);
         let index = index.filter(|_| slots > 0);
         Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
     }
