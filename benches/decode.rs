@@ -1,4 +1,5 @@
-//! One column, one encoding: our decoding to Arrow beside the `parquet` crate's lowest reader, which gives plain vectors, in turns.
+//! One column, one encoding: our decoding to Arrow beside the `parquet` crate's lowest reader,
+//! which gives plain vectors, in turns.
 //!
 //! `cargo bench --bench decode` prints one Markdown table, in millions of slots a second.
 

@@ -1,5 +1,7 @@
-//! Encoding alone: one column, one encoding, no codec, no statistics, no checksums, no page index; us beside `ArrowWriter` of the `parquet` crate 60.1,
-//! in turns, in one process. `cargo bench --bench encode [-- TEXT]` prints nanoseconds a value and the ratio rival / ours, a median over rounds.
+//! Encoding alone: one column, one encoding, no codec, no statistics, no checksums, no page index;
+//! us beside `ArrowWriter` of the `parquet` crate 60.1, in turns, in one process. `cargo bench
+//! --bench encode [-- TEXT]` prints nanoseconds a value and the ratio rival / ours, a median over
+//! rounds.
 
 #![allow(
     unreachable_pub,

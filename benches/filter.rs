@@ -1,9 +1,11 @@
-//! Filtered reads from memory, on one thread: us beside the `parquet` crate 60.1 with its `RowFilter`, and beside our own full scan with a filter
-//! behind it, in turns, in one process.
+//! Filtered reads from memory, on one thread: us beside the `parquet` crate 60.1 with its
+//! `RowFilter`, and beside our own full scan with a filter behind it, in turns, in one process.
 //!
-//! `cargo bench --bench filter` prints one Markdown table; `cargo bench --bench filter -- TEXT` only the rows whose name holds the text. A ratio is the
-//! other / ours, the median over the rounds of the pairs measured side by side. Filters of strings run on the ClickBench table if `MARQUETRY_HITS` names
-//! its file, else on one like it. `take` reads rows by their numbers, beside a `RowSelection` with the page index.
+//! `cargo bench --bench filter` prints one Markdown table; `cargo bench --bench filter -- TEXT`
+//! only the rows whose name holds the text. A ratio is the other / ours, the median over the rounds
+//! of the pairs measured side by side. Filters of strings run on the ClickBench table if
+//! `MARQUETRY_HITS` names its file, else on one like it. `take` reads rows by their numbers, beside
+//! a `RowSelection` with the page index.
 
 #![allow(
     unreachable_pub,
@@ -91,7 +93,8 @@ struct Table {
     columns: Option<Vec<&'static str>>,
 }
 
-/// Filters of strings: on the ClickBench table if `MARQUETRY_HITS` says where it is, else on one like it.
+/// Filters of strings: on the ClickBench table if `MARQUETRY_HITS` says where it is, else on one
+/// like it.
 fn strings(wanted: &str) {
     type Test = fn(&str) -> bool;
     let cases: [(&str, Predicate, &str, Test, bool); 6] = [
@@ -329,7 +332,8 @@ fn row(
     );
 }
 
-/// 1,000 random rows of 10 million, by their numbers: the file open already, or opened for them; on one thread, and on as many as there are.
+/// 1,000 random rows of 10 million, by their numbers: the file open already, or opened for them; on
+/// one thread, and on as many as there are.
 fn points(wanted: &str) {
     let files = [("SNAPPY", Compression::SNAPPY), ("not compressed", Compression::UNCOMPRESSED)];
     for (name, compression) in files {

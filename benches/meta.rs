@@ -1,8 +1,10 @@
-//! Metadata of wide files, from memory: us beside the `parquet` crate 60.1, in turns, in one process; files of both writers.
+//! Metadata of wide files, from memory: us beside the `parquet` crate 60.1, in turns, in one
+//! process; files of both writers.
 //!
-//! `cargo bench --bench meta` prints one Markdown table; `cargo bench --bench meta -- TEXT` only the rows whose name holds the text. A figure is the
-//! median over the rounds; a ratio is rival / ours, the median over the rounds of the pairs measured side by side. Rows named "lean" let the rival
-//! leave out what it can: statistics of all kinds.
+//! `cargo bench --bench meta` prints one Markdown table; `cargo bench --bench meta -- TEXT` only
+//! the rows whose name holds the text. A figure is the median over the rounds; a ratio is rival /
+//! ours, the median over the rounds of the pairs measured side by side. Rows named "lean" let the
+//! rival leave out what it can: statistics of all kinds.
 
 #![allow(
     unreachable_pub,

@@ -1,7 +1,9 @@
-//! Whole files, read to RecordBatches from memory: us beside the `parquet` crate 60.1, in turns, in one process.
+//! Whole files, read to RecordBatches from memory: us beside the `parquet` crate 60.1, in turns, in
+//! one process.
 //!
-//! `cargo bench --bench scan` prints one Markdown table; `cargo bench --bench scan -- TEXT` only the rows whose name holds the text. A figure is the
-//! median over the rounds; a ratio is rival / ours, the median over the rounds of the pairs measured side by side.
+//! `cargo bench --bench scan` prints one Markdown table; `cargo bench --bench scan -- TEXT` only
+//! the rows whose name holds the text. A figure is the median over the rounds; a ratio is rival /
+//! ours, the median over the rounds of the pairs measured side by side.
 
 #![allow(
     unreachable_pub,

@@ -1,12 +1,14 @@
-//! Whole files, written to memory from RecordBatches: us beside `ArrowWriter` of the `parquet` crate 60.1, in turns, in one process.
+//! Whole files, written to memory from RecordBatches: us beside `ArrowWriter` of the `parquet`
+//! crate 60.1, in turns, in one process.
 //!
-//! `cargo bench --bench write` prints one Markdown table; `cargo bench --bench write -- TEXT` only the rows whose name holds the text. Three groups: the
-//! same encodings forced on both and no codec; the defaults of each but no codec; ZSTD of level 1, the encodings as each chooses them. A ratio is rival
-//! / ours, the median over the rounds of the pairs measured side by side, in CPU time of one thread; two threads are measured by the wall clock. Bytes
-//! are those of the files.
+//! `cargo bench --bench write` prints one Markdown table; `cargo bench --bench write -- TEXT` only
+//! the rows whose name holds the text. Three groups: the same encodings forced on both and no
+//! codec; the defaults of each but no codec; ZSTD of level 1, the encodings as each chooses them. A
+//! ratio is rival / ours, the median over the rounds of the pairs measured side by side, in CPU
+//! time of one thread; two threads are measured by the wall clock. Bytes are those of the files.
 //!
-//! `-- PATH` has the rows of that file instead, `-- chooser` what it costs to choose encodings, `-- NAME profile` writes the rows of that name for a
-//! profiler.
+//! `-- PATH` has the rows of that file instead, `-- chooser` what it costs to choose encodings, `--
+//! NAME profile` writes the rows of that name for a profiler.
 
 #![allow(
     unreachable_pub,
@@ -226,7 +228,8 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
     ratio
 }
 
-/// What choosing costs: the time of a file whose encodings are chosen, by that of one whose are given, and are the same.
+/// What choosing costs: the time of a file whose encodings are chosen, by that of one whose are
+/// given, and are the same.
 fn chooser(name: &str, rows: &Rows) -> [f64; 2] {
     [(Group::Chosen, "no codec"), (Group::Zstd, "ZSTD 1")].map(|(group, codec)| {
         let file = written(options(rows, group), rows, 1);

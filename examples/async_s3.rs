@@ -1,7 +1,9 @@
-//! Writes an object of an object store, and streams some of its rows back: `cargo run --features object_store --example async_s3`.
+//! Writes an object of an object store, and streams some of its rows back: `cargo run --features
+//! object_store --example async_s3`.
 //!
-//! The store is in memory here. With the feature `aws` of the crate `object_store`, `AmazonS3Builder::from_env().with_bucket_name("…").build()` gives one
-//! that is far away; nothing else changes.
+//! The store is in memory here. With the feature `aws` of the crate `object_store`,
+//! `AmazonS3Builder::from_env().with_bucket_name("…").build()` gives one that is far away; nothing
+//! else changes.
 
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ use object_store::{ObjectStore, memory::InMemory};
 async fn main() -> marquetry::Result<()> {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
 
-    // Encoded by the threads of a pool, uploaded in parts side by side; the object is there when it is whole.
+    // Encoded by the threads of a pool, uploaded in parts side by side; the object is there when it
+    // is whole.
     let batches = Reader::open("testdata/trips.parquet")?.batches()?;
     let mut writer = AsyncWriter::to_store(store.clone(), "taxi/trips.parquet", batches.schema())?;
     for batch in batches {

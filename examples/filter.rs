@@ -1,4 +1,5 @@
-//! Reads the rows that meet a condition, and says first what that takes: `cargo run --example filter -- "id < 300"`.
+//! Reads the rows that meet a condition, and says first what that takes: `cargo run --example
+//! filter -- "id < 300"`.
 
 use marquetry::{Predicate, Reader, col};
 
@@ -9,7 +10,8 @@ fn main() -> marquetry::Result<()> {
     };
     let reader =
         Reader::open("testdata/trips.parquet")?.project(["id", "vendor"])?.filter(predicate);
-    // Which row groups and pages are left, and what pruned the others; the column chunks are not touched.
+    // Which row groups and pages are left, and what pruned the others; the column chunks are not
+    // touched.
     println!("{}", reader.explain()?);
     println!("{} rows meet it", reader.count()?);
     let mut batches = reader.limit(1_000).batches()?;

@@ -1,4 +1,5 @@
-//! Looks at the metadata of a file, and reads none of its pages: `cargo run --example metadata -- FILE`.
+//! Looks at the metadata of a file, and reads none of its pages: `cargo run --example metadata --
+//! FILE`.
 
 use marquetry::Reader;
 

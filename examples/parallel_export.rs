@@ -1,4 +1,5 @@
-//! Exports a file and generated rows in parallel, into files of some 50 kB: `cargo run --example parallel_export -- FOLDER`.
+//! Exports a file and generated rows in parallel, into files of some 50 kB: `cargo run --example
+//! parallel_export -- FOLDER`.
 
 use std::sync::Arc;
 

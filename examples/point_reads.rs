@@ -1,6 +1,7 @@
 //! Reads rows by their numbers, again and again: `cargo run --example point_reads -- 700 3 3`.
 //!
-//! Only the pages that hold a row are fetched. Where they are is read once for each column, and known for the reads that follow.
+//! Only the pages that hold a row are fetched. Where they are is read once for each column, and
+//! known for the reads that follow.
 
 use marquetry::Reader;
 

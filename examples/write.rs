@@ -1,4 +1,5 @@
-//! Writes a file with options and a setting for one column, and prints what was written: `cargo run --example write -- FILE`.
+//! Writes a file with options and a setting for one column, and prints what was written: `cargo run
+//! --example write -- FILE`.
 
 use marquetry::{BloomOptions, Compression, Reader, WriteOptions, Writer};
 

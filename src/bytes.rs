@@ -1,13 +1,15 @@
 //! [`Cursor`]: the only parser of untrusted bytes.
 //!
-//! A slice that is eaten from the front. No method panics, none reads past the end, and none believes a length before it
-//! was compared with what is left. Everything little-endian, as the format is.
+//! A slice that is eaten from the front. No method panics, none reads past the end, and none
+//! believes a length before it was compared with what is left. Everything little-endian, as the
+//! format is.
 
 use crate::error::{Error, Result, Spec};
 
 /// A slice of a file, read from the front.
 ///
-/// Carries the section of the specification that the bytes belong to, so that "ends early" can say whose rule was broken.
+/// Carries the section of the specification that the bytes belong to, so that "ends early" can say
+/// whose rule was broken.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],

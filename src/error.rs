@@ -1,7 +1,8 @@
 //! The one error of the crate: what kind, which section of the specification, where in the file.
 //!
-//! Every stage of the corridor adds its place once ([`Error::at_row_group`], [`Error::at_column`], [`Error::at_page`],
-//! [`Error::at_offset`]); callees do not know it. Programs match on [`Error::kind`], people read the text.
+//! Every stage adds its place once ([`Error::at_row_group`], [`Error::at_column`],
+//! [`Error::at_page`], [`Error::at_offset`]); callees do not know it. Programs match on
+//! [`Error::kind`], people read the text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -204,8 +205,8 @@ impl Error {
     /// The error that caused this one, such as the [`std::io::Error`] of the system.
     ///
     /// The text of this error ends with the text of its cause, and
-    /// [`source`](std::error::Error::source) goes on below the cause, so that a chain of causes says
-    /// each of them once. [`std::io::Error::get_ref`] works the same way.
+    /// [`source`](std::error::Error::source) goes on below the cause, so that a chain of causes
+    /// says each of them once. [`std::io::Error::get_ref`] works the same way.
     pub fn get_ref(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         self.0.source.as_deref()
     }

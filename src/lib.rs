@@ -1,5 +1,6 @@
-//! Marquetry is an Arrow-native [Apache Parquet](https://parquet.apache.org) reader and writer: any file to exact
-//! [`RecordBatch`](arrow_array::RecordBatch)es and back, on one thread or many, with clear errors for bad files.
+//! Marquetry is an Arrow-native [Apache Parquet](https://parquet.apache.org) reader and writer: any
+//! file to exact [`RecordBatch`](arrow_array::RecordBatch)es and back, on one thread or many, with
+//! clear errors for bad files.
 //!
 //! ```
 //! use marquetry::{Reader, Writer};
@@ -44,15 +45,15 @@
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
-//! | drive the stages yourself, and fetch the bytes | [`read`], [`io::Opening`] |
+//! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
 //! # The architecture: start reading here
 //!
 //! Names that are no links are modules of the crate's own, to be found in its sources.
 //!
-//! Two corridors over one vocabulary. The read corridor is a row of stages, each a value. A stage that wants bytes says which
-//! ([`read::Tail::needs`]) and is given them ([`read::Tail::supply`]); what comes back is the next stage. The write corridor is the same walked
-//! backwards, in files of the same names. Nothing in either reads or writes a file.
+//! Reading is a row of stages, each a value. A stage that wants bytes says which ([`read::Tail::needs`]) and is given them ([`read::Tail::supply`]);
+//! what comes back is the next stage. Writing takes the same stages backwards, in files of the same
+//! names. Nothing in either reads or writes a file.
 //!
 //! ```text
 //!  READ   bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ── Chunk ── Page ──── Leaf ───── Assemble ─ Batch
@@ -65,23 +66,31 @@
 //!
 //! Reading:
 //!
-//! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the column chunks, which are decoded when asked for
-//!    ([`format::FooterIndex`]).
-//! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types ([`schema`](mod@schema)).
-//!    With a filter ([`predicate`]), [`io::Opening`] asks bloom filters and page indexes which rows are left, and then for the pages.
-//! 3. [`read::RowGroup`] holds the bytes of a row group; its batches are decoded leaf by leaf, on any thread ([`read::RowGroup::next_batch`] is the plain way).
-//! 4. `read::chunk` walks a column chunk, `page` opens a page: checksum, decompression (`compress`), the cut into levels and values.
-//! 5. `read::leaf` decodes levels (`levels`) and values (`encoding`) straight into what becomes the Arrow buffers (`simd`).
+//! 1. [`read::Tail`] finds the footer, [`read::Footer`] parses it: the schema, and an index of the
+//!    column chunks, which are decoded when asked for ([`format::FooterIndex`]).
+//! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
+//!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`io::RowGroupOpening`] asks bloom
+//!    filters and page indexes which rows are left, and then for the pages.
+//! 3. [`read::RowGroup`] holds the bytes of a row group; its batches are decoded leaf by leaf, on
+//!    any thread ([`read::RowGroup::next_batch`] is the plain way).
+//! 4. `read::chunk` walks a column chunk, `page` opens a page: checksum, decompression
+//!    (`compress`), the cut into levels and values.
+//! 5. `read::leaf` decodes levels (`levels`) and values (`encoding`) straight into what becomes the
+//!    Arrow buffers (`simd`).
 //! 6. `read::assemble` builds lists, maps and structs around the leaves, and a batch is done.
-//! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where bytes come asynchronously.
+//! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where
+//!    bytes come asynchronously.
 //!
 //! Writing, in `write`:
 //!
-//! 1. Batches wait until a row group is full ([`Writer::write`]); its columns are then worked on by as many threads as there are.
+//! 1. Batches wait until a row group is full ([`Writer::write`]); its columns are then worked on by
+//!    as many threads as there are.
 //! 2. `shred` makes the levels of each leaf, and finds where its values lie.
-//! 3. `leaf` gathers the values, looks for a dictionary, measures samples (`encoding::choose`), encodes page by page, and collects the
-//!    statistics (`stats`); `page::seal` compresses each page and gives it a checksum and a header.
-//! 4. `row_group` and `footer` place the chunks in the file, and write indexes, bloom filters and the footer.
+//! 3. `leaf` gathers the values, looks for a dictionary, measures samples (`encoding::choose`),
+//!    encodes page by page, and collects the statistics (`stats`); `page::seal` compresses each
+//!    page and gives it a checksum and a header.
+//! 4. `row_group` and `footer` place the chunks in the file, and write indexes, bloom filters and
+//!    the footer.
 //!
 //! Each layer uses those below it, never those above; a test holds the code to that.
 //!
@@ -100,9 +109,10 @@
 //!
 //! # Untrusted files
 //!
-//! No file can make the crate panic, hang or allocate without bound. Bytes of a file pass through one cursor (`bytes`), every size that a file states
-//! is checked where it is read, and what it may allocate is capped by [`Limits`] and counted by a budget. An [`Error`] says what kind of fault it
-//! is, which section of the specification was broken, and where: row group, column, page, byte.
+//! No file can make the crate panic, hang or allocate without bound. Bytes of a file pass through
+//! one cursor (`bytes`), every size that a file states is checked where it is read, and what it may
+//! allocate is capped by [`Limits`] and counted by a budget. An [`Error`] says what kind of fault
+//! it is, which section of the specification was broken, and where: row group, column, page, byte.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -140,7 +150,7 @@ mod reader;
 pub mod schema;
 mod selection;
 mod simd;
-mod spare;
+mod free_lists;
 mod stats;
 mod thrift;
 mod trusted;
@@ -152,6 +162,7 @@ pub use {arrow_array, arrow_schema};
 pub use compress::Compression;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
+pub use free_lists::BufferPool;
 pub use limits::Limits;
 pub use page::PageVersion;
 pub use predicate::{ColumnStatistics, Literal, Predicate, all, any, col, lit, not};
@@ -160,7 +171,6 @@ pub use read::{Metadata, PageIndex, PageIndexRef};
 pub use reader::{AsyncReader, BatchStream};
 pub use reader::{Batches, Reader, Threads};
 pub use selection::RowSelection;
-pub use spare::BufferPool;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, Profile, SortColumn,
     StatisticsLevel, TargetReader, WriteOptions, WriteReport,

@@ -1,13 +1,13 @@
 //! How much a file may ask for: [`Limits`] are the caps, a [`Budget`] spends them.
 //!
-//! Every allocation whose size a file states goes through [`Budget::take`] first; what is given back when the memory is
-//! dropped is a [`Reservation`].
+//! Every allocation whose size a file states goes through [`Budget::take`] first; what is given
+//! back when the memory is dropped is a [`Reservation`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, LimitKind, Result};
-use crate::spare::{BufferPool, Spare};
+use crate::free_lists::{BufferPool, FreeLists};
 
 /// Caps on what a file may make the reader do.
 ///
@@ -19,22 +19,22 @@ pub struct Limits {
     pub footer_bytes: u64,
     /// Largest page, uncompressed, in bytes. Default 2 GiB − 1, the most that the format can say.
     pub page_bytes: u64,
-    /// Deepest nesting of the schema: groups around a column, the root among them, where a REPEATED group without a LIST or MAP
-    /// around it counts twice, because Arrow makes a list and a struct of it. Default 208; more than [`Limits::MAX_NESTING`] is as
-    /// much as that.
+    /// Deepest nesting of the schema: groups around a column, the root among them, where a REPEATED
+    /// group without a LIST or MAP around it counts twice, because Arrow makes a list and a struct
+    /// of it. Default 208; more than [`Limits::MAX_NESTING`] is as much as that.
     pub nesting: usize,
-    /// Rows that one read may give of which no column is read: they take no bytes of the file, which
-    /// can state any number. Default 2^36. Counts are not held to it.
+    /// Rows that one read may give of which no column is read: they take no bytes of the file,
+    /// which can state any number. Default 2^36. Counts are not held to it.
     pub rows_without_columns: u64,
-    /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed pages, arrays that are built or wait to be given out.
-    /// Default 4 GiB.
+    /// Memory that one read may hold at a time, in bytes: fetched column chunks, decompressed
+    /// pages, arrays that are built or wait to be given out. Default 4 GiB.
     pub memory_bytes: u64,
 }
 
 impl Limits {
-    /// The most that [`Limits::nesting`] can be raised to, because every level takes stack, in the kernels of Arrow more than here:
-    /// about 3 KiB where Arrow is optimised, two thirds of a thread of 1 MiB. Lists or maps nested 100
-    /// deep are 201 levels.
+    /// The most that [`Limits::nesting`] can be raised to, because every level takes stack, in the
+    /// kernels of Arrow more than here: about 3 KiB where Arrow is optimised, two thirds of a
+    /// thread of 1 MiB. Lists or maps nested 100 deep are 201 levels.
     pub const MAX_NESTING: usize = 224;
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Budget {
 struct Shared {
     cap: u64,
     used: AtomicU64,
-    spare: Spare,
+    spare: FreeLists,
 }
 
 /// Memory that is kept to be used again, in bytes and as a part of the cap.
@@ -73,7 +73,7 @@ impl Budget {
     /// A budget of `cap` bytes, none of them used.
     pub(crate) fn new(cap: u64) -> Self {
         let spare = usize::try_from(MOST_SPARE.min(cap / SPARE_PART)).unwrap_or_default();
-        let (used, spare) = (AtomicU64::new(0), Spare::new(spare));
+        let (used, spare) = (AtomicU64::new(0), FreeLists::new(spare));
         Self { shared: Arc::new(Shared { cap, used, spare }) }
     }
 
@@ -84,7 +84,7 @@ impl Budget {
     }
 
     /// Memory that was used before; not counted.
-    pub(crate) fn spare(&self) -> &Spare {
+    pub(crate) fn spare(&self) -> &FreeLists {
         &self.shared.spare
     }
 

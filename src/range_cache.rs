@@ -1,6 +1,7 @@
 //! [`RangeCache`]: ranges of a file that are in memory.
 //!
-//! Used by `read` for page indexes that were loaded, and by the drivers of `io` for what was read ahead.
+//! Used by `read` for page indexes that were loaded, and by the drivers of `io` for what was read
+//! ahead.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -14,28 +14,29 @@ use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
+use crate::free_lists::BufferPool;
 use crate::io::{
     Explanation, Indexed, Parallel, Pool, Progress, Serial, Source, load_indexes, open_footer,
     read_exactly,
 };
 use crate::limits::Limits;
 use crate::predicate::{ColumnStatistics, Predicate};
-use crate::read::Gather;
-use crate::read::pick;
+use crate::read::Coalescer;
+use crate::read::row_filter;
 use crate::read::{
-    Latency, Metadata, PageIndex, PageMaps, Plan, ReadOptions, RowRange, TrustedUtf8, Utf8,
+    Latency, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, TrustedUtf8, Utf8,
     VirtualColumn, column_index_range, decode, offset_index_range,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
-use crate::spare::BufferPool;
 
 #[cfg(feature = "async")]
 pub use stream::{AsyncReader, BatchStream};
 
 /// A Parquet file that is open, and what is wanted of it.
 ///
-/// Cheap to clone, and shared freely: the footer is parsed once, and reading does not change the reader.
+/// Cheap to clone, and shared freely: the footer is parsed once, and reading does not change the
+/// reader.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -50,8 +51,8 @@ pub use stream::{AsyncReader, BatchStream};
 /// # }
 /// ```
 ///
-/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With the feature `async`, an `AsyncReader` has the same
-/// options, and gives a stream.
+/// The parameter is where the bytes come from: a blocking [`Source`] unless said otherwise. With
+/// the feature `async`, an `AsyncReader` has the same options, and gives a stream.
 #[derive(Clone)]
 pub struct Reader<S = Arc<dyn Source>> {
     source: S,
@@ -61,7 +62,7 @@ pub struct Reader<S = Arc<dyn Source>> {
     threads: Threads,
     progress: Progress,
     /// What was read of the page index.
-    page_maps: PageMaps,
+    page_cache: PageCache,
     /// The end of the file, if it was kept.
     #[cfg(feature = "async")]
     end: Option<crate::io::FileEnd>,
@@ -84,7 +85,8 @@ pub enum Threads {
     /// All cores, where the file is large enough for more than one.
     #[default]
     Auto,
-    /// This many threads. With 1, the thread that asks for batches decodes them, without any synchronisation.
+    /// This many threads. With 1, the thread that asks for batches decodes them, without any
+    /// synchronisation.
     Exactly(usize),
     /// A pool of the caller's.
     #[cfg(feature = "parallel")]
@@ -128,7 +130,8 @@ impl Reader {
         })
     }
 
-    /// Opens a file by its path, with metadata that are known from before: its footer is not read again.
+    /// Opens a file by its path, with metadata that are known from before: its footer is not read
+    /// again.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -156,8 +159,8 @@ impl Reader {
 
     /// As [`Reader::new`], with metadata that are known from before: nothing is read.
     ///
-    /// Whether they are those of this very version of the file is for the caller to know ([`Metadata::version`]); stale metadata make errors, or
-    /// rows that the file does not have.
+    /// Whether they are those of this very version of the file is for the caller to know
+    /// ([`Metadata::version`]); stale metadata make errors, or rows that the file does not have.
     ///
     /// # Errors
     /// `Usage` if the file is of another length, `Io` if that cannot be found out.
@@ -182,7 +185,7 @@ impl<S> Reader<S> {
             options: ReadOptions::default(),
             threads: Threads::Auto,
             progress: Progress::default(),
-            page_maps: PageMaps::default(),
+            page_cache: PageCache::default(),
             #[cfg(feature = "async")]
             end: None,
         }
@@ -190,7 +193,8 @@ impl<S> Reader<S> {
 
     /// Reads these columns only, in this order: names, and dotted paths of nested fields.
     ///
-    /// A name that is a column wins over a path; names that hold dots can be given exactly with [`ReadOptions::projection`].
+    /// A name that is a column wins over a path; names that hold dots can be given exactly with
+    /// [`ReadOptions::projection`].
     ///
     /// # Errors
     /// `Usage` if the file has no such column.
@@ -219,7 +223,8 @@ impl<S> Reader<S> {
         Ok(self)
     }
 
-    /// Reads these rows only, by their numbers in the file; [`Reader::file_rows`] says how many the selection must speak of.
+    /// Reads these rows only, by their numbers in the file; [`Reader::file_rows`] says how many the
+    /// selection must speak of.
     ///
     /// Pages that hold none of them are not fetched where the file has a page index.
     ///
@@ -239,11 +244,13 @@ impl<S> Reader<S> {
 
     /// Reads the rows only for which the predicate is true; a second one is `and`ed.
     ///
-    /// It is held against the schema when the read is planned ([`Reader::schema`], [`Reader::rows`], [`Reader::batches`] …), as a target schema may
-    /// still follow; [`Reader::try_filter`] does so at once.
+    /// It is held against the schema when the read is planned ([`Reader::schema`],
+    /// [`Reader::rows`], [`Reader::batches`] …), as a target schema may still follow;
+    /// [`Reader::try_filter`] does so at once.
     ///
-    /// Row groups and pages of which the metadata prove that they hold no such row are not read, nor is the predicate evaluated where they prove
-    /// that it is true. Of the other columns, only the rows that are left are decoded where that is less work. Offset and limit count the rows
+    /// Row groups and pages of which the metadata prove that they hold no such row are not read,
+    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, only
+    /// the rows that are left are decoded where that is less work. Offset and limit count the rows
     /// that pass.
     ///
     /// ```
@@ -266,8 +273,9 @@ impl<S> Reader<S> {
         self
     }
 
-    /// As [`Reader::filter`], and says at once what is wrong with the predicate: a column that the file, or the target schema where one was set
-    /// before, does not have, or a literal that is none of its type.
+    /// As [`Reader::filter`], and says at once what is wrong with the predicate: a column that the
+    /// file, or the target schema where one was set before, does not have, or a literal that is
+    /// none of its type.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -303,7 +311,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Gives batches of at most this many rows, and of fewer where they are wide: see [`ReadOptions::batch_rows`].
+    /// Gives batches of at most this many rows, and of fewer where they are wide: see
+    /// [`ReadOptions::batch_rows`].
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.options.batch_rows = rows.max(1);
@@ -317,7 +326,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given out yet.
+    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given
+    /// out yet.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.options.limits.memory_bytes = bytes;
@@ -339,7 +349,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Says what a request for bytes costs, in place of what the source says: ranges that lie close are then read in one request.
+    /// Says what a request for bytes costs, in place of what the source says: ranges that lie close
+    /// are then read in one request.
     #[must_use]
     pub fn latency(mut self, latency: Latency) -> Self {
         self.options.latency = Some(latency);
@@ -367,7 +378,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Reads into this schema: wider types, other orders, columns that the file does not have as nulls.
+    /// Reads into this schema: wider types, other orders, columns that the file does not have as
+    /// nulls.
     ///
     /// # Errors
     /// `Usage`, naming the column, if a type is not reachable without loss.
@@ -378,7 +390,8 @@ impl<S> Reader<S> {
         Ok(self)
     }
 
-    /// What to do with strings that are not UTF-8: an error (the default), or U+FFFD in their place.
+    /// What to do with strings that are not UTF-8: an error (the default), or U+FFFD in their
+    /// place.
     #[must_use]
     pub fn lossy_utf8(mut self, lossy: bool) -> Self {
         self.options.utf8 = if lossy { Utf8::Lossy } else { Utf8::Strict };
@@ -406,7 +419,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Uses memory of `pool`, and gives it back to it: for callers that read one file after the other, or keep many batches.
+    /// Uses memory of `pool`, and gives it back to it: for callers that read one file after the
+    /// other, or keep many batches.
     #[must_use]
     pub fn buffer_pool(mut self, pool: &BufferPool) -> Self {
         self.options.pool = Some(pool.clone());
@@ -432,7 +446,8 @@ impl<S> Reader<S> {
         &self.options
     }
 
-    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of them opens the file again.
+    /// The metadata of the file: the footer, and the page indexes that were loaded. A clone of them
+    /// opens the file again.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -455,7 +470,8 @@ impl<S> Reader<S> {
         Ok(self.plan()?.schema().clone())
     }
 
-    /// Rows that [`Reader::batches`] will give, from the metadata alone; with a filter, at most so many, and [`Reader::count`] says how many.
+    /// Rows that [`Reader::batches`] will give, from the metadata alone; with a filter, at most so
+    /// many, and [`Reader::count`] says how many.
     ///
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.
@@ -484,18 +500,19 @@ impl<S> Reader<S> {
     /// What the read will do.
     ///
     /// # Errors
-    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be
+    /// mapped to Arrow.
     pub fn plan(&self) -> Result<Plan> {
         self.metadata
             .plan(&self.options, self.file_len(), self.file_name.clone())
-            .map(|plan| plan.with_page_maps(&self.page_maps))
+            .map(|plan| plan.with_page_cache(&self.page_cache))
             .map_err(|e| self.name(e))
     }
 
     /// The threads for a plan: none but the caller's where there is little to do.
     ///
-    /// One batch of one column is one piece of work: another thread would do it no sooner, and what one thread allocates and another frees
-    /// costs page faults.
+    /// One batch of one column is one piece of work: another thread would do it no sooner, and what
+    /// one thread allocates and another frees costs page faults.
     fn pool_for(&self, plan: &Plan) -> Result<Option<Pool>> {
         let batches = plan.rows().div_ceil(self.options.batch_rows as u64);
         let alone = plan.leaves().len() * plan.ranges().len() < 2;
@@ -514,7 +531,8 @@ impl<S> Reader<S> {
         }
     }
 
-    /// A reader of the rows of which there is one in `rows`, each once, and where each of `rows` is among them.
+    /// A reader of the rows of which there is one in `rows`, each once, and where each of `rows` is
+    /// among them.
     fn taking(&self, rows: &[u64]) -> Result<(Self, Vec<u64>)>
     where
         S: Clone,
@@ -579,7 +597,8 @@ impl<S> Reader<S> {
 }
 
 impl Reader {
-    /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where the metadata say enough.
+    /// Rows that [`Reader::batches`] will give. With a filter, what it needs is read, but not where
+    /// the metadata say enough.
     ///
     /// # Errors
     /// As [`Reader::batches`] and its batches.
@@ -605,11 +624,13 @@ impl Reader {
         Ok(rows.saturating_sub(offset).min(limit.unwrap_or(u64::MAX)))
     }
 
-    /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one batch, its rows in the order of `rows`.
+    /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one
+    /// batch, its rows in the order of `rows`.
     ///
-    /// Each page is read once, and only those that hold a row, where the file has a page index; of that, what is read once is kept for the reads of this
-    /// reader and its clones that follow, and so are dictionaries that are decompressed for the second time: 32 MiB in all at most. Selection, filter, row
-    /// groups, offset and limit of this reader do not count here.
+    /// Each page is read once, and only those that hold a row, where the file has a page index; of
+    /// that, what is read once is kept for the reads of this reader and its clones that follow, and
+    /// so are dictionaries that are decompressed for the second time: 32 MiB in all at most.
+    /// Selection, filter, row groups, offset and limit of this reader do not count here.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -629,15 +650,18 @@ impl Reader {
         while let Some(batch) = batches.next_batch()? {
             found.push(batch);
         }
-        pick::take(&batches.schema, &found, &places).map_err(|e| self.name(e))
+        row_filter::take(&batches.schema, &found, &places).map_err(|e| self.name(e))
     }
 
-    /// The page index of a column chunk, as it is written: each half is `None` if the file does not have it.
+    /// The page index of a column chunk, as it is written: each half is `None` if the file does not
+    /// have it.
     ///
-    /// Fetches it, unless it was loaded ([`Reader::load_page_indexes`]); for many chunks, load them first.
+    /// Fetches it, unless it was loaded ([`Reader::load_page_indexes`]); for many chunks, load them
+    /// first.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or is not what the format says, `Io`.
+    /// `Usage` if there is no such chunk, `Malformed` if an index lies outside the file or is not
+    /// what the format says, `Io`.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndex> {
         let read = || -> Result<PageIndex> {
             let places = self.metadata.index().index_places(row_group, [leaf])?;
@@ -660,8 +684,9 @@ impl Reader {
         read().map_err(|e| self.name(e.at_row_group(row_group)))
     }
 
-    /// The statistics of a column, one row for each row group of the file: bounds as Arrow arrays of the type that the column is
-    /// read as. The column is named as in [`Reader::project`], down to a leaf. Nothing is fetched.
+    /// The statistics of a column, one row for each row group of the file: bounds as Arrow arrays
+    /// of the type that the column is read as. The column is named as in [`Reader::project`], down
+    /// to a leaf. Nothing is fetched.
     ///
     /// See [`ColumnStatistics`] for an example.
     ///
@@ -673,7 +698,8 @@ impl Reader {
         found.map_err(|e| self.name(e))
     }
 
-    /// As [`Reader::column_statistics`], one row for each data page. Fetches the page indexes of the column, unless they were loaded.
+    /// As [`Reader::column_statistics`], one row for each data page. Fetches the page indexes of
+    /// the column, unless they were loaded.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -696,8 +722,9 @@ impl Reader {
             .map_err(|e| self.name(e))
     }
 
-    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted: with few reads, and no others. They stay in the
-    /// [`Metadata`], so that reading, and whoever is given the metadata, does not fetch them again.
+    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted:
+    /// with few reads, and no others. They stay in the [`Metadata`], so that reading, and whoever
+    /// is given the metadata, does not fetch them again.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -710,7 +737,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`Reader::plan`]; `Malformed` if a column chunk is broken, `Limit` if the indexes are too long, `Io`.
+    /// As [`Reader::plan`]; `Malformed` if a column chunk is broken, `Limit` if the indexes are too
+    /// long, `Io`.
     pub fn load_page_indexes(&mut self) -> Result<()> {
         let (row_groups, leaves) = self.index_wants()?;
         let (options, leaves) = (&self.options, leaves.iter().copied());
@@ -721,13 +749,14 @@ impl Reader {
             })
     }
 
-    /// What the read will do: which row groups and pages are left, and what pruned the others, bytes and requests. Fetches indexes, as the read will.
+    /// What the read will do: which row groups and pages are left, and what pruned the others,
+    /// bytes and requests. Fetches indexes, as the read will.
     ///
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
         // What this reader has read before is left out of account.
-        let plan = self.plan()?.with_page_maps(&PageMaps::default());
+        let plan = self.plan()?.with_page_cache(&PageCache::default());
         Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }
 
@@ -738,7 +767,7 @@ impl Reader {
     pub fn batches(&self) -> Result<Batches> {
         let plan = self.plan()?;
         let schema = plan.schema().clone();
-        let gathered = Gathered::new(&plan);
+        let gathered = Coalesced::new(&plan);
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(
                 self.indexed_source(),
@@ -777,7 +806,7 @@ const SPLIT_FROM: u64 = 48 << 20;
 pub struct Batches {
     schema: SchemaRef,
     driver: Driver,
-    gathered: Gathered,
+    gathered: Coalesced,
     file_name: Option<Arc<str>>,
 }
 
@@ -826,35 +855,37 @@ impl Batches {
     }
 }
 
-/// The batches of a driver on their way out: with a filter, those that passed it are joined, and offset and limit count them.
-struct Gathered {
+/// The batches of a driver on their way out: with a filter, those that passed it are joined, and
+/// offset and limit count them.
+struct Coalesced {
     /// Where the rows that pass a filter wait.
-    gather: Option<Gather>,
+    gather: Option<Coalescer>,
     /// What is given after the last batch, once there is nothing more to take.
     end: Option<Result<()>>,
 }
 
-impl Gathered {
+impl Coalesced {
     fn new(plan: &Plan) -> Self {
-        let gather = plan.options().filter.is_some().then(|| Gather::new(plan));
+        let gather = plan.options().filter.is_some().then(|| Coalescer::new(plan));
         Self { gather, end: None }
     }
 
     /// Whether the driver is not needed any more.
     fn is_done(&self) -> bool {
-        self.end.is_some() || self.gather.as_ref().is_some_and(Gather::is_full)
+        self.end.is_some() || self.gather.as_ref().is_some_and(Coalescer::is_full)
     }
 
     /// What is given without the driver: `None` as long as it is needed.
     fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
-        if self.end.is_none() && self.gather.as_ref().is_some_and(Gather::is_full) {
+        if self.end.is_none() && self.gather.as_ref().is_some_and(Coalescer::is_full) {
             return self.take(Ok(None));
         }
         let end = self.end.as_mut()?;
         Some(std::mem::replace(end, Ok(())).map(|()| None))
     }
 
-    /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if nothing yet.
+    /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if
+    /// nothing yet.
     fn take(&mut self, next: Result<Option<RecordBatch>>) -> Option<Result<Option<RecordBatch>>> {
         let end = match (next, &mut self.gather) {
             (Ok(Some(batch)), None) => return Some(Ok(Some(batch))),

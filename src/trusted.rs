@@ -1,5 +1,5 @@
-//! Arrow arrays built without a second validation, and the few other calls that need a promise. Every function states the invariant and
-//! who established it.
+//! Arrow arrays built without a second validation, and the few other calls that need a promise.
+//! Every function states the invariant and who established it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl TrustedUtf8 {
 
 /// An offset of the byte arrays.
 pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + End {
-    /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, on overflow.
+    /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing
+    /// appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
 
     /// As [`Offset::append_offsets`], from the lengths alone; none is negative.
@@ -68,7 +69,8 @@ impl Offset for i64 {
 
 /// The offsets of lists.
 ///
-/// Established by `levels::list_slots`: offsets begin with 0, never fall (they count elements), and it has checked that the last one fits.
+/// Established by `levels::list_slots`: offsets begin with 0, never fall (they count elements), and
+/// it has checked that the last one fits.
 pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> OffsetBuffer<O> {
     debug_assert!(offsets.first().is_some_and(|first| first.is_zero()), "offsets begin with 0");
     debug_assert!(offsets.is_sorted(), "offsets never fall");
@@ -78,8 +80,9 @@ pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> OffsetBuffer<
 
 /// An array of strings or bytes from offsets and values.
 ///
-/// Established by `read::column::values`: offsets begin with 0, never fall (they are sums of lengths), and end at the length of `values`;
-/// for text, `checked_text` has seen every value to be UTF-8 (or the caller has promised it).
+/// Established by `read::column::values`: offsets begin with 0, never fall (they are sums of
+/// lengths), and end at the length of `values`; for text, `checked_text` has seen every value to be
+/// UTF-8 (or the caller has promised it).
 pub(crate) fn byte_array<O: Offset>(
     data_type: &DataType,
     offsets: ScalarBuffer<O>,
@@ -95,7 +98,8 @@ pub(crate) fn byte_array<O: Offset>(
     let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
     Ok(match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => {
-            // SAFETY: the offsets lie within the values, and every value between two of them is UTF-8, by the invariant above.
+            // SAFETY: the offsets lie within the values, and every value between two of them is
+            // UTF-8, by the invariant above.
             Arc::new(unsafe { GenericStringArray::<O>::new_unchecked(offsets, values, nulls) })
         }
         DataType::Binary | DataType::LargeBinary => {
@@ -108,8 +112,9 @@ pub(crate) fn byte_array<O: Offset>(
 
 /// An array of views.
 ///
-/// Established by `read::column::values`: every view was made by `simd::spans::make_views` from spans within the buffer that it names; for text,
-/// `checked_text` has seen every value to be UTF-8 (or the caller has promised it). Slots of nulls are 0: the empty string.
+/// Established by `read::column::values`: every view was made by `simd::spans::make_views` from
+/// spans within the buffer that it names; for text, `checked_text` has seen every value to be UTF-8
+/// (or the caller has promised it). Slots of nulls are 0: the empty string.
 pub(crate) fn view_array(
     data_type: &DataType,
     views: ScalarBuffer<u128>,
@@ -132,9 +137,11 @@ pub(crate) fn view_array(
 
 /// An array of keys into a dictionary.
 ///
-/// Established by `read::column::values::dictionary`: `Coded::read` has checked that every index is below the entries of the page or those that follow them, and
-/// `Coded::finish` keeps them below the values that it gives. What they promise is checked here all the same: one pass over the keys costs little, and a
-/// kernel of another crate that gives fewer values than it was asked for must not become undefined behaviour.
+/// Established by `read::column::values::dictionary`: `Coded::read` has checked that every index is
+/// below the entries of the page or those that follow them, and `Coded::finish` keeps them below
+/// the values that it gives. What they promise is checked here all the same: one pass over the keys
+/// costs little, and a kernel of another crate that gives fewer values than it was asked for must
+/// not become undefined behaviour.
 ///
 /// # Errors
 /// `Arrow` if a key that is not null is no index of the values.
@@ -153,7 +160,8 @@ pub(crate) fn dictionary_array<K: ArrowDictionaryKeyType>(
     Ok(Arc::new(unsafe { DictionaryArray::<K>::new_unchecked(keys, values) }))
 }
 
-/// Whether all keys are indices of `len` values. Both bounds in one pass, so that it is done in vectors.
+/// Whether all keys are indices of `len` values. Both bounds in one pass, so that it is done in
+/// vectors.
 fn all_below<T: ArrowNativeType>(keys: &[T], len: usize) -> bool {
     let Some(first) = keys.first() else { return true };
     let (mut lowest, mut highest) = (*first, *first);
@@ -171,8 +179,8 @@ fn beyond_values(key: usize, values: usize) -> Error {
     arrow_schema::ArrowError::InvalidArgumentError(text).into()
 }
 
-/// The tables of a flatbuffer that holds an Arrow schema: each is verified before it is read, and all
-/// of them together at a cost that the length of the flatbuffer bounds.
+/// The tables of a flatbuffer that holds an Arrow schema: each is verified before it is read, and
+/// all of them together at a cost that the length of the flatbuffer bounds.
 ///
 /// Tables may be shared, so that few bytes stand for many. Of an honest flatbuffer each is verified
 /// once; when the budget is spent, or something was unsound, nothing more is given out.
@@ -224,8 +232,8 @@ pub(crate) fn ipc_budget(len: usize) -> VerifierOptions {
     }
 }
 
-/// How often each byte of a flatbuffer may be visited. A field of the shortest name is about 60 bytes,
-/// for which about 150 are counted; one of a list or a struct has the same.
+/// How often each byte of a flatbuffer may be visited. A field of the shortest name is about 60
+/// bytes, for which about 150 are counted; one of a list or a struct has the same.
 const IPC_VISITS: usize = 8;
 
 #[cold]
@@ -233,7 +241,8 @@ fn wrong_type(data_type: &DataType) -> Error {
     Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
 }
 
-/// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten anyway is not zeroed.
+/// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten
+/// anyway is not zeroed.
 ///
 /// # Errors
 /// What the operating system says; `UnexpectedEof` if the file is shorter.
@@ -248,10 +257,12 @@ pub(crate) fn read_at(
     platform::read_at(file, offset, len, out)
 }
 
-/// Asks the system for the pages of the unused capacity of `values` at once, which costs less than a fault for each when it is written.
+/// Asks the system for the pages of the unused capacity of `values` at once, which costs less than
+/// a fault for each when it is written.
 ///
-/// Does nothing where the system knows no such call; the memory is the same to the program either way.
-pub(crate) fn populate<T>(values: &mut Vec<T>) {
+/// Does nothing where the system knows no such call; the memory is the same to the program either
+/// way.
+pub(crate) fn prefault<T>(values: &mut Vec<T>) {
     populate::spare_capacity(values.spare_capacity_mut());
 }
 
@@ -270,10 +281,12 @@ mod populate {
         // Whole pages of the vector's own.
         let before = start.align_offset(PAGE);
         let Some(len) = bytes.checked_sub(before).map(|len| len / PAGE * PAGE) else { return };
-        // SAFETY: `before` is at most `bytes`, so that the place is within the allocation or right behind it.
+        // SAFETY: `before` is at most `bytes`, so that the place is within the allocation or right
+        // behind it.
         let first = unsafe { start.add(before) };
-        // SAFETY: the range is within memory that is borrowed for writing. The call makes pages present and changes no byte of them; what it
-        // answers is of no matter, as pages that are not present come when they are written.
+        // SAFETY: the range is within memory that is borrowed for writing. The call makes pages
+        // present and changes no byte of them; what it answers is of no matter, as pages that are
+        // not present come when they are written.
         let _ = unsafe { madvise(first.cast(), len, Advice::LinuxPopulateWrite) };
     }
 }
@@ -306,8 +319,8 @@ mod platform {
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            // SAFETY: `pread` gave the first `read` bytes behind the length as initialised ones, and
-            // they are within the capacity.
+            // SAFETY: `pread` gave the first `read` bytes behind the length as initialised ones,
+            // and they are within the capacity.
             unsafe { out.set_len(out.len() + read) };
         }
         Ok(())
@@ -347,7 +360,8 @@ mod platform {
     use std::io::{self, Read, Seek, SeekFrom};
     use std::sync::{Mutex, PoisonError};
 
-    /// The position is shared between handles of one open file, so that one read goes after the other.
+    /// The position is shared between handles of one open file, so that one read goes after the
+    /// other.
     static POSITION: Mutex<()> = Mutex::new(());
 
     pub(super) fn read_at(

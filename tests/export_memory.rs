@@ -1,4 +1,5 @@
-//! The heap of an export, and of a writer, stays within its memory number, however many rows or columns go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
+//! The heap of an export, and of a writer, stays within its memory number, however many rows or
+//! columns go through. `MARQUETRY_EXPORT_BYTES` raises the amount.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

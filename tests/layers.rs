@@ -1,4 +1,5 @@
-//! The layers of the architecture, held against the `use` lines: each module uses those of its own layer and below, never above.
+//! The layers of the architecture, held against the `use` lines: each module uses those of its own
+//! layer and below, never above.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, as the crate docs draw them.
 const LAYERS: [(u8, &[&str]); 10] = [
-    (0, &["error", "limits", "bytes", "range_cache", "simd", "spare", "trusted"]),
+    (0, &["error", "limits", "bytes", "range_cache", "simd", "free_lists", "trusted"]),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress"]),
@@ -138,8 +139,9 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
     assert!(found.is_empty(), "unsafe outside its home: {}", found.join(", "));
 }
 
-/// Folders whose files stand in an order of their own: each file uses only what stands above it in the `mod` lines of its folder's
-/// `mod.rs` (or of the file that bears the folder's name), which itself comes last.
+/// Folders whose files stand in an order of their own: each file uses only what stands above it in
+/// the `mod` lines of its folder's `mod.rs` (or of the file that bears the folder's name), which
+/// itself comes last.
 const ORDERED: [&str; 6] = ["levels", "schema", "predicate", "read", "write", "io"];
 
 /// A module: its path from the root of the crate.

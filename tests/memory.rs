@@ -1,5 +1,6 @@
-//! The peak of the heap does not follow the size of the file: a file twice as long with the same row groups takes the same. And whatever a small file
-//! expands to stays within the limit, or is refused.
+//! The peak of the heap does not follow the size of the file: a file twice as long with the same
+//! row groups takes the same. And whatever a small file expands to stays within the limit, or is
+//! refused.
 
 #[allow(
     dead_code,
@@ -74,7 +75,8 @@ fn write(folder: &std::path::Path, groups: usize) -> std::path::PathBuf {
     path
 }
 
-/// The most heap that reading takes, of a few times: how far the threads are ahead when a batch is let go is chance.
+/// The most heap that reading takes, of a few times: how far the threads are ahead when a batch is
+/// let go is chance.
 fn peak(path: &std::path::Path, threads: usize) -> usize {
     (0..3).map(|_| peak_of_one(path, threads)).max().expect("a read")
 }
@@ -87,7 +89,8 @@ fn peak_of_one(path: &std::path::Path, threads: usize) -> usize {
     for batch in reader.batches().expect("a plan") {
         rows += batch.expect("a batch").num_rows();
         if threads > 1 {
-            // Held until the threads have decoded all that they may: else it is a matter of luck how much is held at a time.
+            // Held until the threads have decoded all that they may: else it is a matter of luck
+            // how much is held at a time.
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
     }
@@ -105,7 +108,8 @@ fn counting() -> MutexGuard<'static, ()> {
 fn twice_the_file_takes_the_same_memory() {
     let _alone = counting();
     let folder = tempfile::tempdir().expect("a folder");
-    // Both larger than all that is held at a time: two waves, and memory that is kept to be used again.
+    // Both larger than all that is held at a time: two waves, and memory that is kept to be used
+    // again.
     let (one, two) = (write(folder.path(), 24), write(folder.path(), 48));
     for threads in [1, 2] {
         // The first read pays for what is made once.
@@ -120,7 +124,8 @@ fn twice_the_file_takes_the_same_memory() {
 /// What the small files of these tests may take.
 const LIMIT: usize = 64 << 20;
 
-/// What is not counted one by one: memory that is kept to be used again, tables of codecs, stacks of iterators.
+/// What is not counted one by one: memory that is kept to be used again, tables of codecs, stacks
+/// of iterators.
 const SLACK: usize = 16 << 20;
 
 /// A ZSTD frame of `len` zeros: blocks that are runs, 4 bytes for 128 KiB.
@@ -307,7 +312,8 @@ fn what_was_handed_out_is_the_callers() {
     }
 }
 
-/// Two columns of rows that are all one long string of a dictionary: the metadata say little of how much that is as arrays.
+/// Two columns of rows that are all one long string of a dictionary: the metadata say little of how
+/// much that is as arrays.
 fn rows_of_one_string(rows: usize, len: usize) -> Bytes {
     // A bit width of 1, and a run of all of them.
     let mut indices = vec![1];
@@ -410,7 +416,8 @@ fn files_below(folder: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Reads the files below the folders that `MARQUETRY_PEAKS` names, with a colon between them, and prints which took the most memory.
+/// Reads the files below the folders that `MARQUETRY_PEAKS` names, with a colon between them, and
+/// prints which took the most memory.
 #[test]
 #[ignore = "a tool: MARQUETRY_PEAKS=FOLDER cargo nextest run --test memory --run-ignored only --no-capture"]
 fn the_ten_highest_peaks() {

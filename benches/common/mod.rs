@@ -1,4 +1,5 @@
-//! The data of all benches: Parquet files in memory, written by the `parquet` crate, one column or one table each.
+//! The data of all benches: Parquet files in memory, written by the `parquet` crate, one column or
+//! one table each.
 
 use std::sync::Arc;
 

@@ -30,8 +30,9 @@ impl Decoder {
     }
 }
 
-/// The size of the window as a power of 2, which the first bits of a stream say: 10 to 24. `None` where they are not those of RFC 7932; the decoder would
-/// take windows of up to 1 GiB, which an extension of it has.
+/// The size of the window as a power of 2, which the first bits of a stream say: 10 to 24. `None`
+/// where they are not those of RFC 7932; the decoder would take windows of up to 1 GiB, which an
+/// extension of it has.
 fn window_bits(input: &[u8]) -> Option<u32> {
     let first = u32::from(*input.first()?);
     match (first & 1, first >> 1 & 7, first >> 4 & 7) {

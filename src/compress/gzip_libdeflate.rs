@@ -1,5 +1,5 @@
-//! GZIP by libdeflate: one member in one go, about three times as fast. Several members, and sizes that seem to lie, are left to the portable
-//! decoder.
+//! GZIP by libdeflate: one member in one go, about three times as fast. Several members, and sizes
+//! that seem to lie, are left to the portable decoder.
 
 use super::{first_room, gzip, room_for};
 use crate::error::{Error, Result};

@@ -6,7 +6,8 @@
 //! block    = compressed size u32be, compressed bytes
 //! ```
 
-/// Decompresses a stream of sections to exactly `out`; `None` if it is not one, or a block is broken.
+/// Decompresses a stream of sections to exactly `out`; `None` if it is not one, or a block is
+/// broken.
 ///
 /// `block` decompresses one block into the front of a slice, and says how many bytes it became.
 pub(super) fn sections(

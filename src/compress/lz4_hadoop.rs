@@ -1,4 +1,5 @@
-//! LZ4: the deprecated codec, which nobody described. Three framings are out there, and are told apart by trying.
+//! LZ4: the deprecated codec, which nobody described. Three framings are out there, and are told
+//! apart by trying.
 //!
 //! 1. LZ4 frames, by their magic number: old parquet-rs.
 //! 2. Hadoop's sections: parquet-java.
@@ -44,7 +45,8 @@ impl Decoder {
     }
 }
 
-/// Bytes of a block of a frame, at most: its decoder has room for a packed and an unpacked one, and for a window of 64 KiB.
+/// Bytes of a block of a frame, at most: its decoder has room for a packed and an unpacked one, and
+/// for a window of 64 KiB.
 const FRAME_BLOCK: usize = 8 << 20;
 
 /// Reads frames to exactly the length of `out`.

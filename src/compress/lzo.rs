@@ -1,5 +1,6 @@
-//! LZO: no framing is specified. Hadoop's sections around LZO1X blocks are what parquet-java writes; fastparquet writes those of python-lzo, a
-//! byte `F0` or `F1` and the size before one block.
+//! LZO: no framing is specified. Hadoop's sections around LZO1X blocks are what parquet-java
+//! writes; fastparquet writes those of python-lzo, a byte `F0` or `F1` and the size before one
+//! block.
 
 use super::{exact_room, hadoop};
 use crate::error::{Error, Result, Spec};
@@ -44,7 +45,8 @@ impl Encoder {
         Ok(Self)
     }
 
-    /// Appends one section of Hadoop's framing: what parquet-java writes, and most readers of LZO know.
+    /// Appends one section of Hadoop's framing: what parquet-java writes, and most readers of LZO
+    /// know.
     pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         if input.is_empty() {
             // No section: one of no bytes would have no block.

@@ -1,8 +1,9 @@
 //! Codecs: from the compressed body of a page to its bytes, and back.
 //!
-//! Spec: Compression.md. Used by `page::open` and `page::seal`. One file for each codec; a codec whose cargo feature is off is `disabled`, here and nowhere else.
-//! Trap: the header of a page states the size that comes out, and may lie: memory is taken as data arrive, or within what the codec can
-//! expand to.
+//! Spec: Compression.md. Used by `page::open` and `page::seal`. One file for each codec; a codec
+//! whose cargo feature is off is `disabled`, here and nowhere else. Trap: the header of a page
+//! states the size that comes out, and may lie: memory is taken as data arrive, or within what the
+//! codec can expand to.
 
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::CompressionCodec;
@@ -92,8 +93,8 @@ impl Decompressor {
         }))
     }
 
-    /// Bytes of memory that it takes to decompress `input`, besides what comes out: windows that the input asks for. What is small and does not depend on
-    /// the input is not counted.
+    /// Bytes of memory that it takes to decompress `input`, besides what comes out: windows that
+    /// the input asks for. What is small and does not depend on the input is not counted.
     pub(crate) fn working_bytes(&self, input: &[u8]) -> usize {
         match &self.0 {
             Codec::Brotli(codec) => codec.working_bytes(input),
@@ -128,9 +129,11 @@ impl Decompressor {
         Err(Error::mismatch(Spec::Compression("page"), "bytes that come out", len, out.len()))
     }
 
-    /// Decompresses the first `wanted` of the `len` bytes that `input` stands for, or some more: they replace those of `out`.
+    /// Decompresses the first `wanted` of the `len` bytes that `input` stands for, or some more:
+    /// they replace those of `out`.
     ///
-    /// Says no, and leaves anything in `out`, where that is no less work than to decompress all of them, or `input` is broken.
+    /// Says no, and leaves anything in `out`, where that is no less work than to decompress all of
+    /// them, or `input` is broken.
     pub(crate) fn decompress_start(
         &mut self,
         input: &[u8],
@@ -273,8 +276,9 @@ impl Compressor {
         }
     }
 
-    /// As [`Compressor::compress`], where the first `apart` bytes are of another kind than the rest: levels before values. ZSTD then gives each kind a
-    /// table of its own, which it would not see the need of where one kind has no pattern.
+    /// As [`Compressor::compress`], where the first `apart` bytes are of another kind than the
+    /// rest: levels before values. ZSTD then gives each kind a table of its own, which it would not
+    /// see the need of where one kind has no pattern.
     ///
     /// # Errors
     /// As [`Compressor::compress`].
@@ -291,8 +295,9 @@ impl Compressor {
     }
 }
 
-/// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The size may be a lie, so the codec gives the rest:
-/// where it can expand without bound, when so many bytes have come.
+/// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The
+/// size may be a lie, so the codec gives the rest: where it can expand without bound, when so many
+/// bytes have come.
 pub(crate) fn first_room(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
 }
@@ -316,7 +321,8 @@ fn no_memory(len: usize) -> Error {
     )
 }
 
-/// Makes `out` exactly `len` bytes long to be written over, if the codec can expand `input` to so many.
+/// Makes `out` exactly `len` bytes long to be written over, if the codec can expand `input` to so
+/// many.
 ///
 /// `ratio` is the most bytes that a byte of input can become.
 #[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
@@ -345,8 +351,8 @@ fn exact_room(
 
 /// Reads a stream to its end, or to one byte more than is wanted.
 ///
-/// Where usual data would have ended, and more bytes come, the size is no lie: the stream is read anew into all of the memory. To grow it on the way would
-/// take up to twice as much.
+/// Where usual data would have ended, and more bytes come, the size is no lie: the stream is read
+/// anew into all of the memory. To grow it on the way would take up to twice as much.
 #[cfg(any(feature = "gzip", feature = "brotli"))]
 fn read_stream<R: std::io::Read>(
     stream: impl Fn() -> R,

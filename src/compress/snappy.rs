@@ -15,7 +15,8 @@ const SHORT_LITERAL: u8 = 60;
 
 pub(super) struct Decoder {
     codec: snap::raw::Decoder,
-    /// Whether what the codec has written stays when it runs out of room; `None` until that is tried.
+    /// Whether what the codec has written stays when it runs out of room; `None` until that is
+    /// tried.
     stops: Option<bool>,
     /// The begin of a block.
     start: Vec<u8>,
@@ -42,8 +43,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decompresses the first `wanted` of `len` bytes, or some more. Where that is no less work than to decompress all, or the block is not sound, it says
-    /// no, and `out` is of no meaning.
+    /// Decompresses the first `wanted` of `len` bytes, or some more. Where that is no less work
+    /// than to decompress all, or the block is not sound, it says no, and `out` is of no meaning.
     pub(super) fn decompress_start(
         &mut self,
         input: &[u8],
@@ -74,7 +75,8 @@ impl Decoder {
 
     /// Decompresses as far as `room` bytes reach, and says how far.
     ///
-    /// The codec is told that the block ends there; what it says of the first element that does not fit is where that begins.
+    /// The codec is told that the block ends there; what it says of the first element that does not
+    /// fit is where that begins.
     fn decompress_within(
         &mut self,
         room: usize,
@@ -144,10 +146,11 @@ fn first_literal(body: &[u8]) -> Option<&[u8]> {
     rest.get(..len.checked_add(1)?)
 }
 
-/// Tries what the documentation of the codec does not promise: that what it has written is there when it runs out of room, be it for a copy or for a
-/// literal, and that it says where it stopped.
+/// Tries what the documentation of the codec does not promise: that what it has written is there
+/// when it runs out of room, be it for a copy or for a literal, and that it says where it stopped.
 fn stops_where_told(codec: &mut snap::raw::Decoder) -> bool {
-    // A literal of 6 bytes, a copy of 11, and a literal of 7; and room as far as within each of the last two.
+    // A literal of 6 bytes, a copy of 11, and a literal of 7; and room as far as within each of the
+    // last two.
     let block =
         |room: u8| [&[room, 5 << 2][..], b"abcdef", &[0b1_1101, 6, 6 << 2], b"ABCDEFG"].concat();
     let mut out = [0; 24];

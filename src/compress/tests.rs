@@ -124,7 +124,8 @@ fn the_start_of_a_block_is_the_start_of_its_bytes() {
             assert!(wanted + 64 >= len, "seed {seed}, {case}");
         }
         assert!(!decompressor.decompress_start(&compressed, len + 1, wanted, &mut out));
-        // Of what is broken, what comes before the fault, or nothing: never a panic, and never more than there is.
+        // Of what is broken, what comes before the fault, or nothing: never a panic, and never more
+        // than there is.
         for _ in 0..10 {
             let at = rng.usize(0..compressed.len());
             match rng.bool() {

@@ -11,8 +11,8 @@ use crate::error::{Error, Result, Spec};
 const SPEC: Spec = Spec::Compression("ZSTD");
 
 thread_local! {
-    /// One for each thread, because a context takes some 100 KiB, and a read has hundreds of open column chunks. Whole pages are decompressed at a time, so
-    /// that it never has a window.
+    /// One for each thread, because a context takes some 100 KiB, and a read has hundreds of open
+    /// column chunks. Whole pages are decompressed at a time, so that it never has a window.
     static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
 
@@ -39,14 +39,16 @@ impl Decoder {
                 Some(context) => context,
                 empty => empty.insert(DCtx::try_create().ok_or_else(no_tables)?),
             };
-            // Frames are read one after the other until the input ends; the bytes go into the unused capacity.
+            // Frames are read one after the other until the input ends; the bytes go into the
+            // unused capacity.
             context.decompress(out, input).map(drop).map_err(broken)
         })
     }
 }
 
-/// Bytes that the frames become at most: what each states, if it does, and no more than its blocks can: they state their sizes too, or are compressed, and
-/// become at most 128 KiB. Nothing is decompressed to know it, so that a page that lies about its size takes no memory.
+/// Bytes that the frames become at most: what each states, if it does, and no more than its blocks
+/// can: they state their sizes too, or are compressed, and become at most 128 KiB. Nothing is
+/// decompressed to know it, so that a page that lies about its size takes no memory.
 ///
 /// ```text
 /// frame  = FD2FB528, descriptor, [window], [dictionary id], [content size], block*, [checksum]

@@ -13,7 +13,8 @@
 //!            value of each exception, as it is
 //! ```
 //!
-//! Trap: a value is `(integer * 10^factor) * 10^-exponent`, two multiplications one after the other; anything else is another number in the last bit.
+//! Trap: a value is `(integer * 10^factor) * 10^-exponent`, two multiplications one after the
+//! other; anything else is another number in the last bit.
 
 use bytes::Bytes;
 
@@ -42,7 +43,8 @@ pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
     /// `Malformed` if the bytes end early.
     fn frame(cursor: &mut Cursor<'_>) -> Result<Self::Int>;
 
-    /// Appends the bits of `n` values: packed differences to the frame, decoded with exponent and factor.
+    /// Appends the bits of `n` values: packed differences to the frame, decoded with exponent and
+    /// factor.
     fn decode(
         packed: &[u8],
         width: u32,
@@ -65,7 +67,8 @@ pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
         bad: &mut [bool],
     ) -> Fit<Self::Int>;
 
-    /// The integer of a value that is too large for the quick way to round, if the value comes back from it.
+    /// The integer of a value that is too large for the quick way to round, if the value comes back
+    /// from it.
     fn large_integer(self, pair: Pair) -> Option<Self::Int>;
 
     /// The bits that the differences from `least` to `most` take.
@@ -152,7 +155,8 @@ macro_rules! float {
             fn large_integer(self, pair: Pair) -> Option<$int> {
                 let (exponent, factor) = (usize::from(pair.exponent), usize::from(pair.factor));
                 let scaled = self * $positive[exponent] * $negative[factor];
-                // The largest integer is no float: it becomes the one above it. Smaller ones were tried before.
+                // The largest integer is no float: it becomes the one above it. Smaller ones were
+                // tried before.
                 let size = scaled.abs();
                 if size.is_nan() || f64::from(size) < $quick || size >= <$int>::MAX as $float {
                     return None;
@@ -225,7 +229,8 @@ impl<F: Float> Decoder<F> {
     /// A decoder of `n` values.
     ///
     /// # Errors
-    /// `Malformed` if the header breaks a rule, or says another number; `Unsupported` if it names a mode of the future.
+    /// `Malformed` if the header breaks a rule, or says another number; `Unsupported` if it names a
+    /// mode of the future.
     pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
         let (mode, integer_encoding, log_vector) = (cursor.u8()?, cursor.u8()?, cursor.u8()?);
@@ -404,7 +409,8 @@ impl<F: Float> Decoder<F> {
     }
 }
 
-/// Appends a page of values, in vectors of 1,024; every value comes back bit for bit. Spec: AlpEncoding.md.
+/// Appends a page of values, in vectors of 1,024; every value comes back bit for bit. Spec:
+/// AlpEncoding.md.
 ///
 /// # Panics
 /// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
@@ -466,8 +472,9 @@ fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<Pair> {
     votes.into_iter().take(CANDIDATES).map(|(_, pair)| pair).collect()
 }
 
-/// The pair that takes the fewest bits for at most [`SAMPLE`] values. Of equal ones the last: with high exponents fewer values are lost to rounding.
-/// If no pair fits, no scaling at all, as large integers may fit still.
+/// The pair that takes the fewest bits for at most [`SAMPLE`] values. Of equal ones the last: with
+/// high exponents fewer values are lost to rounding. If no pair fits, no scaling at all, as large
+/// integers may fit still.
 fn best<F: Float>(isa: Isa, sample: &[F], pairs: impl Iterator<Item = Pair>) -> Pair {
     let (mut integers, mut bad) = ([F::Int::default(); SAMPLE], [false; SAMPLE]);
     let (Some(integers), Some(bad)) =

@@ -1,7 +1,8 @@
 //! The writer's policy: which encodings are tried for a column chunk, and which of them is taken.
 //!
-//! The one place of it. `write::column` measures samples of the chunk with every candidate, compressed as it would be stored, and asks here. What
-//! counts is bytes, and by profile what they cost to read.
+//! The one place of it. `write::column` measures samples of the chunk with every candidate,
+//! compressed as it would be stored, and asks here. What counts is bytes, and by profile what they
+//! cost to read.
 
 use crate::error::{Error, Result};
 use crate::format::{Encoding, Type};
@@ -39,8 +40,9 @@ pub(crate) fn candidates(profile: Profile, physical: Type) -> &'static [Encoding
     }
 }
 
-/// Bytes of a page of PLAIN words that are compressed: in larger pages ZSTD looks for longer matches at the same level, and misses those of single
-/// numbers (10 million doubles of three decimals, ZSTD 1: 59 MB in pages of 512 KiB, 38 MB in pages of 128 KiB).
+/// Bytes of a page of PLAIN words that are compressed: in larger pages ZSTD looks for longer
+/// matches at the same level, and misses those of single numbers (10 million doubles of three
+/// decimals, ZSTD 1: 59 MB in pages of 512 KiB, 38 MB in pages of 128 KiB).
 pub(crate) const PLAIN_WORDS_PAGE: usize = 128 << 10;
 
 /// Whether the format has this encoding for values of a type. Dictionaries aside.
@@ -60,7 +62,8 @@ pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     }
 }
 
-/// An encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` are a dictionary.
+/// An encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` are a
+/// dictionary.
 ///
 /// # Errors
 /// `Usage` if there is none of that name, or it is one that is only read.
@@ -116,7 +119,8 @@ fn burden(profile: Profile, estimate: &Estimate) -> f64 {
         Encoding::Plain | Encoding::ByteStreamSplit | Encoding::DeltaLengthByteArray => light,
         // Entries are fetched from far away.
         Encoding::RleDictionary => heavy / 2.0,
-        // Less to do than for a dictionary too large for the nearest cache, which is what it competes with.
+        // Less to do than for a dictionary too large for the nearest cache, which is what it
+        // competes with.
         Encoding::DeltaBinaryPacked => heavy / 2.0,
         _ => heavy,
     }

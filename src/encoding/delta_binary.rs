@@ -1,6 +1,7 @@
 //! DELTA_BINARY_PACKED: integers as bit-packed differences.
 //!
-//! Spec: Encodings.md, "Delta Encoding". Used by `read::column`, and by the two delta encodings of strings for their lengths.
+//! Spec: Encodings.md, "Delta Encoding". Used by `read::column`, and by the two delta encodings of
+//! strings for their lengths.
 //!
 //! ```text
 //! stream  = block size, miniblocks in a block, total count    uleb
@@ -11,7 +12,8 @@
 //!           miniblocks                                        width * values / 8 bytes each
 //! ```
 //!
-//! Trap: the last block may carry fewer miniblocks than its header says, and the widths of the absent ones are junk.
+//! Trap: the last block may carry fewer miniblocks than its header says, and the widths of the
+//! absent ones are junk.
 
 use bytes::Bytes;
 
@@ -34,8 +36,9 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// Bits of the type: no difference takes more.
     const BITS: u32;
 
-    /// Bits of a packed difference at most. DuckDB (1.0 to 2.0, `PARQUET_VERSION v2`) takes the differences of INT32 in 64 bits, where that less the
-    /// smallest takes up to 33: of those the low 32 count, as the specification has it that they wrap.
+    /// Bits of a packed difference at most. DuckDB (1.0 to 2.0, `PARQUET_VERSION v2`) takes the
+    /// differences of INT32 in 64 bits, where that less the smallest takes up to 33: of those the
+    /// low 32 count, as the specification has it that they wrap.
     const MOST_WIDTH: u32;
 
     /// From a number of the header, wrapping to the width.
@@ -44,7 +47,8 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// The difference, wrapping.
     fn minus(self, other: Self) -> Self;
 
-    /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up behind `last`. Gives the last value.
+    /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up behind
+    /// `last`. Gives the last value.
     fn sum_packed(
         packed: Packed<'_>,
         step: Self,
@@ -266,7 +270,8 @@ impl<T: Int> Decoder<T> {
     /// `Malformed` if there are fewer, or a block is broken; `out` is as it was then.
     pub(crate) fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let before = out.len();
-        // Every value is at most a byte of the page away, or in a miniblock of no bits; `n` was asked for by levels that are there.
+        // Every value is at most a byte of the page away, or in a miniblock of no bits; `n` was
+        // asked for by levels that are there.
         out.reserve(n.min(self.left));
         let result = self.read_all(n, out);
         if result.is_err() {
@@ -311,8 +316,8 @@ impl<T: Int> Decoder<T> {
             } else if skip == 0 {
                 T::sum_packed(packed(n), self.step, self.last, scratch, out)
             } else {
-                // A read stopped inside a group of 8: unpack from its start, and leave out what was given. Without the differences that were
-                // given, the sums lack exactly those.
+                // A read stopped inside a group of 8: unpack from its start, and leave out what was
+                // given. Without the differences that were given, the sums lack exactly those.
                 let given =
                     T::sum_packed(packed(skip), self.step, T::default(), scratch, &mut Vec::new());
                 let mut sums = Vec::with_capacity(skip + n);
@@ -363,7 +368,8 @@ impl<T: Int> Decoder<T> {
             ));
         }
         let len = self.header.miniblock_len(width);
-        // The last miniblock of a stream is stored whole; peers read one that is cut behind its last value.
+        // The last miniblock of a stream is stored whole; peers read one that is cut behind its
+        // last value.
         let stored = len.min(cursor.remaining());
         let values = if stored == len {
             self.header.miniblock_values
@@ -380,8 +386,9 @@ impl<T: Int> Decoder<T> {
         Ok(())
     }
 
-    /// Miniblocks of one width that follow each other in a block are one stretch of packed differences: they are read in one go. What the header
-    /// of the last block says of miniblocks behind the last value may join too; nobody asks for those values.
+    /// Miniblocks of one width that follow each other in a block are one stretch of packed
+    /// differences: they are read in one go. What the header of the last block says of miniblocks
+    /// behind the last value may join too; nobody asks for those values.
     fn join_alike(&mut self) {
         let len = self.header.miniblock_len(self.miniblock.width);
         while let Some(&width) = self.bytes.get(self.widths.start)
@@ -397,7 +404,8 @@ impl<T: Int> Decoder<T> {
     }
 }
 
-/// Packs the low 32 bits of each of `n` packed differences of `width` bits, at most 57; of bytes that are not there, 0.
+/// Packs the low 32 bits of each of `n` packed differences of `width` bits, at most 57; of bytes
+/// that are not there, 0.
 fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
     out.clear();
     out.reserve(n * size_of::<u32>());
@@ -411,9 +419,11 @@ fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends values, in blocks of 128 with 4 miniblocks of 32, which is what pyarrow writes. Spec: Encodings.md, "Delta Encoding".
+/// Appends values, in blocks of 128 with 4 miniblocks of 32, which is what pyarrow writes. Spec:
+/// Encodings.md, "Delta Encoding".
 ///
-/// The last block ends with its last miniblock in use, of full size; the widths of the absent ones are 0.
+/// The last block ends with its last miniblock in use, of full size; the widths of the absent ones
+/// are 0.
 pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     put_header(values.len(), values.first().map_or(0, |&first| first.into()), out);
     let isa = Isa::best();
@@ -474,7 +484,8 @@ fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }
 
-/// Encodes values, in blocks of 128 and miniblocks of 32. Value by value: the twin of [`encode_into`] that tests read by.
+/// Encodes values, in blocks of 128 and miniblocks of 32. Value by value: the twin of
+/// [`encode_into`] that tests read by.
 #[cfg(test)]
 pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
     let values: Vec<i64> = values.iter().map(|&value| value.into()).collect();

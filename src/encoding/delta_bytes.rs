@@ -1,12 +1,14 @@
 //! DELTA_BYTE_ARRAY: each value as the length that it shares with the one before, and the rest.
 //!
-//! Spec: Encodings.md, "Delta Strings". Used by `read::column` for BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY.
+//! Spec: Encodings.md, "Delta Strings". Used by `read::column` for BYTE_ARRAY and
+//! FIXED_LEN_BYTE_ARRAY.
 //!
 //! ```text
 //! | prefix lengths, DELTA_BINARY_PACKED of INT32 | suffixes, DELTA_LENGTH_BYTE_ARRAY |
 //! ```
 //!
-//! Trap: a page of some bytes can spell out gigabytes, as every value may repeat the one before: what is spelled out is counted first.
+//! Trap: a page of some bytes can spell out gigabytes, as every value may repeat the one before:
+//! what is spelled out is counted first.
 
 use bytes::Bytes;
 
@@ -41,8 +43,8 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder of `n` values. `previous` is what the first prefix refers to: nothing, but for files of old parquet-mr, where it is the last
-    /// value of the page before (PARQUET-246).
+    /// A decoder of `n` values. `previous` is what the first prefix refers to: nothing, but for
+    /// files of old parquet-mr, where it is the last value of the page before (PARQUET-246).
     ///
     /// # Errors
     /// `Malformed` if the lengths are broken, or are not so many.
@@ -73,11 +75,13 @@ impl Decoder {
         &self.last
     }
 
-    /// Spells out the next `n` values, or fewer, in place of those of the last call: at most 1,024, and of those whose prefixes
-    /// take more than [`MOST_REPEATED`] bytes only as many as take that, but at least one.
+    /// Spells out the next `n` values, or fewer, in place of those of the last call: at most 1,024,
+    /// and of those whose prefixes take more than [`MOST_REPEATED`] bytes only as many as take
+    /// that, but at least one.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)` if they take more than `room` bytes.
+    /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)`
+    /// if they take more than `room` bytes.
     pub(crate) fn read_block(&mut self, n: usize, room: usize) -> Result<EndToEnd<'_>> {
         let n = n.min(delta_length::BLOCK);
         if self.prefixes_used == self.prefix_block.len() {
@@ -116,7 +120,8 @@ impl Decoder {
         Ok(EndToEnd { lengths: &self.lengths, total, source: &self.values, start, page: None })
     }
 
-    /// Skips the next `n` values: they are spelled out all the same, block by block, as a later one may refer to them.
+    /// Skips the next `n` values: they are spelled out all the same, block by block, as a later one
+    /// may refer to them.
     ///
     /// # Errors
     /// As [`Decoder::read_block`], but for the room, of which there is enough.
@@ -129,7 +134,8 @@ impl Decoder {
     }
 }
 
-/// Bytes of prefixes that a block repeats at most: what it spells out is scratch beside the values that are kept.
+/// Bytes of prefixes that a block repeats at most: what it spells out is scratch beside the values
+/// that are kept.
 const MOST_REPEATED: u64 = 1 << 20;
 
 /// The first of the prefixes that together take no more than [`MOST_REPEATED`] bytes; one at least.
@@ -156,7 +162,8 @@ struct Block {
 }
 
 impl Block {
-    /// Adds up prefixes and suffixes, of which none is negative, into `lengths`; these are right if nothing is bad and the total is below 2^31.
+    /// Adds up prefixes and suffixes, of which none is negative, into `lengths`; these are right if
+    /// nothing is bad and the total is below 2^31.
     fn of(before: usize, prefixes: &[i32], suffixes: &[i32], lengths: &mut Vec<i32>) -> Self {
         lengths.clear();
         lengths.extend(prefixes.iter().zip(suffixes).map(|(a, b)| a.wrapping_add(*b)));
@@ -208,8 +215,8 @@ fn too_long(total: u64, room: usize) -> Error {
     )
 }
 
-/// Appends values: the lengths that each shares with the one before, DELTA_BINARY_PACKED of INT32, then the rests, DELTA_LENGTH_BYTE_ARRAY. Spec:
-/// Encodings.md, "Delta Strings".
+/// Appends values: the lengths that each shares with the one before, DELTA_BINARY_PACKED of INT32,
+/// then the rests, DELTA_LENGTH_BYTE_ARRAY. Spec: Encodings.md, "Delta Strings".
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
@@ -218,7 +225,8 @@ pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     encode_all_into(values.iter().map(AsRef::as_ref), &mut prefixes, &mut suffixes, out);
 }
 
-/// As [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's, whose values they replace.
+/// As [`encode_into`]; the lengths of prefixes and suffixes go through vectors of the caller's,
+/// whose values they replace.
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
@@ -255,7 +263,8 @@ pub(crate) fn encode_all_into<'a>(
 /// The most bytes of a tail that is short.
 const SHORT: usize = 16;
 
-/// Appends the bytes from `start` on. Few of them are taken from the last of the value, which are copied in one piece.
+/// Appends the bytes from `start` on. Few of them are taken from the last of the value, which are
+/// copied in one piece.
 #[inline(always)]
 fn append_tail(value: &[u8], start: usize, out: &mut Vec<u8>) {
     let tail = value.get(start..).unwrap_or_default();

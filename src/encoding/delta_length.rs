@@ -1,6 +1,7 @@
 //! DELTA_LENGTH_BYTE_ARRAY: all lengths first, then all bytes.
 //!
-//! Spec: Encodings.md, "Delta-length byte array". Used by `read::column`, and by DELTA_BYTE_ARRAY for its suffixes.
+//! Spec: Encodings.md, "Delta-length byte array". Used by `read::column`, and by DELTA_BYTE_ARRAY
+//! for its suffixes.
 //!
 //! ```text
 //! | lengths, DELTA_BINARY_PACKED of INT32 | the bytes of all values, end to end |
@@ -141,7 +142,8 @@ impl Decoder {
     }
 }
 
-/// Appends values: all lengths, DELTA_BINARY_PACKED of INT32, then all bytes. Spec: Encodings.md, "Delta-length byte array".
+/// Appends values: all lengths, DELTA_BINARY_PACKED of INT32, then all bytes. Spec: Encodings.md,
+/// "Delta-length byte array".
 ///
 /// # Panics
 /// If a value is longer than `i32::MAX`.
@@ -151,7 +153,8 @@ pub(crate) fn encode_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>) {
     encode_pieces_into(&lengths, values.iter().map(AsRef::as_ref), out);
 }
 
-/// As [`encode_into`], of values of these lengths whose bytes, one after the other, come in any pieces.
+/// As [`encode_into`], of values of these lengths whose bytes, one after the other, come in any
+/// pieces.
 pub(crate) fn encode_pieces_into<'a>(
     lengths: &[i32],
     pieces: impl Iterator<Item = &'a [u8]>,

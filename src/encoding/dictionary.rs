@@ -6,7 +6,8 @@
 //! | bit width, 1 byte | hybrid runs of indices, without a length |
 //! ```
 //!
-//! Trap: a page of nulls may have just the width, or nothing; and the width may be 0, when all indices are.
+//! Trap: a page of nulls may have just the width, or nothing; and the width may be 0, when all
+//! indices are.
 
 use bytes::{Buf, Bytes};
 
@@ -60,7 +61,8 @@ impl Indices {
         self.hybrid.skip(n)
     }
 
-    /// Appends the entries that the next `n` indices stand for: run by run, so that no index is stored twice.
+    /// Appends the entries that the next `n` indices stand for: run by run, so that no index is
+    /// stored twice.
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one is beyond the dictionary; `out` is as it was then.
@@ -79,7 +81,8 @@ impl Indices {
         result
     }
 
-    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `picks` are set; what the others stand for is not looked up.
+    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `picks` are set; what
+    /// the others stand for is not looked up.
     ///
     /// # Errors
     /// As [`Indices::gather`].

@@ -1,7 +1,8 @@
 //! BIT_PACKED: the deprecated encoding of levels, from the most significant bit on.
 //!
 //! Spec: Encodings.md, "Bit-packed (Deprecated)". Used by `levels`, in pages of version 1 only.
-//! Trap: it runs the other way around than the packed runs of the hybrid, and has neither header nor padding.
+//! Trap: it runs the other way around than the packed runs of the hybrid, and has neither header
+//! nor padding.
 
 use bytes::Bytes;
 

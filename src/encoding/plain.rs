@@ -1,6 +1,7 @@
 //! PLAIN: values one after the other.
 //!
-//! Spec: Encodings.md, "Plain". Used by `read::column` for data pages and for every dictionary page.
+//! Spec: Encodings.md, "Plain". Used by `read::column` for data pages and for every dictionary
+//! page.
 //!
 //! ```text
 //! BOOLEAN                        1 bit each, the first in the lowest
@@ -220,7 +221,8 @@ impl ByteArrays {
     /// Appends where the next `n` values lie.
     ///
     /// # Errors
-    /// `Malformed` if there are fewer, or a length reaches beyond the page; `out` is as it was then.
+    /// `Malformed` if there are fewer, or a length reaches beyond the page; `out` is as it was
+    /// then.
     pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
         let before = out.len();
         out.resize(before + n, Span::default());
@@ -236,8 +238,9 @@ impl ByteArrays {
         walked
     }
 
-    /// Appends the views of the next `n` values as those of buffer `buffer`, and says what they are like; `None`, and nothing is read, if there are
-    /// fewer or one reaches beyond the page ([`ByteArrays::read_spans`] says where).
+    /// Appends the views of the next `n` values as those of buffer `buffer`, and says what they are
+    /// like; `None`, and nothing is read, if there are fewer or one reaches beyond the page
+    /// ([`ByteArrays::read_spans`] says where).
     pub(crate) fn read_views(
         &mut self,
         n: usize,
@@ -251,8 +254,9 @@ impl ByteArrays {
         Some(block)
     }
 
-    /// Appends payload and ends of the next `n` values, and says how many it were: up to the first that does not fit into the capacity of `payload` less
-    /// some slack, would end behind `most`, or is not there.
+    /// Appends payload and ends of the next `n` values, and says how many it were: up to the first
+    /// that does not fit into the capacity of `payload` less some slack, would end behind `most`,
+    /// or is not there.
     pub(crate) fn read_strings<O: End>(
         &mut self,
         n: usize,
@@ -268,7 +272,8 @@ impl ByteArrays {
         walked.n
     }
 
-    /// Bytes of a value, as far as is known: the mean of those that are left, if all that were announced are there.
+    /// Bytes of a value, as far as is known: the mean of those that are left, if all that were
+    /// announced are there.
     pub(crate) fn mean(&self) -> usize {
         let rest = self.bytes.len() - self.next;
         (rest / self.left.max(1)).saturating_sub(size_of::<u32>())
@@ -367,7 +372,8 @@ pub(crate) fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>)
     }
 }
 
-/// As [`encode_bytes_into`], of values that lie end to end: value `i` from `ends[i]` to `ends[i + 1]` of `bytes`.
+/// As [`encode_bytes_into`], of values that lie end to end: value `i` from `ends[i]` to `ends[i +
+/// 1]` of `bytes`.
 ///
 /// # Panics
 /// If the ends fall, or lie behind the bytes.
@@ -406,7 +412,8 @@ pub(crate) fn encode_between_into<O: Copy + Into<i64>>(
 const SHORT: usize = 32;
 const MIDDLE: usize = 64;
 
-/// Appends BOOLEAN values: `n` bits that begin at bit `offset` of `bits`, the last byte padded with zeros. Spec: Encodings.md, "Plain".
+/// Appends BOOLEAN values: `n` bits that begin at bit `offset` of `bits`, the last byte padded with
+/// zeros. Spec: Encodings.md, "Plain".
 ///
 /// # Panics
 /// If there are not so many bits.

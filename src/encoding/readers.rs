@@ -1,9 +1,11 @@
-//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. The one place of it.
+//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. The
+//! one place of it.
 //!
-//! Spec: Encodings.md says what is legal. A chooser that goes by that alone writes valid files that some readers refuse.
-//! The table was found by experiment: for every Arrow type, encoding and page version one file, with and without nulls, all
-//! null, constant, in lists and as a dictionary, was read with each of the readers, column by column.
-//! Trap: a reader may decode an encoding for one logical type and not for another on the same physical type.
+//! Spec: Encodings.md says what is legal. A chooser that goes by that alone writes valid files that
+//! some readers refuse. The table was found by experiment: for every Arrow type, encoding and page
+//! version one file, with and without nulls, all null, constant, in lists and as a dictionary, was
+//! read with each of the readers, column by column. Trap: a reader may decode an encoding for one
+//! logical type and not for another on the same physical type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +13,8 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::format::{Encoding, IntType, LogicalType, Type};
 
-/// A reader that files are written for; see [`WriteOptions::with_readers`](crate::WriteOptions::with_readers).
+/// A reader that files are written for; see
+/// [`WriteOptions::with_readers`](crate::WriteOptions::with_readers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TargetReader {
@@ -19,8 +22,8 @@ pub enum TargetReader {
     DuckDb,
     /// polars 2.1: FIXED_LEN_BYTE_ARRAY only as PLAIN and with a dictionary.
     Polars,
-    /// pyarrow 26: all encodings but ALP; columns that are dictionaries in the Arrow schema only as PLAIN and with a
-    /// dictionary, if they hold strings or binary.
+    /// pyarrow 26: all encodings but ALP; columns that are dictionaries in the Arrow schema only as
+    /// PLAIN and with a dictionary, if they hold strings or binary.
     PyArrow,
     /// parquet-java 1.17: all encodings but ALP.
     ParquetJava,
@@ -44,7 +47,8 @@ impl TargetReader {
         }
     }
 
-    /// Whether it decodes values of this type in this encoding; RLE_DICTIONARY stands for a dictionary.
+    /// Whether it decodes values of this type in this encoding; RLE_DICTIONARY stands for a
+    /// dictionary.
     pub fn reads(self, encoding: Encoding, values: &ValueType<'_>) -> bool {
         !unread_by(encoding, values).contains(&self)
     }
@@ -85,8 +89,8 @@ pub struct ValueType<'a> {
     pub hinted_dictionary: bool,
 }
 
-/// The readers that refuse values of this type in this encoding. Encodings that the format does not have for the type, and
-/// those that it has deprecated, are read by none.
+/// The readers that refuse values of this type in this encoding. Encodings that the format does not
+/// have for the type, and those that it has deprecated, are read by none.
 fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetReader] {
     use Encoding as E;
     use TargetReader::{DuckDb, Polars, PyArrow, Spark};
@@ -108,7 +112,8 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
         (E::DeltaByteArray, FixedLenByteArray) => &[Polars],
         // "only supported for FLOAT, DOUBLE, INT32 or INT64 data".
         (E::ByteStreamSplit, FixedLenByteArray) => &[DuckDb, Polars],
-        // The vectorized reader of the encoding has no `readUnsignedIntegers` and no `readUnsignedLongs`.
+        // The vectorized reader of the encoding has no `readUnsignedIntegers` and no
+        // `readUnsignedLongs`.
         (E::ByteStreamSplit, Int32 | Int64) => match values.logical {
             Some(LogicalType::Integer(IntType { bit_width: 32 | 64, is_signed: false })) => {
                 &[Spark]

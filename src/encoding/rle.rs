@@ -1,6 +1,7 @@
 //! RLE / bit-packed hybrid: runs of one value, and stretches of packed values.
 //!
-//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Used for levels, dictionary indices and booleans.
+//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Used for levels, dictionary
+//! indices and booleans.
 //!
 //! ```text
 //! hybrid   = run*
@@ -8,7 +9,8 @@
 //!          | uleb(g << 1 | 1) packed            g groups of 8 values, w bits each, in g * w bytes
 //! ```
 //!
-//! Trap: the last group is padded, so the stream may hold more values than there are; and some writers cut the padding off.
+//! Trap: the last group is padded, so the stream may hold more values than there are; and some
+//! writers cut the padding off.
 
 mod encode;
 
@@ -22,7 +24,7 @@ use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::{gather, gather_packed};
-use crate::simd::planes::{self, Kernel, Planes, Work};
+use crate::simd::planes::{self, LevelBitPlanes, SimdOps, SimdTask};
 use crate::simd::unpack::unpack_u32;
 
 const SPEC: Spec = Spec::Encodings("RLE");
@@ -63,7 +65,8 @@ impl BitWidth {
 #[derive(Debug, Clone)]
 pub(crate) struct Hybrid {
     bytes: Bytes,
-    /// Where the next header is. Short runs are many: positions in the bytes are cheaper than slices of them.
+    /// Where the next header is. Short runs are many: positions in the bytes are cheaper than
+    /// slices of them.
     at: usize,
     width: BitWidth,
     /// Values that are still to come.
@@ -133,7 +136,8 @@ impl Packed<'_> {
         unpack_u32(rest, bits, self.n - head, out);
     }
 
-    /// Appends the entries of `table` that the values stand for; false if one is beyond them. `scratch` is overwritten.
+    /// Appends the entries of `table` that the values stand for; false if one is beyond them.
+    /// `scratch` is overwritten.
     pub(crate) fn gather<T: Copy>(
         &self,
         table: &[T],
@@ -159,7 +163,7 @@ impl Packed<'_> {
     }
 
     /// Appends the values as levels of the same width.
-    pub(crate) fn append_planes(&self, out: &mut Planes) {
+    pub(crate) fn append_planes(&self, out: &mut LevelBitPlanes) {
         out.push_packed(self.bytes, self.skip, self.n);
     }
 }
@@ -268,8 +272,9 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Appends whole runs of up to 63 values, as long as one follows the other: where a few values are null, runs are many and short, and what
-    /// [`Hybrid::next_run`] does for each is more than what is in them. Says how many values were appended.
+    /// Appends whole runs of up to 63 values, as long as one follows the other: where a few values
+    /// are null, runs are many and short, and what [`Hybrid::next_run`] does for each is more than
+    /// what is in them. Says how many values were appended.
     fn short_bit_runs(&mut self, most: usize, out: &mut Bitmap) -> usize {
         if self.run_left() > 0 || self.width.0 != 1 {
             return 0;
@@ -306,11 +311,12 @@ impl Hybrid {
         done
     }
 
-    /// Appends the next `n` values as levels; for a width of at most 16, which that of `out` must be.
+    /// Appends the next `n` values as levels; for a width of at most 16, which that of `out` must
+    /// be.
     ///
     /// # Errors
     /// `Malformed` if there are fewer; `out` has those before the error then.
-    pub(crate) fn read_planes(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+    pub(crate) fn read_planes(&mut self, n: usize, out: &mut LevelBitPlanes) -> Result<()> {
         let isa = Isa::best();
         let mut left = n;
         while left > 0 {
@@ -357,7 +363,8 @@ impl Hybrid {
         }
     }
 
-    /// Reads the header of the next run. Runs of no values are passed over by the caller: each takes a byte, so that they end.
+    /// Reads the header of the next run. Runs of no values are passed over by the caller: each
+    /// takes a byte, so that they end.
     fn read_header(&mut self) -> Result<()> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let mut cursor = Cursor::new(rest, SPEC);
@@ -403,19 +410,20 @@ impl Hybrid {
     }
 }
 
-/// Appends whole runs that have a header of one byte to levels that are spelled out, as long as one follows the other; says how many values they
-/// have. As [`Hybrid::short_bit_runs`], for levels of more bits.
+/// Appends whole runs that have a header of one byte to levels that are spelled out, as long as one
+/// follows the other; says how many values they have. As [`Hybrid::short_bit_runs`], for levels of
+/// more bits.
 struct ShortRuns<'a> {
     hybrid: &'a mut Hybrid,
     most: usize,
-    out: &'a mut Planes,
+    out: &'a mut LevelBitPlanes,
 }
 
-impl Work for ShortRuns<'_> {
+impl SimdTask for ShortRuns<'_> {
     type Output = usize;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) -> usize {
+    fn run(self, kernel: impl SimdOps) -> usize {
         match self.hybrid.width.0 {
             1 => self.append::<1>(kernel),
             2 => self.append::<2>(kernel),
@@ -428,7 +436,7 @@ impl Work for ShortRuns<'_> {
 
 impl ShortRuns<'_> {
     #[inline(always)]
-    fn append<const W: usize>(self, kernel: impl Kernel) -> usize {
+    fn append<const W: usize>(self, kernel: impl SimdOps) -> usize {
         let Self { hybrid, most, out } = self;
         if out.stride() != W {
             return 0;
@@ -464,7 +472,8 @@ impl ShortRuns<'_> {
     }
 }
 
-/// Decodes BOOLEAN values in RLE: the hybrid of width 1 behind its length, in pages of both versions.
+/// Decodes BOOLEAN values in RLE: the hybrid of width 1 behind its length, in pages of both
+/// versions.
 #[derive(Debug)]
 pub(crate) struct Booleans(Hybrid);
 

@@ -1,12 +1,14 @@
 //! BYTE_STREAM_SPLIT: the first bytes of all values, then the second bytes, and so on.
 //!
-//! Spec: Encodings.md, "Byte Stream Split". Used by `read::column` for words and for FIXED_LEN_BYTE_ARRAY.
+//! Spec: Encodings.md, "Byte Stream Split". Used by `read::column` for words and for
+//! FIXED_LEN_BYTE_ARRAY.
 //!
 //! ```text
 //! byte j of value i lies at j * n + i; there is no padding
 //! ```
 //!
-//! Trap: n is the number of values that are stored, so it follows from the length, and must agree with the page.
+//! Trap: n is the number of values that are stored, so it follows from the length, and must agree
+//! with the page.
 
 use bytes::Bytes;
 
@@ -112,8 +114,8 @@ impl Decoder {
     }
 }
 
-/// Appends values of `width` bytes each, laid end to end, as their streams: byte `j` of value `i` at `j * n + i`. Spec: Encodings.md, "Byte Stream
-/// Split".
+/// Appends values of `width` bytes each, laid end to end, as their streams: byte `j` of value `i`
+/// at `j * n + i`. Spec: Encodings.md, "Byte Stream Split".
 ///
 /// # Panics
 /// If the last value is not whole.
@@ -121,7 +123,8 @@ pub(crate) fn encode_into(values: &[u8], width: usize, out: &mut Vec<u8>) {
     split(values, width, out);
 }
 
-/// Encodes values of `width` bytes each, laid end to end: the twin of [`encode_into`] that tests read by.
+/// Encodes values of `width` bytes each, laid end to end: the twin of [`encode_into`] that tests
+/// read by.
 #[cfg(test)]
 pub(crate) fn encode(values: &[u8], width: usize) -> Vec<u8> {
     (0..width).flat_map(|k| values.iter().skip(k).step_by(width).copied()).collect()

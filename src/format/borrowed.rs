@@ -1,8 +1,11 @@
-//! The structs of which a wide file has very many, borrowed from the bytes: reading one allocates nothing.
+//! The structs of which a wide file has very many, borrowed from the bytes: reading one allocates
+//! nothing.
 //!
-//! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex) and by whoever looks at all column chunks, or all page indexes.
-//! The fields are those of the same names in the structs that own; byte strings are slices, lists and what is rare stay on the wire ([`List`], [`Held`]).
-//! Trap: fields that are not known are not kept, so that nothing here can be written back.
+//! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex) and by whoever
+//! looks at all column chunks, or all page indexes. The fields are those of the same names in the
+//! structs that own; byte strings are slices, lists and what is rare stay on the wire ([`List`],
+//! [`Held`]). Trap: fields that are not known are not kept, so that nothing here can be written
+//! back.
 
 use super::column::PageEncodingStats;
 use super::crypto::ColumnCryptoMetaData;

@@ -1,8 +1,8 @@
 //! Encryption: which algorithm and which keys. The modules themselves are for `crypt`.
 //!
-//! Spec: Encryption.md, `parquet.thrift`. Read by `read::footer`.
-//! `FileCryptoMetaData` stands in plain before an encrypted footer; the other structs stand in the footer.
-//! Trap: the key metadata are opaque to the format, and belong to whoever retrieves keys.
+//! Spec: Encryption.md, `parquet.thrift`. Read by `read::footer`. `FileCryptoMetaData` stands in
+//! plain before an encrypted footer; the other structs stand in the footer. Trap: the key metadata
+//! are opaque to the format, and belong to whoever retrieves keys.
 
 use crate::thrift::derive::thrift;
 

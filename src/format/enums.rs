@@ -1,8 +1,9 @@
 //! The enums of the metadata: closed by the specification, open to numbers that it will add.
 //!
-//! Spec: `parquet.thrift`. Used by every other module of `format`, and by all that read metadata.
-//! A number that is not known is kept as `Unknown`, and is written back as it was; it becomes an error only where somebody
-//! must act on it. Trap: never build `Unknown(n)` for a known number, it would not be equal to the variant; use `from`.
+//! Spec: `parquet.thrift`. Used by every other module of `format`, and by all that read metadata. A
+//! number that is not known is kept as `Unknown`, and is written back as it was; it becomes an
+//! error only where somebody must act on it. Trap: never build `Unknown(n)` for a known number, it
+//! would not be equal to the variant; use `from`.
 
 use crate::thrift::derive::thrift;
 
@@ -41,7 +42,8 @@ thrift! {
 }
 
 thrift! {
-    /// The older annotation of a node; [`LogicalType`](crate::format::LogicalType) wins where both are there.
+    /// The older annotation of a node; [`LogicalType`](crate::format::LogicalType) wins where both
+    /// are there.
     pub enum ConvertedType {
         /// A string.
         Utf8 = 0 "UTF8",
@@ -153,7 +155,8 @@ thrift! {
 }
 
 thrift! {
-    /// Whether the bounds in a column index are sorted from page to page; pages of nulls do not count.
+    /// Whether the bounds in a column index are sorted from page to page; pages of nulls do not
+    /// count.
     pub enum BoundaryOrder {
         /// Not sorted, or not known to be.
         Unordered = 0 "UNORDERED",

@@ -1,8 +1,9 @@
 //! The footer: what the whole file says about itself.
 //!
-//! Spec: `parquet.thrift`, README.md "Metadata". The last thing in a file and the first that is read, by `read::footer`.
-//! Reading all of it costs time for every column chunk; [`FooterIndex`](super::FooterIndex) reads only what is asked for.
-//! Trap: `num_rows` is wrong in some old files; the row groups are right.
+//! Spec: `parquet.thrift`, README.md "Metadata". The last thing in a file and the first that is
+//! read, by `read::footer`. Reading all of it costs time for every column chunk;
+//! [`FooterIndex`](super::FooterIndex) reads only what is asked for. Trap: `num_rows` is wrong in
+//! some old files; the row groups are right.
 
 use super::column::ColumnChunk;
 use super::crypto::EncryptionAlgorithm;

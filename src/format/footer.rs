@@ -1,9 +1,11 @@
 //! [`FooterIndex`]: the footer with its column chunks left where they are.
 //!
-//! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks of the leaves that it wants.
-//! A wide footer is nearly all column chunks, and a read wants few of them: one pass decodes the small fields and skips every chunk,
-//! keeping 4 bytes for each, so that the time to open a file follows the bytes that are skipped, not the values in them.
-//! Trap: a chunk that is malformed inside, but whole on the wire, is noticed only when somebody asks for it.
+//! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks
+//! of the leaves that it wants. A wide footer is nearly all column chunks, and a read wants few of
+//! them: one pass decodes the small fields and skips every chunk, keeping 4 bytes for each, so that
+//! the time to open a file follows the bytes that are skipped, not the values in them. Trap: a
+//! chunk that is malformed inside, but whole on the wire, is noticed only when somebody asks for
+//! it.
 
 use bytes::Bytes;
 
@@ -27,11 +29,12 @@ pub struct FooterIndex {
 }
 
 impl FooterIndex {
-    /// Reads `bytes`, which begin with a FileMetaData in plain; what follows it (a signature) is left alone.
+    /// Reads `bytes`, which begin with a FileMetaData in plain; what follows it (a signature) is
+    /// left alone.
     ///
     /// # Errors
-    /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See also
-    /// `thrift`.
+    /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See
+    /// also `thrift`.
     pub(crate) fn parse(bytes: Bytes) -> Result<Self> {
         let mut reader = Reader::new(&bytes);
         let head = FileHead::read(&mut reader)?;
@@ -44,7 +47,8 @@ impl FooterIndex {
         &self.head
     }
 
-    /// Takes the schema elements out, for the one who makes a tree of them: a wide schema is not held twice.
+    /// Takes the schema elements out, for the one who makes a tree of them: a wide schema is not
+    /// held twice.
     pub(crate) fn take_schema(&mut self) -> Vec<SchemaElement> {
         std::mem::take(&mut self.head.schema)
     }
@@ -98,7 +102,8 @@ impl FooterIndex {
     /// Decodes the column chunks of a row group one after the other, without copying, in one walk.
     ///
     /// # Errors
-    /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place, and the last one.
+    /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place,
+    /// and the last one.
     pub(crate) fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
         let Some(group) = self.head.row_groups.get(row_group) else {
             return Err(no_chunk(row_group, 0));
@@ -146,7 +151,8 @@ impl FooterIndex {
     }
 }
 
-/// The column chunks of a row group, decoded one after the other: none is held, as decoding costs no more than fetching it from memory would.
+/// The column chunks of a row group, decoded one after the other: none is held, as decoding costs
+/// no more than fetching it from memory would.
 #[derive(Debug)]
 pub struct ColumnChunks<'a> {
     reader: Reader<'a>,
@@ -201,7 +207,8 @@ impl From<&ColumnChunkRef<'_>> for IndexPlaces {
 }
 
 impl IndexPlaces {
-    /// Reads them from a column chunk whose metadata may be like those that were passed over before.
+    /// Reads them from a column chunk whose metadata may be like those that were passed over
+    /// before.
     fn read<'a>(reader: &mut Reader<'a>, alike: &mut Alike<'a>) -> Result<Self> {
         let (mut places, mut id) = (Self::default(), 0);
         while let Some(field) = reader.field(id)? {
@@ -253,7 +260,8 @@ thrift! {
 }
 
 thrift! {
-    /// [`RowGroup`](super::RowGroup) with places for column chunks. The fields are those of the same names there.
+    /// [`RowGroup`](super::RowGroup) with places for column chunks. The fields are those of the
+    /// same names there.
     pub view struct RowGroupHead of "RowGroup" {
         /// Where the column chunks are.
         1 required columns: ChunkStarts,

@@ -1,8 +1,9 @@
 //! The page index of a column chunk: where its data pages are, and what bounds they have.
 //!
-//! Spec: PageIndex.md, `parquet.thrift`. Fetched by `read::plan` when a filter or a selection wants it.
-//! Both indexes count data pages only, in file order. Whether their lists have one length is for `stats::page_index`.
-//! Trap: the bounds of a page of nulls are empty byte strings, which are also legal bounds of a page of strings.
+//! Spec: PageIndex.md, `parquet.thrift`. Fetched by `read::plan` when a filter or a selection wants
+//! it. Both indexes count data pages only, in file order. Whether their lists have one length is
+//! for `stats::page_index`. Trap: the bounds of a page of nulls are empty byte strings, which are
+//! also legal bounds of a page of strings.
 
 use super::enums::BoundaryOrder;
 use crate::thrift::derive::thrift;
@@ -32,7 +33,8 @@ thrift! {
 }
 
 thrift! {
-    /// Bounds and counts of the data pages of a column chunk; every list has one entry for each page.
+    /// Bounds and counts of the data pages of a column chunk; every list has one entry for each
+    /// page.
     #[derive(Eq, Hash)]
     pub struct ColumnIndex {
         /// Whether the page has no values at all.

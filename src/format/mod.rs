@@ -1,15 +1,17 @@
 //! The metadata: one Rust type for every thrift type, with the names of the fields in snake case.
 //!
-//! Spec: `parquet.thrift`. Read and written by `thrift`, whose module says what happens to bad input; used by all
-//! that lies above. Optional fields are `Option`; enums keep numbers, unions members, and structs fields that they do not know.
-//! Trap: nothing here is checked beyond the wire. Whoever uses an offset, a count or a size checks it first.
+//! Spec: `parquet.thrift`. Read and written by `thrift`, whose module says what happens to bad
+//! input; used by all that lies above. Optional fields are `Option`; enums keep numbers, unions
+//! members, and structs fields that they do not know. Trap: nothing here is checked beyond the
+//! wire. Whoever uses an offset, a count or a size checks it first.
 //!
-//! The structs of which a wide file has very many have a twin that borrows and allocates nothing: [`ColumnChunkRef`] and what is in it,
-//! [`OffsetIndexRef`], [`ColumnIndexRef`].
+//! The structs of which a wide file has very many have a twin that borrows and allocates nothing:
+//! [`ColumnChunkRef`] and what is in it, [`OffsetIndexRef`], [`ColumnIndexRef`].
 //!
 //! # Coverage
 //!
-//! *used*: something is decided by it. *kept*: read, shown, written back; decides nothing. *skipped*: passed over.
+//! *used*: something is decided by it. *kept*: read, shown, written back; decides nothing.
+//! *skipped*: passed over.
 //!
 //! | struct | used | kept | skipped |
 //! |---|---|---|---|

@@ -1,8 +1,9 @@
 //! The schema as it is written: a tree of elements, flattened depth-first, and the logical types.
 //!
-//! Spec: `parquet.thrift`, LogicalTypes.md. Read by `read::footer`, made into leaves and shapes by `schema`.
-//! Nothing is validated here but the wire: whether the elements form a tree, and whether an annotation fits its physical
-//! type, is for `schema`. Trap: an empty `logicalType` union occurs in the wild and is read as none.
+//! Spec: `parquet.thrift`, LogicalTypes.md. Read by `read::footer`, made into leaves and shapes by
+//! `schema`. Nothing is validated here but the wire: whether the elements form a tree, and whether
+//! an annotation fits its physical type, is for `schema`. Trap: an empty `logicalType` union occurs
+//! in the wild and is read as none.
 
 use super::enums::{ConvertedType, EdgeInterpolationAlgorithm, FieldRepetitionType, Type};
 use crate::thrift::derive::thrift;

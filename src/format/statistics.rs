@@ -1,13 +1,14 @@
 //! Statistics: bounds and counts of a column chunk or page, sizes in memory, and bounds of shapes.
 //!
-//! Spec: `parquet.thrift`. Made into typed bounds, or into none, by `stats`.
-//! Nothing here may be believed before the column order and the writer's version were looked at.
-//! Trap: fields 1 and 2 are max, min in this order, deprecated, and of the wrong order for many types.
+//! Spec: `parquet.thrift`. Made into typed bounds, or into none, by `stats`. Nothing here may be
+//! believed before the column order and the writer's version were looked at. Trap: fields 1 and 2
+//! are max, min in this order, deprecated, and of the wrong order for many types.
 
 use crate::thrift::derive::thrift;
 
 thrift! {
-    /// Bounds and counts of a column chunk or page. All absent means unknown; an absent count is not 0.
+    /// Bounds and counts of a column chunk or page. All absent means unknown; an absent count is
+    /// not 0.
     #[derive(Eq, Hash)]
     pub struct Statistics {
         /// Deprecated: largest value in signed order.

@@ -1,12 +1,14 @@
 //! The last eight bytes of a file: how long the footer is, and whether it is encrypted.
 //!
-//! Spec: README.md, "File format". Used by `read::tail`, which fetches the bytes and checks the leading magic too.
+//! Spec: README.md, "File format". Used by `read::tail`, which fetches the bytes and checks the
+//! leading magic too.
 //!
 //! ```text
 //!  | footer length, u32 little-endian | PAR1 or PARE |
 //! ```
 //!
-//! Trap: the length is unsigned, and what it claims must lie between the leading magic and these eight bytes.
+//! Trap: the length is unsigned, and what it claims must lie between the leading magic and these
+//! eight bytes.
 
 use crate::error::{Error, Result, Spec};
 
@@ -34,7 +36,8 @@ pub(crate) struct Tail {
 /// Reads the last eight bytes of a file of `file_len` bytes.
 ///
 /// # Errors
-/// `Malformed(Container)` if the file is too short, the magic is another one, or the footer would begin before the file does.
+/// `Malformed(Container)` if the file is too short, the magic is another one, or the footer would
+/// begin before the file does.
 pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
     if file_len < MIN_FILE_LEN {
         return Err(Error::mismatch(

@@ -1,4 +1,5 @@
-//! Every struct of the format against an independent codec, and against a second statement of the specification.
+//! Every struct of the format against an independent codec, and against a second statement of the
+//! specification.
 
 use std::collections::HashMap;
 
@@ -10,8 +11,8 @@ use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::thrift::oracle::{self, Tree};
 use crate::thrift::{Read, Reader, Write};
 
-/// The metadata structs, as the specification lists them: id, name, type, need (R or O). `closed` are those that cannot keep
-/// unknown fields by themselves.
+/// The metadata structs, as the specification lists them: id, name, type, need (R or O). `closed`
+/// are those that cannot keep unknown fields by themselves.
 const STRUCTS: &str = "
 FileMetaData: 1 version i32 R; 2 schema list<SchemaElement> R; 3 num_rows i64 R; 4 row_groups list<RowGroup> R;
     5 key_value_metadata list<KeyValue> O; 6 created_by string O; 7 column_orders list<ColumnOrder> O;
@@ -239,7 +240,8 @@ impl Spelled {
     }
 }
 
-/// Splits a table into its entries, an entry into words. Lines that begin with a space go on with the line before.
+/// Splits a table into its entries, an entry into words. Lines that begin with a space go on with
+/// the line before.
 fn entries(
     table: &'static str,
 ) -> impl Iterator<Item = (&'static str, impl Iterator<Item = Vec<&'static str>>)> {

@@ -7,15 +7,15 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use super::opening::{Opened, Opening, contradicts};
+use super::filter_first::FilterFirst;
 use super::progress::Progress;
-use super::pull::LocalPull;
+use super::pull::FileRanges;
 use super::ranges::{fetch, read_exactly};
-use super::scout::Scout;
+use super::row_group_open::{Opened, RowGroupOpening, contradicts};
 use super::source::{Ahead, Source};
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::read::{Footer, Metadata, Plan, Pull, ReservedBatch, RowGroup, RowRange, Tail};
+use crate::read::{Footer, Metadata, Plan, RangeReader, ReservedBatch, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
 
 /// Reads the footer of a file; says the length of the file too.
@@ -31,7 +31,8 @@ pub(crate) fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Foote
     Ok((footer.supply(missing, limits)?, file_len))
 }
 
-/// Loads the page indexes of these leaves: a few large reads, whatever their number. What is loaded already is not read again.
+/// Loads the page indexes of these leaves: a few large reads, whatever their number. What is loaded
+/// already is not read again.
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
@@ -103,29 +104,32 @@ pub(super) struct Opener {
     pub(super) source: Arc<dyn Source>,
     pub(super) plan: Plan,
     pub(super) progress: Progress,
-    pull: Option<Arc<dyn Pull>>,
-    scout: Option<Scout>,
+    pull: Option<Arc<dyn RangeReader>>,
+    scout: Option<FilterFirst>,
 }
 
 impl Opener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
-        let pull = LocalPull::from(&source, &progress, plan.budget().spare());
+        let pull = FileRanges::from(&source, &progress, plan.budget().spare());
         // Elsewhere it costs more to read the columns of the filter twice than to read the others.
         let is_far = !source.in_memory() && !source.is_local();
-        let scout = if is_far { Scout::new(&plan) } else { None };
+        let scout = if is_far { FilterFirst::new(&plan) } else { None };
         Self { source, plan, progress, pull, scout }
     }
 
-    /// Opens a row group; `None` if bloom filters or page indexes prove that the filter is true of none of its rows, or it is found out that it is not.
+    /// Opens a row group; `None` if bloom filters or page indexes prove that the filter is true of
+    /// none of its rows, or it is found out that it is not.
     ///
-    /// Where bytes cost time, the columns of the filter are fetched first, and of the others only the pages of the rows that pass.
+    /// Where bytes cost time, the columns of the filter are fetched first, and of the others only
+    /// the pages of the rows that pass.
     ///
     /// # Errors
-    /// `Io`, or whatever is wrong with its metadata and indexes; with a scout, with the pages of the filter's columns too.
+    /// `Io`, or whatever is wrong with its metadata and indexes; with a scout, with the pages of
+    /// the filter's columns too.
     pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
         let source = &*self.source;
-        let mut opening = Opening::new(&self.plan, range, &self.progress)?;
+        let mut opening = RowGroupOpening::new(&self.plan, range, &self.progress)?;
         let Some(scout) = &self.scout else { return self.drive(opening, source) };
         while opening.left().is_none() {
             let bytes = self.fetch(source, opening.needs(), opening.row_group())?;
@@ -135,35 +139,35 @@ impl Opener {
             }
         }
         let gap = self.plan.options().latency.unwrap_or_else(|| source.latency()).gap();
-        let Some(doubt) = opening.left().and_then(|left| scout.doubt(left, gap)) else {
+        let Some(candidate) = opening.left().and_then(|left| scout.candidate(left, gap)) else {
             return self.drive(opening, source);
         };
         let mut source = Ahead::new(source);
-        let passed = match self.passed(scout, &doubt.left, &mut source) {
+        let passed = match self.passed(scout, &candidate.left, &mut source) {
             // Its page index is wrong.
-            Err(e) if contradicts(&e) => return self.reopen(&doubt.left),
+            Err(e) if contradicts(&e) => return self.reopen(&candidate.left),
             passed => passed?,
         };
         let before = self.progress.bytes_fetched();
-        let row_group = match doubt.left.passed(passed) {
+        let row_group = match candidate.left.passed(passed) {
             None => None,
             Some(left) => {
-                self.drive(Opening::sifted(&self.plan, &left, &self.progress)?, &source)?
+                self.drive(RowGroupOpening::pruned(&self.plan, &left, &self.progress)?, &source)?
             }
         };
-        scout.learn(&doubt, self.progress.bytes_fetched().saturating_sub(before));
+        scout.learn(&candidate, self.progress.bytes_fetched().saturating_sub(before));
         Ok(row_group)
     }
 
     /// The rows of a row group that pass the filter; what was fetched to find out stays at hand.
     fn passed(
         &self,
-        scout: &Scout,
+        scout: &FilterFirst,
         left: &RowRange,
         source: &mut Ahead<'_>,
     ) -> Result<RowSelection> {
         let rows = scout.plan().footer().row_group_rows(left.row_group)?;
-        let mut opening = Opening::sifted(scout.plan(), left, &Progress::default())?;
+        let mut opening = RowGroupOpening::pruned(scout.plan(), left, &Progress::default())?;
         loop {
             opening.check_memory()?;
             let needs = opening.needs().to_vec();
@@ -176,7 +180,7 @@ impl Opener {
                 Opened::Done(None) => return Ok(RowSelection::none(rows)),
                 Opened::Done(Some(row_group)) => {
                     let never = AtomicBool::new(false);
-                    return Scout::passed(*row_group, rows, left.first_row, &never);
+                    return FilterFirst::passed(*row_group, rows, left.first_row, &never);
                 }
             }
         }
@@ -187,10 +191,10 @@ impl Opener {
     /// # Errors
     /// As [`Opener::open`].
     pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(Opening::again(&self.plan, rest, &self.progress)?, &*self.source)
+        self.drive(RowGroupOpening::again(&self.plan, rest, &self.progress)?, &*self.source)
     }
 
-    fn drive(&self, opening: Opening, source: &dyn Source) -> Result<Option<RowGroup>> {
+    fn drive(&self, opening: RowGroupOpening, source: &dyn Source) -> Result<Option<RowGroup>> {
         let mut opening = opening.with_pull(&self.pull);
         loop {
             opening.check_memory()?;

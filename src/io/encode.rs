@@ -1,9 +1,11 @@
-//! Encodes row groups: their columns by many threads, several row groups at a time, given back in the order in which they came.
+//! Encodes row groups: their columns by many threads, several row groups at a time, given back in
+//! the order in which they came.
 //!
-//! A column of a row group is a job. The jobs stand in one queue, those of the older row group first, the heaviest first among them. Threads of the
-//! pool take them from there, as many at a time as the pool has; where no job is left for some, the pages of a column are made by several threads.
-//! Trap: the threads of a pool may all be busy elsewhere, and even wait for the caller. So the caller never waits for a job that nobody begins: it does
-//! that itself.
+//! A column of a row group is a job. The jobs stand in one queue, those of the older row group
+//! first, the heaviest first among them. Threads of the pool take them from there, as many at a
+//! time as the pool has; where no job is left for some, the pages of a column are made by several
+//! threads. Trap: the threads of a pool may all be busy elsewhere, and even wait for the caller. So
+//! the caller never waits for a job that nobody begins: it does that itself.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -67,8 +69,8 @@ impl Encode {
     }
 }
 
-/// Row groups on their way, however many threads there are. What is known of row group `n` is so at the latest when row group `n + 1 + MOST_IN_FLIGHT`
-/// is begun.
+/// Row groups on their way, however many threads there are. What is known of row group `n` is so at
+/// the latest when row group `n + 1 + MOST_IN_FLIGHT` is begun.
 pub(crate) const MOST_IN_FLIGHT: usize = 8;
 
 /// Row groups that are being encoded, the oldest first.
@@ -88,7 +90,8 @@ impl InFlight {
         self.groups.len()
     }
 
-    /// The rows that were given for them: memory that is still held, see [`PendingRowGroup::memory`].
+    /// The rows that were given for them: memory that is still held, see
+    /// [`PendingRowGroup::memory`].
     pub(crate) fn memory(&self) -> u64 {
         self.groups.iter().map(|group| group.pending.memory()).sum()
     }
@@ -119,7 +122,8 @@ impl InFlight {
         self.queue.begin(jobs, workers);
     }
 
-    /// The oldest row group once it is encoded, the calling thread helping, and its bytes as Arrow arrays; `None` if there is none.
+    /// The oldest row group once it is encoded, the calling thread helping, and its bytes as Arrow
+    /// arrays; `None` if there is none.
     ///
     /// # Errors
     /// `Usage` if a value does not fit its leaf.
@@ -196,7 +200,8 @@ impl Queue {
         }
     }
 
-    /// Does the next job, and says whether there was one, and a thread to do it: no more than the pool has.
+    /// Does the next job, and says whether there was one, and a thread to do it: no more than the
+    /// pool has.
     fn work(&self, pool: Option<&Pool>) -> bool {
         let mut jobs = lock(&self.0);
         if pool.is_some_and(|pool| jobs.busy >= pool.threads()) {
@@ -218,8 +223,9 @@ impl Queue {
 
 /// The threads without work, as seen by a thread that has a job.
 ///
-/// Threads of the pool could take it only at a risk: one that waits for others may be given any work meanwhile, some that waits for the row group too.
-/// So for these moments there are threads of their own.
+/// Threads of the pool could take it only at a risk: one that waits for others may be given any
+/// work meanwhile, some that waits for the row group too. So for these moments there are threads of
+/// their own.
 struct Idle<'a> {
     queue: &'a Queue,
     /// Of the pool.
@@ -350,7 +356,8 @@ mod tests {
 
     use super::*;
 
-    /// Where two threads meet: each waits for the other, for a time in which no machine is too busy.
+    /// Where two threads meet: each waits for the other, for a time in which no machine is too
+    /// busy.
     #[derive(Default)]
     struct Meeting(Mutex<usize>, Condvar);
 

@@ -1,6 +1,7 @@
 //! [`Explanation`]: what a read will do, found out without reading a column chunk.
 //!
-//! Made by `Reader::explain`. Bloom filters and page indexes are fetched, as the read itself would; how many rows then pass the filter is not known.
+//! Made by `Reader::explain`. Bloom filters and page indexes are fetched, as the read itself would;
+//! how many rows then pass the filter is not known.
 
 use std::fmt;
 use std::future::Future;
@@ -17,7 +18,7 @@ use super::source::Source;
 use crate::error::{Error, Result};
 #[cfg(feature = "async")]
 use crate::read::Metadata;
-use crate::read::{Found, Latency, Plan, RowRange, Sieved};
+use crate::read::{Latency, Plan, PruneReport, PruneStep, RowRange};
 
 /// What a read will do. [`Display`](fmt::Display) gives it as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,8 @@ use crate::read::{Found, Latency, Plan, RowRange, Sieved};
 pub struct Explanation {
     /// The filter, as text.
     pub filter: Option<String>,
-    /// The leaves that are read, by their dotted paths: those of the output, then those that only the filter needs.
+    /// The leaves that are read, by their dotted paths: those of the output, then those that only
+    /// the filter needs.
     pub leaves: Vec<String>,
     /// The chosen row groups, in the order in which they are read.
     pub row_groups: Vec<ExplainedRowGroup>,
@@ -113,7 +115,7 @@ impl Explanation {
         metadata: Metadata,
         plan: &Plan,
     ) -> Result<Self> {
-        let held = super::stream::Held::new(source, plan.options().latency);
+        let held = super::stream::CachedSource::new(source, plan.options().latency);
         let held = held.knowing(metadata);
         let fetch = |ranges: &[Range<u64>]| -> Fetching<'_> {
             let (held, ranges) = (held.clone(), ranges.to_vec());
@@ -173,7 +175,8 @@ impl Explanation {
         self.row_groups.iter().map(|group| group.requests).sum()
     }
 
-    /// About how long fetching takes where a request takes so long, and so many bytes come in a second, one request after the other.
+    /// About how long fetching takes where a request takes so long, and so many bytes come in a
+    /// second, one request after the other.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn time(&self, latency: Duration, bytes_per_second: f64) -> Duration {
         let transfer = self.bytes() as f64 / bytes_per_second.max(1.0);
@@ -192,24 +195,24 @@ impl ExplainedRowGroup {
     ) -> Result<()> {
         let bytes_of =
             |needs: &[Range<u64>]| -> u64 { needs.iter().map(|need| need.end - need.start).sum() };
-        let mut sieve = plan.sieve(range)?;
+        let mut pruner = plan.pruner(range)?;
         let (left, found) = loop {
-            let needs = sieve.needs();
+            let needs = pruner.needs();
             self.index_bytes += bytes_of(needs);
             self.requests += coalesce(needs, latency).len() as u64;
             let bytes = fetch(needs).await.map_err(|e| e.at_row_group(range.row_group))?;
-            match sieve.supply(&bytes)? {
+            match pruner.supply(&bytes)? {
                 // At most twice: a header, then the blocks that it tells the place of.
-                Sieved::Again(again) => sieve = *again,
-                Sieved::Done(left, found) => break (left, found),
+                PruneStep::Again(again) => pruner = *again,
+                PruneStep::Done(left, found) => break (left, found),
             }
         };
         (self.pages, self.pages_pruned) = (found.pages, found.pages_pruned);
         self.ignored.extend(found.ignored.iter().map(ToString::to_string));
         let Some(left) = left else {
             self.outcome = match *found {
-                Found { by_pages: true, .. } => Outcome::ByPageIndex,
-                Found { by_dictionary: true, .. } => Outcome::ByDictionary,
+                PruneReport { by_pages: true, .. } => Outcome::ByPageIndex,
+                PruneReport { by_dictionary: true, .. } => Outcome::ByDictionary,
                 _ => Outcome::ByBloomFilter,
             };
             return Ok(());

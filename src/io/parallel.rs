@@ -1,9 +1,10 @@
-//! The parallel driver: waves of (row group × leaf) units on a rayon pool, given out in order.
+//! The parallel driver: waves of (row group × leaf) tasks on a rayon pool, given out in order.
 //!
-//! A wave is as many windows, of as many row groups, as fit a share of the memory budget. Its units are decoded by whichever thread is
-//! free, the heaviest first; while the caller works on the batches of one wave, the pool works on the next. So at most two waves are held,
-//! and a row group larger than a wave is decoded window by window. A unit that would keep one thread busy when the others are done is split
-//! between pages. While a wave is decoded, the next row group is fetched.
+//! A wave is as many windows, of as many row groups, as fit a share of the memory budget. Its tasks
+//! are decoded by whichever thread is free, the heaviest first; while the caller works on the
+//! batches of one wave, the pool works on the next. So at most two waves are held, and a row group
+//! larger than a wave is decoded window by window. A task that would keep one thread busy when the
+//! others are done is split between pages. While a wave is decoded, the next row group is fetched.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,12 +16,12 @@ use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::blocking::Opener;
-use super::opening::contradicts;
 use super::pool::Pool;
 use super::progress::Progress;
+use super::row_group_open::contradicts;
 use super::source::Source;
 #[cfg(feature = "async")]
-use super::wave::{Queued, Waved, serial_wave};
+use super::wave::{QueuedRowGroup, WaveResult, serial_wave};
 use super::wave::{Retry, WaveSize};
 use crate::error::{Error, Result};
 use crate::read::{LeafBatch, Plan, ReservedBatch, RowGroup, Window, is_too_large};
@@ -52,7 +53,8 @@ struct State {
     next_range: usize,
     /// Row groups of which windows are left, that come before all others.
     open: VecDeque<RowGroup>,
-    /// Whether the first of them is read without its page index, because that was found to be wrong.
+    /// Whether the first of them is read without its page index, because that was found to be
+    /// wrong.
     distrusts: bool,
     /// The row group that is next, fetched ahead.
     ahead: Option<Result<Option<RowGroup>>>,
@@ -66,7 +68,8 @@ type Finished = std::thread::Result<(State, Batches)>;
 /// Windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
 
-/// A filtered read that ends with its limit may need one window, or all: each wave is so many times as long as the one before it.
+/// A filtered read that ends with its limit may need one window, or all: each wave is so many times
+/// as long as the one before it.
 const GROWTH: u64 = 4;
 
 impl State {
@@ -155,7 +158,7 @@ impl Drop for Parallel {
     fn drop(&mut self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
         if let Some(running) = self.running.take() {
-            // No work is left behind: a unit that runs is at most one leaf of one wave.
+            // No work is left behind: a task that runs is at most one leaf of one wave.
             let _ = wait(&running, &self.pool);
         }
     }
@@ -188,7 +191,8 @@ impl Part {
         let rest = self.row_group.rest_with(first);
         let Some(row_group) = shared.opener.reopen(&rest)? else { return Ok(()) };
         self.row_group = row_group;
-        // What indexes left out is back: all of it, as only the last row group of a wave may have windows left.
+        // What indexes left out is back: all of it, as only the last row group of a wave may have
+        // windows left.
         let filtered = shared.opener.plan.options().filter.is_some();
         let windows = if filtered { usize::MAX } else { self.windows.len() };
         self.windows = self.row_group.windows(windows);
@@ -279,7 +283,8 @@ fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
     Ok(row_groups)
 }
 
-/// The next batch of the row group at hand, if its batches are made one at a time; no batch if there is memory for it only when those that wait are given out.
+/// The next batch of the row group at hand, if its batches are made one at a time; no batch if
+/// there is memory for it only when those that wait are given out.
 fn careful_batch(shared: &Shared, state: &mut State) -> Batches {
     while let Some(row_group) = state.open.front_mut().filter(|first| first.is_careful()) {
         let rest = row_group.rest();
@@ -315,29 +320,30 @@ fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<ReservedBat
     for (part, (windows, leaves)) in windows.into_iter().zip(early).enumerate() {
         all.extend(windows.into_iter().zip(leaves).map(|(window, leaves)| (part, window, leaves)));
     }
-    let sift = |(part, window, leaves): (usize, Window, _)| {
-        batchers[part].sift(window, leaves).map(|sifted| (part, sifted))
+    let apply_filter = |(part, window, leaves): (usize, Window, _)| {
+        batchers[part].apply_filter(window, leaves).map(|filtered| (part, filtered))
     };
     // Without a filter there is nothing to do here.
-    let sifted = match parts.iter().any(|part| part.row_group.is_filtered()) {
-        true => all.into_par_iter().map(sift).collect::<Result<Vec<_>>>()?,
-        false => all.into_iter().map(sift).collect::<Result<Vec<_>>>()?,
+    let filtered = match parts.iter().any(|part| part.row_group.is_filtered()) {
+        true => all.into_par_iter().map(apply_filter).collect::<Result<Vec<_>>>()?,
+        false => all.into_iter().map(apply_filter).collect::<Result<Vec<_>>>()?,
     };
     let mut rests = vec![Vec::new(); parts.len()];
-    for (part, sifted) in &sifted {
-        rests[*part].push(sifted.rest().clone());
+    for (part, filtered) in &filtered {
+        rests[*part].push(filtered.rest().clone());
     }
     let late = decode(cancelled, parts, false, &rests)?.into_iter().flatten();
-    let of_windows: Vec<_> = sifted.into_iter().zip(late).collect();
+    let of_windows: Vec<_> = filtered.into_iter().zip(late).collect();
     of_windows
         .into_par_iter()
-        .filter(|((_, sifted), _)| sifted.rest().rows() > 0)
-        .map(|((part, sifted), leaves)| batchers[part].batch(sifted, leaves))
+        .filter(|((_, filtered), _)| filtered.rest().rows() > 0)
+        .map(|((part, filtered), leaves)| batchers[part].batch(filtered, leaves))
         .collect()
 }
 
 impl Shared {
-    /// The row group that a wave goes on with, and whether nothing of it was decoded yet; `None` after the last.
+    /// The row group that a wave goes on with, and whether nothing of it was decoded yet; `None`
+    /// after the last.
     fn next(&self, state: &mut State) -> Result<Option<(RowGroup, bool)>> {
         if let Some(row_group) = state.open.pop_front() {
             state.distrusts = false;
@@ -361,26 +367,27 @@ impl Shared {
     }
 }
 
-/// Decodes as much of the queue as a wave may hold; `overlaps` says whether batches of the wave before it wait.
+/// Decodes as much of the queue as a wave may hold; `overlaps` says whether batches of the wave
+/// before it wait.
 #[cfg(feature = "async")]
 pub(super) fn wave_of(
-    queue: VecDeque<Queued>,
+    queue: VecDeque<QueuedRowGroup>,
     mut size: WaveSize,
     overlaps: bool,
     cancelled: &AtomicBool,
-) -> Waved {
+) -> WaveResult {
     if queue.front().is_some_and(|first| first.row_group.is_careful()) {
         return serial_wave(queue, size, overlaps, cancelled);
     }
-    let mut waved = Waved::of(queue, size);
+    let mut result = WaveResult::of(queue, size);
     let mut distrusts = None;
     let gathered = gather(size, u64::MAX, || {
         // Not in one wave with others: what is wrong with them can be read again.
-        let goes_along = waved
+        let goes_along = result
             .queue
             .front()
             .is_some_and(|next| *distrusts.get_or_insert(next.distrusts) == next.distrusts);
-        let next = goes_along.then(|| waved.queue.pop_front()).flatten();
+        let next = goes_along.then(|| result.queue.pop_front()).flatten();
         Ok(next.map(|next| (next.row_group, next.is_new && !next.distrusts)))
     });
     let found = gathered.and_then(|mut parts| {
@@ -390,41 +397,46 @@ pub(super) fn wave_of(
     });
     let (mut parts, found) = match found {
         Ok(found) => found,
-        Err(e) => return Waved { failed: Some(e), ..waved },
+        Err(e) => return WaveResult { failed: Some(e), ..result },
     };
     match found {
         Ok(batches) => {
-            waved.batches = batches;
+            result.batches = batches;
             // Only the last row group can have windows left.
             let last = parts.pop().map(|part| part.row_group).filter(|it| !it.is_done());
             if let (Some(row_group), Some(distrusts)) = (last, distrusts) {
-                waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
+                result.queue.push_front(QueuedRowGroup { row_group, is_new: false, distrusts });
             }
         }
         Err(e) if is_too_large(&e) => {
             let retry = shrink(&mut size, &e, &parts, overlaps);
-            waved.size = size;
+            result.size = size;
             match rewound(parts, retry) {
                 Ok(row_groups) => {
                     let distrusts = distrusts.unwrap_or_default();
                     for row_group in row_groups.into_iter().rev() {
-                        waved.queue.push_front(Queued { row_group, is_new: false, distrusts });
+                        result.queue.push_front(QueuedRowGroup {
+                            row_group,
+                            is_new: false,
+                            distrusts,
+                        });
                     }
                 }
-                Err(e) => waved.failed = Some(e),
+                Err(e) => result.failed = Some(e),
             }
         }
         Err(e) if contradicts(&e) && distrusts != Some(true) => {
             let first = |part: &Part| Some(part.row_group.rest_with(part.windows.first()?));
-            waved.again = parts.iter().filter_map(first).collect();
+            result.again = parts.iter().filter_map(first).collect();
         }
-        Err(e) => waved.failed = Some(e),
+        Err(e) => result.failed = Some(e),
     }
-    waved
+    result
 }
 
-/// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are wanted. One window goes into a wave however little that
-/// holds: nothing is taken only where nothing is left.
+/// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are
+/// wanted. One window goes into a wave however little that holds: nothing is taken only where
+/// nothing is left.
 fn gather(
     size: WaveSize,
     mut windows_left: u64,
@@ -466,17 +478,17 @@ fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGr
     (useful && wanted <= room).then(|| shared.opener.open(range))
 }
 
-/// Splits the units that would keep one thread busy when the others are done.
+/// Splits the tasks that would keep one thread busy when the others are done.
 fn split(parts: &mut [Part]) -> Result<()> {
     let threads = rayon::current_num_threads();
-    let costs = |part: &mut Part| part.row_group.units().iter().map(|u| u.cost()).sum::<usize>();
+    let costs = |part: &mut Part| part.row_group.tasks().iter().map(|u| u.cost()).sum::<usize>();
     let total: usize = parts.iter_mut().map(costs).sum();
     let share = (total / (SHARES * threads)).max(SMALLEST_SHARE);
     for part in parts.iter_mut().filter(|part| part.is_new && part.windows.len() > 1) {
-        for unit in part.row_group.units() {
-            let shares = unit.cost().div_ceil(share).min(threads).min(part.windows.len());
+        for task in part.row_group.tasks() {
+            let shares = task.cost().div_ceil(share).min(threads).min(part.windows.len());
             if shares > 1 {
-                unit.split(shares)?;
+                task.split(shares)?;
             }
         }
     }
@@ -492,7 +504,8 @@ const SMALLEST_SHARE: usize = 64 << 10;
 /// What was decoded: of each part, of each window, the leaves.
 type Decoded = Vec<Vec<Vec<LeafBatch>>>;
 
-/// Decodes the units of the parts that come before the filter, or those that come after it, the heaviest first. Windows without rows are left out.
+/// Decodes the tasks of the parts that come before the filter, or those that come after it, the
+/// heaviest first. Windows without rows are left out.
 fn decode(
     cancelled: &AtomicBool,
     parts: &mut [Part],
@@ -503,21 +516,21 @@ fn decode(
         part: usize,
         leaf: usize,
         cost: usize,
-        decoder: &'a mut crate::read::Part,
+        decoder: &'a mut crate::read::ColumnDecoder,
         /// Which window of the part, the window, and whether the row group ends with it.
         windows: Vec<(usize, &'a Window, bool)>,
     }
     let mut jobs = Vec::new();
     for (part, (Part { row_group, .. }, windows)) in parts.iter_mut().zip(windows).enumerate() {
         let ends: Vec<bool> = windows.iter().map(|window| row_group.ends_with(window)).collect();
-        for (leaf, unit) in row_group.units().iter_mut().enumerate() {
-            let cost = unit.cost();
+        for (leaf, task) in row_group.tasks().iter_mut().enumerate() {
+            let cost = task.cost();
             let wanted = |(i, window): (usize, _)| {
-                let wanted = unit.is_wanted(early, window) && window.rows() > 0;
+                let wanted = task.is_wanted(early, window) && window.rows() > 0;
                 wanted.then(|| (i, window, ends.get(i).copied().unwrap_or_default()))
             };
             let all: Vec<_> = windows.iter().enumerate().map(wanted).collect();
-            let decoders = unit.parts();
+            let decoders = task.parts();
             let n = decoders.len();
             for (i, decoder) in decoders.iter_mut().enumerate() {
                 let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);

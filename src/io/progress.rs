@@ -39,7 +39,8 @@ impl Progress {
         self.shared.row_groups.load(Ordering::Relaxed)
     }
 
-    /// Page indexes put aside so far, because they contradict themselves, the metadata or the pages.
+    /// Page indexes put aside so far, because they contradict themselves, the metadata or the
+    /// pages.
     pub fn indexes_ignored(&self) -> u64 {
         self.shared.indexes_ignored.load(Ordering::Relaxed)
     }

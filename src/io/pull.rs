@@ -1,5 +1,5 @@
-//! Pulling from a local source: pieces of column chunks, read into memory that is used again and again. Pieces may outlive their page, as arrays of
-//! string views hold them.
+//! Pulling from a local source: pieces of column chunks, read into memory that is used again and
+//! again. Pieces may outlive their page, as arrays of string views hold them.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,23 +11,23 @@ use super::progress::Progress;
 use super::ranges::exactly;
 use super::source::Source;
 use crate::error::Result;
-use crate::read::Pull;
-use crate::spare::Spare;
+use crate::free_lists::FreeLists;
+use crate::read::RangeReader;
 
 /// Pulls from a source. All leaves of a read share one.
-pub(super) struct LocalPull {
+pub(super) struct FileRanges {
     source: Arc<dyn Source>,
     progress: Progress,
-    spare: Spare,
+    spare: FreeLists,
 }
 
-impl LocalPull {
+impl FileRanges {
     /// `None` if the source is not local, or needs no reading at all.
     pub(super) fn from(
         source: &Arc<dyn Source>,
         progress: &Progress,
-        spare: &Spare,
-    ) -> Option<Arc<dyn Pull>> {
+        spare: &FreeLists,
+    ) -> Option<Arc<dyn RangeReader>> {
         if !source.is_local() || source.in_memory() {
             return None;
         }
@@ -36,7 +36,7 @@ impl LocalPull {
     }
 }
 
-impl Pull for LocalPull {
+impl RangeReader for FileRanges {
     fn pull(&self, range: Range<u64>) -> Result<Bytes> {
         let len = range.end.saturating_sub(range.start);
         let mut memory = self.spare.take(usize::try_from(len).unwrap_or(usize::MAX));
@@ -47,9 +47,9 @@ impl Pull for LocalPull {
     }
 }
 
-impl fmt::Debug for LocalPull {
+impl fmt::Debug for FileRanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalPull").finish_non_exhaustive()
+        f.debug_struct("FileRanges").finish_non_exhaustive()
     }
 }
 
@@ -64,7 +64,8 @@ mod tests {
         let content: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let source: Arc<dyn Source> = Arc::new(std::fs::File::open(&path).unwrap());
-        let pull = LocalPull::from(&source, &Progress::default(), &Spare::new(1 << 20)).unwrap();
+        let pull =
+            FileRanges::from(&source, &Progress::default(), &FreeLists::new(1 << 20)).unwrap();
         let first = pull.pull(0..100_000).unwrap();
         let (place, part) = (first.as_ptr(), first.slice(10..20));
         drop(first);
@@ -80,6 +81,8 @@ mod tests {
     #[test]
     fn what_is_in_memory_is_not_pulled() {
         let source: Arc<dyn Source> = Arc::new(Bytes::from_static(b"PAR1"));
-        assert!(LocalPull::from(&source, &Progress::default(), &Spare::new(1 << 20)).is_none());
+        assert!(
+            FileRanges::from(&source, &Progress::default(), &FreeLists::new(1 << 20)).is_none()
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The requests that bring the ranges of a plan: those that lie close are joined, as a request costs more than some bytes; long ones are split,
-//! where requests run side by side.
+//! The requests that bring the ranges of a plan: those that lie close are joined, as a request
+//! costs more than some bytes; long ones are split, where requests run side by side.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -22,7 +22,8 @@ pub(crate) struct Fetch {
 /// The longest read that is made by joining, and the longest of those that a range is split into.
 const LONGEST: u64 = 8 << 20;
 
-/// Joins ranges whose gap is sooner read than skipped into reads of at most 8 MiB (a longer single range stays whole), in file order.
+/// Joins ranges whose gap is sooner read than skipped into reads of at most 8 MiB (a longer single
+/// range stays whole), in file order.
 pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
     let gap = latency.gap();
     let mut order: Vec<usize> = (0..ranges.len()).filter(|&i| !ranges[i].is_empty()).collect();

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 
 /// Something that takes the bytes of a file, one piece after the other.
 ///
-/// After an error nothing more is written, and [`Sink::finish`] is never called. A sink that is dropped unfinished should leave nothing that looks
-/// like a whole file.
+/// After an error nothing more is written, and [`Sink::finish`] is never called. A sink that is
+/// dropped unfinished should leave nothing that looks like a whole file.
 pub trait Sink: Send {
     /// Appends bytes, all of them.
     ///
@@ -52,12 +52,12 @@ impl<W: Write + Send> Sink for WriteSink<W> {
 
 /// A file at a path, which holds at every instant what it held before, or the whole new file.
 ///
-/// Bytes go to a temporary file beside it, `.NAME.PID-N.tmp`, which is synced and renamed at the end, and removed if
-/// the sink is dropped before. A symbolic link is followed. What is no file, such as a pipe or a device, cannot be
-/// replaced: bytes go straight there.
+/// Bytes go to a temporary file beside it, `.NAME.PID-N.tmp`, which is synced and renamed at the
+/// end, and removed if the sink is dropped before. A symbolic link is followed. What is no file,
+/// such as a pipe or a device, cannot be replaced: bytes go straight there.
 ///
-/// The temporary file is locked while it is written. What a process that was killed has left is not, and is removed by
-/// the next one that writes the same file.
+/// The temporary file is locked while it is written. What a process that was killed has left is
+/// not, and is removed by the next one that writes the same file.
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
@@ -111,7 +111,8 @@ impl PathSink {
         Ok(Self { path, temporary: Some(temporary), file: Some(file) })
     }
 
-    /// The temporary file that bytes go to; `None` if they go straight to the path, or the file is finished.
+    /// The temporary file that bytes go to; `None` if they go straight to the path, or the file is
+    /// finished.
     ///
     /// For a program that is ended from outside, and removes it on the way.
     pub fn temporary(&self) -> Option<&Path> {
@@ -163,8 +164,8 @@ impl Drop for PathSink {
     }
 }
 
-/// Locks a new temporary file; false if it was removed before that. Where files cannot be locked, none is ever removed
-/// as abandoned.
+/// Locks a new temporary file; false if it was removed before that. Where files cannot be locked,
+/// none is ever removed as abandoned.
 fn lock(file: &File, path: &Path) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(is_at(file, path)),
@@ -188,7 +189,8 @@ fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Removes the temporary files of `path` that no process holds any more. Whatever fails leaves them.
+/// Removes the temporary files of `path` that no process holds any more. Whatever fails leaves
+/// them.
 fn remove_abandoned(path: &Path, shown: &str) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(entries) = std::fs::read_dir(folder.unwrap_or_else(|| Path::new("."))) else { return };
@@ -245,8 +247,10 @@ fn sync_folder(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Characters of the file's name in that of the temporary one: at most 160 of the 255 bytes that a name may have.
+/// Characters of the file's name in that of the temporary one: at most 160 of the 255 bytes that a
+/// name may have.
 const NAME_SHOWN: usize = 40;
 
-/// Temporary names that are tried, because more than a few are taken only where something else is wrong.
+/// Temporary names that are tried, because more than a few are taken only where something else is
+/// wrong.
 const MAX_ATTEMPTS: u32 = 10_000;

@@ -28,12 +28,14 @@ pub trait Source: Send + Sync {
     /// `Io` if they cannot be read.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
 
-    /// Whether a range costs nothing to read, so that there is no use in joining it with its neighbours.
+    /// Whether a range costs nothing to read, so that there is no use in joining it with its
+    /// neighbours.
     fn in_memory(&self) -> bool {
         false
     }
 
-    /// Whether many small reads cost about as much as a large one, as from a local file: large column chunks are then read while they are decoded.
+    /// Whether many small reads cost about as much as a large one, as from a local file: large
+    /// column chunks are then read while they are decoded.
     fn is_local(&self) -> bool {
         false
     }
@@ -43,13 +45,15 @@ pub trait Source: Send + Sync {
         Latency::LOCAL
     }
 
-    /// The bytes of `range`, if they are in memory already: there is no use in reading them then, nor in joining the range with its neighbours.
+    /// The bytes of `range`, if they are in memory already: there is no use in reading them then,
+    /// nor in joining the range with its neighbours.
     fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
         let _ = range;
         None
     }
 
-    /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if it is enough.
+    /// Reads the bytes of `range` into `out`, which is emptied first, and whose memory is used if
+    /// it is enough.
     ///
     /// # Errors
     /// As [`Source::read`].

@@ -1,6 +1,8 @@
-//! [`WaveSize`]: how much is decoded at a time, and how it becomes less where the memory does not suffice.
+//! [`WaveSize`]: how much is decoded at a time, and how it becomes less where the memory does not
+//! suffice.
 //!
-//! Used by the parallel driver and the asynchronous one. The metadata say how much a wave will take, and may be wrong.
+//! Used by the parallel driver and the asynchronous one. The metadata say how much a wave will
+//! take, and may be wrong.
 
 #[cfg(feature = "async")]
 use std::collections::VecDeque;
@@ -8,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "async")]
-use super::opening::contradicts;
+use super::row_group_open::contradicts;
 use crate::error::{Error, ErrorKind, LimitKind};
 use crate::read::Plan;
 #[cfg(feature = "async")]
@@ -47,8 +49,9 @@ impl WaveSize {
         Self { bytes, may_overlap: true }
     }
 
-    /// Makes the next waves smaller, because one of `windows` windows failed with `error`; `overlapped` says whether batches of the wave before it waited,
-    /// `is_overweight` whether one of its own batches held more than it should.
+    /// Makes the next waves smaller, because one of `windows` windows failed with `error`;
+    /// `overlapped` says whether batches of the wave before it waited, `is_overweight` whether one
+    /// of its own batches held more than it should.
     pub(super) fn shrink(
         &mut self,
         error: &Error,
@@ -72,7 +75,7 @@ impl WaveSize {
 
 #[cfg(feature = "async")]
 /// A row group that is to be decoded.
-pub(super) struct Queued {
+pub(super) struct QueuedRowGroup {
     pub(super) row_group: RowGroup,
     /// Whether nothing of it was decoded yet.
     pub(super) is_new: bool,
@@ -82,12 +85,12 @@ pub(super) struct Queued {
 
 #[cfg(feature = "async")]
 /// What a wave has come to.
-pub(super) struct Waved {
+pub(super) struct WaveResult {
     pub(super) batches: Vec<ReservedBatch>,
     /// How large the next waves are.
     pub(super) size: WaveSize,
     /// What is left.
-    pub(super) queue: VecDeque<Queued>,
+    pub(super) queue: VecDeque<QueuedRowGroup>,
     /// Rows that are to be read again without their index: those behind the batches.
     pub(super) again: Vec<RowRange>,
     /// What went wrong behind the batches.
@@ -95,44 +98,45 @@ pub(super) struct Waved {
 }
 
 #[cfg(feature = "async")]
-impl Waved {
+impl WaveResult {
     /// Nothing yet.
-    pub(super) fn of(queue: VecDeque<Queued>, size: WaveSize) -> Self {
+    pub(super) fn of(queue: VecDeque<QueuedRowGroup>, size: WaveSize) -> Self {
         Self { batches: Vec::new(), size, queue, again: Vec::new(), failed: None }
     }
 }
 
 #[cfg(feature = "async")]
-/// Decodes a batch of the queue on this thread; none if there is memory for it only when those that wait are given out.
+/// Decodes a batch of the queue on this thread; none if there is memory for it only when those that
+/// wait are given out.
 pub(super) fn serial_wave(
-    queue: VecDeque<Queued>,
+    queue: VecDeque<QueuedRowGroup>,
     size: WaveSize,
     overlaps: bool,
     cancelled: &AtomicBool,
-) -> Waved {
-    let mut waved = Waved::of(queue, size);
-    while let Some(front) = waved.queue.front_mut() {
+) -> WaveResult {
+    let mut result = WaveResult::of(queue, size);
+    while let Some(front) = result.queue.front_mut() {
         let rest = front.row_group.rest();
         match front.row_group.next_batch() {
             Ok(Some(batch)) => {
                 front.is_new = false;
-                waved.batches.push(batch);
+                result.batches.push(batch);
                 break;
             }
             Ok(None) => {
-                waved.queue.pop_front();
+                result.queue.pop_front();
             }
             Err(e) if contradicts(&e) && !front.distrusts => {
-                waved.queue.pop_front();
-                waved.again.push(rest);
+                result.queue.pop_front();
+                result.again.push(rest);
                 break;
             }
             Err(e) if is_too_large(&e) && overlaps => {
-                waved.size.may_overlap = false;
+                result.size.may_overlap = false;
                 break;
             }
             Err(e) => {
-                waved.failed = Some(e);
+                result.failed = Some(e);
                 break;
             }
         }
@@ -140,5 +144,5 @@ pub(super) fn serial_wave(
             break;
         }
     }
-    waved
+    result
 }

@@ -1,7 +1,9 @@
-//! From levels to the offsets of lists and the validity of nodes, in bulk: once per node, from the first leaf below it.
+//! From levels to the offsets of lists and the validity of nodes, in bulk: once per node, from the
+//! first leaf below it.
 //!
-//! Spec: README.md, "Nested Encoding" (Dremel). The rules stand at [`Levels`](crate::schema::Levels).
-//! Trap: an empty list and a null list are both one entry without an element; only the definition level tells them apart.
+//! Spec: README.md, "Nested Encoding" (Dremel). The rules stand at
+//! [`Levels`](crate::schema::Levels). Trap: an empty list and a null list are both one entry
+//! without an element; only the definition level tells them apart.
 
 use std::ops::Range;
 
@@ -11,7 +13,7 @@ use super::validity::Validity;
 use crate::error::{Error, LimitKind, Result};
 use crate::schema::Levels;
 use crate::simd::Isa;
-use crate::simd::planes::{self, BLOCK, Kernel, Planes, Work, all, nth_set};
+use crate::simd::planes::{self, BLOCK, LevelBitPlanes, SimdOps, SimdTask, all, nth_set};
 
 /// The slots of a list node.
 #[derive(Debug)]
@@ -24,13 +26,14 @@ pub(crate) struct Lists<O> {
 
 /// Finds the lists of a node: where each begins, and whether it is null.
 ///
-/// `node` are the levels of the list node, `element` and `item_rep` those at which it has elements. `expected` is how many lists there should be.
+/// `node` are the levels of the list node, `element` and `item_rep` those at which it has elements.
+/// `expected` is how many lists there should be.
 ///
 /// # Errors
 /// `Limit(ArrayLength)` if the elements do not fit the offset type.
 pub(crate) fn list_slots<O: ArrowNativeType>(
-    def: &Planes,
-    rep: &Planes,
+    def: &LevelBitPlanes,
+    rep: &LevelBitPlanes,
     node: Levels,
     element: u16,
     item_rep: u16,
@@ -48,19 +51,19 @@ pub(crate) fn list_slots<O: ArrowNativeType>(
 }
 
 struct FindLists<'a, O> {
-    def: &'a Planes,
-    rep: &'a Planes,
+    def: &'a LevelBitPlanes,
+    rep: &'a LevelBitPlanes,
     node: Levels,
     element: u16,
     item_rep: u16,
     lists: Lists<O>,
 }
 
-impl<O: ArrowNativeType> Work for FindLists<'_, O> {
+impl<O: ArrowNativeType> SimdTask for FindLists<'_, O> {
     type Output = Lists<O>;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) -> Lists<O> {
+    fn run(self, kernel: impl SimdOps) -> Lists<O> {
         let Self { def, rep, node, element, item_rep, lists } = self;
         let Lists { mut offsets, mut validity } = lists;
         let mut elements = 0usize;
@@ -90,12 +93,12 @@ impl<O: ArrowNativeType> Work for FindLists<'_, O> {
 
 /// Which entries of a block are slots of a node.
 #[inline(always)]
-fn slots(def: &Planes, rep: &Planes, block: usize, node: Levels) -> u64 {
+fn slots(def: &LevelBitPlanes, rep: &LevelBitPlanes, block: usize, node: Levels) -> u64 {
     def.at_least(block, node.slot) & !rep.at_least(block, node.rep + 1)
 }
 
 /// Finds the slots of a struct node, and which of them are not null.
-pub(crate) fn validity(def: &Planes, rep: &Planes, node: Levels) -> Validity {
+pub(crate) fn validity(def: &LevelBitPlanes, rep: &LevelBitPlanes, node: Levels) -> Validity {
     if let (Some(level), Some(r)) = (def.uniform(), rep.uniform()) {
         let mut out = Validity::default();
         let slots = if level >= node.slot && r <= node.rep { def.len() } else { 0 };
@@ -106,16 +109,16 @@ pub(crate) fn validity(def: &Planes, rep: &Planes, node: Levels) -> Validity {
 }
 
 struct FindSlots<'a> {
-    def: &'a Planes,
-    rep: &'a Planes,
+    def: &'a LevelBitPlanes,
+    rep: &'a LevelBitPlanes,
     node: Levels,
 }
 
-impl Work for FindSlots<'_> {
+impl SimdTask for FindSlots<'_> {
     type Output = Validity;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) -> Validity {
+    fn run(self, kernel: impl SimdOps) -> Validity {
         let Self { def, rep, node } = self;
         let mut out = Validity::default();
         for block in 0..def.blocks() {
@@ -136,11 +139,13 @@ pub(crate) struct Decoded {
     pub values: usize,
 }
 
-/// Appends the validity of a leaf for the entries of `range`; says how many slots and values there are.
+/// Appends the validity of a leaf for the entries of `range`; says how many slots and values there
+/// are.
 ///
-/// `slot` is the level from which on an entry is a slot of the leaf, `present` the one at which it has a value.
+/// `slot` is the level from which on an entry is a slot of the leaf, `present` the one at which it
+/// has a value.
 pub(crate) fn leaf_validity(
-    def: &Planes,
+    def: &LevelBitPlanes,
     range: Range<usize>,
     slot: u16,
     present: u16,
@@ -155,18 +160,18 @@ pub(crate) fn leaf_validity(
 }
 
 struct FindValues<'a> {
-    def: &'a Planes,
+    def: &'a LevelBitPlanes,
     range: Range<usize>,
     slot: u16,
     present: u16,
     validity: &'a mut Validity,
 }
 
-impl Work for FindValues<'_> {
+impl SimdTask for FindValues<'_> {
     type Output = Decoded;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) -> Decoded {
+    fn run(self, kernel: impl SimdOps) -> Decoded {
         let Self { def, range, slot, present, validity } = self;
         let mut decoded = Decoded::default();
         for block in blocks(&range) {
@@ -182,8 +187,9 @@ impl Work for FindValues<'_> {
     }
 }
 
-/// Finds where row `most` ends of those that begin in `range`, if it does: how many rows begin before there, and where that is.
-pub(crate) fn rows(rep: &Planes, range: Range<usize>, most: usize) -> (usize, usize) {
+/// Finds where row `most` ends of those that begin in `range`, if it does: how many rows begin
+/// before there, and where that is.
+pub(crate) fn rows(rep: &LevelBitPlanes, range: Range<usize>, most: usize) -> (usize, usize) {
     match rep.uniform() {
         Some(0) => {
             let n = range.len().min(most);
@@ -196,16 +202,16 @@ pub(crate) fn rows(rep: &Planes, range: Range<usize>, most: usize) -> (usize, us
 }
 
 struct FindRows<'a> {
-    rep: &'a Planes,
+    rep: &'a LevelBitPlanes,
     range: Range<usize>,
     most: usize,
 }
 
-impl Work for FindRows<'_> {
+impl SimdTask for FindRows<'_> {
     type Output = (usize, usize);
 
     #[inline(always)]
-    fn run(self, _kernel: impl Kernel) -> (usize, usize) {
+    fn run(self, _kernel: impl SimdOps) -> (usize, usize) {
         let Self { rep, range, most } = self;
         let mut left = most;
         for block in blocks(&range) {
@@ -238,8 +244,8 @@ fn shown(range: &Range<usize>, block: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn levels(of: &[u16]) -> Planes {
-        let mut out = Planes::new(2);
+    fn levels(of: &[u16]) -> LevelBitPlanes {
+        let mut out = LevelBitPlanes::new(2);
         out.push_levels(of);
         out
     }
@@ -281,9 +287,9 @@ mod tests {
         let n = 200;
         for level in 0..4 {
             for r in 0..3 {
-                let mut run = Planes::new(2);
+                let mut run = LevelBitPlanes::new(2);
                 run.push_run(level, n);
-                let mut rep_run = Planes::new(2);
+                let mut rep_run = LevelBitPlanes::new(2);
                 rep_run.push_run(r, n);
                 let (def, rep) = (levels(&vec![level; n]), levels(&vec![r; n]));
                 let expected = bits(validity(&def, &rep, node));

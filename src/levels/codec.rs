@@ -1,8 +1,8 @@
 //! Levels on the page: the hybrid of RLE and bit packing, or the deprecated BIT_PACKED.
 //!
-//! Spec: README.md, "Data Pages"; Encodings.md, RLE and BIT_PACKED. A page of version 1 states the length of each level block in the
-//! block, one of version 2 in its header; `page::open` has cut them out by then.
-//! Trap: a maximum of 0 stores nothing, not even a length.
+//! Spec: README.md, "Data Pages"; Encodings.md, RLE and BIT_PACKED. A page of version 1 states the
+//! length of each level block in the block, one of version 2 in its header; `page::open` has cut
+//! them out by then. Trap: a maximum of 0 stores nothing, not even a length.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ use super::validity::Validity;
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
-use crate::simd::planes::{self, Planes};
+use crate::simd::planes::{self, LevelBitPlanes};
 
 /// Decodes the definition or the repetition levels of one page.
 #[derive(Debug, Clone)]
@@ -68,8 +68,8 @@ impl LevelDecoder {
         Self { max, form, scratch: Vec::new() }
     }
 
-    /// Appends the validity of the next `n` slots, and says how many hold a value; only for a maximum of 1, where the bits of the page are a
-    /// validity bitmap as they stand.
+    /// Appends the validity of the next `n` slots, and says how many hold a value; only for a
+    /// maximum of 1, where the bits of the page are a validity bitmap as they stand.
     ///
     /// # Errors
     /// `Malformed` if the data end early.
@@ -112,7 +112,8 @@ impl LevelDecoder {
         Ok(values)
     }
 
-    /// How many of the `n` levels to come are 0, if the first of them is, and none otherwise; they are still to come afterwards.
+    /// How many of the `n` levels to come are 0, if the first of them is, and none otherwise; they
+    /// are still to come afterwards.
     ///
     /// # Errors
     /// As [`LevelDecoder::read`].
@@ -136,15 +137,15 @@ impl LevelDecoder {
     }
 
     /// No levels yet, of as many bits as these.
-    pub(crate) fn planes(max: u16) -> Planes {
-        Planes::new(width_of(max).bits())
+    pub(crate) fn planes(max: u16) -> LevelBitPlanes {
+        LevelBitPlanes::new(width_of(max).bits())
     }
 
     /// Appends the next `n` levels to `out`, which must be of the same width.
     ///
     /// # Errors
     /// `Malformed` if the data end early or a level is above the maximum.
-    pub(crate) fn read(&mut self, n: usize, out: &mut Planes) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut LevelBitPlanes) -> Result<()> {
         let (max, before) = (self.max, out.len());
         match &mut self.form {
             Form::Absent => {
@@ -170,7 +171,7 @@ impl LevelDecoder {
 }
 
 /// Checks the levels from `start` on.
-fn check(levels: &Planes, start: usize, max: u16) -> Result<()> {
+fn check(levels: &LevelBitPlanes, start: usize, max: u16) -> Result<()> {
     if max.count_ones() == width_of(max).bits() {
         // Their bits cannot hold more.
         return Ok(());

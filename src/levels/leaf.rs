@@ -66,7 +66,8 @@ impl LeafLevels {
         self.len += n;
     }
 
-    /// Appends rows of a leaf outside lists, one bit each: the highest definition level where it is set, one less where it is not.
+    /// Appends rows of a leaf outside lists, one bit each: the highest definition level where it is
+    /// set, one less where it is not.
     pub(crate) fn push_validity(&mut self, bytes: &[u8], offset: usize, n: usize) {
         if self.max_def == 1 {
             if let Def::Levels(levels) = &self.def {
@@ -236,7 +237,8 @@ fn histogram(levels: &LevelBuffer, range: Range<usize>, max: u16) -> Vec<i64> {
             (0..=max).map(|level| if level == of { count(range.len()) } else { 0 }).collect()
         }
         Some(levels) => {
-            // There are few levels: a vectorised pass for each is faster than one that counts in memory.
+            // There are few levels: a vectorised pass for each is faster than one that counts in
+            // memory.
             let levels = levels.get(range).unwrap_or_default();
             (0..=max).map(|level| count(occurrences(levels, level))).collect()
         }

@@ -1,8 +1,9 @@
 //! [`Order`]: which levels may stand behind which; and whether the leaves of a group [`agree`].
 //!
-//! Spec: README.md, "Nested Encoding". Used by `read::column` before anything is made of levels, and by `read::assemble`.
-//! An entry stands for an element of the innermost list of which it repeats, or begins a row. With `element(k)` the definition level of an
-//! element of the list whose repetition level is `k`, these may follow one another, and no others:
+//! Spec: README.md, "Nested Encoding". Used by `read::column` before anything is made of levels,
+//! and by `read::assemble`. An entry stands for an element of the innermost list of which it
+//! repeats, or begins a row. With `element(k)` the definition level of an element of the list whose
+//! repetition level is `k`, these may follow one another, and no others:
 //!
 //! | repetition level | definition level | that of the entry in front | the entry |
 //! |---|---|---|---|
@@ -11,14 +12,15 @@
 //! | `k` > 0 | less | any | would be an element, and is none: nothing has a slot for it |
 //! | `k` > 0 | any | less, or none | would continue a list that is null or empty |
 //!
-//! Trap: `element` grows with `k`, so what holds for the repetition level of an entry holds for all smaller ones. That is why "at least `k`", a
-//! word of 64 entries at a time, says the same as the table.
+//! Trap: `element` grows with `k`, so what holds for the repetition level of an entry holds for all
+//! smaller ones. That is why "at least `k`", a word of 64 entries at a time, says the same as the
+//! table.
 
 use super::validity::Validity;
 use crate::error::{Error, Result, Spec};
 use crate::schema::Levels;
 use crate::simd::Isa;
-use crate::simd::planes::{self, BLOCK, Kernel, Planes, Work};
+use crate::simd::planes::{self, BLOCK, LevelBitPlanes, SimdOps, SimdTask};
 
 /// Holds the levels of a column chunk to the table, in pieces.
 #[derive(Debug, Clone)]
@@ -35,11 +37,12 @@ impl Order {
         Self { elements: elements.into(), before: 0 }
     }
 
-    /// Checks the entries to come, of which the very first of a chunk, and of a page that was sought, must begin a row.
+    /// Checks the entries to come, of which the very first of a chunk, and of a page that was
+    /// sought, must begin a row.
     ///
     /// # Errors
     /// `Malformed(Levels)` if one may not stand behind the one in front of it.
-    pub(crate) fn check(&mut self, def: &Planes, rep: &Planes) -> Result<()> {
+    pub(crate) fn check(&mut self, def: &LevelBitPlanes, rep: &LevelBitPlanes) -> Result<()> {
         let Some(last) = def.len().checked_sub(1) else {
             return Ok(());
         };
@@ -57,7 +60,13 @@ impl Order {
     }
 
     #[cold]
-    fn wrong(&self, def: &Planes, rep: &Planes, before: u16, wrong: usize) -> Error {
+    fn wrong(
+        &self,
+        def: &LevelBitPlanes,
+        rep: &LevelBitPlanes,
+        before: u16,
+        wrong: usize,
+    ) -> Error {
         let (d, r) = (def.get(wrong), rep.get(wrong));
         let before = wrong.checked_sub(1).map_or(before, |i| def.get(i));
         let k = usize::from(r).saturating_sub(1);
@@ -78,18 +87,19 @@ impl Order {
 }
 
 struct FindWrong<'a> {
-    def: &'a Planes,
-    rep: &'a Planes,
+    def: &'a LevelBitPlanes,
+    rep: &'a LevelBitPlanes,
     elements: &'a [u16],
     before: u16,
 }
 
-impl Work for FindWrong<'_> {
-    /// The first entry that may not stand where it stands, for the outermost list of which that is so.
+impl SimdTask for FindWrong<'_> {
+    /// The first entry that may not stand where it stands, for the outermost list of which that is
+    /// so.
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run(self, _kernel: impl Kernel) -> Option<usize> {
+    fn run(self, _kernel: impl SimdOps) -> Option<usize> {
         let Self { def, rep, elements, before } = self;
         let (mut is_element, mut repeats) = ([0; AT_ONCE], [0; AT_ONCE]);
         for (k, &element) in (1..).zip(elements) {
@@ -119,14 +129,15 @@ const AT_ONCE: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfLeaf<'a> {
     /// Definition levels.
-    pub def: &'a Planes,
+    pub def: &'a LevelBitPlanes,
     /// Repetition levels.
-    pub rep: &'a Planes,
+    pub rep: &'a LevelBitPlanes,
     /// The highest repetition level that there may be.
     pub max_rep: u16,
 }
 
-/// Whether two leaves below a struct say the same of it, and of all around it: where a list begins and ends, what is null, what is empty.
+/// Whether two leaves below a struct say the same of it, and of all around it: where a list begins
+/// and ends, what is null, what is empty.
 pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
     // Where no list is below the struct, its entries are those of the leaf.
     if a.max_rep == node.rep && b.max_rep == node.rep {
@@ -134,7 +145,7 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
             && same_up_to(a.def, b.def, node.present)
             && same_up_to(a.rep, b.rep, node.rep);
     }
-    let of = |leaf: OfLeaf<'_>, levels: &Planes, level: u16| {
+    let of = |leaf: OfLeaf<'_>, levels: &LevelBitPlanes, level: u16| {
         planes::run(Isa::best(), Entries { levels, rep: leaf.rep, level, most: node.rep })
     };
     let same = |a: Validity, b: Validity| a.len() == b.len() && a.into_nulls() == b.into_nulls();
@@ -143,7 +154,7 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
 }
 
 /// Whether two leaves have the same levels in the same places, those above `most` taken as `most`.
-fn same_up_to(a: &Planes, b: &Planes, most: u16) -> bool {
+fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, most: u16) -> bool {
     if a.same_words(b) {
         return true;
     }
@@ -154,16 +165,16 @@ fn same_up_to(a: &Planes, b: &Planes, most: u16) -> bool {
 }
 
 struct Same<'a> {
-    a: &'a Planes,
-    b: &'a Planes,
+    a: &'a LevelBitPlanes,
+    b: &'a LevelBitPlanes,
     level: u16,
 }
 
-impl Work for Same<'_> {
+impl SimdTask for Same<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run(self, _kernel: impl Kernel) -> bool {
+    fn run(self, _kernel: impl SimdOps) -> bool {
         let Self { a, b, level } = self;
         let (mut of_a, mut of_b) = ([0; AT_ONCE], [0; AT_ONCE]);
         (0..a.blocks()).step_by(AT_ONCE).all(|first| {
@@ -174,19 +185,20 @@ impl Work for Same<'_> {
     }
 }
 
-/// Which of the entries that begin something at repetition level `most` or above have at least a level.
+/// Which of the entries that begin something at repetition level `most` or above have at least a
+/// level.
 struct Entries<'a> {
-    levels: &'a Planes,
-    rep: &'a Planes,
+    levels: &'a LevelBitPlanes,
+    rep: &'a LevelBitPlanes,
     level: u16,
     most: u16,
 }
 
-impl Work for Entries<'_> {
+impl SimdTask for Entries<'_> {
     type Output = Validity;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) -> Validity {
+    fn run(self, kernel: impl SimdOps) -> Validity {
         let Self { levels, rep, level, most } = self;
         let mut out = Validity::default();
         for block in 0..levels.blocks() {
@@ -258,7 +270,8 @@ mod tests {
         }
     }
 
-    /// Puts what an entry says behind the last element of list `rep`; false if that list is not open, or the entry has no element.
+    /// Puts what an entry says behind the last element of list `rep`; false if that list is not
+    /// open, or the entry has no element.
     fn extend(value: &mut Value, steps: &[Step], rep: u16, def: u16) -> bool {
         let Some((_, rest)) = steps.split_first() else { return false };
         if def == 0 {
@@ -297,9 +310,9 @@ mod tests {
         repeated.map(|(def, _)| def).collect()
     }
 
-    fn planes_of(levels: impl Iterator<Item = u16>, rng: &mut Rng) -> Planes {
+    fn planes_of(levels: impl Iterator<Item = u16>, rng: &mut Rng) -> LevelBitPlanes {
         let levels: Vec<u16> = levels.collect();
-        let mut out = Planes::new(5);
+        let mut out = LevelBitPlanes::new(5);
         match levels.first() {
             // One number where all are the same, or a vector of them.
             Some(first) if levels.iter().all(|level| level == first) && rng.bool() => {
@@ -365,7 +378,8 @@ mod tests {
         assert!(good > 1000 && bad > 1000, "{good} valid and {bad} invalid mutations");
     }
 
-    /// optional group a (LIST) { repeated group list { optional group element (LIST) { repeated group list { required int32 element } } } }
+    /// optional group a (LIST) { repeated group list { optional group element (LIST) { repeated
+    /// group list { required int32 element } } } }
     #[test]
     fn pairs_of_the_table() {
         use Step::{Optional, Repeated};
@@ -424,7 +438,7 @@ mod tests {
             };
             let (a_planes, b_planes) = (levels(&a, &mut rng), levels(&b, &mut rng));
             let of = |planes| {
-                let ((def, rep), steps): (&(Planes, Planes), &[Step]) = planes;
+                let ((def, rep), steps): (&(LevelBitPlanes, LevelBitPlanes), &[Step]) = planes;
                 OfLeaf { def, rep, max_rep: elements(steps).len() as u16 }
             };
             let node =

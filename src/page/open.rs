@@ -1,4 +1,5 @@
-//! Opens a page: checksum, decompression, and the cut into repetition levels, definition levels and values.
+//! Opens a page: checksum, decompression, and the cut into repetition levels, definition levels and
+//! values.
 //!
 //! ```text
 //! V1   [ u32le n | rep levels ][ u32le n | def levels ][ values ]      compressed as a whole
@@ -48,7 +49,8 @@ pub(crate) struct DataPage {
     pub slots: usize,
     /// Level entries behind them that were not opened.
     pub slots_left_out: usize,
-    /// Values that are stored, where the page says so without counting levels: required columns, and version 2.
+    /// Values that are stored, where the page says so without counting levels: required columns,
+    /// and version 2.
     pub values: Option<usize>,
     /// Repetition levels.
     pub rep: LevelDecoder,
@@ -73,7 +75,8 @@ pub(crate) struct PageContext {
     pub max_rep: u16,
     /// Whether checksums are verified.
     pub verify_checksums: bool,
-    /// Arrow C++ before 3.0 wrote `is_compressed = false` over compressed values (it called itself `parquet-cpp`).
+    /// Arrow C++ before 3.0 wrote `is_compressed = false` over compressed values (it called itself
+    /// `parquet-cpp`).
     pub ignore_is_compressed: bool,
     /// How BIT_PACKED levels are packed.
     pub bit_order: BitOrder,
@@ -134,12 +137,14 @@ impl Opener {
         self.reserve(page.bytes.len())
     }
 
-    /// Opens the page with this header and body. Pages of a type that carries no values (index pages, and types that this crate
-    /// does not know) are `None`, as the format wants them skipped.
+    /// Opens the page with this header and body. Pages of a type that carries no values (index
+    /// pages, and types that this crate does not know) are `None`, as the format wants them
+    /// skipped.
     ///
     /// # Errors
-    /// `Malformed` if the checksum does not match, the body does not decompress to the size that the header states, or the levels
-    /// do not fit into it; `Limit(Memory)` if the budget has no room for what it decompresses to.
+    /// `Malformed` if the checksum does not match, the body does not decompress to the size that
+    /// the header states, or the levels do not fit into it; `Limit(Memory)` if the budget has no
+    /// room for what it decompresses to.
     pub(crate) fn open(&mut self, header: &PageHeader, body: Bytes) -> Result<Option<Page>> {
         self.verify_checksum(header, &body)?;
         match header.r#type {
@@ -161,8 +166,9 @@ impl Opener {
         }
     }
 
-    /// Opens a data page as [`Opener::open`] does, but its first `slots` slots alone, each of which is a row; their values, if there are more, may
-    /// be cut off. `None` where that saves nothing, or something is wrong with the page: it is opened as a whole then.
+    /// Opens a data page as [`Opener::open`] does, but its first `slots` slots alone, each of which
+    /// is a row; their values, if there are more, may be cut off. `None` where that saves nothing,
+    /// or something is wrong with the page: it is opened as a whole then.
     pub(crate) fn open_start(
         &mut self,
         header: &PageHeader,
@@ -429,7 +435,8 @@ fn levels_v1(
     }
 }
 
-/// Values that are stored as they are. Old writers let a page without a codec be longer than it says; never shorter.
+/// Values that are stored as they are. Old writers let a page without a codec be longer than it
+/// says; never shorter.
 fn exactly(body: Bytes, len: usize) -> Result<Bytes> {
     if body.len() == len {
         return Ok(body);

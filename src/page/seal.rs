@@ -1,4 +1,5 @@
-//! Seals a page: levels and values are put together, compressed, given a checksum and a header, and appended to the chunk.
+//! Seals a page: levels and values are put together, compressed, given a checksum and a header, and
+//! appended to the chunk.
 //!
 //! The inverse of `open`; the layouts of both versions stand there.
 
@@ -70,10 +71,12 @@ pub(crate) struct Sealer {
     compressed: Vec<u8>,
 }
 
-/// A page that shrinks by less than this part of its size is stored as it is, where the format allows: reading it compressed costs more.
+/// A page that shrinks by less than this part of its size is stored as it is, where the format
+/// allows: reading it compressed costs more.
 const WORTH: usize = 32;
 
-/// Levels of so many bytes, before as many of values, are compressed apart: tables of their own cost about 100 bytes.
+/// Levels of so many bytes, before as many of values, are compressed apart: tables of their own
+/// cost about 100 bytes.
 const APART: usize = 1 << 10;
 
 impl Sealer {
@@ -137,7 +140,8 @@ impl Sealer {
         append(header, self.checksums, values.len(), &self.compressed, Rest::NONE, out)
     }
 
-    /// Appends a data page. With `apart`, and without a codec, all but its values: they are to follow as they are.
+    /// Appends a data page. With `apart`, and without a codec, all but its values: they are to
+    /// follow as they are.
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.

@@ -1,8 +1,9 @@
-//! Dremel assembly: from decoded leaves and their levels to nested Arrow arrays, once around each node.
+//! Dremel assembly: from decoded leaves and their levels to nested Arrow arrays, once around each
+//! node.
 //!
-//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of `write::shred`.
-//! Trap: all leaves below a list or a struct must agree on where it is null and how long it is; the first speaks for all, and the levels of the
-//! others are held against its own.
+//! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of
+//! `write::shred`. Trap: all leaves below a list or a struct must agree on where it is null and how
+//! long it is; the first speaks for all, and the levels of the others are held against its own.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::error::{Error, Result, Spec};
 use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::limits::Reservation;
 use crate::schema::{Kind, Shape};
-use crate::simd::planes::Planes;
+use crate::simd::planes::LevelBitPlanes;
 use crate::trusted;
 
 /// What a leaf has reserved.
@@ -67,7 +68,7 @@ impl Leaves {
     }
 
     /// The levels of a leaf: of the first below a node.
-    fn levels(&self, leaf: usize) -> Result<(&Planes, &Planes)> {
+    fn levels(&self, leaf: usize) -> Result<(&LevelBitPlanes, &LevelBitPlanes)> {
         let leaf = self.leaves.get(leaf).ok_or_else(short)?;
         Ok((&leaf.def, &leaf.rep))
     }
@@ -105,7 +106,8 @@ fn short() -> Error {
 /// Makes the array of a shape with `len` slots, taking its leaves from `leaves`.
 ///
 /// # Errors
-/// `Malformed(Levels)` if leaves disagree on the number of elements, or hold nulls where the schema forbids them.
+/// `Malformed(Levels)` if leaves disagree on the number of elements, or hold nulls where the schema
+/// forbids them.
 pub(super) fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result<ArrayRef> {
     let array = match &shape.kind {
         Kind::Missing => new_null_array(shape.field.data_type(), len),
@@ -179,7 +181,8 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
 }
 
-/// Arrow's constructors see to it that children have one length and no nulls where there must be none.
+/// Arrow's constructors see to it that children have one length and no nulls where there must be
+/// none.
 #[cold]
 fn contradiction(error: arrow_schema::ArrowError) -> Error {
     Error::malformed(
@@ -261,7 +264,8 @@ impl Node<'_> {
             .map_err(contradiction)
     }
 
-    /// Lists that a hint or the caller says are of one size: null lists have no elements in the file, but `size` in Arrow.
+    /// Lists that a hint or the caller says are of one size: null lists have no elements in the
+    /// file, but `size` in Arrow.
     fn fixed_size(
         &self,
         field: &FieldRef,

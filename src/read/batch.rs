@@ -1,4 +1,4 @@
-//! The end of the corridor: a [`RecordBatch`] from the leaves of a window.
+//! The last stage: a [`RecordBatch`] from the leaves of a window.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,12 +13,12 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
 use super::assemble::{Leaves, assemble};
-use super::column::{LeafBatch, spelled_bytes, spelled_out};
+use super::column::{LeafBatch, materialize, materialized_bytes};
 use super::filter::Filter;
 use super::options::VirtualColumn;
-use super::pick::Keep;
 use super::plan::Plan;
-use super::window::{Handling, Window, most_bytes};
+use super::row_filter::RowFilter;
+use super::window::{UnselectedRows, Window, most_bytes};
 use crate::error::Result;
 use crate::limits::Reservation;
 use crate::schema::Kind;
@@ -75,7 +75,8 @@ impl BatchMemory {
     }
 }
 
-/// Makes the batch of the rows of `window` from leaves that were decoded before the filter was evaluated, and leaves decoded after it.
+/// Makes the batch of the rows of `window` from leaves that were decoded before the filter was
+/// evaluated, and leaves decoded after it.
 pub(super) fn record_batch(
     plan: &Plan,
     window: &Window,
@@ -85,10 +86,10 @@ pub(super) fn record_batch(
 ) -> Result<ReservedBatch> {
     let virtual_columns = &plan.options().virtual_columns;
     let width = plan.shapes().len() + virtual_columns.len();
-    let early_keep = Kept::new(early.rows, early.keep, width);
-    let stretches = window.stretches(Handling::Apart);
-    let late_keep = Kept::new(stretches.rows, stretches.keep.clone(), width);
-    let picked = Kept::new(window.rows(), None, width);
+    let early_keep = KeptRows::new(early.rows, early.keep, width);
+    let stretches = window.stretches(UnselectedRows::Apart);
+    let late_keep = KeptRows::new(stretches.rows, stretches.keep.clone(), width);
+    let picked = KeptRows::new(window.rows(), None, width);
     let mut early = Leaves::new(early.leaves);
     let mut late = Leaves::new(late);
     let mut memory = BatchMemory::of(plan, &mut early, &mut late);
@@ -115,10 +116,10 @@ pub(super) fn record_batch(
             .and_then(|column| {
                 let to = shape.field.data_type();
                 // What passed a filter as few entries of a dictionary may be much as strings.
-                let spelled = spelled_bytes(&column, to);
+                let spelled = materialized_bytes(&column, to);
                 window.weight.change(0, spelled, most)?;
                 memory.arrays.grow(usize::try_from(spelled).unwrap_or(usize::MAX))?;
-                spelled_out(column, to)
+                materialize(column, to)
             });
         columns.push(column.map_err(|e| e.at_column(shape.field.name().as_str()))?);
     }
@@ -138,18 +139,18 @@ pub(super) fn record_batch(
 }
 
 /// Keeps some rows of columns.
-struct Kept {
+struct KeptRows {
     rows: usize,
-    keep: Option<Keep>,
+    keep: Option<RowFilter>,
 }
 
-impl Kept {
+impl KeptRows {
     fn new(rows: usize, keep: Option<BooleanBuffer>, width: usize) -> Self {
-        let keep = keep.map(|keep| Keep::new(&BooleanArray::new(keep, None), width));
+        let keep = keep.map(|keep| RowFilter::new(&BooleanArray::new(keep, None), width));
         Self { rows, keep }
     }
 
-    /// About how many bytes [`Kept::of`] copies.
+    /// About how many bytes [`KeptRows::of`] copies.
     fn copied_bytes(&self, column: &ArrayRef) -> usize {
         let Some(keep) = &self.keep else { return 0 };
         // Not what rows of dictionaries and of views share.

@@ -1,26 +1,30 @@
 //! A column chunk: its pages, one after the other, from what was fetched of it.
 //!
-//! A [`PageList`] says what that is: the whole chunk, of which nothing more is known, or pages of which each row is known. [`Pages`] walks
-//! either; where rows are known it can also jump. Several walks of one list are independent, so that several threads can share a chunk.
+//! A [`PageList`] says what that is: the whole chunk, of which nothing more is known, or pages of
+//! which each row is known. [`Pages`] walks either; where rows are known it can also jump. Several
+//! walks of one list are independent, so that several threads can share a chunk.
 //!
-//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched but [pulled](Pull), a piece at a time into memory
-//! that is used again: fetched whole, it would take fresh pages of memory, which cost more than to decode most of them.
-//! Trap: rows come from an index that may lie. What the headers can disprove is refused by [`PageList::placed`], the rest by `LeafReader`.
+//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched but
+//! [pulled](RangeReader), a piece at a time into memory that is used again: fetched whole, it would
+//! take fresh pages of memory, which cost more than to decode most of them. Trap: rows come from an
+//! index that may lie. What the headers can disprove is refused by [`PageList::placed`], the rest
+//! by `LeafReader`.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::page_maps::KeptDictionary;
+use super::page_cache::KeptDictionary;
 use crate::error::{Error, Result, Spec};
 use crate::format::{CompressionCodec, Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
 use crate::page::{DataPage, DictionaryPage, Opener, Page, PageContext};
 use crate::thrift::{self, Read};
 
-/// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else is asked for beforehand.
-pub(crate) trait Pull: std::fmt::Debug + Send + Sync {
+/// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else
+/// is asked for beforehand.
+pub(crate) trait RangeReader: std::fmt::Debug + Send + Sync {
     /// The bytes of `range`.
     ///
     /// # Errors
@@ -37,20 +41,20 @@ enum List {
     /// All of the chunk.
     Whole { bytes: Bytes, offset: u64, slots: u64 },
     /// All of the chunk, to be pulled.
-    Pulled { pull: Arc<dyn Pull>, range: Range<u64>, slots: u64 },
+    Streaming { pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64 },
     /// Pages of which it is known which rows they hold; to be pulled where `pull` says from where.
-    Placed {
+    Located {
         head: Bytes,
         offset: u64,
         pages: Vec<PlacedPage>,
-        trust: Trust,
-        pull: Option<Arc<dyn Pull>>,
+        trust: RowCountSource,
+        pull: Option<Arc<dyn RangeReader>>,
     },
 }
 
 /// Who says which rows a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(super) enum RowCountSource {
     /// The headers of all pages of the chunk.
     Headers,
     /// An index: the rows of a page are counted before any is given.
@@ -77,11 +81,12 @@ impl PageList {
     }
 
     /// As [`PageList::whole`], to be pulled.
-    pub(super) fn pulled(pull: Arc<dyn Pull>, range: Range<u64>, slots: u64) -> Self {
-        Self(Arc::new(List::Pulled { pull, range, slots }))
+    pub(super) fn pulled(pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64) -> Self {
+        Self(Arc::new(List::Streaming { pull, range, slots }))
     }
 
-    /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before the first data page, at `offset`.
+    /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
+    /// the first data page, at `offset`.
     ///
     /// # Errors
     /// `Malformed(PageIndex)` if the header of a page contradicts its place.
@@ -120,29 +125,30 @@ impl PageList {
                 .at_page(page.index));
             }
         }
-        let trust = Trust::Index;
-        Ok(Self(Arc::new(List::Placed { head, offset, pages, trust, pull: None })))
+        let trust = RowCountSource::Index;
+        Ok(Self(Arc::new(List::Located { head, offset, pages, trust, pull: None })))
     }
 
     /// Bytes of the pages in the file.
     pub(super) fn bytes(&self) -> u64 {
         match &*self.0 {
             List::Whole { bytes, .. } => bytes.len() as u64,
-            List::Pulled { range, .. } => range.end - range.start,
-            List::Placed { pages, .. } => {
+            List::Streaming { range, .. } => range.end - range.start,
+            List::Located { pages, .. } => {
                 pages.iter().map(|page| page.range.end.saturating_sub(page.range.start)).sum()
             }
         }
     }
 
-    /// The same pages, with the rows of each if the headers tell them and all is well; the chunk holds `rows` rows.
+    /// The same pages, with the rows of each if the headers tell them and all is well; the chunk
+    /// holds `rows` rows.
     pub(super) fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
         let (range, slots, pull) = match &*self.0 {
             List::Whole { bytes, offset, slots } => {
                 (*offset..offset.checked_add(bytes.len() as u64)?, *slots, None)
             }
-            List::Pulled { pull, range, slots } => (range.clone(), *slots, Some(pull)),
-            List::Placed { .. } => return Some(self.clone()),
+            List::Streaming { pull, range, slots } => (range.clone(), *slots, Some(pull)),
+            List::Located { .. } => return Some(self.clone()),
         };
         let mut rest = match &*self.0 {
             List::Whole { bytes, .. } => bytes.clone(),
@@ -181,20 +187,20 @@ impl PageList {
         if row != rows {
             return None;
         }
-        let (offset, trust, pull) = (range.start, Trust::Headers, pull.cloned());
+        let (offset, trust, pull) = (range.start, RowCountSource::Headers, pull.cloned());
         let head = match &*self.0 {
             List::Whole { bytes, .. } => bytes.slice(..usize::try_from(head_end - offset).ok()?),
             // The dictionary is pulled once, for all walks.
             _ => pull.as_ref()?.pull(offset..head_end).ok()?,
         };
-        Some(Self(Arc::new(List::Placed { head, offset, pages, trust, pull })))
+        Some(Self(Arc::new(List::Located { head, offset, pages, trust, pull })))
     }
 
     /// The data pages, where it is known which rows they hold.
     pub(super) fn pages(&self) -> Option<&[PlacedPage]> {
         match &*self.0 {
-            List::Whole { .. } | List::Pulled { .. } => None,
-            List::Placed { pages, .. } => Some(pages),
+            List::Whole { .. } | List::Streaming { .. } => None,
+            List::Located { pages, .. } => Some(pages),
         }
     }
 }
@@ -216,7 +222,7 @@ impl Header {
     }
 
     /// The header at the start of `range`, if there is one and its body is within.
-    fn pull(pull: &dyn Pull, range: Range<u64>, context: &PageContext) -> Option<Self> {
+    fn pull(pull: &dyn RangeReader, range: Range<u64>, context: &PageContext) -> Option<Self> {
         // Most headers are small; bounds of long strings can make them large.
         for most in [SLACK as u64, PIECE as u64] {
             let end = range.end.min(range.start.saturating_add(most));
@@ -252,7 +258,8 @@ impl Header {
 pub(super) struct Pages {
     /// Bytes of all pages in the file.
     bytes: u64,
-    /// What is left of the chunk, or of what stands before its first data page, or of the placed page at hand.
+    /// What is left of the chunk, or of what stands before its first data page, or of the placed
+    /// page at hand.
     rest: Bytes,
     /// Where `rest` begins in the file.
     offset: u64,
@@ -273,13 +280,13 @@ pub(super) struct Pages {
     in_part: Option<Pending>,
     /// Where the dictionary is kept for other reads, if it is.
     kept: Option<KeptDictionary>,
-    placed: Option<Placed>,
-    pulled: Option<Pulled>,
+    placed: Option<Located>,
+    pulled: Option<Streaming>,
 }
 
 /// What is pulled of a chunk.
-struct Pulled {
-    pull: Arc<dyn Pull>,
+struct Streaming {
+    pull: Arc<dyn RangeReader>,
     /// Where the chunk ends in the file.
     end: u64,
     held: Reservation,
@@ -292,9 +299,9 @@ const PIECE: usize = 256 << 10;
 const SLACK: usize = 512;
 
 /// How far a walk over pages of known rows is.
-struct Placed {
+struct Located {
     list: PageList,
-    trust: Trust,
+    trust: RowCountSource,
     /// Index, in the list, of the page that is given next.
     next: usize,
     /// Rows of the page that was given last.
@@ -331,18 +338,18 @@ impl Pages {
     /// # Errors
     /// None for a list of bytes that are there; `Limit(Memory)` if the budget is used up.
     pub(super) fn new(list: &PageList, context: PageContext, budget: &Budget) -> Result<Self> {
-        let pulled = |pull: &Arc<dyn Pull>, end: u64| -> Result<Pulled> {
+        let pulled = |pull: &Arc<dyn RangeReader>, end: u64| -> Result<Streaming> {
             let held = budget.reservation("a piece of a column chunk");
-            Ok(Pulled { pull: pull.clone(), end, held })
+            Ok(Streaming { pull: pull.clone(), end, held })
         };
         let (rest, offset, slots_left, placed, pulled) = match &*list.0 {
             List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None, None),
-            List::Pulled { pull, range, slots } => {
+            List::Streaming { pull, range, slots } => {
                 (Bytes::new(), range.start, *slots, None, Some(pulled(pull, range.end)?))
             }
-            List::Placed { head, offset, trust, pull, .. } => {
+            List::Located { head, offset, trust, pull, .. } => {
                 let placed =
-                    Placed { list: list.clone(), trust: *trust, next: 0, rows: 0..0, expected: 0 };
+                    Located { list: list.clone(), trust: *trust, next: 0, rows: 0..0, expected: 0 };
                 // Until the first page is asked for, there is nothing to pull.
                 let pulled = pull.as_ref().map(|pull| pulled(pull, *offset)).transpose()?;
                 (head.clone(), *offset, 0, Some(placed), pulled)
@@ -372,16 +379,18 @@ impl Pages {
         self.bytes
     }
 
-    /// Keeps the dictionary, once it is decompressed, for other reads, if only some pages are read; or takes it from there.
+    /// Keeps the dictionary, once it is decompressed, for other reads, if only some pages are read;
+    /// or takes it from there.
     #[must_use]
     pub(super) fn keeping(mut self, kept: KeptDictionary) -> Self {
         let is_compressed = self.opener.context().codec != CompressionCodec::Uncompressed;
-        let few = self.placed.as_ref().is_some_and(|placed| placed.trust == Trust::Index);
+        let few = self.placed.as_ref().is_some_and(|placed| placed.trust == RowCountSource::Index);
         self.kept = (is_compressed && few).then_some(kept);
         self
     }
 
-    /// Gives the dictionary page, if there is one, before all others, whether they refer to it or not.
+    /// Gives the dictionary page, if there is one, before all others, whether they refer to it or
+    /// not.
     #[must_use]
     pub(super) fn with_dictionary_first(mut self) -> Self {
         self.dictionary_first = true;
@@ -396,8 +405,9 @@ impl Pages {
         self.next_page_for(&[], 0)
     }
 
-    /// As [`Pages::next_page`]. Of a page whose rows are known, and slots of a leaf outside lists, no more need be opened than it takes for the rows of
-    /// `expected`, which are ascending, unless row `behind` lies in it too; [`Pages::open_again`] opens the rest.
+    /// As [`Pages::next_page`]. Of a page whose rows are known, and slots of a leaf outside lists,
+    /// no more need be opened than it takes for the rows of `expected`, which are ascending, unless
+    /// row `behind` lies in it too; [`Pages::open_again`] opens the rest.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
@@ -467,7 +477,8 @@ impl Pages {
         kept.find(page_bytes, verify_checksums)
     }
 
-    /// How many rows of a page, from its first, there are up to the last that is expected; `None` if that is all, or nothing is known.
+    /// How many rows of a page, from its first, there are up to the last that is expected; `None`
+    /// if that is all, or nothing is known.
     fn expected_of(
         &self,
         pending: &Pending,
@@ -497,7 +508,8 @@ impl Pages {
         }
     }
 
-    /// Skips the next page without opening it if it is a data page of at most `max_slots` slots; says of how many.
+    /// Skips the next page without opening it if it is a data page of at most `max_slots` slots;
+    /// says of how many.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
@@ -535,11 +547,12 @@ impl Pages {
     }
 
     /// The rows of the page that was given last, where they are known, and by whom.
-    pub(super) fn rows(&self) -> Option<(Range<u64>, Trust)> {
+    pub(super) fn rows(&self) -> Option<(Range<u64>, RowCountSource)> {
         self.placed.as_ref().map(|placed| (placed.rows.clone(), placed.trust))
     }
 
-    /// Goes on with the page that holds `row`, and says which row it begins with; only where rows are known.
+    /// Goes on with the page that holds `row`, and says which row it begins with; only where rows
+    /// are known.
     ///
     /// # Errors
     /// `Usage` if that page is not among those of the list.
@@ -567,7 +580,8 @@ impl Pages {
             return Ok(Some(pending));
         }
         match &mut self.placed {
-            // A chunk of zero slots has no pages that matter; what follows the last slot is not ours.
+            // A chunk of zero slots has no pages that matter; what follows the last slot is not
+            // ours.
             None if self.slots_left == 0 => return Ok(None),
             None => {}
             // What stands before the first data page comes first.
@@ -603,9 +617,10 @@ impl Pages {
         self.pulled.as_ref().map_or(0, |pulled| pulled.end.saturating_sub(at_hand))
     }
 
-    /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones come those behind them.
+    /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones
+    /// come those behind them.
     fn pull(&mut self, len: usize) -> Result<()> {
-        let Some(Pulled { pull, end, held }) = &mut self.pulled else {
+        let Some(Streaming { pull, end, held }) = &mut self.pulled else {
             return Ok(());
         };
         // Many pages at a time, or one: a page that is cut off at the end is pulled twice.
@@ -619,7 +634,7 @@ impl Pages {
         if bytes.len() as u64 != range.end - range.start {
             let given = bytes.len();
             return Err(Error::usage(format_args!(
-                "Pull::pull gave {given} bytes for the range {range:?}"
+                "RangeReader::pull gave {given} bytes for the range {range:?}"
             )));
         }
         self.rest = bytes;
@@ -668,7 +683,8 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        // Of placed pages, the head has been looked through, and may be opened later where nobody minds.
+        // Of placed pages, the head has been looked through, and may be opened later where nobody
+        // minds.
         let may_follow = self.placed.is_some() && !self.dictionary_first;
         if self.dictionary_seen || (self.data_seen && !may_follow) {
             return Err(Error::malformed(

@@ -1,8 +1,10 @@
-//! A predicate in a read: what it needs decoded, what the footer proves of a row group, and which rows of a window are left.
+//! A predicate in a read: what it needs decoded, what the footer proves of a row group, and which
+//! rows of a window are left.
 //!
-//! Columns that hold a leaf of the predicate are *early*: decoded before it is evaluated, and kept if they are wanted. The others are *late*: only
-//! the rows that are left are decoded, where that pays.
-//! Trap: a struct of which the predicate needs one leaf is early as a whole, or its children would speak of different rows.
+//! Columns that hold a leaf of the predicate are *early*: decoded before it is evaluated, and kept
+//! if they are wanted. The others are *late*: only the rows that are left are decoded, where that
+//! pays. Trap: a struct of which the predicate needs one leaf is early as a whole, or its children
+//! would speak of different rows.
 
 use std::collections::HashMap;
 
@@ -39,7 +41,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Binds `predicate`, and appends to `leaves`, which are those of the output `shapes`, what only the predicate needs.
+    /// Binds `predicate`, and appends to `leaves`, which are those of the output `shapes`, what
+    /// only the predicate needs.
     ///
     /// # Errors
     /// `Usage` if it does not fit the file.
@@ -118,7 +121,8 @@ impl Filter {
         &self.early_columns
     }
 
-    /// Of which of `rows` decoded rows the predicate is true; `early` are the early leaves, in the order of the plan.
+    /// Of which of `rows` decoded rows the predicate is true; `early` are the early leaves, in the
+    /// order of the plan.
     pub(super) fn evaluate(&self, early: &[LeafBatch], rows: usize) -> Result<BooleanArray> {
         let of = |place: &usize| early.get(*place).map(LeafBatch::shared).ok_or_else(missing);
         let mut leaves = Leaves::new(self.places.iter().map(of).collect::<Result<_>>()?);
@@ -133,7 +137,8 @@ impl Filter {
         self.bound.evaluate_adaptively(&batch, &self.adaptive)
     }
 
-    /// What the footer says of the leaves of the predicate in a row group. What cannot be read says nothing.
+    /// What the footer says of the leaves of the predicate in a row group. What cannot be read says
+    /// nothing.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
         let facts = |leaf: usize| {
             let chunk = footer.column_chunk(row_group, leaf).ok()?;
@@ -151,8 +156,9 @@ impl Filter {
     }
 }
 
-/// Strings are read with their dictionaries, if all of their pages use one, so that an entry is tested once; else as views, so that no value is copied
-/// that does not pass. Gives those leaves too, with the types that they had.
+/// Strings are read with their dictionaries, if all of their pages use one, so that an entry is
+/// tested once; else as views, so that no value is copied that does not pass. Gives those leaves
+/// too, with the types that they had.
 fn cheap_strings(
     mut mapping: Mapping,
     bound: &Bound,
@@ -228,8 +234,8 @@ pub(super) fn find(facts: &[LeafFacts], leaf: usize) -> Option<&LeafFacts> {
     facts.iter().find(|found| found.leaf == leaf)
 }
 
-/// For each column and for each leaf of it whether unwanted rows are left out while it is decoded: where a row is a slot, and the filter does not need
-/// all of them.
+/// For each column and for each leaf of it whether unwanted rows are left out while it is decoded:
+/// where a row is a slot, and the filter does not need all of them.
 pub(super) fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
     let early = filter.map(Filter::early_columns).unwrap_or_default();
     let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());

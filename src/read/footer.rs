@@ -81,7 +81,8 @@ impl Footer {
         })
     }
 
-    /// Rows of the file: the sum over its row groups, as the number in the footer is known to be wrong in old files.
+    /// Rows of the file: the sum over its row groups, as the number in the footer is known to be
+    /// wrong in old files.
     ///
     /// # Errors
     /// `Malformed` if a row group says a negative number, or the sum overflows.
@@ -116,7 +117,8 @@ impl Footer {
         self.shared.index.column_chunk_ref(row_group, leaf).map_err(|e| e.at_row_group(row_group))
     }
 
-    /// Decodes the metadata of all column chunks of a row group, one after the other and without copying: the fast way to look at all of a wide file.
+    /// Decodes the metadata of all column chunks of a row group, one after the other and without
+    /// copying: the fast way to look at all of a wide file.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -171,13 +173,17 @@ impl fmt::Debug for Footer {
 /// The writer of a file, as far as it has faults that we read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Writer {
-    /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages say `is_compressed = false` over compressed values.
+    /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages say `is_compressed = false` over
+    /// compressed values.
     pub(super) ignores_is_compressed: bool,
-    /// parquet-mr before 1.8.0 (PARQUET-246): a DELTA_BYTE_ARRAY page begins with a prefix of the previous page's last value.
+    /// parquet-mr before 1.8.0 (PARQUET-246): a DELTA_BYTE_ARRAY page begins with a prefix of the
+    /// previous page's last value.
     pub(super) carries_prefix: bool,
-    /// Impala packs BIT_PACKED levels from the least significant bit (testdata/bit_packed_levels_impala.parquet).
+    /// Impala packs BIT_PACKED levels from the least significant bit
+    /// (testdata/bit_packed_levels_impala.parquet).
     pub(super) bit_order: BitOrder,
-    /// parquet-mr up to 1.2.8 (PARQUET-816), and one that names no version: total_compressed_size leaves out the header of the dictionary page.
+    /// parquet-mr up to 1.2.8 (PARQUET-816), and one that names no version: total_compressed_size
+    /// leaves out the header of the dictionary page.
     pub(super) short_chunks: bool,
 }
 

@@ -1,14 +1,16 @@
 //! [`Metadata`]: all that is known of a file before its pages are read, to be kept and used again.
 //!
-//! Made by the drivers when a file is opened; spec: `parquet.thrift`, PageIndex.md. What a cache of metadata wants: cheap to clone, it says
-//! how much memory it holds, and it can be written down and read back.
+//! Made by the drivers when a file is opened; spec: `parquet.thrift`, PageIndex.md. What a cache of
+//! metadata wants: cheap to clone, it says how much memory it holds, and it can be written down and
+//! read back.
 //!
 //! ```text
 //!  | MQMETA1 0 | file length | version | footer | regions: number, then start and bytes of each | CRC-32 |
 //!    8 bytes     u64           bytes     bytes    u64 each; bytes have a u64 length before them   of all before it
 //! ```
 //!
-//! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents only.
+//! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents
+//! only.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -29,9 +31,11 @@ use crate::range_cache::RangeCache;
 use crate::schema::{ArrowOptions, Leaf, Projection, to_arrow};
 use crate::thrift::{self, Read};
 
-/// The metadata of a file: its footer, its length, and the page indexes that were loaded. Cheap to clone.
+/// The metadata of a file: its footer, its length, and the page indexes that were loaded. Cheap to
+/// clone.
 ///
-/// With it a file is opened without reading its footer again. It stands for its [`Footer`] wherever one is wanted.
+/// With it a file is opened without reading its footer again. It stands for its [`Footer`] wherever
+/// one is wanted.
 #[derive(Clone)]
 pub struct Metadata {
     footer: Footer,
@@ -66,7 +70,8 @@ impl Metadata {
         Self { footer, file_len, version: None, indexes: Arc::default() }
     }
 
-    /// What tells this version of the file from others: an ETag, or whatever the cache goes by. It is kept, and decides nothing.
+    /// What tells this version of the file from others: an ETag, or whatever the cache goes by. It
+    /// is kept, and decides nothing.
     #[must_use]
     pub fn with_version(mut self, version: impl Into<Arc<str>>) -> Self {
         self.version = Some(version.into());
@@ -102,14 +107,16 @@ impl Metadata {
     /// The page index of a column chunk, if it was loaded. Nothing is copied.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, or its index was not loaded; `Malformed` if an index lies outside the file or is not what the format says.
+    /// `Usage` if there is no such chunk, or its index was not loaded; `Malformed` if an index lies
+    /// outside the file or is not what the format says.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndexRef<'_>> {
         let places = self.footer.index().index_places(row_group, [leaf])?;
         let places = places.first().copied().unwrap_or_default();
         self.page_index_at(places).map_err(|e| e.at_row_group(row_group))
     }
 
-    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for whoever looks at all of them.
+    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for whoever looks at
+    /// all of them.
     ///
     /// # Errors
     /// As [`Metadata::page_index`].
@@ -117,11 +124,12 @@ impl Metadata {
         self.page_index_at(chunk.into())
     }
 
-    /// The statistics of a column, by the index of its leaf: one row for each row group. `options` decide the Arrow type of
-    /// the bounds; a target schema among them has no say.
+    /// The statistics of a column, by the index of its leaf: one row for each row group. `options`
+    /// decide the Arrow type of the bounds; a target schema among them has no say.
     ///
     /// # Errors
-    /// `Usage` if there is no such column, `Unsupported` if it has no Arrow type, `Malformed` if the metadata contradict themselves.
+    /// `Usage` if there is no such column, `Unsupported` if it has no Arrow type, `Malformed` if
+    /// the metadata contradict themselves.
     pub fn column_statistics(
         &self,
         leaf: usize,
@@ -133,8 +141,9 @@ impl Metadata {
         self.statistics_of(&described, options, &rows.collect::<Result<Vec<_>>>()?)
     }
 
-    /// The statistics of the pages of a column, by the index of its leaf: one row for each data page of the page index, which
-    /// must be loaded. A column chunk without page index, or with one that contradicts itself, counts as one page.
+    /// The statistics of the pages of a column, by the index of its leaf: one row for each data
+    /// page of the page index, which must be loaded. A column chunk without page index, or with one
+    /// that contradicts itself, counts as one page.
     ///
     /// # Errors
     /// As [`Metadata::column_statistics`]; `Usage` if a page index was not loaded.
@@ -229,12 +238,14 @@ impl Metadata {
         Ok((decode(offsets)?, decode(columns)?))
     }
 
-    /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order, each more than `gap` bytes from the next.
+    /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order,
+    /// each more than `gap` bytes from the next.
     ///
     /// Indexes that would lie outside the file are left out.
     ///
     /// # Errors
-    /// `Usage` if the file has no such row group or leaf, `Malformed` if a column chunk is broken, `Limit(Memory)` if they are too long.
+    /// `Usage` if the file has no such row group or leaf, `Malformed` if a column chunk is broken,
+    /// `Limit(Memory)` if they are too long.
     pub(crate) fn index_needs(
         &self,
         row_groups: impl IntoIterator<Item = usize>,
@@ -438,7 +449,8 @@ pub(crate) fn decode<'a, T: Read<'a>>(bytes: Option<&'a [u8]>) -> Result<Option<
     bytes.map(|bytes| T::read(&mut thrift::Reader::new(bytes))).transpose()
 }
 
-/// Adds a range that does not begin before the last one, or touches none: joined with the last one if the gap is short.
+/// Adds a range that does not begin before the last one, or touches none: joined with the last one
+/// if the gap is short.
 fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>, gap: u64) {
     match ranges.last_mut() {
         Some(last) if last.start <= range.start && range.start <= last.end.saturating_add(gap) => {

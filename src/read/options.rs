@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::free_lists::BufferPool;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::schema::{ArrowOptions, Projection};
 use crate::selection::RowSelection;
-use crate::spare::BufferPool;
 pub use crate::trusted::TrustedUtf8;
 
 /// What to read, and how.
 ///
-/// The defaults read everything, verify checksums and UTF-8, and give batches of at most 65,536 rows.
+/// The defaults read everything, verify checksums and UTF-8, and give batches of at most 65,536
+/// rows.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
@@ -22,24 +23,30 @@ pub struct ReadOptions {
     pub row_groups: Option<Vec<usize>>,
     /// Which rows, by their numbers in the file: it must speak of all of them. Default: all.
     pub selection: Option<RowSelection>,
-    /// Which rows, by what is in them. Row groups and pages that cannot hold one are not read. Default: all.
+    /// Which rows, by what is in them. Row groups and pages that cannot hold one are not read.
+    /// Default: all.
     pub filter: Option<Predicate>,
     /// When the page index is asked where the pages are. Default: where it may save reading.
     pub page_index: PageIndexUse,
-    /// Rows to skip at the start, counted over the chosen rows of the chosen row groups, and those only that pass the filter. Default 0.
+    /// Rows to skip at the start, counted over the chosen rows of the chosen row groups, and those
+    /// only that pass the filter. Default 0.
     pub offset: u64,
     /// Rows to give at most. Default: all.
     pub limit: Option<u64>,
-    /// Rows of a batch at most; a batch never spans two row groups, unless a filter left few rows of each. Fewer are given where rows are so wide that a batch would take more
-    /// than [`ReadOptions::batch_bytes`], or arrays of rows of 64 bytes or more would take more than 4 MiB each. Default 65,536.
+    /// Rows of a batch at most; a batch never spans two row groups, unless a filter left few rows
+    /// of each. Fewer are given where rows are so wide that a batch would take more than
+    /// [`ReadOptions::batch_bytes`], or arrays of rows of 64 bytes or more would take more than 4
+    /// MiB each. Default 65,536.
     pub batch_rows: usize,
-    /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Where they say too little, as of long strings that a dictionary
-    /// holds once, a batch ends when its arrays hold about twice as many. Default 64 MiB, and at most an eighth of
+    /// Bytes that a batch should not exceed, by what the metadata say of the width of rows. Where
+    /// they say too little, as of long strings that a dictionary holds once, a batch ends when its
+    /// arrays hold about twice as many. Default 64 MiB, and at most an eighth of
     /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).
     pub batch_bytes: usize,
     /// How Arrow types are chosen.
     pub arrow: ArrowOptions,
-    /// Whether page checksums are verified where they are there. Default true: it costs next to nothing.
+    /// Whether page checksums are verified where they are there. Default true: it costs next to
+    /// nothing.
     pub verify_checksums: bool,
     /// What happens to strings that are not UTF-8. Default: they are an error.
     pub utf8: Utf8,
@@ -47,12 +54,13 @@ pub struct ReadOptions {
     pub virtual_columns: Vec<VirtualColumn>,
     /// What a request for bytes costs. Default: what the source says.
     pub latency: Option<Latency>,
-    /// Memory that was used before and is to be used again. Default: what the read itself no longer needs.
+    /// Memory that was used before and is to be used again. Default: what the read itself no longer
+    /// needs.
     pub pool: Option<BufferPool>,
     /// Caps on what the file may ask for.
     pub limits: Limits,
-    /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded are
-    /// given at once, however many they are.
+    /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded
+    /// are given at once, however many they are.
     pub(crate) counting: bool,
 }
 
@@ -80,7 +88,8 @@ impl Default for ReadOptions {
     }
 }
 
-/// What a request for bytes costs: by it, ranges that lie close are read in one request or in several.
+/// What a request for bytes costs: by it, ranges that lie close are read in one request or in
+/// several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
     /// Time until the first byte comes.
@@ -98,7 +107,8 @@ impl Latency {
     pub const STORE: Self =
         Self { per_request: Duration::from_millis(30), bytes_per_second: 100_000_000 };
 
-    /// Bytes that come in the time that a request takes: those are sooner read than skipped. Between 4 KiB and 32 MiB.
+    /// Bytes that come in the time that a request takes: those are sooner read than skipped.
+    /// Between 4 KiB and 32 MiB.
     pub(crate) fn gap(&self) -> u64 {
         let bytes = self.per_request.as_nanos() * u128::from(self.bytes_per_second) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(4 << 10, 32 << 20)
@@ -108,10 +118,12 @@ impl Latency {
 /// When the page index is asked where the pages of a column chunk are.
 ///
 /// An index that contradicts the pages which are read is put aside, and noted
-/// ([`Progress::indexes_ignored`](crate::io::Progress::indexes_ignored)). What it says of pages that are not read, nobody can check.
+/// ([`Progress::indexes_ignored`](crate::io::Progress::indexes_ignored)). What it says of pages
+/// that are not read, nobody can check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageIndexUse {
-    /// Where not all rows are wanted, and the column chunks are larger than what is read at a time anyway.
+    /// Where not all rows are wanted, and the column chunks are larger than what is read at a time
+    /// anyway.
     #[default]
     Auto,
     /// Wherever not all rows are wanted.

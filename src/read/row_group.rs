@@ -1,7 +1,7 @@
 //! A row group: its leaves, decoded window by window.
 //!
-//! A serial driver asks for batch after batch; a parallel one takes the [`Unit`]s of several row groups, decodes [`Window`]s of each on any thread,
-//! and gives the results to a [`Batcher`].
+//! A serial driver asks for batch after batch; a parallel one takes the [`ColumnTask`]s of several
+//! row groups, decodes [`Window`]s of each on any thread, and gives the results to a [`Batcher`].
 
 use std::fmt;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use super::batch::{Decoded, Origin, ReservedBatch, record_batch};
 use super::column::LeafBatch;
+use super::column_task::{ChunkSource, ColumnTask};
 use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
-use super::unit::{Chunk, Unit};
 use super::window::Window;
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::limits::Reservation;
@@ -33,7 +33,7 @@ pub struct RowGroup {
     is_careful: bool,
     /// How often that was so.
     rewound: u32,
-    units: Vec<Unit>,
+    tasks: Vec<ColumnTask>,
     /// Holds the fetched bytes in the budget.
     _fetched: Reservation,
 }
@@ -59,7 +59,8 @@ impl RowGroupPlan {
     /// Takes the bytes wanted, in the same order.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// them.
     pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
         match self.list_pages(&bytes)? {
             Ok(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
@@ -72,14 +73,14 @@ impl RowGroup {
     fn new(fetched: Fetched) -> Result<Self> {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
-        let unit = |FetchedChunk { leaf, pages, context, cost }| {
+        let task = |FetchedChunk { leaf, pages, context, cost }| {
             let column = plan.leaves().get(leaf).map(|spec| spec.leaf.path.dotted());
             let column = column.unwrap_or_default().into();
             let (plan, row_group) = (plan.clone(), range.row_group);
-            let chunk = Chunk { plan, leaf, list: pages, context, row_group, column };
-            Unit::new(chunk, rows_in_group, cost)
+            let chunk = ChunkSource { plan, leaf, list: pages, context, row_group, column };
+            ColumnTask::new(chunk, rows_in_group, cost)
         };
-        let units = chunks.into_iter().map(unit).collect::<Result<_>>()?;
+        let tasks = chunks.into_iter().map(task).collect::<Result<_>>()?;
         Ok(Self {
             next_row: range.rows.start,
             plan,
@@ -90,12 +91,13 @@ impl RowGroup {
             batch_bytes,
             is_careful: false,
             rewound: 0,
-            units,
+            tasks,
             _fetched: memory,
         })
     }
 
-    /// The rows of the next `batches` batches; fewer at the end of the row group. They are given out: the units must decode them next.
+    /// The rows of the next `batches` batches; fewer at the end of the row group. They are given
+    /// out: the tasks must decode them next.
     pub(crate) fn windows(&mut self, batches: usize) -> Vec<Window> {
         let mut windows = Vec::new();
         while windows.len() < batches && !self.is_done() {
@@ -136,8 +138,8 @@ impl RowGroup {
         &self.plan
     }
 
-    /// The next rows of a count that need not be looked at, however many: the filter is known to be true of them, and there
-    /// are no columns.
+    /// The next rows of a count that need not be looked at, however many: the filter is known to be
+    /// true of them, and there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
         if !self.plan.options().counting {
             return None;
@@ -177,12 +179,14 @@ impl RowGroup {
         self.batch_bytes
     }
 
-    /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it need not be evaluated.
-    pub(crate) fn units(&mut self) -> &mut [Unit] {
-        &mut self.units
+    /// The leaves, in the order of [`Plan::leaves`]; without those that only the filter needs if it
+    /// need not be evaluated.
+    pub(crate) fn tasks(&mut self) -> &mut [ColumnTask] {
+        &mut self.tasks
     }
 
-    /// Whether there is a filter that must be evaluated for some of the rows, so that batches are made in two steps: [`Unit::is_early`].
+    /// Whether there is a filter that must be evaluated for some of the rows, so that batches are
+    /// made in two steps: [`ColumnTask::is_early`].
     pub(crate) fn is_filtered(&self) -> bool {
         self.plan.filter().is_some() && !self.range.is_sure()
     }
@@ -197,12 +201,14 @@ impl RowGroup {
         Batcher { plan: self.plan.clone(), range: self.range.clone() }
     }
 
-    /// Decodes the next batch on this thread; `None` after the last row. With a filter, a batch has the rows of a window that pass: it is never
-    /// empty. One that would take much more than [`batch_bytes`](super::ReadOptions::batch_bytes), or more than an array or the memory can hold, is made of
-    /// fewer rows.
+    /// Decodes the next batch on this thread; `None` after the last row. With a filter, a batch has
+    /// the rows of a window that pass: it is never empty. One that would take much more than
+    /// [`batch_bytes`](super::ReadOptions::batch_bytes), or more than an array or the memory can
+    /// hold, is made of fewer rows.
     ///
     /// # Errors
-    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one, which is then tried again by the next call.
+    /// Whatever is wrong with the pages of the rows; `Limit` if there is no room for a single one,
+    /// which is then tried again by the next call.
     pub fn next_batch(&mut self) -> Result<Option<ReservedBatch>> {
         let batcher = self.batcher();
         while let Some(window) = self.windows(1).pop() {
@@ -228,26 +234,27 @@ impl RowGroup {
     /// The batch of a window; `None` if no row passes the filter.
     fn batch(&mut self, batcher: &Batcher, window: Window) -> Result<Option<ReservedBatch>> {
         let early = self.decode(true, &window)?;
-        let sifted = batcher.sift(window, early)?;
-        let rest = sifted.rest();
+        let filtered = batcher.apply_filter(window, early)?;
+        let rest = filtered.rest();
         if self.plan.filter().is_some() && rest.rows() == 0 {
             return Ok(None);
         }
         let late = self.decode(false, rest)?;
-        batcher.batch(sifted, late).map(Some)
+        batcher.batch(filtered, late).map(Some)
     }
 
-    /// Goes back to the first row of a window that was given out: windows may be asked for and decoded again.
+    /// Goes back to the first row of a window that was given out: windows may be asked for and
+    /// decoded again.
     ///
     /// # Errors
     /// As [`RowGroup::rewind`].
     pub(crate) fn go_back(&mut self, window: &Window) -> Result<()> {
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
-        self.units.iter_mut().try_for_each(Unit::restart)
+        self.tasks.iter_mut().try_for_each(ColumnTask::restart)
     }
 
-    /// Goes back to the first row of a window that was given out. The batches to come are made one at a time, by [`RowGroup::next_batch`], until it is known
-    /// how many rows they may have.
+    /// Goes back to the first row of a window that was given out. The batches to come are made one
+    /// at a time, by [`RowGroup::next_batch`], until it is known how many rows they may have.
     ///
     /// # Errors
     /// `Limit(Memory)` if there is no memory to begin anew.
@@ -282,9 +289,9 @@ impl RowGroup {
     /// Decodes a window of the leaves that come before the filter, or of those that come after it.
     fn decode(&mut self, early: bool, window: &Window) -> Result<Vec<LeafBatch>> {
         let last = self.ends_with(window);
-        let mut leaves = Vec::with_capacity(self.units.len());
-        for unit in self.units.iter_mut().filter(|unit| unit.is_wanted(early, window)) {
-            for part in unit.parts().iter_mut().take(1) {
+        let mut leaves = Vec::with_capacity(self.tasks.len());
+        for task in self.tasks.iter_mut().filter(|task| task.is_wanted(early, window)) {
+            for part in task.parts().iter_mut().take(1) {
                 leaves.push(part.decode(window, last)?);
             }
         }
@@ -314,16 +321,22 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// Evaluates the filter on the rows of a window, given what the early units decoded for it, in the order of [`Plan::leaves`]. Where there is no
-    /// filter, or it need not be evaluated, all rows pass.
+    /// Evaluates the filter on the rows of a window, given what the early tasks decoded for it, in
+    /// the order of [`Plan::leaves`]. Where there is no filter, or it need not be evaluated, all
+    /// rows pass.
     ///
     /// # Errors
-    /// `Malformed` if the columns contradict each other, and whatever a function of the user fails with.
-    pub(crate) fn sift(&self, window: Window, early: Vec<LeafBatch>) -> Result<Sifted> {
+    /// `Malformed` if the columns contradict each other, and whatever a function of the user fails
+    /// with.
+    pub(crate) fn apply_filter(
+        &self,
+        window: Window,
+        early: Vec<LeafBatch>,
+    ) -> Result<FilteredWindow> {
         let decoded = window.decoded();
         let Some(filter) = self.plan.filter().filter(|_| !window.is_sure) else {
             let keep = window.keep().cloned();
-            return Ok(Sifted { early, decoded, keep, rest: window });
+            return Ok(FilteredWindow { early, decoded, keep, rest: window });
         };
         let passed =
             filter.evaluate(&early, decoded).map_err(|e| e.at_row_group(self.range.row_group))?;
@@ -333,15 +346,20 @@ impl Batcher {
         };
         let rest = window.narrowed(&passed, self.plan.has_late_lists());
         let keep = (rest.rows() < decoded).then_some(passed);
-        Ok(Sifted { early, decoded, keep, rest })
+        Ok(FilteredWindow { early, decoded, keep, rest })
     }
 
-    /// Makes the batch of the rows that passed; `late` is what the other units decoded for [`Sifted::rest`], in the order of [`Plan::leaves`].
+    /// Makes the batch of the rows that passed; `late` is what the other tasks decoded for
+    /// [`FilteredWindow::rest`], in the order of [`Plan::leaves`].
     ///
     /// # Errors
     /// `Malformed` if the columns contradict each other.
-    pub(crate) fn batch(&self, sifted: Sifted, late: Vec<LeafBatch>) -> Result<ReservedBatch> {
-        let Sifted { early, decoded, keep, rest } = sifted;
+    pub(crate) fn batch(
+        &self,
+        filtered: FilteredWindow,
+        late: Vec<LeafBatch>,
+    ) -> Result<ReservedBatch> {
+        let FilteredWindow { early, decoded, keep, rest } = filtered;
         let origin = Origin {
             row_group: self.range.row_group,
             first_row: self.range.first_row,
@@ -354,7 +372,7 @@ impl Batcher {
 }
 
 /// A window of which it is known which rows pass the filter.
-pub(crate) struct Sifted {
+pub(crate) struct FilteredWindow {
     early: Vec<LeafBatch>,
     /// Rows of the early leaves.
     decoded: usize,
@@ -363,7 +381,7 @@ pub(crate) struct Sifted {
     rest: Window,
 }
 
-impl Sifted {
+impl FilteredWindow {
     /// What is to be decoded of the late leaves; its rows are those that pass.
     pub(crate) fn rest(&self) -> &Window {
         &self.rest

@@ -1,7 +1,8 @@
 //! The tail of a file: the first thing that is read, and what says where the footer lies.
 //!
-//! Spec: README.md, "File format". [`Tail`] asks for the end of the file, guessed long enough to hold a usual footer, so that most files
-//! are opened with one request; if the footer is longer, [`FooterTail`] asks for the rest.
+//! Spec: README.md, "File format". [`Tail`] asks for the end of the file, guessed long enough to
+//! hold a usual footer, so that most files are opened with one request; if the footer is longer,
+//! [`FooterTail`] asks for the rest.
 
 use std::ops::Range;
 
@@ -57,7 +58,8 @@ impl Tail {
         Ok(Self { file_len, need: head.into_iter().chain([end]).collect() })
     }
 
-    /// For a file of which the last `len` bytes are at hand already. The magic number at the head is then looked at only if they include it.
+    /// For a file of which the last `len` bytes are at hand already. The magic number at the head
+    /// is then looked at only if they include it.
     ///
     /// # Errors
     /// As [`Tail::new`].
@@ -69,7 +71,8 @@ impl Tail {
         Ok(Self { need: std::iter::once(start..file_len).collect(), ..whole })
     }
 
-    /// The bytes wanted: the magic number at the head, and the end of the file, in one range if they lie close.
+    /// The bytes wanted: the magic number at the head, and the end of the file, in one range if
+    /// they lie close.
     pub fn needs(&self) -> &[Range<u64>] {
         &self.need
     }
@@ -77,7 +80,8 @@ impl Tail {
     /// Takes the bytes wanted.
     ///
     /// # Errors
-    /// `Malformed(Container)` if they do not end as a Parquet file ends, `Crypto` if the footer is encrypted, `Limit(Footer)` if it is too long.
+    /// `Malformed(Container)` if they do not end as a Parquet file ends, `Crypto` if the footer is
+    /// encrypted, `Limit(Footer)` if it is too long.
     pub fn supply(self, bytes: &[Bytes], limits: &Limits) -> Result<FooterTail> {
         let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
             return Err(Error::usage("Tail::supply was given no bytes"));
@@ -150,7 +154,8 @@ impl FooterTail {
         let footer = match missing {
             None => {
                 let footer = self.have.slice(self.have.len().saturating_sub(self.footer_len)..);
-                // The metadata may be held for long: without the pages that the guess has brought too.
+                // The metadata may be held for long: without the pages that the guess has brought
+                // too.
                 let most_is_other = self.have.len() / 2 > footer.len();
                 if most_is_other { Bytes::copy_from_slice(&footer) } else { footer }
             }

@@ -1,7 +1,8 @@
 //! [`Window`]: the rows of one batch, and which rows are decoded to get them.
 //!
-//! Two rows that lie close are decoded together with those between them sooner than apart. What is not wanted of them is left out while a leaf is
-//! decoded, or, within lists, when the column is made: there the levels of all rows of a stretch are needed.
+//! Two rows that lie close are decoded together with those between them sooner than apart. What is
+//! not wanted of them is left out while a leaf is decoded, or, within lists, when the column is
+//! made: there the levels of all rows of a stretch are needed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use crate::error::{Error, LimitKind, Result};
 /// The rows of one batch, counted from the first of the row group.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
-    all: Stretches,
+    all: RowSpans,
     /// For columns of lists, where fewer rows are decoded so, in more stretches.
-    apart: Option<Stretches>,
+    apart: Option<RowSpans>,
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_sure: bool,
@@ -26,8 +27,8 @@ pub(crate) struct Window {
     pub(super) weight: Weight,
 }
 
-/// Bytes that the arrays of a batch hold, counted while they are decoded, by whichever threads: the metadata may say little of it, as of long strings that
-/// stand in a dictionary once.
+/// Bytes that the arrays of a batch hold, counted while they are decoded, by whichever threads: the
+/// metadata may say little of it, as of long strings that stand in a dictionary once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weight(Arc<AtomicU64>);
 
@@ -51,8 +52,9 @@ impl Weight {
     }
 }
 
-/// Bytes that the arrays of a batch of `rows` rows may hold where it should not exceed `batch_bytes`:
-/// capacity that is not used counts too, and a batch of one row is as large as it is.
+/// Bytes that the arrays of a batch of `rows` rows may hold where it should not exceed
+/// `batch_bytes`: capacity that is not used counts too, and a batch of one row is as large as it
+/// is.
 pub(super) fn most_bytes(batch_bytes: usize, rows: usize) -> u64 {
     if rows > 1 { (batch_bytes as u64).saturating_mul(2).saturating_add(1 << 20) } else { u64::MAX }
 }
@@ -67,7 +69,7 @@ fn too_large(most: u64) -> Error {
 
 /// What becomes of rows that are decoded and not wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Handling {
+pub(super) enum UnselectedRows {
     /// They stay: the filter is evaluated on them.
     Stay,
     /// They are left out while the leaf is decoded.
@@ -78,7 +80,7 @@ pub(super) enum Handling {
 
 /// Rows that are decoded, and which of them are wanted.
 #[derive(Debug, Clone)]
-pub(super) struct Stretches {
+pub(super) struct RowSpans {
     /// Ascending, none empty, no two touching.
     pub(super) spans: Arc<[Range<u64>]>,
     /// How many rows that is.
@@ -93,7 +95,8 @@ pub(super) const GAP: u64 = 16;
 /// Rows not decoded that pay for one more stretch, where a filter leaves stretches of rows.
 const ROWS_FOR_A_STRETCH: usize = 64;
 
-/// How many rows of a list may be decoded for one that is wanted, so that no stretch need be skipped.
+/// How many rows of a list may be decoded for one that is wanted, so that no stretch need be
+/// skipped.
 const MOST_FOR_ONE: u64 = 3;
 
 impl Window {
@@ -108,32 +111,33 @@ impl Window {
                 break;
             }
         }
-        let all = Stretches::joined(&wanted);
+        let all = RowSpans::joined(&wanted);
         let few = rows.saturating_mul(MOST_FOR_ONE + 1) < all.rows as u64;
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        let apart = few.then(|| Stretches { spans: wanted.into(), rows, keep: None });
+        let apart = few.then(|| RowSpans { spans: wanted.into(), rows, keep: None });
         Self { all, apart, rows, is_sure: false, behind: u64::MAX, weight: Weight::default() }
     }
 
-    /// Only those of the decoded rows whose bits are set; `lists` says whether columns of lists are to be decoded for them.
+    /// Only those of the decoded rows whose bits are set; `lists` says whether columns of lists are
+    /// to be decoded for them.
     pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
         let rows = passed.count_set_bits();
         let decoded = passed.len();
         let (behind, weight) = (self.behind, self.weight.clone());
         if rows == 0 {
-            let none = Stretches { spans: [].into(), rows, keep: None };
+            let none = RowSpans { spans: [].into(), rows, keep: None };
             return Self { all: none, apart: None, rows, is_sure: true, behind, weight };
         }
         let keep = (rows < decoded).then(|| passed.clone());
-        let all = Stretches { keep, ..self.all.clone() };
+        let all = RowSpans { keep, ..self.all.clone() };
         // Few rows are decoded in stretches, of many all: whichever is less work.
         let most = (decoded - rows) / ROWS_FOR_A_STRETCH;
         let few = lists && passed.set_slices().take(most + 1).count() <= most;
         let apart = few.then(|| {
             let runs: Vec<Range<u64>> = self.runs(passed).collect();
-            let joined = Stretches::joined(&runs);
+            let joined = RowSpans::joined(&runs);
             if joined.rows as u64 > (MOST_FOR_ONE + 1).saturating_mul(rows as u64) {
-                return Stretches { spans: runs.into(), rows, keep: None };
+                return RowSpans { spans: runs.into(), rows, keep: None };
             }
             joined
         });
@@ -169,7 +173,8 @@ impl Window {
         self.weight.bytes() > most_bytes(batch_bytes, self.rows)
     }
 
-    /// Rows that are decoded before the filter: more than wanted where they are decoded sooner than skipped.
+    /// Rows that are decoded before the filter: more than wanted where they are decoded sooner than
+    /// skipped.
     pub(super) fn decoded(&self) -> usize {
         self.all.rows
     }
@@ -185,9 +190,9 @@ impl Window {
     }
 
     /// What is decoded of a leaf that is handled so.
-    pub(super) fn stretches(&self, handling: Handling) -> &Stretches {
+    pub(super) fn stretches(&self, unselected: UnselectedRows) -> &RowSpans {
         match &self.apart {
-            Some(apart) if handling == Handling::Apart => apart,
+            Some(apart) if unselected == UnselectedRows::Apart => apart,
             _ => &self.all,
         }
     }
@@ -198,7 +203,7 @@ impl Window {
     }
 }
 
-impl Stretches {
+impl RowSpans {
     /// Runs, joined across short gaps.
     fn joined(runs: &[Range<u64>]) -> Self {
         let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
@@ -231,7 +236,7 @@ impl Stretches {
 mod tests {
     use super::*;
 
-    fn rows(stretches: &Stretches) -> Vec<u64> {
+    fn rows(stretches: &RowSpans) -> Vec<u64> {
         let decoded = stretches.spans.iter().cloned().flatten();
         let wanted = |i: usize| stretches.keep.as_ref().is_none_or(|keep| keep.value(i));
         decoded.enumerate().filter(|(i, _)| wanted(*i)).map(|(_, row)| row).collect()
@@ -256,12 +261,13 @@ mod tests {
             let first: Vec<u64> = all.into_iter().take(most as usize).collect();
             assert_eq!(window.rows(), first.len(), "seed {seed}");
             assert_eq!(window.end(), first.last().unwrap() + 1);
-            for handling in [Handling::Stay, Handling::Picked, Handling::Apart] {
-                let stretches = window.stretches(handling);
+            for unselected in [UnselectedRows::Stay, UnselectedRows::Picked, UnselectedRows::Apart]
+            {
+                let stretches = window.stretches(unselected);
                 assert_eq!(rows(stretches), first, "seed {seed}");
                 assert_eq!(stretches.spans.iter().cloned().flatten().count(), stretches.rows);
             }
-            assert_eq!(window.stretches(Handling::Stay).rows, window.decoded());
+            assert_eq!(window.stretches(UnselectedRows::Stay).rows, window.decoded());
             let often = rng.u8(0..9);
             let flags = (0..window.decoded()).map(|_| rng.u8(0..8) < often);
             let passed: BooleanBuffer = flags.collect();
@@ -272,8 +278,9 @@ mod tests {
             let decoded: Vec<u64> = window.spans().iter().cloned().flatten().collect();
             let left: Vec<u64> = passed.set_indices().map(|i| decoded[i]).collect();
             let narrowed = window.narrowed(&passed, true);
-            for handling in [Handling::Stay, Handling::Picked, Handling::Apart] {
-                assert_eq!(rows(narrowed.stretches(handling)), left, "seed {seed}");
+            for unselected in [UnselectedRows::Stay, UnselectedRows::Picked, UnselectedRows::Apart]
+            {
+                assert_eq!(rows(narrowed.stretches(unselected)), left, "seed {seed}");
             }
         }
     }

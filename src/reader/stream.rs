@@ -10,17 +10,19 @@ use arrow_schema::SchemaRef;
 use futures_core::Stream;
 use futures_util::TryStreamExt;
 
-use super::{Gathered, PARALLEL_FROM, Reader, Threads};
+use super::{Coalesced, PARALLEL_FROM, Reader, Threads};
 use crate::error::{Error, Result};
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
-use crate::read::{Metadata, PageMaps, Plan, pick};
+use crate::read::{Metadata, PageCache, Plan, row_filter};
 
 /// A Parquet file that is open, whose bytes come from an [`AsyncSource`], such as an object store.
 ///
-/// It has the options of every [`Reader`], and [`stream`](Reader::stream)s the batches, under any runtime. Row groups are fetched ahead while the
-/// stream is polled, as many as a share of the [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader, not on
-/// those of the runtime; with one thread, where the stream is polled, so that it can also be given to an executor of the caller's.
+/// It has the options of every [`Reader`], and [`stream`](Reader::stream)s the batches, under any
+/// runtime. Row groups are fetched ahead while the stream is polled, as many as a share of the
+/// [memory](Reader::memory) holds. They are decoded on the [threads](Reader::threads) of a reader,
+/// not on those of the runtime; with one thread, where the stream is polled, so that it can also be
+/// given to an executor of the caller's.
 pub type AsyncReader = Reader<Arc<dyn AsyncSource>>;
 
 impl AsyncReader {
@@ -50,7 +52,8 @@ impl AsyncReader {
 
     /// Opens a file with metadata that are known from before: nothing is read.
     ///
-    /// Whether they are those of this very version of the file is for the caller to know, as for [`Reader::with_metadata`]; its length is not asked for.
+    /// Whether they are those of this very version of the file is for the caller to know, as for
+    /// [`Reader::with_metadata`]; its length is not asked for.
     pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
         Self::of(Arc::new(source), metadata)
     }
@@ -97,13 +100,14 @@ impl AsyncReader {
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let metadata = self.metadata.clone();
-        let gathered = Gathered::new(&plan);
+        let gathered = Coalesced::new(&plan);
         let driver = Streamed::new(source, end, metadata, plan, pool, progress.clone());
         let file_name = self.file_name.clone();
         Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
     }
 
-    /// The threads for a plan: none but the one that polls where it is done at once, or where the caller wants it so.
+    /// The threads for a plan: none but the one that polls where it is done at once, or where the
+    /// caller wants it so.
     fn pool_beside(&self, plan: &Plan) -> Result<Option<Pool>> {
         match &self.threads {
             _ if plan.leaves().is_empty() => Ok(None),
@@ -141,22 +145,24 @@ impl AsyncReader {
         let batches = reader.stream()?;
         let schema = batches.schema();
         let found: Vec<RecordBatch> = batches.try_collect().await?;
-        pick::take(&schema, &found, &places).map_err(|e| self.name(e))
+        row_filter::take(&schema, &found, &places).map_err(|e| self.name(e))
     }
 
-    /// What the read will do, as [`Reader::explain`]. Requests are counted row group by row group, and may be fewer.
+    /// What the read will do, as [`Reader::explain`]. Requests are counted row group by row group,
+    /// and may be fewer.
     ///
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub async fn explain(&self) -> Result<Explanation> {
         let (source, metadata) = (self.source.clone(), self.metadata.clone());
         // What this reader has read before is left out of account.
-        let plan = self.plan()?.with_page_maps(&PageMaps::default());
+        let plan = self.plan()?.with_page_cache(&PageCache::default());
         let explained = Explanation::new_async(source, metadata, &plan).await;
         explained.map_err(|e| self.name(e))
     }
 
-    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted, as [`Reader::load_page_indexes`].
+    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted, as
+    /// [`Reader::load_page_indexes`].
     ///
     /// # Errors
     /// As [`Reader::load_page_indexes`].
@@ -175,11 +181,12 @@ impl AsyncReader {
 
 /// The batches of an asynchronous read, in order. After an error there are no more.
 ///
-/// Dropping it ends the requests that are under way; a thread of the pool stops at the column at hand.
+/// Dropping it ends the requests that are under way; a thread of the pool stops at the column at
+/// hand.
 pub struct BatchStream {
     schema: SchemaRef,
     driver: Option<Streamed>,
-    gathered: Gathered,
+    gathered: Coalesced,
     file_name: Option<Arc<str>>,
 }
 

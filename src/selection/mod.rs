@@ -1,8 +1,9 @@
-//! [`RowSelection`]: which rows are wanted, as runs or as bits, with an exact algebra; and [`PageMap`], which pages hold them.
+//! [`RowSelection`]: which rows are wanted, as runs or as bits, with an exact algebra; and
+//! [`PageMap`], which pages hold them.
 //!
-//! Pure: knows no file. Made by the user, by `take`, and by predicates; used by `read::plan`, which asks for the pages, and by
-//! `read::row_group`, which decodes run by run.
-//! Trap: a selection has a length, the rows that it speaks of; two that speak of different rows cannot be combined.
+//! Pure: knows no file. Made by the user, by `take`, and by predicates; used by `read::plan`, which
+//! asks for the pages, and by `read::row_group`, which decodes run by run. Trap: a selection has a
+//! length, the rows that it speaks of; two that speak of different rows cannot be combined.
 
 mod pages;
 mod runs;
@@ -243,7 +244,8 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// A selection within this one: of the rows that this one wants, in order, those that `inner` wants.
+    /// A selection within this one: of the rows that this one wants, in order, those that `inner`
+    /// wants.
     ///
     /// # Errors
     /// `Usage` if `inner` does not speak of as many rows as this one wants.
@@ -316,7 +318,8 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// What it says of the rows of `range`, which are counted from 0 then; rows behind the last are left out.
+    /// What it says of the rows of `range`, which are counted from 0 then; rows behind the last are
+    /// left out.
     #[must_use]
     pub fn slice(&self, range: Range<u64>) -> Self {
         let end = range.end.min(self.len);
@@ -401,7 +404,8 @@ impl Builder {
         Self { len, count: 0, runs: Vec::new() }
     }
 
-    /// Adds a run that begins where those so far end, before it or behind it, but not before the last one begins.
+    /// Adds a run that begins where those so far end, before it or behind it, but not before the
+    /// last one begins.
     fn push(&mut self, run: Range<u64>) {
         if run.is_empty() {
             return;

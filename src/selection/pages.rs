@@ -1,7 +1,8 @@
 //! [`PageMap`]: which bytes of a column chunk hold which rows, by its OffsetIndex.
 //!
-//! Spec: PageIndex.md. Made by `read::plan`, which asks for the pages that a selection needs.
-//! Trap: an index can lie. What contradicts itself or the chunk is refused here; whether the pages agree is seen when they are there.
+//! Spec: PageIndex.md. Made by `read::plan`, which asks for the pages that a selection needs. Trap:
+//! an index can lie. What contradicts itself or the chunk is refused here; whether the pages agree
+//! is seen when they are there.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ use super::RowSelection;
 use crate::error::{Error, Result, Spec};
 use crate::format::OffsetIndex;
 
-/// The data pages of a column chunk, which follow each other without a gap and hold all rows of the row group.
+/// The data pages of a column chunk, which follow each other without a gap and hold all rows of the
+/// row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageMap {
     chunk: Range<u64>,
@@ -29,7 +31,8 @@ impl PageMap {
     /// The pages of `index`, of a chunk that lies at `chunk` of the file and holds `rows` rows.
     ///
     /// # Errors
-    /// `Malformed(PageIndex)` if the pages leave out bytes or rows of the chunk, overlap, or do not begin at row 0.
+    /// `Malformed(PageIndex)` if the pages leave out bytes or rows of the chunk, overlap, or do not
+    /// begin at row 0.
     pub(crate) fn new(index: &OffsetIndex, chunk: Range<u64>, rows: u64) -> Result<Self> {
         let locations = &index.page_locations;
         let mut pages: Vec<PagePlace> = Vec::with_capacity(locations.len());
@@ -106,7 +109,8 @@ impl PageMap {
         needed
     }
 
-    /// What the selection says of the rows of a page, counted from its first: the others are to be skipped.
+    /// What the selection says of the rows of a page, counted from its first: the others are to be
+    /// skipped.
     #[cfg(test)]
     pub(crate) fn within(&self, page: usize, selection: &RowSelection) -> RowSelection {
         match self.pages.get(page) {

@@ -1,4 +1,5 @@
-//! A bitmap that grows: validity, booleans, selections. The first bit is the lowest of the first byte, as in Arrow and in the format.
+//! A bitmap that grows: validity, booleans, selections. The first bit is the lowest of the first
+//! byte, as in Arrow and in the format.
 
 use super::Isa;
 
@@ -126,7 +127,8 @@ impl Bitmap {
         ones
     }
 
-    /// Moves the bits from `start` on to the set bits of `validity[first..first + slots]`; the others become 0.
+    /// Moves the bits from `start` on to the set bits of `validity[first..first + slots]`; the
+    /// others become 0.
     pub(crate) fn spread(&mut self, start: usize, validity: &Self, first: usize, slots: usize) {
         let dense: Vec<u64> = (start..self.len).step_by(64).map(|at| self.word_at(at)).collect();
         self.truncate(start);
@@ -141,7 +143,8 @@ impl Bitmap {
         }
     }
 
-    /// Appends those bits of `other`, from `from` on, whose bits of `keep`, from `first` on, are set, of `n`.
+    /// Appends those bits of `other`, from `from` on, whose bits of `keep`, from `first` on, are
+    /// set, of `n`.
     pub(crate) fn append_kept(
         &mut self,
         other: &Self,
@@ -221,7 +224,8 @@ impl Bitmap {
     }
 }
 
-/// Appends `n` bits that begin at bit `offset` of `bits` as bytes, of which the last is padded with zeros.
+/// Appends `n` bits that begin at bit `offset` of `bits` as bytes, of which the last is padded with
+/// zeros.
 ///
 /// # Panics
 /// If there are not so many bits.
@@ -281,7 +285,8 @@ fn deposit(isa: Isa, bits: u64, mask: u64) -> u64 {
     out
 }
 
-/// Puts the bits of `bits` at the set bits of `mask` together, in order: the opposite of [`deposit`].
+/// Puts the bits of `bits` at the set bits of `mask` together, in order: the opposite of
+/// [`deposit`].
 fn extract(isa: Isa, bits: u64, mask: u64) -> u64 {
     if mask == u64::MAX {
         return bits;

@@ -1,6 +1,8 @@
-//! Floats to the integers that ALP stores, a vector at a time: scaled, rounded, and compared with what the decoder would make of them.
+//! Floats to the integers that ALP stores, a vector at a time: scaled, rounded, and compared with
+//! what the decoder would make of them.
 //!
-//! Spec: AlpEncoding.md. Used by its encoder. No branch depends on a value, so that the compiler makes vectors of all of it.
+//! Spec: AlpEncoding.md. Used by its encoder. No branch depends on a value, so that the compiler
+//! makes vectors of all of it.
 
 use super::{Isa, Level};
 
@@ -63,7 +65,8 @@ fn scale_f32(value: f32, powers: &Powers<f32>) -> (i32, bool) {
 
 macro_rules! integers {
     ($float:ty, $int:ty, $name:ident, $scale:ident, $body:ident, $avx2:ident, $avx512:ident) => {
-        /// Writes the integer of each value, and whether the value does not come back from it; the integer is anything then.
+        /// Writes the integer of each value, and whether the value does not come back from it; the
+        /// integer is anything then.
         ///
         /// # Panics
         /// If the slices are not of one length.

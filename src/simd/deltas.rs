@@ -1,6 +1,8 @@
-//! Differences of neighbours less the smallest of them, a block of 128 at a time: what DELTA_BINARY_PACKED packs.
+//! Differences of neighbours less the smallest of them, a block of 128 at a time: what
+//! DELTA_BINARY_PACKED packs.
 //!
-//! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that the compiler makes vectors of all of it.
+//! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that
+//! the compiler makes vectors of all of it.
 
 use super::{Isa, Level};
 
@@ -24,7 +26,8 @@ pub(crate) struct Differences<T> {
 
 macro_rules! differences {
     ($int:ty, $delta:ty, $with:ident, $body:ident, $avx2:ident, $avx512:ident) => {
-        /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`; what is left of `out` becomes 0.
+        /// Writes `values[i + 1] - values[i]`, wrapping, less the smallest of them, to `out[i]`;
+        /// what is left of `out` becomes 0.
         ///
         /// # Panics
         /// If there are not 2 to 129 values.
@@ -49,7 +52,8 @@ macro_rules! differences {
             let n = values.len().wrapping_sub(1);
             assert!((1..=BLOCK).contains(&n), "2 to 129 values");
             let mut least = <$int>::MAX;
-            // Of a length that the compiler does not know: it unrolls a loop of 128 before it could make vectors of it.
+            // Of a length that the compiler does not know: it unrolls a loop of 128 before it could
+            // make vectors of it.
             for ((out, before), after) in out[..n].iter_mut().zip(&values[..n]).zip(&values[1..]) {
                 let delta = after.wrapping_sub(*before);
                 least = least.min(delta);

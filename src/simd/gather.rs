@@ -1,6 +1,7 @@
 //! Looks indices up in a table: the dictionary step.
 //!
-//! Packed indices are cut out of their bytes and looked up in one go. With AVX-512 small tables lie in registers, where a look-up is a permutation.
+//! Packed indices are cut out of their bytes and looked up in one go. With AVX-512 small tables lie
+//! in registers, where a look-up is a permutation.
 
 use super::unpack::unpack_u32_with;
 use super::{Isa, Level};
@@ -23,12 +24,14 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
         // SAFETY: `index <= highest < table.len()`.
         slot.write(unsafe { *table.get_unchecked(index as usize) });
     }
-    // SAFETY: `reserve` made room for `indices.len()` values, and the loop has written that many behind the length.
+    // SAFETY: `reserve` made room for `indices.len()` values, and the loop has written that many
+    // behind the length.
     unsafe { out.set_len(out.len() + indices.len()) };
     true
 }
 
-/// As [`gather`], of `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are not there read as 0.
+/// As [`gather`], of `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are not
+/// there read as 0.
 ///
 /// # Panics
 /// If `width` is over 32.
@@ -99,7 +102,8 @@ mod x86 {
         let packed = Packed { bytes, cut: Cut::into_32(width), n, entries: table.len() };
         out.reserve(n.checked_next_multiple_of(LANES).unwrap_or(usize::MAX));
         let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
-        // SAFETY: `reserve` made room for all vectors of indices, and the table has as many entries as `packed` says.
+        // SAFETY: `reserve` made room for all vectors of indices, and the table has as many entries
+        // as `packed` says.
         let in_range = unsafe {
             match (size_of::<T>(), table.len()) {
                 (4, ..=32) => packed.permute_32::<1>(table.as_ptr().cast(), to.cast()),
@@ -110,7 +114,8 @@ mod x86 {
             }
         };
         if in_range {
-            // SAFETY: every one of the `n` slots behind the old length is written, and was reserved.
+            // SAFETY: every one of the `n` slots behind the old length is written, and was
+            // reserved.
             unsafe { out.set_len(out.len() + n) };
         }
         in_range
@@ -125,7 +130,8 @@ mod x86 {
     }
 
     impl Packed<'_> {
-        /// Hands vectors of indices on, none of them beyond the table; whether none was to begin with.
+        /// Hands vectors of indices on, none of them beyond the table; whether none was to begin
+        /// with.
         #[inline]
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
         fn each(&self, mut look_up: impl FnMut(usize, __m512i)) -> bool {
@@ -150,7 +156,8 @@ mod x86 {
         /// Looks up in memory.
         ///
         /// # Safety
-        /// There must be room for all indices, rounded up to whole vectors, and `table` must have the entries.
+        /// There must be room for all indices, rounded up to whole vectors, and `table` must have
+        /// the entries.
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
         unsafe fn load<T: Copy>(&self, table: &[T], to: *mut T) -> bool {
             self.each(|at, indices| {
@@ -211,7 +218,8 @@ mod x86 {
         unsafe fn permute_64(&self, table: *const i64, to: *mut i64) -> bool {
             let mut pair = [0i64; 16];
             let (from, copy) = (table.cast::<u8>(), pair.as_mut_ptr().cast::<u8>());
-            // SAFETY: the caller vouches for so many entries, at most 16, of 8 bytes; as bytes, for they need not be aligned as words are.
+            // SAFETY: the caller vouches for so many entries, at most 16, of 8 bytes; as bytes, for
+            // they need not be aligned as words are.
             unsafe { std::ptr::copy_nonoverlapping(from, copy, size_of::<i64>() * self.entries) };
             // SAFETY: a half has 8 entries of 8 bytes.
             let [low, high] =

@@ -2,8 +2,8 @@
 
 /// An instruction set that this machine has.
 ///
-/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the field is private to
-/// this file. So a kernel that is given one may use its instructions.
+/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the field is private
+/// to this file. So a kernel that is given one may use its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
@@ -15,7 +15,8 @@ pub(super) enum Level {
     /// x86-64 with AVX2, BMI2 and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// x86-64 with AVX-512 F, BW, VL, VBMI and VBMI2 too, as machines since Ice Lake and Zen 4 have.
+    /// x86-64 with AVX-512 F, BW, VL, VBMI and VBMI2 too, as machines since Ice Lake and Zen 4
+    /// have.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -26,8 +27,8 @@ impl Isa {
 
     /// The best one of this machine. The answer is cached by the standard library.
     ///
-    /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever it
-    /// runs: so they are measured, and tested, on any machine. Libraries that we use pick for
+    /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever
+    /// it runs: so they are measured, and tested, on any machine. Libraries that we use pick for
     /// themselves as ever.
     #[inline]
     pub(crate) fn best() -> Self {

@@ -1,7 +1,8 @@
 //! Kernels: the only home of intrinsics and of memory written before it is initialised.
 //!
-//! Each kernel has a safe door, a scalar definition, and twins for instruction sets that are picked at run time ([`Isa`]). Where the compiler
-//! vectorises the scalar definition well, the twin is that same code compiled for the wider instruction set.
+//! Each kernel has a safe door, a scalar definition, and twins for instruction sets that are picked
+//! at run time ([`Isa`]). Where the compiler vectorises the scalar definition well, the twin is
+//! that same code compiled for the wider instruction set.
 
 pub(crate) mod bitmap;
 pub(crate) mod compact;
@@ -28,7 +29,8 @@ pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(item) = items.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 has the instruction, and the address is that of an item that is there.
+        // SAFETY: every x86-64 has the instruction, and the address is that of an item that is
+        // there.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -72,10 +72,12 @@ pub(crate) fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     out.reserve(n);
     let start = out.len();
     let target = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-    // SAFETY: `reserve` made room for `n` words behind the length, which is `n * size_of::<T>()` bytes, and `bytes` has at least as many;
-    // `out` is borrowed mutably, so that the two do not overlap.
+    // SAFETY: `reserve` made room for `n` words behind the length, which is `n * size_of::<T>()`
+    // bytes, and `bytes` has at least as many; `out` is borrowed mutably, so that the two do not
+    // overlap.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, n * size_of::<T>()) };
-    // SAFETY: the `n` words behind the old length are written, and any bytes are a value of `T` (`Native` is sealed).
+    // SAFETY: the `n` words behind the old length are written, and any bytes are a value of `T`
+    // (`Native` is sealed).
     unsafe { out.set_len(start + n) };
     if cfg!(target_endian = "big") {
         for word in out.iter_mut().skip(start) {
@@ -89,8 +91,8 @@ pub(crate) fn as_bytes_le<T: Word>(values: &[T]) -> Option<&[u8]> {
     if cfg!(target_endian = "big") {
         return None;
     }
-    // SAFETY: every byte of a word is initialised (`Word` is sealed, and its types have no padding); bytes have alignment 1, and the life of the
-    // slice is that of the words.
+    // SAFETY: every byte of a word is initialised (`Word` is sealed, and its types have no
+    // padding); bytes have alignment 1, and the life of the slice is that of the words.
     Some(unsafe {
         std::slice::from_raw_parts(values.as_ptr().cast(), std::mem::size_of_val(values))
     })
@@ -111,10 +113,12 @@ pub(crate) fn append_transposed<T: Native, const K: usize>(
     out.reserve(n);
     let start = out.len();
     let target = out.spare_capacity_mut().as_mut_ptr().cast::<MaybeUninit<[u8; K]>>();
-    // SAFETY: `reserve` made room for `n` words, which have the size of `K` bytes; the alignment of bytes is 1, and nobody else refers to them.
+    // SAFETY: `reserve` made room for `n` words, which have the size of `K` bytes; the alignment of
+    // bytes is 1, and nobody else refers to them.
     let target = unsafe { std::slice::from_raw_parts_mut(target, n) };
     super::transpose::transpose(bytes, len, first, target);
-    // SAFETY: `transpose` has initialised all `n` words, and any bytes are a value of `T` (`Native` is sealed).
+    // SAFETY: `transpose` has initialised all `n` words, and any bytes are a value of `T` (`Native`
+    // is sealed).
     unsafe { out.set_len(start + n) };
     if cfg!(target_endian = "big") {
         for word in out.iter_mut().skip(start) {
@@ -141,7 +145,8 @@ mod words {
 /// Appends the little-endian bytes of `values`.
 pub(crate) fn append_bytes_le<T: Word>(values: &[T], out: &mut Vec<u8>) {
     let start = out.len();
-    // SAFETY: the slice is `size_of_val` bytes long and lives as long; its type has no padding (`Word` is sealed), and bytes have no alignment.
+    // SAFETY: the slice is `size_of_val` bytes long and lives as long; its type has no padding
+    // (`Word` is sealed), and bytes have no alignment.
     let bytes =
         unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
     out.extend_from_slice(bytes);

@@ -1,7 +1,9 @@
-//! Levels as bit planes: bit `p` of 64 levels is one word, so that 64 comparisons are a few operations on words.
+//! Levels as bit planes: bit `p` of 64 levels is one word, so that 64 comparisons are a few
+//! operations on words.
 //!
-//! Used by `levels` and `read::column` for definition and repetition levels. Levels that are all the same stay one number.
-//! Trap: `least` may be above what the planes can hold; no level is at least that.
+//! Used by `levels` and `read::column` for definition and repetition levels. Levels that are all
+//! the same stay one number. Trap: `least` may be above what the planes can hold; no level is at
+//! least that.
 
 use std::ops::Range;
 
@@ -9,7 +11,7 @@ use super::{Isa, Level};
 
 /// The levels of consecutive slots.
 #[derive(Debug, Clone)]
-pub(crate) struct Planes {
+pub(crate) struct LevelBitPlanes {
     /// Bits of a level.
     width: usize,
     /// Words of a block of 64 levels, one for each plane; those above the width are 0.
@@ -59,7 +61,7 @@ macro_rules! with_stride {
     };
 }
 
-impl Planes {
+impl LevelBitPlanes {
     /// No levels yet, of `width` bits each: at most 16.
     pub(crate) fn new(width: u32) -> Self {
         let width = (width as usize).min(MOST);
@@ -113,7 +115,8 @@ impl Planes {
         if u32::from(least) >> planes.len() != 0 {
             return 0;
         }
-        // From the highest bit down: what is above in one is above, what is equal so far may still be.
+        // From the highest bit down: what is above in one is above, what is equal so far may still
+        // be.
         let (mut above, mut equal) = (0, there);
         for (bit, plane) in planes.iter().enumerate().rev() {
             if least >> bit & 1 != 0 {
@@ -218,12 +221,14 @@ impl Planes {
         }
     }
 
-    /// Appends `n` levels that are packed in `bytes`, from the least significant bit of the first byte on, after `skip` others.
+    /// Appends `n` levels that are packed in `bytes`, from the least significant bit of the first
+    /// byte on, after `skip` others.
     pub(crate) fn push_packed(&mut self, bytes: &[u8], skip: usize, n: usize) {
         run(Isa::best(), PushPacked { planes: self, bytes, skip, n });
     }
 
-    /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` gives the 64 bits from `at` on.
+    /// Appends the bits of another's bitmap as levels 0 and 1: `word(at)` gives the 64 bits from
+    /// `at` on.
     pub(crate) fn push_bits(&mut self, range: Range<usize>, word: impl Fn(usize) -> u64) {
         self.spell_out();
         for at in range.clone().step_by(BLOCK) {
@@ -299,9 +304,10 @@ impl Planes {
     }
 }
 
-/// Where levels are appended: the last block is kept in registers, and put behind the others in the end, by [`End::close`].
+/// Where levels are appended: the last block is kept in registers, and put behind the others in the
+/// end, by [`End::close`].
 pub(crate) struct End<'a, const W: usize> {
-    planes: &'a mut Planes,
+    planes: &'a mut LevelBitPlanes,
     block: [u64; W],
     /// Levels of the block: fewer than 64.
     n: usize,
@@ -341,7 +347,13 @@ impl<const W: usize> End<'_, W> {
 
     /// Appends `n` packed levels, after `skip` others.
     #[inline(always)]
-    pub(crate) fn push_packed(&mut self, kernel: impl Kernel, bytes: &[u8], skip: usize, n: usize) {
+    pub(crate) fn push_packed(
+        &mut self,
+        kernel: impl SimdOps,
+        bytes: &[u8],
+        skip: usize,
+        n: usize,
+    ) {
         let width = self.planes.width;
         let step = 8 * width;
         let (mut bytes, mut skip, mut left) = (bytes, skip, n);
@@ -356,7 +368,7 @@ impl<const W: usize> End<'_, W> {
     }
 
     #[inline(always)]
-    fn push_range(&mut self, other: &Planes, range: Range<usize>) {
+    fn push_range(&mut self, other: &LevelBitPlanes, range: Range<usize>) {
         debug_assert_eq!(other.stride, W, "levels of one width");
         let shift = range.start % BLOCK;
         let mut words = &other.words[range.start / BLOCK * W..];
@@ -412,17 +424,17 @@ fn first_of<const W: usize>(planes: &[u64; MOST]) -> [u64; W] {
 }
 
 struct PushPacked<'a> {
-    planes: &'a mut Planes,
+    planes: &'a mut LevelBitPlanes,
     bytes: &'a [u8],
     skip: usize,
     n: usize,
 }
 
-impl Work for PushPacked<'_> {
+impl SimdTask for PushPacked<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) {
+    fn run(self, kernel: impl SimdOps) {
         let Self { planes, bytes, skip, n } = self;
         planes.spell_out();
         with_stride!(planes.stride, W => {
@@ -433,34 +445,38 @@ impl Work for PushPacked<'_> {
     }
 }
 
-/// Work on words that is compiled once for each instruction set; its `run` is to be `#[inline(always)]`.
-pub(crate) trait Work {
+/// SimdTask on words that is compiled once for each instruction set; its `run` is to be
+/// `#[inline(always)]`.
+pub(crate) trait SimdTask {
     /// What comes of it.
     type Output;
 
     /// Does the work.
-    fn run(self, kernel: impl Kernel) -> Self::Output;
+    fn run(self, kernel: impl SimdOps) -> Self::Output;
 }
 
 /// The operations that differ by instruction set.
-pub(crate) trait Kernel: Copy {
+pub(crate) trait SimdOps: Copy {
     /// The bits of `bits` where `mask` is set, moved together.
     fn select(self, bits: u64, mask: u64) -> u64;
 
-    /// The planes of 64 levels of `width` bits, which is at most `W`; bytes that are not there are 0.
+    /// The planes of 64 levels of `width` bits, which is at most `W`; bytes that are not there are
+    /// 0.
     fn split<const W: usize>(self, bytes: &[u8], width: usize) -> [u64; W];
 }
 
 /// Does the work, compiled for an instruction set.
 #[inline]
-pub(crate) fn run<W: Work>(isa: Isa, work: W) -> W::Output {
+pub(crate) fn run<W: SimdTask>(isa: Isa, work: W) -> W::Output {
     match isa.level() {
         Level::Scalar => work.run(Scalar),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level exists only where BMI2 and POPCNT were found, and BMI1 comes with BMI2.
+        // SAFETY: an `Isa` of this level exists only where BMI2 and POPCNT were found, and BMI1
+        // comes with BMI2.
         Level::Avx2 => unsafe { x86::run_bmi(work) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` of this level exists only where its features were found, and those of AVX2.
+        // SAFETY: an `Isa` of this level exists only where its features were found, and those of
+        // AVX2.
         Level::Avx512 => unsafe { x86::run_avx512(work) },
     }
 }
@@ -469,7 +485,7 @@ pub(crate) fn run<W: Work>(isa: Isa, work: W) -> W::Output {
 #[derive(Clone, Copy)]
 struct Scalar;
 
-impl Kernel for Scalar {
+impl SimdOps for Scalar {
     #[inline(always)]
     fn select(self, bits: u64, mask: u64) -> u64 {
         if mask == u64::MAX {
@@ -518,14 +534,14 @@ mod x86 {
         _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_test_epi8_mask, _pext_u64,
     };
 
-    use super::{Kernel, Scalar, Work, all};
+    use super::{Scalar, SimdOps, SimdTask, all};
 
     /// Does the work with BMI.
     ///
     /// # Safety
     /// The machine must have BMI1, BMI2 and POPCNT.
     #[target_feature(enable = "bmi1,bmi2,popcnt")]
-    pub(super) unsafe fn run_bmi<W: Work>(work: W) -> W::Output {
+    pub(super) unsafe fn run_bmi<W: SimdTask>(work: W) -> W::Output {
         work.run(Bmi(()))
     }
 
@@ -534,7 +550,7 @@ mod x86 {
     /// # Safety
     /// The machine must have BMI1, BMI2, POPCNT, and AVX-512 F, BW and VBMI.
     #[target_feature(enable = "bmi1,bmi2,popcnt,avx512f,avx512bw,avx512vbmi")]
-    pub(super) unsafe fn run_avx512<W: Work>(work: W) -> W::Output {
+    pub(super) unsafe fn run_avx512<W: SimdTask>(work: W) -> W::Output {
         work.run(Avx512(()))
     }
 
@@ -542,7 +558,7 @@ mod x86 {
     #[derive(Clone, Copy)]
     struct Bmi(());
 
-    impl Kernel for Bmi {
+    impl SimdOps for Bmi {
         #[inline(always)]
         fn select(self, bits: u64, mask: u64) -> u64 {
             // SAFETY: a `Bmi` is made only where BMI2 was found.
@@ -615,7 +631,7 @@ mod x86 {
         tables
     };
 
-    impl Kernel for Avx512 {
+    impl SimdOps for Avx512 {
         #[inline(always)]
         fn select(self, bits: u64, mask: u64) -> u64 {
             // SAFETY: an `Avx512` is made only where BMI2 was found too.
@@ -667,17 +683,17 @@ mod x86 {
 mod tests {
     use super::*;
 
-    fn levels(planes: &Planes) -> Vec<u16> {
+    fn levels(planes: &LevelBitPlanes) -> Vec<u16> {
         (0..planes.len()).map(|i| planes.get(i)).collect()
     }
 
     struct Split<'a>(&'a [u8], usize);
 
-    impl Work for Split<'_> {
+    impl SimdTask for Split<'_> {
         type Output = Vec<u64>;
 
         #[inline(always)]
-        fn run(self, kernel: impl Kernel) -> Vec<u64> {
+        fn run(self, kernel: impl SimdOps) -> Vec<u64> {
             match self.1 {
                 0..=1 => kernel.split::<1>(self.0, self.1).to_vec(),
                 2 => kernel.split::<2>(self.0, self.1).to_vec(),
@@ -691,11 +707,11 @@ mod tests {
 
     struct Select(u64, u64);
 
-    impl Work for Select {
+    impl SimdTask for Select {
         type Output = u64;
 
         #[inline(always)]
-        fn run(self, kernel: impl Kernel) -> u64 {
+        fn run(self, kernel: impl SimdOps) -> u64 {
             kernel.select(self.0, self.1)
         }
     }
@@ -735,8 +751,8 @@ mod tests {
         for _ in 0..400 {
             let width = rng.u32(1..=16);
             let most = u16::MAX >> (16 - width);
-            let (mut planes, mut naive) = (Planes::new(width), Vec::new());
-            let (mut other, mut other_naive) = (Planes::new(width), Vec::new());
+            let (mut planes, mut naive) = (LevelBitPlanes::new(width), Vec::new());
+            let (mut other, mut other_naive) = (LevelBitPlanes::new(width), Vec::new());
             for _ in 0..rng.usize(1..12) {
                 match rng.usize(0..5) {
                     0 => {
@@ -791,7 +807,7 @@ mod tests {
 
     #[test]
     fn stays_one_number_until_a_level_differs() {
-        let mut planes = Planes::new(2);
+        let mut planes = LevelBitPlanes::new(2);
         planes.push_run(2, 3);
         planes.push_run(2, 100);
         assert_eq!((planes.len(), planes.uniform()), (103, Some(2)));

@@ -1,7 +1,8 @@
 //! Running sums: the second half of DELTA decoding.
 //!
-//! The scalar definition adds the step outside the chain from value to value, which is one addition for each. With AVX-512 a vector is summed in
-//! itself first, by shifting lanes, so that the chain is one addition a vector; packed differences are summed as they are cut out of their bytes.
+//! The scalar definition adds the step outside the chain from value to value, which is one addition
+//! for each. With AVX-512 a vector is summed in itself first, by shifting lanes, so that the chain
+//! is one addition a vector; packed differences are summed as they are cut out of their bytes.
 
 use super::unpack::{unpack_u32_with, unpack_u64_with};
 use super::{Isa, Level};
@@ -109,7 +110,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sums packed differences up while they are cut out of their bytes, a word for each: whole groups, as long as there are bytes for words. Says how many.
+    /// Sums packed differences up while they are cut out of their bytes, a word for each: whole
+    /// groups, as long as there are bytes for words. Says how many.
     #[inline]
     fn groups<T: Copy>(
         &mut self,
@@ -146,7 +148,8 @@ impl Sums {
     }
 }
 
-/// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the last sum. All of it wraps.
+/// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the
+/// last sum. All of it wraps.
 pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
     prefix_sum_i32_with(Isa::best(), deltas, step, last, out)
 }

@@ -34,18 +34,21 @@ pub(crate) fn append_payload(
     for span in spans {
         let (start, len) = (span.start as usize, span.len as usize);
         if len <= STEP && last_step.is_some_and(|last| start <= last) {
-            // SAFETY: `start + STEP <= source.len()`, and `out` has room for `total + STEP` bytes behind its length, of which at most `total`
-            // lie before `to + len`; the two do not overlap, as `out` is borrowed mutably.
+            // SAFETY: `start + STEP <= source.len()`, and `out` has room for `total + STEP` bytes
+            // behind its length, of which at most `total` lie before `to + len`; the two do not
+            // overlap, as `out` is borrowed mutably.
             unsafe { copy_step(source.as_ptr().add(start), target.add(to)) };
         } else {
-            // SAFETY: `start + len <= source.len()` (asserted for all spans), and `to + len` is at most the length plus `total`.
+            // SAFETY: `start + len <= source.len()` (asserted for all spans), and `to + len` is at
+            // most the length plus `total`.
             unsafe {
                 std::ptr::copy_nonoverlapping(source.as_ptr().add(start), target.add(to), len)
             };
         }
         to += len;
     }
-    // SAFETY: the loop has written every byte from the old length up to `to`, and there is room for them.
+    // SAFETY: the loop has written every byte from the old length up to `to`, and there is room for
+    // them.
     unsafe { out.set_len(to) };
     Ok(())
 }
@@ -76,7 +79,8 @@ fn grow(out: &mut Vec<u8>, more: usize) -> Result<(), TryReserveError> {
     Ok(())
 }
 
-/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, if one is beyond `i32::MAX`.
+/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing
+/// appended, if one is beyond `i32::MAX`.
 ///
 /// # Panics
 /// If there is no offset yet.
@@ -111,7 +115,8 @@ pub(crate) fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Opti
     Some(())
 }
 
-/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing appended, if one is beyond `i32::MAX`.
+/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing
+/// appended, if one is beyond `i32::MAX`.
 ///
 /// # Panics
 /// If there is no offset yet.
@@ -143,14 +148,16 @@ pub(crate) fn append_ends_i64(lengths: &[i32], offsets: &mut Vec<i64>) -> Option
 
 /// The same bits, without their sign.
 fn unsigned(values: &[i32]) -> &[u32] {
-    // SAFETY: the two types have one size and alignment, and every pattern of bits is a value of both.
+    // SAFETY: the two types have one size and alignment, and every pattern of bits is a value of
+    // both.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
 }
 
 /// The longest value that lies in the view itself.
 const INLINE: u32 = 12;
 
-/// The Arrow view of a value: up to 12 bytes lie in the view itself; of a longer one a prefix, the number of its buffer, and its place there.
+/// The Arrow view of a value: up to 12 bytes lie in the view itself; of a longer one a prefix, the
+/// number of its buffer, and its place there.
 ///
 /// ```text
 /// | len u32 | up to 12 bytes, then zeros               |
@@ -213,7 +220,8 @@ pub(crate) fn make_views(
     }));
 }
 
-/// Appends the views of values that lie end to end from `start`; the offset of a long one is `base` plus its start.
+/// Appends the views of values that lie end to end from `start`; the offset of a long one is `base`
+/// plus its start.
 ///
 /// # Panics
 /// If a length is negative, or the values reach beyond `source`.
@@ -249,10 +257,11 @@ pub(crate) struct Walk {
 /// How far before it is needed a line of the cache is asked for.
 const AHEAD: usize = 512;
 
-/// Appends the views of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; `None`, and nothing appended, if
-/// one reaches beyond the page.
+/// Appends the views of the next `n` PLAIN byte strings from `start`, each behind the four bytes of
+/// its length; `None`, and nothing appended, if one reaches beyond the page.
 ///
-/// Each length says where the next one is: the walk is one chain of loads, and making the views beside it costs nothing more.
+/// Each length says where the next one is: the walk is one chain of loads, and making the views
+/// beside it costs nothing more.
 pub(crate) fn plain_views(
     page: &[u8],
     start: usize,
@@ -284,7 +293,8 @@ pub(crate) fn plain_views(
         walk.outside += if len > INLINE { u64::from(len) } else { 0 };
         walk.next = at + len as usize;
     }
-    // SAFETY: the loop has written each of the `n` slots behind the old length, which were reserved.
+    // SAFETY: the loop has written each of the `n` slots behind the old length, which were
+    // reserved.
     unsafe { out.set_len(before + n) };
     Some(walk)
 }
@@ -302,15 +312,18 @@ pub(crate) struct Rests<'a> {
     pub start: usize,
 }
 
-/// Spells out values that each share a prefix with the one before, end to end behind `before`, which the first shares its prefix with.
+/// Spells out values that each share a prefix with the one before, end to end behind `before`,
+/// which the first shares its prefix with.
 ///
 /// `longest` is the length of the longest value or more, `total` the number of bytes of all values.
 ///
-/// The value before is kept at hand and not read back from where it was just written, which would wait for the stores: a value is those of its
-/// bytes that are shared, and behind them the bytes of the source from so many before the rest.
+/// The value before is kept at hand and not read back from where it was just written, which would
+/// wait for the stores: a value is those of its bytes that are shared, and behind them the bytes of
+/// the source from so many before the rest.
 ///
 /// # Panics
-/// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the source, or `total` is not what they add up to.
+/// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the
+/// source, or `total` is not what they add up to.
 pub(crate) fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
     join_with(Isa::best(), before, rests, longest, total, out);
 }
@@ -406,7 +419,8 @@ fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
     padded
 }
 
-/// Spells out values with the first `N` bytes of the last one at hand; longer ones are copied from where they were written.
+/// Spells out values with the first `N` bytes of the last one at hand; longer ones are copied from
+/// where they were written.
 ///
 /// # Safety
 /// The machine must have what `H` is made of.
@@ -418,7 +432,8 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
     out: &mut Vec<u8>,
 ) {
     let Rests { prefixes, suffixes, source, mut start } = rests;
-    // The value before the first lies in front, so that every prefix can be copied from `out` itself.
+    // The value before the first lies in front, so that every prefix can be copied from `out`
+    // itself.
     let room = before.len().saturating_add(total);
     out.reserve(room.saturating_add(N));
     out.extend_from_slice(before);
@@ -438,12 +453,14 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
             Some(window) if whole <= N => {
                 // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
                 last = unsafe { last.keep(prefix, window) };
-                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written behind `whole` is overwritten or never counted.
+                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written behind
+                // `whole` is overwritten or never counted.
                 unsafe { last.write(target.add(to)) };
             }
             _ => {
-                // SAFETY: the value before lies in the `previous >= prefix` bytes that end at `to`, all written; `to + prefix <= room`, which is
-                // reserved. The two meet at most at `to`.
+                // SAFETY: the value before lies in the `previous >= prefix` bytes that end at `to`,
+                // all written; `to + prefix <= room`, which is reserved. The two meet at most at
+                // `to`.
                 unsafe {
                     std::ptr::copy_nonoverlapping(
                         target.add(to - previous),
@@ -451,7 +468,8 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
                         prefix,
                     );
                 }
-                // SAFETY: `start + len <= source.len()` and `to + prefix + len <= room`, both asserted; `out` is borrowed mutably.
+                // SAFETY: `start + len <= source.len()` and `to + prefix + len <= room`, both
+                // asserted; `out` is borrowed mutably.
                 unsafe {
                     let rest = source.as_ptr().add(start);
                     std::ptr::copy_nonoverlapping(rest, target.add(to + prefix), len);

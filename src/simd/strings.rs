@@ -1,7 +1,9 @@
-//! Strings to payload and ends in one pass: a value is copied while its length is at hand, a whole step at a time.
+//! Strings to payload and ends in one pass: a value is copied while its length is at hand, a whole
+//! step at a time.
 //!
-//! A step is one of four numbers of bytes, chosen so that most values take no more: no branch depends on their lengths then, which nobody could
-//! foretell. What a step writes behind its value, the next one overwrites.
+//! A step is one of four numbers of bytes, chosen so that most values take no more: no branch
+//! depends on their lengths then, which nobody could foretell. What a step writes behind its value,
+//! the next one overwrites.
 
 use bytes::Bytes;
 
@@ -41,7 +43,8 @@ impl End for i64 {
 /// Bytes that must be free behind the payload for the widest step.
 pub(crate) const SLACK: usize = 128;
 
-/// Where the next values go: behind the payload, as far as it has memory, and no further than allowed.
+/// Where the next values go: behind the payload, as far as it has memory, and no further than
+/// allowed.
 struct Target<'a, O> {
     payload: &'a mut Vec<u8>,
     ends: &'a mut Vec<O>,
@@ -75,17 +78,20 @@ impl<'a, O: End> Target<'a, O> {
     /// Whether a value of so many bytes has room; for the values that may be appended.
     #[inline(always)]
     fn fits(&self, len: usize) -> bool {
-        // Whatever a page calls a length, this does not overflow: where there are values to append, `to` is at most `most`.
+        // Whatever a page calls a length, this does not overflow: where there are values to append,
+        // `to` is at most `most`.
         len <= self.most - self.to
     }
 
     /// Appends a value of `len` bytes, at most `N`, of which `step` begins with it.
     ///
     /// # Safety
-    /// It must fit, with steps of `N` bytes or more, and fewer values must be done than were announced.
+    /// It must fit, with steps of `N` bytes or more, and fewer values must be done than were
+    /// announced.
     #[inline(always)]
     unsafe fn push<const N: usize>(&mut self, step: &[u8; N], len: usize) {
-        // SAFETY: `to <= most`, behind which `N` bytes of the capacity are left; `payload` is borrowed mutably, so that the two do not overlap.
+        // SAFETY: `to <= most`, behind which `N` bytes of the capacity are left; `payload` is
+        // borrowed mutably, so that the two do not overlap.
         unsafe {
             let to = self.payload.as_mut_ptr().add(self.to);
             std::ptr::copy_nonoverlapping(step.as_ptr(), to, N);
@@ -94,7 +100,8 @@ impl<'a, O: End> Target<'a, O> {
         unsafe { self.end(len) };
     }
 
-    /// Appends a value of any length. Never inlined: the compiler would make one call of this copy and that of a step.
+    /// Appends a value of any length. Never inlined: the compiler would make one call of this copy
+    /// and that of a step.
     ///
     /// # Safety
     /// As [`Target::push`].
@@ -162,9 +169,10 @@ pub(crate) struct Walked {
     pub next: usize,
 }
 
-/// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each behind the four bytes of its length; of fewer, if one reaches beyond
-/// the page, or would not fit into the capacity of `payload` less [`SLACK`] bytes, or end behind `most`. `mean` is how many bytes they have, more or
-/// less.
+/// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each behind the four
+/// bytes of its length; of fewer, if one reaches beyond the page, or would not fit into the
+/// capacity of `payload` less [`SLACK`] bytes, or end behind `most`. `mean` is how many bytes they
+/// have, more or less.
 pub(crate) fn append_plain<O: End>(
     page: &[u8],
     start: usize,
@@ -226,7 +234,8 @@ pub(crate) struct Entries {
 
 #[derive(Debug)]
 enum Lengths {
-    /// None is longer than the shortest step, and all together stay in the cache: each in a stretch of its own.
+    /// None is longer than the shortest step, and all together stay in the cache: each in a stretch
+    /// of its own.
     Short(Vec<([u8; SHORT], u32)>),
     /// All lie in the bytes; of a small dictionary so that a step fits behind the start of each.
     Long(Bytes, Vec<Span>),
@@ -241,7 +250,8 @@ const MOST_SHORT: usize = 1 << 16;
 /// A step of so many bytes costs no more than to tell shorter values from longer ones.
 const CHEAP: usize = 32;
 
-/// In a dictionary of more bytes few entries lie so close to its end that no step fits behind their start.
+/// In a dictionary of more bytes few entries lie so close to its end that no step fits behind their
+/// start.
 const MOST_PADDED: usize = 64 << 10;
 
 /// Entries of a dictionary of more bytes are asked for before they are needed.
@@ -309,8 +319,9 @@ impl Entries {
         indices.iter().map(len).sum()
     }
 
-    /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up to the first that would not fit into the capacity of
-    /// `payload` less [`SLACK`] bytes, or end behind `most`, or is beyond the entries.
+    /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up
+    /// to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end
+    /// behind `most`, or is beyond the entries.
     pub(crate) fn append<O: End>(
         &self,
         indices: &[u32],

@@ -1,4 +1,5 @@
-//! The one macro of the crate: declares a thrift struct, union or enum, and with it how it is read and written.
+//! The one macro of the crate: declares a thrift struct, union or enum, and with it how it is read
+//! and written.
 //!
 //! ```text
 //! thrift! {
@@ -9,10 +10,12 @@
 //! }
 //! ```
 //!
-//! * Needs: `required` (absent is an error), `optional` (an `Option`), `defaulted` (absent is the default). Ids ascend, up to 31.
-//! * `closed struct` has no room for unknown fields and can be built from its known fields alone; what it loses is kept by
-//!   the struct around it, see [`Unknown`](super::Unknown).
-//! * `view struct Name of "Thrift"` is read-only: a second type for a thrift struct, with some of its fields.
+//! * Needs: `required` (absent is an error), `optional` (an `Option`), `defaulted` (absent is the
+//!   default). Ids ascend, up to 31.
+//! * `closed struct` has no room for unknown fields and can be built from its known fields alone;
+//!   what it loses is kept by the struct around it, see [`Unknown`](super::Unknown).
+//! * `view struct Name of "Thrift"` is read-only: a second type for a thrift struct, with some of
+//!   its fields.
 //! * `view struct Name<'a> of "Thrift"` borrows from the bytes that it is read from.
 //! * `union`: a member without a payload is an empty struct on the wire.
 //! * `enum`: numbers that are not known are kept.
@@ -321,7 +324,8 @@ macro_rules! thrift {
                 'fields: while let Some(header) = next {
                     #[allow(unused_mut, reason = "a struct may have no fields")]
                     let mut header = header;
-                    // Fields nearly always ascend. Each has its own branch, which is predicted where a jump through a table is not.
+                    // Fields nearly always ascend. Each has its own branch, which is predicted
+                    // where a jump through a table is not.
                     $(if header.id == $id {
                         *id = $id;
                         if <$Type as $crate::thrift::Read<'_>>::fits(header.ty, reader.rest()) {
@@ -405,7 +409,8 @@ macro_rules! thrift {
         value
     }};
 
-    // Reads a field where it stays. It may occur twice: the last one counts, so each begins with the default.
+    // Reads a field where it stays. It may occur twice: the last one counts, so each begins with
+    // the default.
     (@into optional $value:ident.$field:ident, $reader:ident $header:ident $Type:ty) => {
         let slot = $value.$field.insert(<$Type>::default());
         $crate::thrift::Read::read_field(slot, $reader, $header.ty)?;
@@ -436,7 +441,8 @@ macro_rules! thrift {
     };
     (@misfit $need:ident $reader:ident $header:ident) => { $reader.skip($header.ty)? };
 
-    // An open struct keeps a known field that holds more than its Rust value; a closed one leaves that to the struct around it.
+    // An open struct keeps a known field that holds more than its Rust value; a closed one leaves
+    // that to the struct around it.
     (@lossy open $reader:ident $header:ident $before:ident $value:ident) => {
         if $reader.take_lossy() {
             $value.unknown.push($header, $reader.since($before));

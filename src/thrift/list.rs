@@ -1,7 +1,8 @@
 //! [`List`] and [`Held`]: what stays on the wire.
 //!
-//! Used by the borrowed structs of `format`, which live in numbers: a vector for each list of each column chunk is what makes wide footers slow.
-//! Reading one decodes every element, so that all of them are known to be sound, and keeps none; asking for them decodes them again.
+//! Used by the borrowed structs of `format`, which live in numbers: a vector for each list of each
+//! column chunk is what makes wide footers slow. Reading one decodes every element, so that all of
+//! them are known to be sound, and keeps none; asking for them decodes them again.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -107,7 +108,8 @@ impl<'a, T: Read<'a> + fmt::Debug> fmt::Debug for List<'a, T> {
     }
 }
 
-/// A value that is rare and large, as it is on the wire; it was read once and found to be sound. Two words.
+/// A value that is rare and large, as it is on the wire; it was read once and found to be sound.
+/// Two words.
 pub struct Held<'a, T> {
     /// The value, and no more than that; nothing at all is the default.
     bytes: &'a [u8],

@@ -1,8 +1,9 @@
 //! The thrift compact protocol, in which all metadata are written; and the policy for bad input.
 //!
-//! Spec: `thrift-compact-protocol.md` of Apache Thrift. Used by `format`, which declares every struct with the one macro of the
-//! crate ([`derive`]), and by `read::footer` and `page::open`, which read them: `PageHeader::read(&mut Reader::new(bytes))`.
-//! It borrows, it skips what nobody asked for without allocating, and it believes no length before comparing it with what is left.
+//! Spec: `thrift-compact-protocol.md` of Apache Thrift. Used by `format`, which declares every
+//! struct with the one macro of the crate ([`derive`]), and by `read::footer` and `page::open`,
+//! which read them: `PageHeader::read(&mut Reader::new(bytes))`. It borrows, it skips what nobody
+//! asked for without allocating, and it believes no length before comparing it with what is left.
 //! Trap: a bool has two encodings, the type nibble as a field and a byte in a list.
 //!
 //! # On the wire
@@ -19,32 +20,41 @@
 //! # What is accepted
 //!
 //! * Field ids in any order, and of any sign, in the short or the long form.
-//! * A bool in a list under the element nibble 1 or 2, false as 2 or as 0 (parquet-go writes `19 12 00`).
+//! * A bool in a list under the element nibble 1 or 2, false as 2 or as 0 (parquet-go writes `19 12
+//!   00`).
 //! * An empty list or map under any element nibble, and in the long form.
-//! * A field that is not known: skipped by its wire type, whatever it is, and kept as it was ([`Unknown`]), so that writing the
-//!   struct again loses nothing. The extension field of the format, 32767, is one of these; so is -16384, as which the recipe of
-//!   the format's own document encodes it (`08 FF FF 01`).
-//! * An enum value that is not known: kept as a number. A union member that is not known: kept as it was.
-//! * A union with several members: the last known one. A union without a member: absent where it is optional.
+//! * A field that is not known: skipped by its wire type, whatever it is, and kept as it was
+//!   ([`Unknown`]), so that writing the struct again loses nothing. The extension field of the
+//!   format, 32767, is one of these; so is -16384, as which the recipe of the format's own document
+//!   encodes it (`08 FF FF 01`).
+//! * An enum value that is not known: kept as a number. A union member that is not known: kept as
+//!   it was.
+//! * A union with several members: the last known one. A union without a member: absent where it is
+//!   optional.
 //! * A field that occurs twice: the last one.
 //! * An optional field of another wire type than declared, or a list of other elements: skipped.
-//! * Text that is not UTF-8 where it is free text (`created_by`, keys and values): read with replacement characters, written back
-//!   as it was.
+//! * Text that is not UTF-8 where it is free text (`created_by`, keys and values): read with
+//!   replacement characters, written back as it was.
 //! * Bytes behind the outermost struct.
 //!
 //! # What is not
 //!
-//! Everything else is [`Malformed`](crate::ErrorKind::Malformed) with [`Spec::Metadata`](crate::Spec::Metadata), and names the struct
-//! and the field:
+//! Everything else is [`Malformed`](crate::ErrorKind::Malformed) with
+//! [`Spec::Metadata`](crate::Spec::Metadata), and names the struct and the field:
 //!
-//! * Bytes that end early; a length or a list size of more than what is left (every element takes a byte or more, so no
-//!   allocation is sized by a number alone: a vector begins with room for at most 1024 elements and grows).
-//! * A variable-length number of more than 3, 5 or 10 bytes, or of more bits than its type has (16, 32, 64).
+//! * Bytes that end early; a length or a list size of more than what is left (every element takes a
+//!   byte or more, so no allocation is sized by a number alone: a vector begins with room for at
+//!   most 1024 elements and grows).
+//! * A variable-length number of more than 3, 5 or 10 bytes, or of more bits than its type has (16,
+//!   32, 64).
 //! * A field id beyond 16 bits; a type nibble that is not known, where a value follows.
-//! * A required field that is absent, or of another wire type. `ColumnMetaData.encodings` may be absent, as it may be empty.
-//! * A name (of a schema element, in a path) that is not UTF-8: columns are found by name, and two must not become one.
+//! * A required field that is absent, or of another wire type. `ColumnMetaData.encodings` may be
+//!   absent, as it may be empty.
+//! * A name (of a schema element, in a path) that is not UTF-8: columns are found by name, and two
+//!   must not become one.
 //!
-//! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit). Known ones are not recursive.
+//! Unknown values nested more than 64 deep are an error too, [`Limit`](crate::ErrorKind::Limit).
+//! Known ones are not recursive.
 
 pub(crate) mod derive;
 mod list;
@@ -67,7 +77,8 @@ pub(crate) use write::empty_struct_field;
 
 use crate::error::Result;
 
-/// A value of the metadata, as bytes of Thrift's compact protocol: all structs of [`format`](mod@crate::format) that own what they hold.
+/// A value of the metadata, as bytes of Thrift's compact protocol: all structs of
+/// [`format`](mod@crate::format) that own what they hold.
 ///
 /// ```
 /// use marquetry::format::{KeyValue, Thrift};
@@ -90,7 +101,8 @@ pub trait Thrift: Write {
         Ok((value, reader.position()))
     }
 
-    /// The bytes of the value. What was read from a file is written as it was there, with fields that are not known.
+    /// The bytes of the value. What was read from a file is written as it was there, with fields
+    /// that are not known.
     fn to_thrift(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(&mut out);

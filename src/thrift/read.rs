@@ -7,7 +7,8 @@ use super::wire;
 use crate::bytes::{Cursor, unzigzag};
 use crate::error::{Error, LimitKind, Result, Spec};
 
-/// A value of the compact protocol that can be read, and may borrow from the bytes. The macro implements it for structs, unions and enums.
+/// A value of the compact protocol that can be read, and may borrow from the bytes. The macro
+/// implements it for structs, unions and enums.
 pub trait Read<'a>: Sized + Default {
     /// The type of the wire, as the writer emits it.
     const TYPE: u8;
@@ -22,10 +23,12 @@ pub trait Read<'a>: Sized + Default {
     /// Reads a value that stands alone, or in a list.
     ///
     /// # Errors
-    /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in [`thrift`](crate::thrift).
+    /// `Malformed(Thrift)`, or `Malformed(Metadata)` inside a struct; see the policy in
+    /// [`thrift`](crate::thrift).
     fn read(reader: &mut Reader<'a>) -> Result<Self>;
 
-    /// As [`Read::read`], into `self`, which is the default: a large struct is filled where it stays, not moved there.
+    /// As [`Read::read`], into `self`, which is the default: a large struct is filled where it
+    /// stays, not moved there.
     ///
     /// # Errors
     /// As [`Read::read`]; `self` is then half filled.
@@ -35,7 +38,8 @@ pub trait Read<'a>: Sized + Default {
         Ok(())
     }
 
-    /// Reads a value that is a field of the type `ty`, which fits, into `self`, which is the default.
+    /// Reads a value that is a field of the type `ty`, which fits, into `self`, which is the
+    /// default.
     ///
     /// # Errors
     /// As [`Read::read_over`].
@@ -45,7 +49,8 @@ pub trait Read<'a>: Sized + Default {
         self.read_over(reader)
     }
 
-    /// Whether an optional field with this value is to be taken as absent: a union without a member.
+    /// Whether an optional field with this value is to be taken as absent: a union without a
+    /// member.
     #[inline]
     fn is_absent(&self) -> bool {
         false
@@ -87,7 +92,8 @@ impl<'a> Reader<'a> {
         self.cursor.rest()
     }
 
-    /// Reads the header of the next field of a struct, or its stop. `last` is the id of the field before, 0 at first.
+    /// Reads the header of the next field of a struct, or its stop. `last` is the id of the field
+    /// before, 0 at first.
     ///
     /// # Errors
     /// `Malformed(Thrift)` if the id does not fit in 16 bits, or the bytes end early.
@@ -219,7 +225,8 @@ impl<'a> Reader<'a> {
     /// Skips the value of a field of the wire type `ty`.
     ///
     /// # Errors
-    /// `Malformed(Thrift)` if it is not whole or has no known type; `Limit(Nesting)` if it is nested more than 64 deep.
+    /// `Malformed(Thrift)` if it is not whole or has no known type; `Limit(Nesting)` if it is
+    /// nested more than 64 deep.
     #[inline]
     pub(crate) fn skip(&mut self, ty: u8) -> Result<()> {
         self.move_to(skip::value(self.rest(), ty))
@@ -302,7 +309,8 @@ impl<'a> Reader<'a> {
             }
             _ => {}
         }
-        // Of the numbers of a footer most take two to eight bytes, and the same field of the next chunk as many.
+        // Of the numbers of a footer most take two to eight bytes, and the same field of the next
+        // chunk as many.
         if let Some(word) = rest.first_chunk()
             && let Some((value, len)) = short_varint(u64::from_le_bytes(*word))
             && (BITS == 64 || (value >> BITS == 0 && len <= BITS.div_ceil(7) as usize))
@@ -385,14 +393,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The number at the front of a little-endian word, and its length, if it takes no more than these 8 bytes.
+/// The number at the front of a little-endian word, and its length, if it takes no more than these
+/// 8 bytes.
 #[inline]
 fn short_varint(word: u64) -> Option<(u64, usize)> {
     let ends = !word & 0x8080_8080_8080_8080;
     if ends == 0 {
         return None;
     }
-    // All bits up to the first end, without the highest of each byte; then groups of 7 become 14, 28, 56.
+    // All bits up to the first end, without the highest of each byte; then groups of 7 become 14,
+    // 28, 56.
     let x = word & (ends ^ (ends - 1)) & 0x7F7F_7F7F_7F7F_7F7F;
     let x = (x & 0x007F_007F_007F_007F) | ((x & 0x7F00_7F00_7F00_7F00) >> 1);
     let x = (x & 0x0000_3FFF_0000_3FFF) | ((x & 0x3FFF_0000_3FFF_0000) >> 2);
@@ -405,7 +415,8 @@ fn excerpt(bytes: &[u8]) -> &[u8] {
     bytes.get(..64).unwrap_or(bytes)
 }
 
-/// Names the struct and the field in an error of the protocol; the innermost struct that sees it wins.
+/// Names the struct and the field in an error of the protocol; the innermost struct that sees it
+/// wins.
 #[cold]
 #[inline(never)]
 pub(crate) fn in_field(error: Error, name: &'static str, id: i16, field: &str) -> Error {

@@ -1,8 +1,8 @@
 //! Passing over a value without reading it: the fast half of the codec.
 //!
-//! Used for unknown fields, and by `format::FooterIndex`, which passes over every column chunk of a footer ([`Alike`]).
-//! It works on a slice, keeps no ids, and allocates nothing; a number of up to 8 bytes costs no branch per byte.
-//! Trap: recursion follows the file, so it is counted.
+//! Used for unknown fields, and by `format::FooterIndex`, which passes over every column chunk of a
+//! footer ([`Alike`]). It works on a slice, keeps no ids, and allocates nothing; a number of up to
+//! 8 bytes costs no branch per byte. Trap: recursion follows the file, so it is counted.
 
 use super::wire;
 
@@ -34,11 +34,13 @@ pub(super) fn structure(bytes: &[u8]) -> Rest<'_> {
     fields(bytes, MAX_DEPTH, &mut ())
 }
 
-/// Passes over structs that follow one another and are much alike, as the column chunks of a footer are.
+/// Passes over structs that follow one another and are much alike, as the column chunks of a footer
+/// are.
 ///
-/// Where a struct ends follows from some of its bits: field and list headers, lengths, and the highest bit of each byte of a number.
-/// If a struct has the same such bits as one seen before, at the same places, it ends after as many bytes; and comparing costs
-/// a tenth of walking. The last few structs that were walked are remembered, with a mask of the bits that matter.
+/// Where a struct ends follows from some of its bits: field and list headers, lengths, and the
+/// highest bit of each byte of a number. If a struct has the same such bits as one seen before, at
+/// the same places, it ends after as many bytes; and comparing costs a tenth of walking. The last
+/// few structs that were walked are remembered, with a mask of the bits that matter.
 #[derive(Debug, Default)]
 pub(crate) struct Alike<'a> {
     /// The one that was of use last is the first.
@@ -150,7 +152,8 @@ impl Mark for Vec<u8> {
     }
 }
 
-/// The fields of a struct and its stop. `depth` is how many levels may still be opened, this one included.
+/// The fields of a struct and its stop. `depth` is how many levels may still be opened, this one
+/// included.
 fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
@@ -299,7 +302,8 @@ fn number_end_slow(bytes: &[u8]) -> Rest<'_> {
     }
 }
 
-/// `n` numbers, those that end in the next eight bytes at a time: as many as have a byte with the highest bit clear.
+/// `n` numbers, those that end in the next eight bytes at a time: as many as have a byte with the
+/// highest bit clear.
 fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl Mark) -> Rest<'a> {
     while n > 0 {
         if let Some(word) = bytes.first_chunk() {

@@ -205,7 +205,8 @@ fn deep_nesting_is_an_error_not_a_stack_overflow() {
     assert_eq!(error::<Sample>(&deeper).kind(), ErrorKind::Limit(LimitKind::Nesting));
 }
 
-/// The extension field, in the long form: as the recipe of the format encodes its id, and as a thrift writer does.
+/// The extension field, in the long form: as the recipe of the format encodes its id, and as a
+/// thrift writer does.
 const EXTENSIONS: [&[u8]; 2] = [
     &[0x08, 0xFF, 0xFF, 0x01, 3, b'e', b'x', b't'],
     &[0x08, 0xFE, 0xFF, 0x03, 3, b'e', b'x', b't'],
@@ -214,7 +215,8 @@ const EXTENSIONS: [&[u8]; 2] = [
 fn keeps_the_extension<T: Write>(plain: &T, unknown: impl Fn(&T) -> &Unknown) {
     let bytes = written(plain);
     for (extension, id) in EXTENSIONS.into_iter().zip([-16384, 32767]) {
-        // Before the stop, and before all fields: the long form does not care, but what follows it does.
+        // Before the stop, and before all fields: the long form does not care, but what follows it
+        // does.
         let behind = [&bytes[..bytes.len() - 1], extension, &[0]].concat();
         let value: T = read(&behind);
         assert_eq!(
@@ -244,7 +246,8 @@ fn extension_field_survives_in_page_header() {
 #[test]
 fn extension_field_survives_inside_a_logical_type() {
     for extension in EXTENSIONS {
-        // name "a", logical type INTEGER { 8, signed, extension } with an extension beside the member.
+        // name "a", logical type INTEGER { 8, signed, extension } with an extension beside the
+        // member.
         let bytes =
             [&[0x48, 1, b'a', 0x6C, 0xAC, 0x13, 8, 0x11][..], extension, &[0], extension, &[0, 0]]
                 .concat();
@@ -379,7 +382,8 @@ fn number_that_is_too_long_is_malformed() {
 
 #[test]
 fn huge_claims_are_malformed_without_allocation() {
-    // Each would need 4 GiB or more. The list of a wrong type, and the unknown one, are skipped: the same check there.
+    // Each would need 4 GiB or more. The list of a wrong type, and the unknown one, are skipped:
+    // the same check there.
     for bytes in [
         &[0x15, 0, 0x39, 0xF6, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0][..],
         &[0x15, 0, 0x39, 0xF8, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0],
@@ -451,7 +455,8 @@ fn structs_alike_end_where_a_walk_ends() {
             .map(|_| Tree::Struct((1..4).map(|id| (id, oracle::random(&mut rng, 3))).collect()))
             .map(|tree| oracle::write(&tree))
             .collect();
-        // Structs of a few kinds, each a little different from the last of its kind: often alike, often nearly.
+        // Structs of a few kinds, each a little different from the last of its kind: often alike,
+        // often nearly.
         let mut bytes = Vec::new();
         for _ in 0..60 {
             let mut like = rng.choice(&kinds).unwrap().clone();

@@ -2,12 +2,14 @@
 
 use super::{Read, wire};
 
-/// A value of the compact protocol that can be written. The macro implements it for structs, unions and enums.
+/// A value of the compact protocol that can be written. The macro implements it for structs, unions
+/// and enums.
 pub trait Write: for<'a> Read<'a> {
     /// Appends the value as it stands alone, or in a list.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Appends the value as the field `id` of a struct. `last` is the id of the field before, and becomes `id`.
+    /// Appends the value as the field `id` of a struct. `last` is the id of the field before, and
+    /// becomes `id`.
     fn write_field(&self, id: i16, last: &mut i16, out: &mut Vec<u8>) {
         field_header(id, <Self as Read<'_>>::TYPE, last, out);
         self.write(out);

@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::compress::Compression;
 use crate::error::Result;
+use crate::free_lists::FreeLists;
 use crate::page::{PageVersion, Sealer};
-use crate::spare::Spare;
 
 /// Memory and tables of codecs that are used again.
 #[derive(Debug)]
 pub(crate) struct EncoderContext {
-    pub(crate) spare: Spare,
+    pub(crate) spare: FreeLists,
     sealers: Mutex<Vec<Sealer>>,
 }
 
@@ -20,7 +20,7 @@ impl EncoderContext {
     pub(crate) fn new(max: u64) -> Self {
         // More than the address space is no limit.
         let max = usize::try_from(max).unwrap_or(usize::MAX);
-        Self { spare: Spare::new(max), sealers: Mutex::default() }
+        Self { spare: FreeLists::new(max), sealers: Mutex::default() }
     }
 
     /// A sealer, to be given back.

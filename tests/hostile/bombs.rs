@@ -1,4 +1,5 @@
-//! Small files that ask for much: each built here, read in every way, and held to the time, the memory and the kind of error.
+//! Small files that ask for much: each built here, read in every way, and held to the time, the
+//! memory and the kind of error.
 
 use std::time::{Duration, Instant};
 
@@ -380,7 +381,8 @@ fn levels_without_end_are_refused() {
         let pages = [v1(4, Encoding::Plain, &body)];
         check("length", file(schema(), 4, vec![Chunk::new(Type::Int32, 4, &pages)]), End::Refused);
     }
-    // Lists in one row without end: all of it is one row, or none, where the elements are of no list.
+    // Lists in one row without end: all of it is one row, or none, where the elements are of no
+    // list.
     let list = vec![leaf("v", Type::Int32, Repeated)];
     let n = 1 << 20;
     let rep = [&varint((n as u64 - 1) << 1)[..], &[1]].concat();
@@ -575,8 +577,8 @@ const VERY_MANY: i64 = 1 << 41;
 /// Pages of a chunk that is large enough for its index to be asked.
 const PAGES: i32 = 2500;
 
-/// A column of pages of four values, 1 to 4 and so on, with an index that bounds them. The last page goes to the end of the
-/// row group, which says `rows`; the chunk says `slots`.
+/// A column of pages of four values, 1 to 4 and so on, with an index that bounds them. The last
+/// page goes to the end of the row group, which says `rows`; the chunk says `slots`.
 fn bounded(rows: i64, slots: i64) -> Bytes {
     let values = |i: i32| ints(&[4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * i + 4]);
     let pages: Vec<_> = (0..PAGES).map(|i| v1(4, Encoding::Plain, &values(i))).collect();

@@ -1,4 +1,5 @@
-//! Files that are made to hurt end in rows or in errors, within the memory, the time and the stack that they are given.
+//! Files that are made to hurt end in rows or in errors, within the memory, the time and the stack
+//! that they are given.
 //!
 //! A binary of its own: it counts what is allocated.
 

@@ -1,4 +1,5 @@
-//! Mutants that are wrong behind the codecs: a few of them here; `fuzz/` makes as many as one likes.
+//! Mutants that are wrong behind the codecs: a few of them here; `fuzz/` makes as many as one
+//! likes.
 
 use crate::structure::{self, mutant, note_panics, read_every_way, seeds};
 use crate::{HEAP, alone};

@@ -1,4 +1,5 @@
-//! What is nested as deep as the limits can be raised to takes no more than 1 MiB of stack, in every way of reading and writing.
+//! What is nested as deep as the limits can be raised to takes no more than 1 MiB of stack, in
+//! every way of reading and writing.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,7 +30,8 @@ fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     }
 }
 
-/// How many groups may be around a column. `MARQUETRY_DEPTH` is another limit, to measure; it must be below that of the crate.
+/// How many groups may be around a column. `MARQUETRY_DEPTH` is another limit, to measure; it must
+/// be below that of the crate.
 fn deepest(nest: Nest, limit: usize) -> usize {
     let limit = std::env::var("MARQUETRY_DEPTH").ok().and_then(|n| n.parse().ok()).unwrap_or(limit);
     match nest {
@@ -144,8 +146,8 @@ fn what_is_nested_deeper_is_refused_and_told_how_deep_may_be() {
     }
 }
 
-/// An array of two rows, of one value and one null, with so many levels around it. Names are those of the format: a hint that is
-/// nested deeper than 64 tables is not heeded.
+/// An array of two rows, of one value and one null, with so many levels around it. Names are those
+/// of the format: a hint that is nested deeper than 64 tables is not heeded.
 fn nested(nest: Nest, levels: usize) -> ArrayRef {
     let mut array: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));
     for _ in 0..levels {
@@ -223,7 +225,8 @@ fn marq(folder: &Path, args: &str) -> Output {
         .unwrap()
 }
 
-/// An Arrow IPC file, or a stream, of one column with so many levels around it; made where there is stack enough.
+/// An Arrow IPC file, or a stream, of one column with so many levels around it; made where there is
+/// stack enough.
 fn ipc(nest: Nest, levels: usize, is_file: bool) -> Vec<u8> {
     let make = move || {
         let batch = RecordBatch::try_from_iter([("c", nested(nest, levels))]).unwrap();

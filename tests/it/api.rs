@@ -1,11 +1,12 @@
-//! The public surface as a user meets it: the stages driven by hand, and what every public type can do.
+//! The public surface as a user meets it: the stages driven by hand, and what every public type can
+//! do.
 
 use std::fmt::Debug;
 use std::ops::Range;
 
 use bytes::Bytes;
 use marquetry::arrow_array::RecordBatch;
-use marquetry::io::{Opened, Opening, PathSink, Progress, Source, WriteSink};
+use marquetry::io::{Opened, PathSink, Progress, RowGroupOpening, Source, WriteSink};
 use marquetry::read::{Footer, FooterTail, Plan, ReadOptions, RowGroup, RowRange, Tail};
 use marquetry::schema::{ArrowOptions, Leaf, Projection, Schema};
 use marquetry::{
@@ -28,7 +29,7 @@ fn drive(file: &Bytes, options: &ReadOptions) -> marquetry::Result<Vec<RecordBat
     let plan: Plan = footer.plan(options, file.len() as u64, None)?;
     let mut batches = Vec::new();
     for range in plan.ranges() {
-        let mut opening = Opening::new(&plan, range, &Progress::default())?;
+        let mut opening = RowGroupOpening::new(&plan, range, &Progress::default())?;
         let row_group = loop {
             let bytes = fetch_all(opening.needs());
             match opening.supply(bytes)? {
@@ -88,7 +89,7 @@ fn public_types_cross_threads_and_can_be_printed() {
     sent::<Batches>();
     sent::<EncodedRowGroup>();
     sent::<Export>();
-    sent::<Opening>();
+    sent::<RowGroupOpening>();
     sent::<PathSink>();
     sent::<RowGroup>();
     sent::<Writer>();

@@ -1,4 +1,5 @@
-//! Arrays as rows of plain values, and those shredded to levels: slow, obvious, and written without a look at the crate.
+//! Arrays as rows of plain values, and those shredded to levels: slow, obvious, and written without
+//! a look at the crate.
 
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::*;

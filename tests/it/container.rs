@@ -1,4 +1,5 @@
-//! Container and thrift, through whole files; what concerns single bytes of thrift are unit tests of `thrift` and `format`.
+//! Container and thrift, through whole files; what concerns single bytes of thrift are unit tests
+//! of `thrift` and `format`.
 
 use marquetry::format::*;
 use marquetry::{ErrorKind, Reader};

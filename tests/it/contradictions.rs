@@ -1,4 +1,5 @@
-//! What a file or a source says that cannot be: it is refused with the place, or read where there is no doubt; and it ends.
+//! What a file or a source says that cannot be: it is refused with the place, or read where there
+//! is no doubt; and it ends.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use crate::support::*;
 
 const LEVELS: ErrorKind = ErrorKind::Malformed(Spec::Levels);
 
-/// optional group v (LIST) { repeated group list { optional group element (LIST) { repeated group list { required int32 element } } } }
+/// optional group v (LIST) { repeated group list { optional group element (LIST) { repeated group
+/// list { required int32 element } } } }
 fn lists_of_lists() -> Vec<SchemaElement> {
     let list = |name, repetition| SchemaElement {
         logical_type: Some(LogicalType::List),
@@ -174,7 +176,8 @@ fn a_struct_and_a_list_in_it_agree_on_where_it_is_null() {
     assert_eq!(siblings(schema(), (a, 0, 1), (b, 1, 2)), Some(LEVELS));
 }
 
-/// A file of one row group that says that it has so many rows, all nulls, with statistics that prove it.
+/// A file of one row group that says that it has so many rows, all nulls, with statistics that
+/// prove it.
 fn nulls(rows: i64, page_slots: i32) -> Bytes {
     let mut run = Vec::new();
     let mut header = u64::from(page_slots.unsigned_abs()) << 1;
@@ -262,7 +265,8 @@ fn a_chunk_that_claims_more_values_than_rows_makes_no_batches_of_one_row() {
     for claimed in [1_000_000_000, i64::MAX] {
         chunk.meta.num_values = claimed;
         let file = file(vec![required("v", Type::Int32)], 1000, vec![chunk.clone()]);
-        // All rows go into one batch, which ends with the row group: what is missing is found out before any row is given.
+        // All rows go into one batch, which ends with the row group: what is missing is found out
+        // before any row is given.
         let first = Reader::new(Bytes::from(file)).unwrap().batches().unwrap().next_batch();
         assert_eq!(first.unwrap_err().kind(), ErrorKind::Malformed(Spec::Pages), "{claimed}");
     }

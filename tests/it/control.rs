@@ -1,5 +1,5 @@
-//! The control side of `marq`: signals, flags that go together, folders as columns, what errors say. Only with the
-//! feature `cli`.
+//! The control side of `marq`: signals, flags that go together, folders as columns, what errors
+//! say. Only with the feature `cli`.
 #![cfg(feature = "cli")]
 
 use std::path::{Path, PathBuf};
@@ -119,7 +119,8 @@ mod signals {
         assert!(sent.success());
     }
 
-    /// Whether this process, and so its children, ignores SIGINT: as one that runs in the background of a script.
+    /// Whether this process, and so its children, ignores SIGINT: as one that runs in the
+    /// background of a script.
     fn interrupt_is_ignored() -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
@@ -391,7 +392,8 @@ fn integers_beyond_64_bits_with_a_sign_keep_their_digits() {
     assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), rows);
     assert!(folder.text(&["cat", "a.parquet", "-c", "s"]).contains("9223372036854775808"));
 
-    // What no type holds is said with its line; so is what comes after the lines that types are inferred from.
+    // What no type holds is said with its line; so is what comes after the lines that types are
+    // inferred from.
     let long = "9".repeat(39);
     for (name, second, flags, code) in [
         ("long.jsonl", long.as_str(), &[][..], 3),

@@ -1,11 +1,13 @@
-//! The bodies of pages, encoded in the plainest way that the specification allows: what the decoders are held against.
+//! The bodies of pages, encoded in the plainest way that the specification allows: what the
+//! decoders are held against.
 
 /// Bits of every value up to `max`.
 pub fn bit_width(max: u32) -> u32 {
     u32::BITS - max.leading_zeros()
 }
 
-/// The RLE and bit-packing hybrid: runs where eight values or more are equal, groups of eight elsewhere.
+/// The RLE and bit-packing hybrid: runs where eight values or more are equal, groups of eight
+/// elsewhere.
 pub fn rle(values: &[u32], width: u32) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = values;

@@ -1,5 +1,5 @@
-//! Encodings, through whole files: each with values, without, of nulls alone, across pages, and skipped into. What is inside a page are unit
-//! tests of `encoding`.
+//! Encodings, through whole files: each with values, without, of nulls alone, across pages, and
+//! skipped into. What is inside a page are unit tests of `encoding`.
 
 use marquetry::format::*;
 use marquetry::{ErrorKind, Reader};
@@ -195,7 +195,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Pages of these numbers of slots; every slot whose number `null` names is null. The versions of the pages take turns.
+/// Pages of these numbers of slots; every slot whose number `null` names is null. The versions of
+/// the pages take turns.
 fn paged(case: &Case, pages: &[usize], null: fn(usize) -> bool) -> (Vec<u8>, Vec<Value>) {
     let (mut values, mut slot) = (0, 0);
     let (mut out, mut expected) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! Exports: all rows of all streams, in order, in whole files of the size that was asked for, or nothing.
+//! Exports: all rows of all streams, in order, in whole files of the size that was asked for, or
+//! nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Sinks that fail, disks that are full, processes that are killed: what stands at the path is the old file or the new one, and errors are told.
+//! Sinks that fail, disks that are full, processes that are killed: what stands at the path is the
+//! old file or the new one, and errors are told.
 
 use std::fs;
 use std::io::{self, Write};
@@ -119,7 +120,8 @@ impl Write for Faulty {
     }
 }
 
-/// Every kind of call of a writer, in turn. After the first error all fail, and the sink is left alone.
+/// Every kind of call of a writer, in turn. After the first error all fail, and the sink is left
+/// alone.
 fn drive<S: Sink>(sink: S, seen: &Mutex<Seen>, threads: usize) -> Result<()> {
     let options = WriteOptions::new().with_row_group_rows(300).with_page_rows(100);
     let encoder = RowGroupEncoder::new(rows(0, 1).schema(), options)?.with_threads(threads)?;
@@ -181,7 +183,8 @@ fn a_sink_that_fails_at_any_call_ends_the_writer() {
                     assert!(error.to_string().contains(&format!("fault at call {at}")), "{error}");
                     let seen = seen.lock().unwrap();
                     assert!(seen.failed && !seen.finished);
-                    // The last call brings no bytes: they are all there, and may be lost all the same.
+                    // The last call brings no bytes: they are all there, and may be lost all the
+                    // same.
                     if at + 1 < clean.calls {
                         let opened = Reader::new(Bytes::from(seen.bytes.clone()));
                         assert!(opened.is_err(), "{fault:?} at {at}: it opens");

@@ -1,4 +1,5 @@
-//! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the file, the predicate, the driver and the limits.
+//! Rows that pass a filter are those of a full read for which a naive twin says so: whatever the
+//! file, the predicate, the driver and the limits.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -197,7 +198,8 @@ impl Source for Far {
     }
 }
 
-/// 40,000 sorted keys in pages of 500 rows, four row groups; a word that is looked up by a bloom filter; a wide column.
+/// 40,000 sorted keys in pages of 500 rows, four row groups; a word that is looked up by a bloom
+/// filter; a wide column.
 pub fn table() -> bytes::Bytes {
     let n = 40_000;
     let keys = Int64Array::from_iter_values(0..n);

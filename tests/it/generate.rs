@@ -1,4 +1,5 @@
-//! Random tables for the tests of writing: nested schemas, arrays of every type with everything that Arrow allows in them, and options.
+//! Random tables for the tests of writing: nested schemas, arrays of every type with everything
+//! that Arrow allows in them, and options.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ pub struct Wishes {
     pub blooms: Vec<usize>,
 }
 
-/// Looks at so many cases, or as many as MARQUETRY_CASES says, and says how many; at all of them, before a failure is told.
+/// Looks at so many cases, or as many as MARQUETRY_CASES says, and says how many; at all of them,
+/// before a failure is told.
 pub fn every_case(default: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe) -> usize {
     let asked = std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok());
     let n = asked.unwrap_or(default);
@@ -251,7 +253,8 @@ fn batch(rng: &mut Rng, schema: &SchemaRef) -> RecordBatch {
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).expect("columns that fit")
 }
 
-/// An array of a field, perhaps a slice of a longer one. Where `hidden` is null, even a required field may be null.
+/// An array of a field, perhaps a slice of a longer one. Where `hidden` is null, even a required
+/// field may be null.
 pub fn array(rng: &mut Rng, field: &Field, rows: usize, hidden: Option<&NullBuffer>) -> ArrayRef {
     if rng.u8(0..3) == 0 && hidden.is_none() {
         let (before, after) = (rng.usize(0..70), rng.usize(0..9));

@@ -132,7 +132,8 @@ fn work_grows_with_the_length_of_the_footer_and_not_faster() {
             };
             (0..3).map(once).min().unwrap_or_default()
         };
-        // Other work on the machine may fall on one of the two: several tries, and twice the time is allowed.
+        // Other work on the machine may fall on one of the two: several tries, and twice the time
+        // is allowed.
         let is_linear = |_| {
             let (short, long) = (time(&few).max(Duration::from_millis(1)), time(&many));
             let ratio = long.as_secs_f64() / short.as_secs_f64();

@@ -1,4 +1,5 @@
-//! The integration tests: one binary, one module a section of the checklist. README.md maps line to test.
+//! The integration tests: one binary, one module a section of the checklist. README.md maps line to
+//! test.
 
 #![allow(
     unreachable_pub,

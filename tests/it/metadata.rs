@@ -1,5 +1,5 @@
-//! Metadata that are kept: a file opens with them unread, page indexes are loaded for the columns that are wanted, and what is written down
-//! comes back.
+//! Metadata that are kept: a file opens with them unread, page indexes are loaded for the columns
+//! that are wanted, and what is written down comes back.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

@@ -388,7 +388,8 @@ fn sizes_that_are_negative_or_too_long_are_malformed() {
 
 #[test]
 fn a_page_of_a_billion_nulls_takes_no_memory() {
-    // One run, where the declared count is a lie of the metadata alone: the read is limited, and ends.
+    // One run, where the declared count is a lie of the metadata alone: the read is limited, and
+    // ends.
     let n = 1_000_000_000usize;
     let mut def = Vec::new();
     let mut header = (n as u64) << 1;

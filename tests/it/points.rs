@@ -1,5 +1,6 @@
-//! Few rows of large pages: pages are opened as far as the last row that is wanted, and few entries of a dictionary are looked up in its page. What
-//! comes out is what a full read has there, however wrong the guess of where a page can be cut off.
+//! Few rows of large pages: pages are opened as far as the last row that is wanted, and few entries
+//! of a dictionary are looked up in its page. What comes out is what a full read has there, however
+//! wrong the guess of where a page can be cut off.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::generate::every_case;
 use crate::selection::{only, with_threads};
 use crate::support::read_with;
 
-/// A row group of 6,000 rows in pages of thousands, whose values are longer, or more of them there, in some stretches than in others.
+/// A row group of 6,000 rows in pages of thousands, whose values are longer, or more of them there,
+/// in some stretches than in others.
 fn file(rng: &mut Rng) -> bytes::Bytes {
     let n = 6_000;
     // From one row to the next, how much there is; half of it in one half of the pages.

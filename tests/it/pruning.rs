@@ -1,4 +1,5 @@
-//! What is left unread: by dictionaries, by limits, by indexes read before; and that an index that lies never costs a row.
+//! What is left unread: by dictionaries, by limits, by indexes read before; and that an index that
+//! lies never costs a row.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ fn write(batch: &RecordBatch, options: WriteOptions) -> bytes::Bytes {
     writer.into_inner().expect("a file").1.into()
 }
 
-/// Four row groups of 20,000 rows: cities of which the third row group has no "city 7", and numbers that take most of the bytes.
+/// Four row groups of 20,000 rows: cities of which the third row group has no "city 7", and numbers
+/// that take most of the bytes.
 fn cities() -> RecordBatch {
     let n = 80_000usize;
     let mut rng = Rng::with_seed(1);
@@ -187,7 +189,8 @@ fn an_index_is_read_once() {
     assert_eq!(reads(&index(1)), 1);
 }
 
-/// Says what the pages do not: only such things as the file can disprove, or that make no difference.
+/// Says what the pages do not: only such things as the file can disprove, or that make no
+/// difference.
 fn lie_about_bounds(rng: &mut Rng, index: &mut ColumnIndex, rows_of_page: i64) {
     let i = rng.usize(0..index.null_pages.len());
     match rng.u8(0..8) {

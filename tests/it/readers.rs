@@ -1,4 +1,5 @@
-//! What is written by default is decoded by every reader that is known: for every Arrow type, profile and page version.
+//! What is written by default is decoded by every reader that is known: for every Arrow type,
+//! profile and page version.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::support::{group, optional};
 
 const ROWS: i64 = 2000;
 
-/// What a chooser of encodings is tempted by: values that rise, values that share their high bytes, or all but a high byte.
+/// What a chooser of encodings is tempted by: values that rise, values that share their high bytes,
+/// or all but a high byte.
 const PATTERNS: [fn(i64) -> i64; 3] =
     [|i| 1000 + i, |i| scattered(i) >> 44, |i| (scattered(i) >> 56) << 24];
 
@@ -135,7 +137,8 @@ fn column(name: String, array: ArrayRef) -> (Field, ArrayRef) {
     (Field::new(name, array.data_type().clone(), true), array)
 }
 
-/// Every type, alone, in a list, in a struct; as a dictionary, and as runs. The names of dictionaries say so.
+/// Every type, alone, in a list, in a struct; as a dictionary, and as runs. The names of
+/// dictionaries say so.
 fn tempting() -> RecordBatch {
     let mut columns = Vec::new();
     for (p, of) in PATTERNS.into_iter().enumerate() {
@@ -280,7 +283,8 @@ fn empty_fixed_len() -> SchemaElement {
     SchemaElement { type_length: Some(0), ..optional("a", Type::FixedLenByteArray) }
 }
 
-/// A variant of two rows, its metadata nullable; the second row is null as a whole if it is said to be.
+/// A variant of two rows, its metadata nullable; the second row is null as a whole if it is said to
+/// be.
 fn variant(metadata: Vec<Option<&[u8]>>, second_is_null: bool) -> RecordBatch {
     let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[0x0C, 1], &[0x0C, 2]]));
     let metadata: ArrayRef = Arc::new(BinaryArray::from(metadata));

@@ -1,4 +1,5 @@
-//! What is written comes back: random tables through the writer and the reader, and through the reader of the `parquet` crate.
+//! What is written comes back: random tables through the writer and the reader, and through the
+//! reader of the `parquet` crate.
 
 use marquetry::Reader;
 use marquetry::arrow_array::*;
@@ -148,7 +149,8 @@ fn narrow_dictionaries_come_back_from_plain_pages() {
     });
 }
 
-/// The file as the `parquet` crate reads it, handed over as IPC; the text of the error where it does not.
+/// The file as the `parquet` crate reads it, handed over as IPC; the text of the error where it
+/// does not.
 fn theirs(file: &bytes::Bytes) -> Result<Vec<RecordBatch>, String> {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let builder =
@@ -175,7 +177,8 @@ const NOT_THEIRS: [&str; 9] = [
     // Required groups and elements below optional ones.
     "Found unmasked nulls for non-nullable",
     "contains nulls not present in parent",
-    // A required dictionary of FIXED_LEN_BYTE_ARRAY below an optional struct; pyarrow and DuckDB read these files.
+    // A required dictionary of FIXED_LEN_BYTE_ARRAY below an optional struct; pyarrow and DuckDB
+    // read these files.
     "Nested array size mismatch",
     "ALP",
     "Encoding 10",

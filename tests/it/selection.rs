@@ -1,4 +1,5 @@
-//! Some rows of a file are those rows of the whole file: whatever is selected, by whichever way, on however many threads.
+//! Some rows of a file are those rows of the whole file: whatever is selected, by whichever way, on
+//! however many threads.
 
 use std::sync::{Arc, OnceLock};
 
@@ -131,7 +132,8 @@ fn parts_of_chunks_are_the_chunk() {
     }
 }
 
-/// One row group of 40,000 rows in pages of some hundred: numbers with and without nulls, texts, lists.
+/// One row group of 40,000 rows in pages of some hundred: numbers with and without nulls, texts,
+/// lists.
 fn large(rng: &mut Rng) -> bytes::Bytes {
     let n = 40_000;
     let numbers = Int64Array::from_iter_values((0..n).map(|_| rng.i64(..)));

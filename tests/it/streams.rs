@@ -1,4 +1,5 @@
-//! What is read asynchronously is what is read otherwise, however slow or faulty the source; and how many requests that takes.
+//! What is read asynchronously is what is read otherwise, however slow or faulty the source; and
+//! how many requests that takes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -240,7 +241,8 @@ fn a_slow_source_is_read_ahead_and_dropping_the_stream_ends_it() {
     });
 }
 
-/// 16 MB: 100 columns of random numbers, 20 row groups of 1,000 rows in pages of 100; the first column counts in each row group from 0.
+/// 16 MB: 100 columns of random numbers, 20 row groups of 1,000 rows in pages of 100; the first
+/// column counts in each row group from 0.
 fn wide() -> Bytes {
     let mut rng = Rng::with_seed(1);
     let mut row_group = || {

@@ -1,4 +1,5 @@
-//! What the metadata of a file state is true: everything is recomputed from the rows that are read back, and from the headers of the pages.
+//! What the metadata of a file state is true: everything is recomputed from the rows that are read
+//! back, and from the headers of the pages.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -161,7 +162,8 @@ impl Truth<'_> {
         is_float(self.data_type) && float(self.data_type, value).is_nan()
     }
 
-    /// The keys that bounds are about: NaNs do not count, unless there is nothing else and the order knows them.
+    /// The keys that bounds are about: NaNs do not count, unless there is nothing else and the
+    /// order knows them.
     fn keys(&self, values: &[&[u8]]) -> Vec<Key> {
         let numbers: Vec<&[u8]> = values.iter().copied().filter(|v| !self.is_nan(v)).collect();
         let all = if numbers.is_empty() && self.total { values } else { &numbers };

@@ -1,4 +1,5 @@
-//! Statistics as Arrow arrays: what they say is true of the rows, and what the file does not say is null.
+//! Statistics as Arrow arrays: what they say is true of the rows, and what the file does not say is
+//! null.
 
 use std::cmp::Ordering;
 
@@ -210,7 +211,8 @@ fn orders_decide_which_bounds_count() {
     let by_type = || Some(ColumnOrder::TypeOrder);
     let found = said(unsigned.clone(), of(&low, &high), by_type());
     assert_eq!(found.max.as_primitive::<UInt32Type>().value(0), 4_000_000_000);
-    // Without the list of orders, and in the deprecated fields, it is not known how they were compared.
+    // Without the list of orders, and in the deprecated fields, it is not known how they were
+    // compared.
     let found = said(unsigned.clone(), of(&low, &high), None);
     assert!(found.min.is_null(0) && found.max.is_null(0));
     let old =

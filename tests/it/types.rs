@@ -1,4 +1,5 @@
-//! Logical types, through whole files; the mapping itself has its tables in the unit tests of `schema`.
+//! Logical types, through whole files; the mapping itself has its tables in the unit tests of
+//! `schema`.
 
 use marquetry::arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use marquetry::format::*;
@@ -298,7 +299,8 @@ fn lists_by_each_of_the_five_rules() {
         ];
         assert_eq!(one_level(three, 1), plain, "{name}");
     }
-    // 3: the repeated group holds a repeated leaf; annotated itself, it is a list, else a struct of one.
+    // 3: the repeated group holds a repeated leaf; annotated itself, it is a list, else a struct of
+    // one.
     let body =
         [levels_v1(&[0, 2, 1, 0], 3), levels_v1(&[2, 2, 2, 0], 3), ints(&[1, 2, 3])].concat();
     let chunk = Chunk::new(Type::Int32, 4, &[v1(4, Encoding::Plain, &body)]);

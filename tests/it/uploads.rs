@@ -1,4 +1,5 @@
-//! What is written asynchronously is the file of the blocking writer, whole or not there, whatever fails.
+//! What is written asynchronously is the file of the blocking writer, whole or not there, whatever
+//! fails.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     })
 }
 
-/// A store in memory whose requests for writing fail from one on, and which counts parts and uploads that are begun.
+/// A store in memory whose requests for writing fail from one on, and which counts parts and
+/// uploads that are begun.
 #[derive(Debug, Default)]
 struct Faulty {
     inner: InMemory,

@@ -237,7 +237,8 @@ fn required_groups_below_optional_ones_come_back() {
     assert_eq!(read(file).expect("rows")[0].columns(), batch.columns());
 }
 
-/// The columns that every encoding is tried on: one of each physical type, with nulls, with one value, with none.
+/// The columns that every encoding is tried on: one of each physical type, with nulls, with one
+/// value, with none.
 fn columns_of_every_type() -> Vec<(&'static str, ArrayRef)> {
     fn with_nulls<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
         values.enumerate().map(|(i, v)| (i % 5 != 3).then_some(v)).collect()
@@ -319,7 +320,8 @@ fn every_encoding_is_written() {
     assert_eq!(tried, 26 * 5 * 3);
 }
 
-/// An encoding that the format does not have for a type is refused when the writer is made, and the error names the column.
+/// An encoding that the format does not have for a type is refused when the writer is made, and the
+/// error names the column.
 #[test]
 fn illegal_encodings_are_refused_at_open() {
     use marquetry::format::Encoding::*;
@@ -409,7 +411,8 @@ fn converted_types_stand_beside_logical_ones() {
     assert_eq!((schema[9].precision, schema[9].scale), (Some(38), Some(10)));
 }
 
-/// With content-defined chunking, rows that are put in change the pages around them and no others; all rows come back either way.
+/// With content-defined chunking, rows that are put in change the pages around them and no others;
+/// all rows come back either way.
 #[test]
 fn pages_stay_the_same_around_an_edit() {
     let seed = 77;

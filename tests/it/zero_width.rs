@@ -1,4 +1,5 @@
-//! Values of no bytes, FIXED_LEN_BYTE_ARRAY(0): their number is nowhere but in counts, so that whatever counts bytes loses them.
+//! Values of no bytes, FIXED_LEN_BYTE_ARRAY(0): their number is nowhere but in counts, so that
+//! whatever counts bytes loses them.
 
 use std::sync::Arc;
 

@@ -1,9 +1,12 @@
-//! Reads from a simulated object store: 30 ms until the first byte of a request, then 100 MB/s for each request. Us beside the asynchronous reader of the
-//! `parquet` crate 60.1, in turns, in one process.
+//! Reads from a simulated object store: 30 ms until the first byte of a request, then 100 MB/s for
+//! each request. Us beside the asynchronous reader of the `parquet` crate 60.1, in turns, in one
+//! process.
 //!
-//! `cargo run --release --manifest-path benches/store/Cargo.toml` prints one Markdown table. The file has 100 columns of random 64-bit integers, in 20 row
-//! groups of 6 MB. The bound is the time in which one connection brings the footer and the wanted bytes and nothing else: two requests that depend on each
-//! other, and all bytes at 100 MB/s. Requests that run side by side can be faster; what lies between columns and is read with them makes it slower.
+//! `cargo run --release --manifest-path benches/store/Cargo.toml` prints one Markdown table. The
+//! file has 100 columns of random 64-bit integers, in 20 row groups of 6 MB. The bound is the time
+//! in which one connection brings the footer and the wanted bytes and nothing else: two requests
+//! that depend on each other, and all bytes at 100 MB/s. Requests that run side by side can be
+//! faster; what lies between columns and is read with them makes it slower.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -223,7 +226,8 @@ fn name(i: usize) -> String {
     format!("c{i:02}")
 }
 
-/// The keys of column 0 run from 0 to so many in every row group: no row group can be pruned by its statistics.
+/// The keys of column 0 run from 0 to so many in every row group: no row group can be pruned by its
+/// statistics.
 const KEYS: i64 = ROWS;
 
 fn file() -> Bytes {

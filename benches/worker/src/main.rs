@@ -1,7 +1,9 @@
-//! Our worker for a bench that lets Parquet readers and writers take turns: a JSON task a line in, a JSON answer a line out.
+//! Our worker for a bench that lets Parquet readers and writers take turns: a JSON task a line in,
+//! a JSON answer a line out.
 //!
-//! `marquetry-worker worker` takes tasks from standard input; `marquetry-worker one TASK` does one, for a profiler.
-//! [`task`] is the protocol, [`work`] does a task with the public face of the crate, [`measure`] holds the clock.
+//! `marquetry-worker worker` takes tasks from standard input; `marquetry-worker one TASK` does one,
+//! for a profiler. [`task`] is the protocol, [`work`] does a task with the public face of the
+//! crate, [`measure`] holds the clock.
 
 mod measure;
 mod task;

@@ -27,7 +27,8 @@ pub struct Measured {
 
 /// Runs `work` so many times, and gives what it gave last.
 ///
-/// What the process has freed before is given back to the system first: every task faults its memory in anew, whoever does it.
+/// What the process has freed before is given back to the system first: every task faults its
+/// memory in anew, whoever does it.
 pub fn measure<T>(iterations: usize, mut work: impl FnMut() -> Result<T>) -> Result<(Measured, T)> {
     let mut measured = Measured::default();
     let before = trimmed_resident_bytes()?;
@@ -78,7 +79,8 @@ impl Counters {
     }
 }
 
-/// Gives freed memory back, sets the mark of the most resident bytes back, and says how many are resident.
+/// Gives freed memory back, sets the mark of the most resident bytes back, and says how many are
+/// resident.
 fn trimmed_resident_bytes() -> Result<u64> {
     #[cfg(target_env = "gnu")]
     // SAFETY: the function is safe to call at any time, from any thread.

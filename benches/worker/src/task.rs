@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Measured;
 
-/// What is to be done. A task is given to every contender alike, so that some fields are for others.
+/// What is to be done. A task is given to every contender alike, so that some fields are for
+/// others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct Task {

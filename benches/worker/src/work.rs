@@ -38,8 +38,9 @@ struct Table {
 }
 
 impl Work {
-    /// Work whose reads share a pool of so many bytes, if the variable `MARQUETRY_POOL` says so. Without it every read begins with memory that is fresh from the system, as
-    /// those of the contenders whose allocator can be told to give memory back.
+    /// Work whose reads share a pool of so many bytes, if the variable `MARQUETRY_POOL` says so.
+    /// Without it every read begins with memory that is fresh from the system, as those of the
+    /// contenders whose allocator can be told to give memory back.
     pub fn from_env() -> Result<Self> {
         let bytes = match std::env::var("MARQUETRY_POOL") {
             Ok(bytes) => Some(bytes.parse()?),
@@ -104,8 +105,9 @@ impl Work {
         drain(wanted(self.open(task)?, task)?, task)
     }
 
-    /// Decodes all metadata, as other readers do when they open a file: opening alone leaves the column chunks where they are. Each chunk is decoded
-    /// in full and seen; what stays is the footer, which gives it again whenever it is asked.
+    /// Decodes all metadata, as other readers do when they open a file: opening alone leaves the
+    /// column chunks where they are. Each chunk is decoded in full and seen; what stays is the
+    /// footer, which gives it again whenever it is asked.
     fn meta(&self, task: &Task) -> Result<Done> {
         let mut reader = self.open(task)?;
         if task.page_index {
@@ -127,7 +129,8 @@ impl Work {
         Ok(Done { rows, bytes: 0 })
     }
 
-    /// Reads the rows with `lo` ≤ `fcol` < `hi`; or, with `select`, `hi` of a thousand, picked one by one.
+    /// Reads the rows with `lo` ≤ `fcol` < `hi`; or, with `select`, `hi` of a thousand, picked one
+    /// by one.
     fn filter(&self, task: &Task) -> Result<Done> {
         let reader = wanted(self.open(task)?, task)?;
         let mut options = reader.read_options().clone();

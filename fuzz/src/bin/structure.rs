@@ -1,14 +1,16 @@
-//! Makes mutants that are wrong behind the codecs, and reads each in every way. Prints the findings; exit status 1 if there are some.
+//! Makes mutants that are wrong behind the codecs, and reads each in every way. Prints the
+//! findings; exit status 1 if there are some.
 //!
 //! ```text
 //! cargo run --bin structure -- --count 200000 [--series 1] [--from 0] [--seeds FOLDER] [--keep FOLDER] [--skip PATH,…]
 //! cargo run --bin structure -- --file PATH [--series 1] [--from 0] [--count 1]
 //! ```
 //!
-//! Mutants follow from the seeds, the series and their index alone: `--from INDEX --count 1 --keep FOLDER` makes one again. Without
-//! `--seeds` all seeds are files that the library writes. With `--file` no mutant is made: that file is read, as often as
-//! `--count` says, with the numbers that the mutants from `--from` on are read with. The work is done by processes of this program, of 1 MiB of stack, so
-//! that an abort or a hang is a finding too.
+//! Mutants follow from the seeds, the series and their index alone: `--from INDEX --count 1 --keep
+//! FOLDER` makes one again. Without `--seeds` all seeds are files that the library writes. With
+//! `--file` no mutant is made: that file is read, as often as `--count` says, with the numbers that
+//! the mutants from `--from` on are read with. The work is done by processes of this program, of 1
+//! MiB of stack, so that an abort or a hang is a finding too.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};

@@ -1,7 +1,9 @@
-//! Reads a path a line on standard input, reads the whole file through the library, and answers one line:
+//! Reads a path a line on standard input, reads the whole file through the library, and answers one
+//! line:
 //!
-//! `OK`, `ERR text`, `PANIC text` (caught), `MEMERR text` (a limit, or memory refused) or `BADDATA text` (what came back fails full validation),
-//! each with `peak=BYTES`, the most heap that the file took.
+//! `OK`, `ERR text`, `PANIC text` (caught), `MEMERR text` (a limit, or memory refused) or `BADDATA
+//! text` (what came back fails full validation), each with `peak=BYTES`, the most heap that the
+//! file took.
 //!
 //! Flags: `--threads N` (default 1), `--views` (strings as views).
 

@@ -1,4 +1,5 @@
-//! The codecs by their own crates, and levels, so that pages are taken apart and put together without the library that is tested.
+//! The codecs by their own crates, and levels, so that pages are taken apart and put together
+//! without the library that is tested.
 
 use std::io::{Read, Write};
 
@@ -70,7 +71,8 @@ fn all_of(stream: impl Read, len: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Hadoop's framing, of one block a section: the sizes before and after compression, then the block.
+/// Hadoop's framing, of one block a section: the sizes before and after compression, then the
+/// block.
 fn sections(bytes: &[u8], block: impl Fn(&[u8], usize) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
     const MAX_SECTION: usize = 1 << 22;
     let (mut rest, mut out) = (bytes, Vec::new());

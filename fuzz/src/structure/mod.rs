@@ -1,8 +1,9 @@
 //! Mutants that are wrong behind the codecs: what a random change of the bytes never reaches.
 //!
-//! A file is taken apart ([`file`]), its pages decompressed; levels, values, headers, indexes and metadata are changed
-//! ([`mutate`]), and it is put together again with sizes, offsets and checksums that fit, unless they are what was changed.
-//! Each mutant is then read in many ways ([`paths`]). Everything follows from the seeds, a number and an index.
+//! A file is taken apart ([`file`]), its pages decompressed; levels, values, headers, indexes and
+//! metadata are changed ([`mutate`]), and it is put together again with sizes, offsets and
+//! checksums that fit, unless they are what was changed. Each mutant is then read in many ways
+//! ([`paths`]). Everything follows from the seeds, a number and an index.
 
 pub mod codecs;
 pub mod file;

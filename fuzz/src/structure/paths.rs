@@ -1,4 +1,5 @@
-//! The ways in which a mutant is read, and what must hold in each: no panic, no invalid array, no more time and memory than is given.
+//! The ways in which a mutant is read, and what must hold in each: no panic, no invalid array, no
+//! more time and memory than is given.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -43,7 +44,8 @@ pub const MEMORY: u64 = 64 << 20;
 const SLACK: usize = 16 << 20;
 /// How long a path may keep the processors, in a build without optimisation.
 const MAX_TIME: Duration = Duration::from_secs(4);
-/// Rows and time after which no more batches are asked for: a page may stand for any number of rows.
+/// Rows and time after which no more batches are asked for: a page may stand for any number of
+/// rows.
 const MAX_ROWS: usize = 1 << 20;
 const ENOUGH_TIME: Duration = Duration::from_millis(500);
 /// Rows and bytes that are kept to be compared: they count as memory that the path takes.
@@ -159,7 +161,8 @@ pub fn read_every_way(
     findings
 }
 
-/// Time that the processors have spent on this program, so that others cost nothing; where that is not known, the time.
+/// Time that the processors have spent on this program, so that others cost nothing; where that is
+/// not known, the time.
 fn cpu_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let ticks = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
@@ -413,7 +416,8 @@ fn stream(file: &Bytes, _: &mut Rng) -> Result<Check> {
     })
 }
 
-/// Writes what was read, and reads that: few bytes, as what the writer holds is no matter of the reader's limit.
+/// Writes what was read, and reads that: few bytes, as what the writer holds is no matter of the
+/// reader's limit.
 fn write(file: &Bytes, rng: &mut Rng) -> Result<Check> {
     let reader = open(file)?.batch_bytes(MOST_KEPT_BYTES);
     let mut batches = reader.batches()?;

@@ -1,4 +1,5 @@
-//! Where seeds come from: a folder, or the random tables of the tests, written by the library itself.
+//! Where seeds come from: a folder, or the random tables of the tests, written by the library
+//! itself.
 
 use std::path::Path;
 

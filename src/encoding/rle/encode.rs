@@ -1,13 +1,15 @@
 //! The hybrid, written: runs where they pay, all else packed.
 //!
-//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Trap: a run can only begin where a group of 8 packed values ends.
+//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid". Trap: a run can only begin where
+//! a group of 8 packed values ends.
 
 use super::BitWidth;
 use crate::simd::bitmap;
 use crate::simd::pack::pack_u32;
 
-/// Appends the hybrid stream of values of `width` bits: runs that pay as such, all else packed. The length in front, where one stands, is up to the
-/// caller. Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid".
+/// Appends the hybrid stream of values of `width` bits: runs that pay as such, all else packed. The
+/// length in front, where one stands, is up to the caller. Spec: Encodings.md, "Run Length Encoding
+/// / Bit-Packing Hybrid".
 ///
 /// Higher bits of a value are left out. A stream of one value is one run.
 pub(crate) fn encode_into(values: &[u32], width: BitWidth, out: &mut Vec<u8>) {
@@ -35,13 +37,15 @@ pub(crate) fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut V
     }
 }
 
-/// Appends the hybrid stream, of width 1, of `n` bits that begin at bit `offset` of `bits`: long runs of equal bytes as runs, all else as it is.
+/// Appends the hybrid stream, of width 1, of `n` bits that begin at bit `offset` of `bits`: long
+/// runs of equal bytes as runs, all else as it is.
 ///
 /// # Panics
 /// If there are not so many bits.
 pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut Vec<u8>) {
     let shifted;
-    // Every group of the stream begins at a byte; the last one is padded with zeros, which a bitmap need not have.
+    // Every group of the stream begins at a byte; the last one is padded with zeros, which a bitmap
+    // need not have.
     let bytes = if offset.is_multiple_of(8) {
         bits.get(offset / 8..).and_then(|bits| bits.get(..n.div_ceil(8))).expect("n bits")
     } else {
@@ -118,7 +122,8 @@ const MOST_RUN: usize = 1 << 30;
 /// Groups of a packed run at most.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// Equal bytes of a bitmap that are a run: fewer save next to nothing, and many short runs are slow to read.
+/// Equal bytes of a bitmap that are a run: fewer save next to nothing, and many short runs are slow
+/// to read.
 const PAYING_BYTES: usize = 8;
 
 /// Bytes of the value of a run.
@@ -126,7 +131,8 @@ fn value_len(width: BitWidth) -> usize {
     width.bits().div_ceil(8) as usize
 }
 
-/// Equal values that are a run. In 8 values of 1 bit a run saves nothing: it takes 2 bytes, and a header for what is packed behind it.
+/// Equal values that are a run. In 8 values of 1 bit a run saves nothing: it takes 2 bytes, and a
+/// header for what is packed behind it.
 fn paying_run(width: BitWidth) -> usize {
     match width.bits() {
         0 => 1,
@@ -194,7 +200,8 @@ impl Value for u16 {
     }
 }
 
-/// Cuts values into runs and what is packed between them. A run can only begin where a group of 8 ends.
+/// Cuts values into runs and what is packed between them. A run can only begin where a group of 8
+/// ends.
 #[inline(always)]
 fn stretches<'a, T: Value>(
     values: &'a [T],
@@ -283,8 +290,8 @@ fn uleb_len(value: u64) -> usize {
     (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
 
-/// Encodes values of `width` bits: runs of at least 8 as such, the rest packed in groups. Value by value: the twin of [`encode_into`] that tests
-/// read by.
+/// Encodes values of `width` bits: runs of at least 8 as such, the rest packed in groups. Value by
+/// value: the twin of [`encode_into`] that tests read by.
 ///
 /// # Panics
 /// If a value takes more bits than `width`.

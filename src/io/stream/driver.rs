@@ -1,10 +1,13 @@
-//! The asynchronous driver: row groups are fetched ahead, side by side, and decoded by a pool, or where the stream is polled.
+//! The asynchronous driver: row groups are fetched ahead, side by side, and decoded by a pool, or
+//! where the stream is polled.
 //!
-//! Requests run while the stream is polled; a thread of the runtime never waits. As many row groups are on their way as fit a share of the memory.
-//! What is fetched is decoded in waves, as by the parallel driver: while one is decoded, requests go on.
+//! Requests run while the stream is polled; a thread of the runtime never waits. As many row groups
+//! are on their way as fit a share of the memory. What is fetched is decoded in waves, as by the
+//! parallel driver: while one is decoded, requests go on.
 //!
-//! The indexes of many row groups are fetched together. With a filter, what it needs is fetched and decoded first, and then of the other columns only the
-//! pages of the rows that pass, as long as that spares more than it costs.
+//! The indexes of many row groups are fetched together. With a filter, what it needs is fetched and
+//! decoded first, and then of the other columns only the pages of the rows that pass, as long as
+//! that spares more than it costs.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -21,20 +24,21 @@ use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 
-use super::source::{AsyncSource, Fetched, FileEnd, Held};
+use super::source::{AsyncSource, CachedSource, Fetched, FileEnd};
 use crate::error::{Error, Result};
-use crate::io::opening::{Opened, Opening, contradicts};
+use crate::io::filter_first::FilterFirst;
 use crate::io::parallel;
 use crate::io::pool::Pool;
 use crate::io::progress::Progress;
-use crate::io::scout::Scout;
-use crate::io::wave::{Queued, WaveSize, Waved, serial_wave};
+use crate::io::row_group_open::{Opened, RowGroupOpening, contradicts};
+use crate::io::wave::{QueuedRowGroup, WaveResult, WaveSize, serial_wave};
 use crate::limits::Limits;
 use crate::range_cache::RangeCache;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
 
-/// Reads the footer of a file, with one request if the guess of its length is right; gives what was read of the end too.
+/// Reads the footer of a file, with one request if the guess of its length is right; gives what was
+/// read of the end too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
@@ -47,13 +51,14 @@ pub(crate) async fn open_footer_async(
     let tail = Tail::at_end(end.file_len, end.bytes.len() as u64)?;
     let footer = tail.supply(std::slice::from_ref(&end.bytes), limits)?;
     let missing = match footer.needs() {
-        Some(range) => Held::new(source.clone(), None).fetch(&[range]).await?.bytes.pop(),
+        Some(range) => CachedSource::new(source.clone(), None).fetch(&[range]).await?.bytes.pop(),
         None => None,
     };
     Ok((footer.supply(missing, limits)?, end))
 }
 
-/// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded already is not fetched again.
+/// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded
+/// already is not fetched again.
 ///
 /// # Errors
 /// `Io`; or as [`Metadata::index_needs`].
@@ -67,7 +72,7 @@ pub(crate) async fn load_indexes_async(
 ) -> Result<()> {
     let gap = source.latency().gap();
     let needs = metadata.index_needs(row_groups, leaves, gap, limits)?;
-    let held = Held::new(source.clone(), None);
+    let held = CachedSource::new(source.clone(), None);
     held.hold_end(end);
     let bytes = held.fetch(&needs).await?.bytes;
     metadata.supply_indexes(&needs, bytes)
@@ -89,9 +94,9 @@ pub(crate) struct Streamed {
     wanted: VecDeque<(u64, RowRange)>,
     /// Row groups that are read again without their index, in front of all others.
     again: FuturesOrdered<Fetching>,
-    reopened: Vec<Result<Queued, Failed>>,
+    reopened: Vec<Result<QueuedRowGroup, Failed>>,
     /// Row groups that can be decoded.
-    queue: VecDeque<Result<Queued, Failed>>,
+    queue: VecDeque<Result<QueuedRowGroup, Failed>>,
     running: Option<oneshot::Receiver<Finished>>,
     ready: VecDeque<ReservedBatch>,
     size: WaveSize,
@@ -99,7 +104,7 @@ pub(crate) struct Streamed {
     done: bool,
 }
 
-type Fetching = BoxFuture<'static, Result<Option<Queued>>>;
+type Fetching = BoxFuture<'static, Result<Option<QueuedRowGroup>>>;
 
 /// What went wrong in its turn.
 struct Failed {
@@ -115,17 +120,17 @@ impl From<Error> for Failed {
 }
 
 struct Shared {
-    source: Held,
+    source: CachedSource,
     plan: Plan,
     /// Row groups of the plan, and parts of those that are large.
     ranges: Vec<RowRange>,
-    scout: Option<Scout>,
+    scout: Option<FilterFirst>,
     pool: Option<Pool>,
     progress: Progress,
     cancelled: Arc<AtomicBool>,
 }
 
-type Finished = Result<Waved, Box<dyn Any + Send>>;
+type Finished = Result<WaveResult, Box<dyn Any + Send>>;
 
 /// Row groups on their way at most; so many at first where a limit may be reached soon.
 const MOST_FETCHING: usize = 32;
@@ -137,12 +142,14 @@ const MOST_FETCHED: u64 = 256 << 20;
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
 
-/// Bytes that are fetched at a time however little memory there is: where they do not fit, that is an error.
+/// Bytes that are fetched at a time however little memory there is: where they do not fit, that is
+/// an error.
 const SMALLEST_PART: u64 = 64 << 10;
 
 impl Streamed {
-    /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread that polls; `end` is the end of the file, if it is at
-    /// hand, and `metadata` holds the page indexes that are.
+    /// The batches of `plan`, whose bytes come from `source`, decoded by `pool`, or by the thread
+    /// that polls; `end` is the end of the file, if it is at hand, and `metadata` holds the page
+    /// indexes that are.
     pub(crate) fn new(
         source: Arc<dyn AsyncSource>,
         end: Option<FileEnd>,
@@ -152,7 +159,7 @@ impl Streamed {
         progress: Progress,
     ) -> Self {
         progress.begin(plan.rows());
-        let source = Held::new(source, plan.options().latency).knowing(metadata);
+        let source = CachedSource::new(source, plan.options().latency).knowing(metadata);
         source.hold_end(end);
         // Without a pool, a poll decodes one batch.
         let size = WaveSize::new(&plan, pool.as_ref().map_or(0, Pool::threads));
@@ -160,7 +167,7 @@ impl Streamed {
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
         let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
         let cancelled = Arc::new(AtomicBool::new(false));
-        let scout = Scout::new(&plan);
+        let scout = FilterFirst::new(&plan);
         let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).max(SMALLEST_PART);
         let mut ranges = Vec::new();
         for range in plan.ranges() {
@@ -252,8 +259,8 @@ impl Streamed {
             return false;
         }
         let Some(pool) = &self.shared.pool else {
-            let waved = serial_wave(queue, self.size, false, &self.shared.cancelled);
-            self.take(waved);
+            let result = serial_wave(queue, self.size, false, &self.shared.cancelled);
+            self.take(result);
             return true;
         };
         let (send, receive) = oneshot::channel();
@@ -269,8 +276,8 @@ impl Streamed {
     }
 
     /// Takes what a wave has come to.
-    fn take(&mut self, waved: Waved) {
-        let Waved { batches, size, queue, again, failed } = waved;
+    fn take(&mut self, result: WaveResult) {
+        let WaveResult { batches, size, queue, again, failed } = result;
         self.ready.extend(batches);
         self.size = size;
         for queued in queue.into_iter().rev() {
@@ -283,9 +290,14 @@ impl Streamed {
             let shared = self.shared.clone();
             self.again.push_back(Box::pin(async move {
                 let Shared { plan, progress, .. } = &*shared;
-                let opening = Opening::again(plan, &rest, progress)?;
-                let opened = shared.drive(opening, &shared.source, &mut Trip::default()).await?;
-                Ok(opened.map(|row_group| Queued { row_group, is_new: true, distrusts: true }))
+                let opening = RowGroupOpening::again(plan, &rest, progress)?;
+                let opened =
+                    shared.drive(opening, &shared.source, &mut FetchStats::default()).await?;
+                Ok(opened.map(|row_group| QueuedRowGroup {
+                    row_group,
+                    is_new: true,
+                    distrusts: true,
+                }))
             }));
         }
         self.depth = (self.depth * 2).min(MOST_FETCHING);
@@ -301,11 +313,12 @@ impl Streamed {
                 let finished = ready!(Pin::new(running).poll(cx));
                 self.running = None;
                 match finished {
-                    Ok(Ok(waved)) => self.take(waved),
+                    Ok(Ok(result)) => self.take(result),
                     Ok(Err(panic)) => resume_unwind(panic),
                     Err(gone) => return Poll::Ready(Err(dropped(gone))),
                 }
-                // There may be room for more now, or rows to be read again: polled, or nobody would be woken.
+                // There may be room for more now, or rows to be read again: polled, or nobody would
+                // be woken.
                 continue;
             }
             // The pool works on the next wave while the caller works on this one.
@@ -355,14 +368,15 @@ impl Stream for Streamed {
 
 impl Drop for Streamed {
     fn drop(&mut self) {
-        // Requests end here. What is being decoded stops with the leaf at hand: nobody waits for it.
+        // Requests end here. What is being decoded stops with the leaf at hand: nobody waits for
+        // it.
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 }
 
 /// What was fetched of a row group.
 #[derive(Default)]
-struct Trip {
+struct FetchStats {
     /// What is kept of it, by its place in the file, if anything is.
     kept: Option<RangeCache>,
     /// How many bytes.
@@ -374,58 +388,58 @@ impl Shared {
     fn open_queued(self: Arc<Self>, range: RowRange) -> Fetching {
         Box::pin(async move {
             let opened = self.open(&range).await?;
-            Ok(opened.map(|row_group| Queued { row_group, is_new: true, distrusts: false }))
+            Ok(opened.map(|row_group| QueuedRowGroup { row_group, is_new: true, distrusts: false }))
         })
     }
 
     /// Opens a row group: with a filter, only what is left of it.
     async fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
         let Self { plan, progress, source, .. } = self;
-        let mut trip = Trip::default();
-        let mut opening = Opening::new(plan, range, progress)?;
+        let mut stats = FetchStats::default();
+        let mut opening = RowGroupOpening::new(plan, range, progress)?;
         while opening.left().is_none() {
-            match self.step(opening, source, &mut trip).await? {
+            match self.step(opening, source, &mut stats).await? {
                 Opened::More(more) => opening = more,
                 Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
             }
         }
         let scout = self.scout.as_ref().zip(opening.left());
-        let doubt = scout.and_then(|(scout, left)| scout.doubt(left, source.gap()));
-        let Some((scout, doubt)) = self.scout.as_ref().zip(doubt) else {
-            return self.drive(opening, source, &mut trip).await;
+        let candidate = scout.and_then(|(scout, left)| scout.candidate(left, source.gap()));
+        let Some((scout, candidate)) = self.scout.as_ref().zip(candidate) else {
+            return self.drive(opening, source, &mut stats).await;
         };
-        let left = &doubt.left;
-        let mut early = Trip { kept: Some(RangeCache::default()), read: 0 };
+        let left = &candidate.left;
+        let mut early = FetchStats { kept: Some(RangeCache::default()), read: 0 };
         let passed = match self.passed(scout, left, &mut early).await {
             // Its page index is wrong.
             Err(e) if contradicts(&e) => {
-                let opening = Opening::again(plan, left, progress)?;
-                return self.drive(opening, source, &mut trip).await;
+                let opening = RowGroupOpening::again(plan, left, progress)?;
+                return self.drive(opening, source, &mut stats).await;
             }
             passed => passed?,
         };
-        let mut late = Trip::default();
+        let mut late = FetchStats::default();
         let row_group = match left.passed(passed) {
             None => None,
             Some(left) => {
                 let source = source.with(early.kept.unwrap_or_default());
-                let opening = Opening::sifted(plan, &left, progress)?;
+                let opening = RowGroupOpening::pruned(plan, &left, progress)?;
                 self.drive(opening, &source, &mut late).await?
             }
         };
-        scout.learn(&doubt, late.read);
+        scout.learn(&candidate, late.read);
         Ok(row_group)
     }
 
     /// Fetches what a row group needs until it is there.
     async fn drive(
         &self,
-        mut opening: Opening,
-        source: &Held,
-        trip: &mut Trip,
+        mut opening: RowGroupOpening,
+        source: &CachedSource,
+        stats: &mut FetchStats,
     ) -> Result<Option<RowGroup>> {
         loop {
-            match self.step(opening, source, trip).await? {
+            match self.step(opening, source, stats).await? {
                 Opened::More(more) => opening = more,
                 Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
             }
@@ -433,7 +447,12 @@ impl Shared {
     }
 
     /// Fetches what is wanted next.
-    async fn step(&self, opening: Opening, source: &Held, trip: &mut Trip) -> Result<Opened> {
+    async fn step(
+        &self,
+        opening: RowGroupOpening,
+        source: &CachedSource,
+        stats: &mut FetchStats,
+    ) -> Result<Opened> {
         opening.check_memory()?;
         let needs = opening.needs();
         let fetched = match needs {
@@ -444,8 +463,8 @@ impl Shared {
             }
         };
         self.progress.fetched(fetched.wanted);
-        trip.read += fetched.read;
-        if let Some(kept) = &mut trip.kept {
+        stats.read += fetched.read;
+        if let Some(kept) = &mut stats.kept {
             for (need, bytes) in needs.iter().zip(&fetched.bytes) {
                 kept.insert(need.start, bytes.clone());
             }
@@ -456,16 +475,16 @@ impl Shared {
     /// The rows of a row group that pass the filter.
     async fn passed(
         &self,
-        scout: &Scout,
+        scout: &FilterFirst,
         left: &RowRange,
-        trip: &mut Trip,
+        stats: &mut FetchStats,
     ) -> Result<RowSelection> {
-        let opening = Opening::sifted(scout.plan(), left, &Progress::default())?;
-        let row_group = self.drive(opening, &self.source, trip).await?;
+        let opening = RowGroupOpening::pruned(scout.plan(), left, &Progress::default())?;
+        let row_group = self.drive(opening, &self.source, stats).await?;
         let rows = scout.plan().footer().row_group_rows(left.row_group)?;
         let Some(row_group) = row_group else { return Ok(RowSelection::none(rows)) };
         let (first_row, cancelled) = (left.first_row, self.cancelled.clone());
-        let find = move || Scout::passed(row_group, rows, first_row, &cancelled);
+        let find = move || FilterFirst::passed(row_group, rows, first_row, &cancelled);
         let Some(pool) = &self.pool else { return find() };
         let (send, receive) = oneshot::channel();
         pool.spawn(move || {

@@ -1,4 +1,5 @@
-//! Where bytes come and go asynchronously (feature `async`): sources, sinks, the objects of object stores (feature `object_store`), and the driver that reads.
+//! Where bytes come and go asynchronously (feature `async`): sources, sinks, the objects of object
+//! stores (feature `object_store`), and the driver that reads.
 
 mod sink;
 mod source;
@@ -8,7 +9,7 @@ mod store;
 
 pub(crate) use driver::{Streamed, load_indexes_async, open_footer_async};
 pub use sink::AsyncSink;
-pub(super) use source::Held;
+pub(super) use source::CachedSource;
 pub use source::{AsyncSource, FileEnd};
 #[cfg(feature = "object_store")]
 pub use store::{StoreSink, StoreSource};

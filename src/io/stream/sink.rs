@@ -9,10 +9,11 @@ use crate::error::Result;
 
 /// Something that takes the bytes of a file, one piece after the other, each after a while.
 ///
-/// After an error nothing more is written, and [`AsyncSink::abort`] is called. A sink that is dropped unfinished must leave nothing that looks like a
-/// whole file.
+/// After an error nothing more is written, and [`AsyncSink::abort`] is called. A sink that is
+/// dropped unfinished must leave nothing that looks like a whole file.
 pub trait AsyncSink: Send {
-    /// Appends bytes, all of them. It may keep some for later; it waits while too many are on their way.
+    /// Appends bytes, all of them. It may keep some for later; it waits while too many are on their
+    /// way.
     ///
     /// # Errors
     /// `Io` if they, or earlier ones, cannot be written.

@@ -15,7 +15,8 @@ use crate::read::{Latency, Metadata};
 
 /// Something that gives any range of the bytes of a file, after a while.
 ///
-/// Its futures need no particular runtime of us. Whether a request is tried again is its own affair.
+/// Its futures need no particular runtime of us. Whether a request is tried again is its own
+/// affair.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
 pub trait AsyncSource: Send + Sync {
     /// Length of the file, in bytes.
@@ -30,8 +31,8 @@ pub trait AsyncSource: Send + Sync {
     /// `Io` if they cannot be read.
     fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>>;
 
-    /// Reads the bytes of several ranges, in their order: side by side, unless the source knows better. They are neither close nor long:
-    /// what can be joined was joined.
+    /// Reads the bytes of several ranges, in their order: side by side, unless the source knows
+    /// better. They are neither close nor long: what can be joined was joined.
     ///
     /// # Errors
     /// As [`AsyncSource::read`].
@@ -39,7 +40,8 @@ pub trait AsyncSource: Send + Sync {
         Box::pin(try_join_all(ranges.into_iter().map(|range| self.read(range))))
     }
 
-    /// Reads the last `most` bytes, or all if there are fewer: the first request to a file. In one request if the source can.
+    /// Reads the last `most` bytes, or all if there are fewer: the first request to a file. In one
+    /// request if the source can.
     ///
     /// # Errors
     /// As [`AsyncSource::read`].
@@ -115,9 +117,10 @@ pub(in crate::io) struct Fetched {
     pub(in crate::io) read: u64,
 }
 
-/// A file in a source, and stretches of it that are at hand: what was read for the footer, or ahead.
+/// A file in a source, and stretches of it that are at hand: what was read for the footer, or
+/// ahead.
 #[derive(Clone)]
-pub(in crate::io) struct Held {
+pub(in crate::io) struct CachedSource {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
     held: Arc<Mutex<RangeCache>>,
@@ -127,7 +130,7 @@ pub(in crate::io) struct Held {
     metadata: Option<Metadata>,
 }
 
-impl Held {
+impl CachedSource {
     pub(in crate::io) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
         Self { source, latency, held: Arc::default(), own: RangeCache::default(), metadata: None }

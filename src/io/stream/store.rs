@@ -20,7 +20,8 @@ use crate::error::{Error, Result};
 
 /// An object of an object store.
 ///
-/// If the object is replaced while it is read, the read fails: parts of two files are never mixed, where the store gives entity tags.
+/// If the object is replaced while it is read, the read fails: parts of two files are never mixed,
+/// where the store gives entity tags.
 #[derive(Debug)]
 pub struct StoreSource {
     store: Arc<dyn ObjectStore>,
@@ -81,10 +82,12 @@ impl AsyncSource for StoreSource {
     }
 }
 
-/// An object that is being written: in parts that are uploaded side by side, or, if it is small, at once.
+/// An object that is being written: in parts that are uploaded side by side, or, if it is small, at
+/// once.
 ///
-/// It has its name when it is whole, and what had that name before stays until then. Dropped unfinished, parts may be left that no list of objects
-/// shows, and that most stores remove by a rule: [`AsyncSink::abort`] removes them.
+/// It has its name when it is whole, and what had that name before stays until then. Dropped
+/// unfinished, parts may be left that no list of objects shows, and that most stores remove by a
+/// rule: [`AsyncSink::abort`] removes them.
 #[derive(Debug)]
 pub struct StoreSink {
     store: Arc<dyn ObjectStore>,
@@ -97,7 +100,8 @@ pub struct StoreSink {
     parts: FuturesUnordered<UploadPart>,
 }
 
-/// Bytes of a part, if nobody says otherwise. Stores want 5 MiB at least, all parts but the last of one length, and not more than 10,000 of them.
+/// Bytes of a part, if nobody says otherwise. Stores want 5 MiB at least, all parts but the last of
+/// one length, and not more than 10,000 of them.
 const PART_BYTES: usize = 8 << 20;
 
 /// Parts on their way at a time.
@@ -117,7 +121,8 @@ impl StoreSink {
         }
     }
 
-    /// Uploads parts of this many bytes; 8 MiB by default, enough for objects of 80 GB. At least 5 MiB.
+    /// Uploads parts of this many bytes; 8 MiB by default, enough for objects of 80 GB. At least 5
+    /// MiB.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: usize) -> Self {
         self.part_bytes = bytes.max(5 << 20);

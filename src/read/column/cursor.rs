@@ -8,7 +8,7 @@ use super::values::{Count, ValueReader};
 use crate::error::{Error, Result, Spec};
 use crate::levels::{LevelDecoder, Validity};
 use crate::page::{DataPage, DictionaryPage, Page, PageMemory};
-use crate::read::chunk::{Pages, Trust};
+use crate::read::chunk::{Pages, RowCountSource};
 use crate::schema::Physical;
 
 /// The pages of a column chunk, one after the other.
@@ -20,8 +20,8 @@ pub(super) struct PageCursor {
     pub(super) values: Box<dyn ValueReader>,
     pub(super) page: Option<OpenPage>,
     pub(super) memory: ColumnMemory,
-    /// Upcoming row ranges, and the next row that may be wanted after them; limits how far a page is
-    /// decompressed.
+    /// Upcoming row ranges, and the next row that may be wanted after them; limits how far a page
+    /// is decompressed.
     pub(super) upcoming: (Arc<[Range<u64>]>, u64),
 }
 
@@ -57,7 +57,8 @@ impl PageCursor {
         self.page.as_ref().map_or(0, |page| page.slots_left)
     }
 
-    /// The one place where the memory of what is made of a dictionary is reserved: before any of it is made, for as long as the chunk is read.
+    /// The one place where the memory of what is made of a dictionary is reserved: before any of it
+    /// is made, for as long as the chunk is read.
     pub(super) fn set_dictionary(
         &mut self,
         page: DictionaryPage,
@@ -89,7 +90,7 @@ impl PageCursor {
                 Some(Page::Data(page)) => {
                     let DataPage { slots, slots_left_out, rep, .. } = &*page;
                     // An index is believed when the page says the same.
-                    if let Some((placed, Trust::Index)) = self.pages.rows() {
+                    if let Some((placed, RowCountSource::Index)) = self.pages.rows() {
                         let rows = match self.max_rep {
                             0 => slots + slots_left_out,
                             _ => rep.count_zeros(*slots)?,
@@ -127,7 +128,8 @@ impl PageCursor {
         Ok(())
     }
 
-    /// Lets go of the page at hand; its memory stays reserved until the batch is made if the array points into it.
+    /// Lets go of the page at hand; its memory stays reserved until the batch is made if the array
+    /// points into it.
     pub(super) fn close(&mut self) -> Result<Option<OpenPage>> {
         let Some(mut page) = self.page.take() else { return Ok(None) };
         if self.values.leave_page() {
@@ -140,7 +142,8 @@ impl PageCursor {
         Ok(Some(page))
     }
 
-    /// Opens a page anew that was opened in part, and goes on where the reading stands; the last `values` values are to be read, or skipped, again.
+    /// Opens a page anew that was opened in part, and goes on where the reading stands; the last
+    /// `values` values are to be read, or skipped, again.
     fn open_whole(&mut self, values: usize) -> Result<()> {
         let Some((opened, page)) = self.close()?.and_then(|page| Some((page.in_part?, page)))
         else {
@@ -162,7 +165,8 @@ impl PageCursor {
         self.values.skip(values_done.saturating_sub(values))
     }
 
-    /// Makes sure that the next `values` values of the page, which the levels ask for, are there if the page has them.
+    /// Makes sure that the next `values` values of the page, which the levels ask for, are there if
+    /// the page has them.
     pub(super) fn ensure(&mut self, values: usize) -> Result<()> {
         match &self.page {
             Some(OpenPage { in_part: Some(_), .. }) if self.values.holds(values) != Some(true) => {

@@ -1,4 +1,5 @@
-//! Strings that were read for a filter, as dictionary or as views, become the arrays that were asked for: of the rows that passed.
+//! Strings that were read for a filter, as dictionary or as views, become the arrays that were
+//! asked for: of the rows that passed.
 //!
 //! Used by `read::batch`. A value is copied once, and only if its row is wanted.
 
@@ -22,7 +23,7 @@ use crate::trusted;
 ///
 /// # Errors
 /// `Limit` if they do not fit 32-bit offsets.
-pub(in crate::read) fn spelled_out(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
+pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array);
     }
@@ -50,8 +51,8 @@ pub(in crate::read) fn spelled_out(array: ArrayRef, to: &DataType) -> Result<Arr
     }
 }
 
-/// Bytes of the strings that [`spelled_out`] would copy.
-pub(in crate::read) fn spelled_bytes(array: &ArrayRef, to: &DataType) -> u64 {
+/// Bytes of the strings that [`materialize`] would copy.
+pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u64 {
     fn of_keys<O: OffsetSizeTrait>(dictionary: &dyn AnyDictionaryArray, offsets: &[O]) -> u64 {
         let len = |key: usize| match offsets.get(key..key + 2) {
             Some([start, end]) => end.as_usize().saturating_sub(start.as_usize()) as u64,
@@ -86,7 +87,8 @@ pub(in crate::read) fn spelled_bytes(array: &ArrayRef, to: &DataType) -> u64 {
     }
 }
 
-/// The entries of a dictionary that its keys stand for. `offsets` and `data` are those of its values, none of which is null.
+/// The entries of a dictionary that its keys stand for. `offsets` and `data` are those of its
+/// values, none of which is null.
 fn looked_up(
     dictionary: &dyn AnyDictionaryArray,
     offsets: &[i32],

@@ -1,4 +1,5 @@
-//! [`ColumnMemory`]: what the arrays, the pages and the dictionary of a leaf take of the memory of a read.
+//! [`ColumnMemory`]: what the arrays, the pages and the dictionary of a leaf take of the memory of
+//! a read.
 
 use std::sync::Arc;
 
@@ -69,8 +70,8 @@ impl ColumnMemory {
         self.batch.change(before, bytes as u64, self.max_batch)
     }
 
-    /// The array is finished: its memory, and that of the pages that it points into. What the values
-    /// still hold, for the next array, stays reserved.
+    /// The array is finished: its memory, and that of the pages that it points into. What the
+    /// values still hold, for the next array, stays reserved.
     ///
     /// # Errors
     /// `Limit(Memory)` if the budget has no room for that.

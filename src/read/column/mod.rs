@@ -1,8 +1,9 @@
 //! A column: levels and values of one column chunk, decoded row by row into Arrow arrays.
 //!
-//! Spec: README.md, "Nested Encoding", "Data Pages". Everything is decided once: `values::value_reader`
-//! matches the physical type and the conversion, a page matches its encoding. Below it, all is concrete
-//! over plain slices. "All present" has neither levels nor a bitmap.
+//! Spec: README.md, "Nested Encoding", "Data Pages". Everything is decided once:
+//! `values::value_reader` matches the physical type and the conversion, a page matches its
+//! encoding. Below it, all is concrete over plain slices. "All present" has neither levels nor a
+//! bitmap.
 
 mod memory;
 mod rows;
@@ -15,7 +16,7 @@ mod flat;
 mod nested;
 mod selected;
 
-pub(super) use self::materialize::{spelled_bytes, spelled_out};
+pub(super) use self::materialize::{materialize, materialized_bytes};
 pub(crate) use self::reader::LeafBatch;
 pub(super) use self::reader::LeafReader;
 pub(crate) use self::spec::ColumnSpec;

@@ -4,8 +4,8 @@ use super::cursor::misplaced;
 use super::reader::{LeafReader, too_few_rows};
 use super::rows::{DecodedRows, LevelsAhead, Output};
 use crate::error::{Error, Result, Spec};
+use crate::free_lists::round_to_size_class;
 use crate::levels::leaf_validity;
-use crate::spare::roughly;
 
 /// Levels decoded at a time: they, and what is made of them, stay in the first-level cache.
 const LEVEL_BLOCK: usize = 8192;
@@ -101,13 +101,14 @@ impl LeafReader {
 /// The slots that `wanted` rows will have, where `rows` rows have `slots`: a little more.
 fn slots_expected(slots: u64, rows: u64, wanted: usize) -> usize {
     let expected = u128::from(slots) * wanted as u128 / u128::from(rows.max(1));
-    roughly(usize::try_from(expected + expected / 32).unwrap_or(usize::MAX))
+    round_to_size_class(usize::try_from(expected + expected / 32).unwrap_or(usize::MAX))
 }
 
 /// Slots that room is made for before they are there, however small the chunk is.
 const MOST_EXPECTED: usize = 1 << 20;
 
-/// Bytes of a chunk that stand for a slot more: those of most numbers, so that no more memory is taken than a few times the bytes of the file.
+/// Bytes of a chunk that stand for a slot more: those of most numbers, so that no more memory is
+/// taken than a few times the bytes of the file.
 const BYTES_A_SLOT: u64 = 4;
 
 /// Of so many bytes that are left, room is made for one slot.

@@ -19,17 +19,18 @@ use crate::page::Page;
 use crate::read::chunk::Pages;
 use crate::read::options::Utf8;
 use crate::read::window::Weight;
-use crate::simd::planes::Planes;
+use crate::simd::planes::LevelBitPlanes;
 
 /// The decoded rows of a leaf.
 #[derive(Debug)]
 pub(crate) struct LeafBatch {
-    /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list inside them.
+    /// One entry for each slot of the leaf: rows outside lists, elements of the innermost list
+    /// inside them.
     pub array: ArrayRef,
     /// Definition levels, if they are kept.
-    pub def: Planes,
+    pub def: LevelBitPlanes,
     /// Repetition levels, if they are kept.
-    pub rep: Planes,
+    pub rep: LevelBitPlanes,
     /// The highest repetition level.
     pub max_rep: u16,
     /// The memory of array and levels, until the batch is given to the caller.
@@ -64,7 +65,8 @@ pub(in crate::read) struct LeafReader {
     pub(super) rows: DecodedRows,
     /// The next row, counted from the first of the row group.
     pub(super) next_row: u64,
-    /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many rows.
+    /// Slots that were decoded or skipped so far, where rows repeat; `next_row` says of how many
+    /// rows.
     pub(super) slots_seen: u64,
     pub(super) first_slot_seen: bool,
     /// False if a page depends on the one before it (PARQUET-246).
@@ -86,7 +88,7 @@ impl LeafReader {
         budget: &Budget,
     ) -> Result<Self> {
         let mut values = value_reader(spec, utf8, carries_prefix)?;
-        values.use_spare(budget.spare());
+        values.use_free_lists(budget.spare());
         let pages =
             if values.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
         let (max_def, max_rep) = (spec.leaf.max_def, spec.leaf.max_rep);
@@ -128,7 +130,8 @@ impl LeafReader {
     /// Decodes the next `rows` rows.
     ///
     /// # Errors
-    /// `Malformed` if the chunk has fewer rows or a page breaks a rule, `Limit` if the arrays would grow beyond bounds.
+    /// `Malformed` if the chunk has fewer rows or a page breaks a rule, `Limit` if the arrays would
+    /// grow beyond bounds.
     #[cfg(test)]
     pub(in crate::read) fn read(&mut self, rows: usize) -> Result<LeafBatch> {
         self.reserve(rows);
@@ -136,7 +139,8 @@ impl LeafReader {
         self.take()
     }
 
-    /// The entries of the dictionary, if the chunk begins with one; for a leaf that is read as a dictionary, before the first row.
+    /// The entries of the dictionary, if the chunk begins with one; for a leaf that is read as a
+    /// dictionary, before the first row.
     ///
     /// # Errors
     /// `Malformed` if the page breaks a rule.
@@ -154,8 +158,9 @@ impl LeafReader {
         self.cursor.memory.dictionary
     }
 
-    /// Says which rows will be asked for next, in ascending order, and no others before `behind`: pages whose rows are known need not be opened beyond the
-    /// last of them. Others may be asked for; it is more work then.
+    /// Says which rows will be asked for next, in ascending order, and no others before `behind`:
+    /// pages whose rows are known need not be opened beyond the last of them. Others may be asked
+    /// for; it is more work then.
     pub(in crate::read) fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
         if self.cursor.max_rep == 0 && self.cursor.values.holds(0).is_some() {
             self.cursor.upcoming = (Arc::clone(rows), behind);
@@ -420,7 +425,8 @@ mod tests {
 
     #[test]
     fn more_than_was_expected_of_a_page_is_read_all_the_same() {
-        // The first half is longer than the second, or has more values: the guess of where to cut goes wrong.
+        // The first half is longer than the second, or has more values: the guess of where to cut
+        // goes wrong.
         let text =
             |i: usize| format!("{} {i}", "long".repeat(if i % 1_000 < 500 { 12 } else { 1 }));
         let texts: StringArray = (0..2_000).map(|i| Some(text(i))).collect();
@@ -515,7 +521,7 @@ mod tests {
                 LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
             let array = reader.read(2_000).unwrap().array;
             array.to_data().validate_full().unwrap();
-            let texts = crate::read::column::spelled_out(array, &DataType::Utf8).unwrap();
+            let texts = crate::read::column::materialize(array, &DataType::Utf8).unwrap();
             let expected = |i: usize| {
                 let name = if i < 1_000 { "plain" } else { "coded" };
                 format!("a rather long string {name} {}", i % 9)

@@ -1,13 +1,13 @@
 //! Rows that are decoded and not yet an array; and levels that are decoded ahead of them.
 
 use crate::levels::{LevelDecoder, Validity, rows};
-use crate::simd::planes::Planes;
+use crate::simd::planes::LevelBitPlanes;
 
 /// Validity and levels of the rows that are decoded since the last batch.
 pub(super) struct DecodedRows {
     pub(super) validity: Validity,
-    pub(super) def: Planes,
-    pub(super) rep: Planes,
+    pub(super) def: LevelBitPlanes,
+    pub(super) rep: LevelBitPlanes,
 }
 
 impl DecodedRows {
@@ -21,8 +21,8 @@ impl DecodedRows {
         self.def.bytes_held() + self.rep.bytes_held()
     }
 
-    /// Appends to the definition levels those of the `n` slots from `first` on, of a leaf whose highest
-    /// level is 1: they say what its validity says.
+    /// Appends to the definition levels those of the `n` slots from `first` on, of a leaf whose
+    /// highest level is 1: they say what its validity says.
     pub(super) fn append_levels_of_validity(&mut self, first: usize, n: usize) {
         match self.validity.bitmap() {
             None => self.def.push_run(1, n),
@@ -51,8 +51,8 @@ impl Output {
 
 /// Levels decoded ahead to find where a row ends. They belong to the current page.
 pub(super) struct LevelsAhead {
-    pub(super) def: Planes,
-    pub(super) rep: Planes,
+    pub(super) def: LevelBitPlanes,
+    pub(super) rep: LevelBitPlanes,
     /// Slots of them that are used up.
     used: usize,
 }

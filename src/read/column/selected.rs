@@ -1,7 +1,9 @@
-//! Some rows of many: a block is decoded, and what is wanted of it moves together while it is in the first-level cache.
+//! Some rows of many: a block is decoded, and what is wanted of it moves together while it is in
+//! the first-level cache.
 //!
-//! Used where a filter or a selection leaves rows that lie so close that to skip between them is more work than to decode them. Outside lists only,
-//! where a row is a slot. Rows in longer gaps are skipped, with whole pages if they are there.
+//! Used where a filter or a selection leaves rows that lie so close that to skip between them is
+//! more work than to decode them. Outside lists only, where a row is a slot. Rows in longer gaps
+//! are skipped, with whole pages if they are there.
 
 use std::ops::Range;
 
@@ -20,7 +22,8 @@ const BLOCK: usize = 2048;
 const GAP: usize = 256;
 
 impl LeafReader {
-    /// Decodes, of the rows from `row` on, those whose bits of `keep` in `range` are set; the row behind the last of them is the next one then.
+    /// Decodes, of the rows from `row` on, those whose bits of `keep` in `range` are set; the row
+    /// behind the last of them is the next one then.
     ///
     /// # Errors
     /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
@@ -106,7 +109,8 @@ impl LeafReader {
                 slots
             }
             Some(valid) => {
-                // Values have no place where there is none: of those that are there, which are wanted.
+                // Values have no place where there is none: of those that are there, which are
+                // wanted.
                 let mut of_values = Bitmap::default();
                 of_values.append_kept(picks, 0, valid, 0, n);
                 if values > 0 {

@@ -15,9 +15,11 @@ pub(crate) struct ColumnSpec {
     pub data_type: DataType,
     /// The way there.
     pub conversion: Conversion,
-    /// Whether its levels are kept for `assemble`, because a list or a struct that may be null is above it.
+    /// Whether its levels are kept for `assemble`, because a list or a struct that may be null is
+    /// above it.
     pub keep_levels: bool,
-    /// Definition level at which the leaf has a slot: that of the elements of the innermost list around it.
+    /// Definition level at which the leaf has a slot: that of the elements of the innermost list
+    /// around it.
     pub slot: u16,
     /// Definition level of an element of each list around the leaf, the outermost first.
     pub elements: Vec<u16>,
@@ -32,7 +34,8 @@ pub(in crate::read) fn column_specs(schema: &Schema, shapes: &[Shape]) -> Result
     Ok(leaves)
 }
 
-/// Appends the leaves of a shape; `keep` says whether a list or a struct that may be null is above it, `elements` which lists are.
+/// Appends the leaves of a shape; `keep` says whether a list or a struct that may be null is above
+/// it, `elements` which lists are.
 fn walk(
     schema: &Schema,
     shape: &Shape,

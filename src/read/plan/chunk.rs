@@ -1,7 +1,8 @@
 //! [`ChunkPlan`]: which bytes of a column chunk are wanted.
 //!
-//! Spec: `ColumnMetaData` of parquet.thrift, PageIndex.md. Between `Plan::row_group`, which finds the chunk in the metadata, and `PageList`, which walks its pages.
-//! Trap: the metadata may state any place; what lies outside of the file is refused here.
+//! Spec: `ColumnMetaData` of parquet.thrift, PageIndex.md. Between `Plan::row_group`, which finds
+//! the chunk in the metadata, and `PageList`, which walks its pages. Trap: the metadata may state
+//! any place; what lies outside of the file is refused here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::scan::Plan;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
-use crate::read::chunk::{PageList, PlacedPage, Pull};
+use crate::read::chunk::{PageList, PlacedPage, RangeReader};
 use crate::read::column::ColumnSpec;
 use crate::selection::{PageMap, RowSelection};
 
@@ -25,7 +26,7 @@ pub(super) struct ChunkPlan {
     pub(super) bytes: Range<u64>,
     pub(super) pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
-    pub(super) pull: Option<Arc<dyn Pull>>,
+    pub(super) pull: Option<Arc<dyn RangeReader>>,
 }
 
 /// The pages that are wanted of a chunk.
@@ -37,7 +38,8 @@ pub(super) struct WantedPages {
 }
 
 impl Plan {
-    /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and where its offset index is.
+    /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and
+    /// where its offset index is.
     pub(super) fn chunk(
         &self,
         row_group: usize,
@@ -54,7 +56,8 @@ impl Plan {
             ));
         }
         let (index, encrypted) = (self.offset_index(&chunk), chunk.is_encrypted());
-        // Beside a footer that is not encrypted, the metadata are there, and the pages are not to be read.
+        // Beside a footer that is not encrypted, the metadata are there, and the pages are not to
+        // be read.
         let meta = match chunk.meta_data {
             Some(meta) if !encrypted => meta,
             _ => return Err(Error::encrypted_column()),
@@ -85,7 +88,8 @@ impl Plan {
         Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
     }
 
-    /// Where the chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it has one, else from its first data page.
+    /// Where the chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it
+    /// has one, else from its first data page.
     pub(super) fn byte_range(
         &self,
         meta: &ColumnMetaDataRef<'_>,
@@ -114,8 +118,8 @@ impl Plan {
         }
     }
 
-    /// Behind a chunk whose size leaves out the header of its dictionary page: no header is longer than 100 bytes, and none is where the next chunk, or
-    /// the footer, begins.
+    /// Behind a chunk whose size leaves out the header of its dictionary page: no header is longer
+    /// than 100 bytes, and none is where the next chunk, or the footer, begins.
     fn end_of_short_chunk(&self, row_group: usize, leaf: usize, bytes: &Range<u64>) -> u64 {
         let start_of = |row_group, leaf| {
             let meta = self.footer().column_chunk_ref(row_group, leaf).ok()?.meta_data?;
@@ -154,7 +158,8 @@ impl ChunkPlan {
         self.pull.is_some() && self.pages.is_none()
     }
 
-    /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then the stretches of pages.
+    /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then
+    /// the stretches of pages.
     pub(super) fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, stretches }) = &self.pages else {
             return if self.pull.is_some() { Vec::new() } else { vec![self.bytes.clone()] };

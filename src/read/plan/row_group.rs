@@ -1,5 +1,5 @@
-//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to the pages of its chunks. Says
-//! what to fetch; what decodes the pages is not made here.
+//! [`PageIndexPlan`] and [`RowGroupPlan`]: from a row group of a plan to the pages of its chunks.
+//! Says what to fetch; what decodes the pages is not made here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
 use crate::limits::Reservation;
 use crate::page::PageContext;
-use crate::read::chunk::{PageList, Pull};
+use crate::read::chunk::{PageList, RangeReader};
 use crate::read::options::PageIndexUse;
 use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
 
-/// One row group of a plan, of which it is known where the column chunks are: wants the indexes of their pages, if they may help.
+/// One row group of a plan, of which it is known where the column chunks are: wants the indexes of
+/// their pages, if they may help.
 #[derive(Debug)]
 pub(crate) struct PageIndexPlan {
     pub(super) plan: Plan,
@@ -75,18 +76,21 @@ pub(super) struct Widths {
     widest_per_row: u64,
 }
 
-/// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time are decoded several times as fast as many.
+/// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time
+/// are decoded several times as fast as many.
 const MOST_ARRAY_BYTES: u64 = 4 << 20;
 
-/// Bytes of a row below which that is left to the caller: batches of the usual number of rows are no larger.
+/// Bytes of a row below which that is left to the caller: batches of the usual number of rows are
+/// no larger.
 const WIDE: u64 = 64;
 
 impl Plan {
     /// Plans one row group of [`Plan::ranges`]: decodes the metadata of its chunks.
     ///
     /// # Errors
-    /// `Malformed` if a chunk's metadata contradict the schema or the file, `Unsupported` if its data lie in another file,
-    /// `Crypto` if it is encrypted; `Limit(Rows)` if no column is read, of too many rows.
+    /// `Malformed` if a chunk's metadata contradict the schema or the file, `Unsupported` if its
+    /// data lie in another file, `Crypto` if it is encrypted; `Limit(Rows)` if no column is read,
+    /// of too many rows.
     pub(crate) fn row_group(&self, range: &RowRange) -> Result<PageIndexPlan> {
         if self.leaves_of(range) == 0 && !self.options().counting {
             self.check_bare_rows(range).map_err(|e| e.at_row_group(range.row_group))?;
@@ -121,7 +125,7 @@ impl Plan {
         let wanted = range.wanted(rows_in_group)?;
         indexes.retain(|(i, _)| {
             let leaf = self.leaves().get(*i).map_or(usize::MAX, |leaf| leaf.leaf.index);
-            let known = self.page_maps().find(range.row_group, leaf);
+            let known = self.page_cache().find(range.row_group, leaf);
             match (known, chunks.get_mut(*i)) {
                 (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
                 _ => return true,
@@ -134,8 +138,9 @@ impl Plan {
         Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, widths })
     }
 
-    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each, where page indexes tell the pages of each; whole where they
-    /// do not, or where it is hardly larger.
+    /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each,
+    /// where page indexes tell the pages of each; whole where they do not, or where it is hardly
+    /// larger.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
@@ -181,7 +186,7 @@ impl Plan {
             PageMap::new(index, self.byte_range(&meta, slots)?, rows).map(Some)
         };
         if let Ok(Some(map)) = map() {
-            self.page_maps().keep(row_group, leaf, &Arc::new(map));
+            self.page_cache().keep(row_group, leaf, &Arc::new(map));
         }
     }
 }
@@ -217,7 +222,8 @@ impl PageIndexPlan {
         self.supply(&[])
     }
 
-    /// Takes the bytes wanted, in the same order. An index that is not sound, or contradicts the metadata, is put aside.
+    /// Takes the bytes wanted, in the same order. An index that is not sound, or contradicts the
+    /// metadata, is put aside.
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted.
@@ -235,7 +241,7 @@ impl PageIndexPlan {
                     Ok(map) => {
                         if let Some(leaf) = self.plan.leaves().get(leaf) {
                             let row_group = self.range.row_group;
-                            self.plan.page_maps().keep(row_group, leaf.leaf.index, &map);
+                            self.plan.page_cache().keep(row_group, leaf.leaf.index, &map);
                         }
                         chunk.pages = Some(WantedPages::new(map, &wanted));
                     }
@@ -250,7 +256,8 @@ impl PageIndexPlan {
 }
 
 impl RowGroupPlan {
-    /// The bytes wanted: those of each leaf, in the order of [`Plan::schema`]. A driver joins those that lie close.
+    /// The bytes wanted: those of each leaf, in the order of [`Plan::schema`]. A driver joins those
+    /// that lie close.
     pub(crate) fn needs(&self) -> &[Range<u64>] {
         &self.needs
     }
@@ -277,9 +284,10 @@ impl RowGroupPlan {
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Lets large chunks that are wanted whole be pulled while they are decoded; what is wanted before that becomes less.
+    /// Lets large chunks that are wanted whole be pulled while they are decoded; what is wanted
+    /// before that becomes less.
     #[must_use]
-    pub(crate) fn with_pull(mut self, pull: &Arc<dyn Pull>) -> Self {
+    pub(crate) fn with_pull(mut self, pull: &Arc<dyn RangeReader>) -> Self {
         for chunk in &mut self.chunks {
             if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
                 chunk.pull = Some(pull.clone());
@@ -303,11 +311,12 @@ impl RowGroupPlan {
         self.plan.budget().take_for("the bytes of a row group", fetched).map_err(place)
     }
 
-    /// Takes the bytes wanted, in the same order: the pages of each chunk, or, where pages are not where
-    /// an index says, the plan without that index.
+    /// Takes the bytes wanted, in the same order: the pages of each chunk, or, where pages are not
+    /// where an index says, the plan without that index.
     ///
     /// # Errors
-    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for them.
+    /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
+    /// them.
     pub(in crate::read) fn list_pages(
         mut self,
         bytes: &[Bytes],
@@ -347,7 +356,7 @@ impl RowGroupPlan {
             }
         }
         if self.ignored.len() > ignored_before {
-            self.plan.page_maps().forget(self.range.row_group);
+            self.plan.page_cache().forget(self.range.row_group);
             self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
             return Ok(Err(Box::new(self)));
         }

@@ -20,7 +20,8 @@ pub struct RowRange {
     pub rows: Range<u64>,
     /// Which of its rows, all counted; `None` if they are all of `rows`.
     pub(crate) selection: Option<RowSelection>,
-    /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated for them. `None` if that is known of none.
+    /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated
+    /// for them. `None` if that is known of none.
     pub(crate) sure: Option<RowSelection>,
     /// Number of its first row in the file.
     pub(crate) first_row: u64,
@@ -50,7 +51,8 @@ impl RowRange {
         self.sure.as_ref().is_some_and(RowSelection::is_all)
     }
 
-    /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None` if that is none.
+    /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None`
+    /// if that is none.
     pub(crate) fn passed(&self, passed: RowSelection) -> Option<Self> {
         let sure = Some(RowSelection::all(passed.len()));
         self.with_selection(passed).map(|range| Self { sure, ..range })
@@ -108,9 +110,11 @@ pub(super) fn prune(
 /// Bytes of the shortest page with values, its header included.
 const SHORTEST_PAGE: u64 = 16;
 
-/// Checks that a file of `file_len` bytes can hold so many rows: each takes a slot of every leaf, and a page has fewer than 2^31 of them.
+/// Checks that a file of `file_len` bytes can hold so many rows: each takes a slot of every leaf,
+/// and a page has fewer than 2^31 of them.
 ///
-/// A page may well be one run of so many nulls; but nobody could ever read what, say, 2^63 rows would be.
+/// A page may well be one run of so many nulls; but nobody could ever read what, say, 2^63 rows
+/// would be.
 fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Result<()> {
     let most = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
     if rows <= most || footer.schema().leaves_len() == 0 {
@@ -127,7 +131,8 @@ fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Re
     .at_row_group(row_group))
 }
 
-/// Which rows of which row groups: offset and limit count over the chosen row groups, unless a filter is to choose first.
+/// Which rows of which row groups: offset and limit count over the chosen row groups, unless a
+/// filter is to choose first.
 pub(super) fn row_ranges(
     footer: &Footer,
     options: &ReadOptions,

@@ -14,7 +14,7 @@ use crate::read::column::{ColumnSpec, column_specs};
 use crate::read::filter::{Filter, picks};
 use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
-use crate::read::page_maps::PageMaps;
+use crate::read::page_cache::PageCache;
 use crate::schema::{Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
@@ -23,7 +23,7 @@ use crate::stats::bloom::BloomLayout;
 #[derive(Debug, Clone)]
 pub struct Plan {
     shared: Arc<Shared>,
-    page_maps: PageMaps,
+    page_cache: PageCache,
 }
 
 #[derive(Debug)]
@@ -36,7 +36,8 @@ struct Shared {
     /// How many of the leaves the output is made of; the others are for the filter alone.
     output_leaves: usize,
     filter: Option<Filter>,
-    /// For each column of the output, whether unwanted rows are left out while its leaves are decoded.
+    /// For each column of the output, whether unwanted rows are left out while its leaves are
+    /// decoded.
     column_picks: Vec<bool>,
     /// The same for each leaf.
     picks: Vec<bool>,
@@ -54,7 +55,8 @@ impl Footer {
     /// Plans a read of a file of `file_len` bytes.
     ///
     /// # Errors
-    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be mapped to Arrow.
+    /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be
+    /// mapped to Arrow.
     pub fn plan(
         &self,
         options: &ReadOptions,
@@ -113,7 +115,7 @@ impl Footer {
                 file_len,
                 file_name,
             }),
-            page_maps: PageMaps::default(),
+            page_cache: PageCache::default(),
         })
     }
 }
@@ -121,13 +123,13 @@ impl Footer {
 impl Plan {
     /// With the offset indexes that other reads of the same file have read, and will read.
     #[must_use]
-    pub(crate) fn with_page_maps(self, page_maps: &PageMaps) -> Self {
-        Self { page_maps: page_maps.clone(), ..self }
+    pub(crate) fn with_page_cache(self, page_cache: &PageCache) -> Self {
+        Self { page_cache: page_cache.clone(), ..self }
     }
 
     /// What other reads of the same file have left.
-    pub(in crate::read) fn page_maps(&self) -> &PageMaps {
-        &self.page_maps
+    pub(in crate::read) fn page_cache(&self) -> &PageCache {
+        &self.page_cache
     }
 
     /// The Arrow schema of the batches.
@@ -145,18 +147,20 @@ impl Plan {
         &self.shared.options
     }
 
-    /// The leaves that are read, depth-first in the order of the output; then those that only the filter needs.
+    /// The leaves that are read, depth-first in the order of the output; then those that only the
+    /// filter needs.
     pub(crate) fn leaves(&self) -> &[ColumnSpec] {
         &self.shared.leaves
     }
 
-    /// How many of the leaves are read of the rows of `range`: not those of a filter that is known to be true of them.
+    /// How many of the leaves are read of the rows of `range`: not those of a filter that is known
+    /// to be true of them.
     pub(super) fn leaves_of(&self, range: &RowRange) -> usize {
         if range.is_sure() { self.shared.output_leaves } else { self.leaves().len() }
     }
 
-    /// Checks that the rows of which no leaf is read are not too many: their number is all that the file says of them, and
-    /// nothing else ends the read.
+    /// Checks that the rows of which no leaf is read are not too many: their number is all that the
+    /// file says of them, and nothing else ends the read.
     pub(super) fn check_bare_rows(&self, range: &RowRange) -> Result<()> {
         // The page index may have proved more of a row group than the footer.
         let (options, rows) = (self.options(), self.shared.bare_rows.max(range.count()));
@@ -210,17 +214,20 @@ impl Plan {
         &self.shared.ranges
     }
 
-    /// Row groups that are not read, because the footer proves that the filter is true of none of their rows.
+    /// Row groups that are not read, because the footer proves that the filter is true of none of
+    /// their rows.
     pub(crate) fn pruned(&self) -> &[usize] {
         &self.shared.pruned
     }
 
-    /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left out.
+    /// Rows that the read gives; with a filter, those among which it chooses, offset and limit left
+    /// out.
     pub fn rows(&self) -> u64 {
         self.shared.ranges.iter().map(RowRange::count).fold(0u64, u64::saturating_add)
     }
 
-    /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory, of which several batches must be held.
+    /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory,
+    /// of which several batches must be held.
     pub(crate) fn batch_bytes(&self) -> usize {
         let part = usize::try_from(self.budget().cap() / BATCHES_IN_MEMORY).unwrap_or(usize::MAX);
         self.options().batch_bytes.min(part)
@@ -239,8 +246,9 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
-    /// A plan that reads of the same file, within the same memory, only what the filter needs, and gives the numbers of the rows that pass, in the file;
-    /// `None` if there is no filter, or nothing else to read.
+    /// A plan that reads of the same file, within the same memory, only what the filter needs, and
+    /// gives the numbers of the rows that pass, in the file; `None` if there is no filter, or
+    /// nothing else to read.
     ///
     /// # Errors
     /// As [`Footer::plan`].
@@ -254,12 +262,13 @@ impl Plan {
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
         let budget = self.budget().clone();
         let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;
-        Ok(Some(plan.with_page_maps(&self.page_maps)))
+        Ok(Some(plan.with_page_cache(&self.page_cache)))
     }
 
-    /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for one whose indexes were found to be wrong.
-    pub(crate) fn unsieved(&self, rest: &RowRange) -> RowRange {
-        self.page_maps.forget(rest.row_group);
+    /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for
+    /// one whose indexes were found to be wrong.
+    pub(crate) fn unpruned(&self, rest: &RowRange) -> RowRange {
+        self.page_cache.forget(rest.row_group);
         let mut ranges = self.ranges().iter();
         match ranges.find(|range| range.row_group == rest.row_group) {
             Some(range) if self.filter().is_some() => {
@@ -386,10 +395,12 @@ pub(super) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Batches that the memory should hold at least, of those of two waves and with the pages that they are decoded from.
+/// Batches that the memory should hold at least, of those of two waves and with the pages that they
+/// are decoded from.
 const BATCHES_IN_MEMORY: u64 = 8;
 
-/// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks that tell.
+/// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks
+/// that tell.
 const SMALL_FILTER: u64 = 64 << 10;
 
 /// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.

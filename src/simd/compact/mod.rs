@@ -1,7 +1,7 @@
 //! Keeps some values and drops the others, in place: the opposite of [`expand`](super::expand).
 //!
-//! By words of 64 bits: all kept is one move, none kept nothing, and of a mixed word each kept value is moved, or, with the compress instruction of
-//! AVX-512, each vector.
+//! By words of 64 bits: all kept is one move, none kept nothing, and of a mixed word each kept
+//! value is moved, or, with the compress instruction of AVX-512, each vector.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -12,7 +12,8 @@ use super::{Isa, Level};
 /// Bits of a word.
 const WORD: usize = 64;
 
-/// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits that are not there are not set.
+/// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
+/// that are not there are not set.
 pub(crate) fn compact<T: Copy>(values: &mut Vec<T>, start: usize, keep: &Bitmap, first: usize) {
     compact_with(Isa::best(), values, start, keep, first);
 }
@@ -48,7 +49,8 @@ fn compact_in<T: Copy>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) 
             // Of a few values, each is moved sooner.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 if x86::fits::<T>() && n == WORD && ones > 4 => {
-                // SAFETY: an `Isa` of this level exists only where the features were found; `to <= at`, 64 values begin at `at`, and the width fits.
+                // SAFETY: an `Isa` of this level exists only where the features were found; `to <=
+                // at`, 64 values begin at `at`, and the width fits.
                 unsafe { x86::compress(values, at, to, word) };
                 to += ones;
             }

@@ -12,10 +12,12 @@ pub(super) const fn fits<T>() -> bool {
     matches!(size_of::<T>(), 1 | 2 | 4 | 8 | 16)
 }
 
-/// Moves those of the 64 values from `at` on whose bits are set to `to`, one behind the other. What stood behind them, before `at + 64`, is lost.
+/// Moves those of the 64 values from `at` on whose bits are set to `to`, one behind the other. What
+/// stood behind them, before `at + 64`, is lost.
 ///
 /// # Safety
-/// The machine must have AVX-512 F, BW and VBMI2; `to` must be at most `at`, `at + 64` at most the length, and the width of `T` one that [`fits`].
+/// The machine must have AVX-512 F, BW and VBMI2; `to` must be at most `at`, `at + 64` at most the
+/// length, and the width of `T` one that [`fits`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
 #[expect(
     clippy::cast_possible_truncation,
@@ -41,7 +43,8 @@ pub(super) unsafe fn compress<T: Copy>(values: &mut [T], at: usize, to: usize, w
                 (_mm512_maskz_compress_epi64(spread * 3, vector), mask.count_ones())
             }
         };
-        // SAFETY: `to` is at most `at + from`, as no more values were kept than looked at: a vector there ends where the one just read did.
+        // SAFETY: `to` is at most `at + from`, as no more values were kept than looked at: a vector
+        // there ends where the one just read did.
         unsafe { _mm512_storeu_si512(values.as_mut_ptr().add(to).cast(), kept) };
         to += n as usize;
     }

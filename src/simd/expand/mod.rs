@@ -1,7 +1,8 @@
 //! Spreads dense values to their slots, in place, from the back.
 //!
-//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word is expanded from a copy of its values by a table look-up for
-//! each slot, which is no branch. With AVX-512 every word goes through the expand instruction, and nothing is copied aside.
+//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word is expanded
+//! from a copy of its values by a table look-up for each slot, which is no branch. With AVX-512
+//! every word goes through the expand instruction, and nothing is copied aside.
 
 mod scalar;
 #[cfg(target_arch = "x86_64")]
@@ -17,7 +18,8 @@ const WORD: usize = 64;
 /// A block of values with room behind it, so that a vector can be read from any of the 64.
 type Block<T> = [T; 2 * WORD];
 
-/// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots of nulls become 0.
+/// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots
+/// of nulls become 0.
 ///
 /// Afterwards `values` has `start + slots` values.
 ///
@@ -74,7 +76,8 @@ pub(crate) fn spread_in<T: PlainOldData>(
                 let word = word_at(at, WORD);
                 (word != u64::MAX || dense != at + WORD).then_some(word)
             };
-            // SAFETY: an `Isa` of this level exists only where the features were found, and the width fits.
+            // SAFETY: an `Isa` of this level exists only where the features were found, and the
+            // width fits.
             let left = unsafe { x86::spread(&mut region[..at + WORD], from, word) };
             assert_eq!(left % WORD, 0, "as many values as bits are set");
             return;
@@ -99,8 +102,8 @@ pub(crate) fn spread_in<T: PlainOldData>(
     assert_eq!(from, 0, "as many values as bits are set");
 }
 
-/// As [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends where the value before it does, which
-/// `ends[start - 1]` says for the first.
+/// As [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends
+/// where the value before it does, which `ends[start - 1]` says for the first.
 ///
 /// # Panics
 /// If `start` is 0, or there are not as many ends from `start` on as bits are set.
@@ -138,7 +141,8 @@ pub(crate) fn spread_ends_with<T: PlainOldData>(
         #[cfg(target_arch = "x86_64")]
         if isa.level() == Level::Avx512 && x86::fits_ends::<T>() && n == WORD {
             let region = &mut region[..at + WORD + 1];
-            // SAFETY: an `Isa` of this level exists only where the features were found, and the width fits.
+            // SAFETY: an `Isa` of this level exists only where the features were found, and the
+            // width fits.
             unsafe { x86::spread_ends(region, from, |at| word_at(at, WORD)) };
             return;
         }

@@ -3,7 +3,8 @@
 use super::Block;
 use crate::simd::native::PlainOldData;
 
-/// Spreads the values at the front of `block` to the set bits of `word`, none of which is beyond `target`.
+/// Spreads the values at the front of `block` to the set bits of `word`, none of which is beyond
+/// `target`.
 #[inline]
 pub(super) fn expand<T: PlainOldData>(block: &Block<T>, mut word: u64, target: &mut [T]) {
     // From bit to bit: a test of each would be guessed wrong as often as not.

@@ -15,10 +15,12 @@ pub(super) const fn fits<T>() -> bool {
     matches!(size_of::<T>(), 1 | 2 | 4 | 8 | 16)
 }
 
-/// Moves the last values of `region[..dense]` to the set bits of the words of its slots, from the last word to the first; the slots of nulls become 0.
-/// Gives the number of values that are left where they are: those of the words before the one that `words` gives `None` for.
+/// Moves the last values of `region[..dense]` to the set bits of the words of its slots, from the
+/// last word to the first; the slots of nulls become 0. Gives the number of values that are left
+/// where they are: those of the words before the one that `words` gives `None` for.
 ///
-/// A vector is read before it is written, and no value of a slot before it stands behind its first slot: nothing is copied aside.
+/// A vector is read before it is written, and no value of a slot before it stands behind its first
+/// slot: nothing is copied aside.
 ///
 /// # Safety
 /// The machine must have AVX-512 F, BW, and VBMI2; the width of `T` must be one that [`fits`].
@@ -77,8 +79,8 @@ pub(super) const fn fits_ends<T>() -> bool {
     matches!(size_of::<T>(), 4 | 8)
 }
 
-/// As [`spread`] for ends: a null ends where the value before it does. `region` begins with the end before the first slot, which `dense` does not
-/// count.
+/// As [`spread`] for ends: a null ends where the value before it does. `region` begins with the end
+/// before the first slot, which `dense` does not count.
 ///
 /// # Safety
 /// The machine must have AVX-512 F; the width of `T` must be one that [`fits_ends`].
@@ -108,7 +110,8 @@ pub(super) unsafe fn spread_ends<T: PlainOldData>(
             let to = at + at_lane;
             assert!(used <= dense && dense - used <= to, "as many ends as bits are set");
             dense -= used;
-            // SAFETY: `dense <= to`, and `to + 1 + lanes` is at most the length of the region, whose words begin at 1.
+            // SAFETY: `dense <= to`, and `to + 1 + lanes` is at most the length of the region,
+            // whose words begin at 1.
             let before = unsafe { _mm512_loadu_si512(target.add(dense).cast()) };
             // SAFETY: as above.
             let values = unsafe { _mm512_loadu_si512(target.add(dense + 1).cast()) };

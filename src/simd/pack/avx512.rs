@@ -1,5 +1,6 @@
-//! AVX-512 VBMI: a shift by lane puts each value at its place within a byte, and two byte permutations put the lanes end to end: from 8 bits on, a
-//! byte is shared by no more than two values. Narrower values are bytes first, out of which BMI2 takes the bits.
+//! AVX-512 VBMI: a shift by lane puts each value at its place within a byte, and two byte
+//! permutations put the lanes end to end: from 8 bits on, a byte is shared by no more than two
+//! values. Narrower values are bytes first, out of which BMI2 takes the bits.
 
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi128_si64, _mm_extract_epi64, _mm256_loadu_si256, _mm512_and_si512,
@@ -21,7 +22,8 @@ const WIDEST_64: u32 = 57;
 struct Plan {
     /// The lane that a byte begins in.
     bytes: [u8; 64],
-    /// The lane that begins in a byte, behind the first of its bits, where `begins` says that there is one.
+    /// The lane that begins in a byte, behind the first of its bits, where `begins` says that there
+    /// is one.
     others: [u8; 64],
     begins: u64,
     /// Little-endian numbers as wide as a lane.
@@ -29,7 +31,8 @@ struct Plan {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "below 64, and no conversion is const")]
-/// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`; those of less than 8 bits are not used.
+/// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`; those of less than 8 bits
+/// are not used.
 const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
     const EMPTY: Plan = Plan { bytes: [0; 64], others: [0; 64], begins: 0, shifts: [0; 64] };
     let mut plans = [const { EMPTY }; N];
@@ -95,7 +98,8 @@ impl Loaded {
 /// Packs whole blocks of 1 to 32 bits.
 ///
 /// # Safety
-/// The machine must have AVX-512 F, BW, VL and VBMI; `out` must have `4 * width` bytes for each block, and `SLACK` more.
+/// The machine must have AVX-512 F, BW, VL and VBMI; `out` must have `4 * width` bytes for each
+/// block, and `SLACK` more.
 #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
 pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [u8]) {
     let w = width as usize;
@@ -113,7 +117,8 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm256_loadu_si256(block.as_ptr().add(8 * quarter).cast()) };
                 let lanes = _mm512_and_si512(_mm512_cvtepu32_epi64(values), keep);
                 let packed = plan.gather(_mm512_sllv_epi64(lanes, plan.shifts));
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind those.
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // those.
                 unsafe { _mm512_storeu_si512(to.cast(), packed) };
                 // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.
                 to = unsafe { to.add(w) };
@@ -128,7 +133,8 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm512_loadu_si512(block.as_ptr().add(16 * half).cast()) };
                 let lanes = _mm512_and_si512(values, keep);
                 let packed = plan.gather(_mm512_sllv_epi32(lanes, plan.shifts));
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind those.
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // those.
                 unsafe { _mm512_storeu_si512(to.cast(), packed) };
                 // SAFETY: the next 16 values begin within the bytes of the blocks, or at their end.
                 to = unsafe { to.add(2 * w) };
@@ -143,9 +149,11 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
                 let bytes = _mm512_cvtepi32_epi8(values);
                 for eight in [_mm_cvtsi128_si64(bytes), _mm_extract_epi64::<1>(bytes)] {
                     let packed = _pext_u64(eight.cast_unsigned(), keep).to_le_bytes();
-                    // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind those.
+                    // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                    // those.
                     unsafe { to.cast::<[u8; 8]>().write(packed) };
-                    // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.
+                    // SAFETY: the next 8 values begin within the bytes of the blocks, or at their
+                    // end.
                     to = unsafe { to.add(w) };
                 }
             }
@@ -175,7 +183,8 @@ pub(super) unsafe fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm512_loadu_si512(block.as_ptr().add(8 * quarter).cast()) };
                 let lanes = _mm512_and_si512(values, keep);
                 let packed = plan.gather(_mm512_sllv_epi64(lanes, plan.shifts));
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind those.
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // those.
                 unsafe { _mm512_storeu_si512(to.cast(), packed) };
                 // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.
                 to = unsafe { to.add(w) };
@@ -189,7 +198,8 @@ pub(super) unsafe fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm512_loadu_si512(block.as_ptr().add(8 * quarter).cast()) };
                 let eight = _mm_cvtsi128_si64(_mm512_cvtepi64_epi8(values));
                 let packed = _pext_u64(eight.cast_unsigned(), keep).to_le_bytes();
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind those.
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // those.
                 unsafe { to.cast::<[u8; 8]>().write(packed) };
                 // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.
                 to = unsafe { to.add(w) };

@@ -1,8 +1,10 @@
-//! Packs values of 0 to 64 bits from the least significant bit of the first byte: the inverse of [`unpack`](super::unpack).
+//! Packs values of 0 to 64 bits from the least significant bit of the first byte: the inverse of
+//! [`unpack`](super::unpack).
 //!
-//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by both encoders.
-//! One kernel for each width, unrolled over a block of 32 values, so that every shift is a constant; the width is matched once a call. With AVX-512 VBMI
-//! shifts by lane and byte permutations do the same for all widths alike.
+//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by
+//! both encoders. One kernel for each width, unrolled over a block of 32 values, so that every
+//! shift is a constant; the width is matched once a call. With AVX-512 VBMI shifts by lane and byte
+//! permutations do the same for all widths alike.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -13,8 +15,8 @@ mod x86;
 pub(crate) use super::unpack::BLOCK;
 use super::{Isa, Level};
 
-/// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)` bytes, of which the last is padded with zeros. Higher
-/// bits of a value are left out.
+/// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
+/// bytes, of which the last is padded with zeros. Higher bits of a value are left out.
 ///
 /// # Panics
 /// If `width` is over 32.
@@ -39,8 +41,8 @@ pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<
     });
 }
 
-/// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)` bytes, of which the last is padded with zeros. Higher
-/// bits of a value are left out.
+/// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
+/// bytes, of which the last is padded with zeros. Higher bits of a value are left out.
 ///
 /// # Panics
 /// If `width` is over 64.

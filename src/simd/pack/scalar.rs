@@ -25,7 +25,8 @@ fn kernel_u32<const W: usize>(blocks: &[[u32; BLOCK]], out: &mut [u8]) {
     let mask = u32::MAX >> (32 - W);
     let (words, _) = out.as_chunks_mut::<4>();
     for (values, packed) in blocks.iter().zip(words.chunks_exact_mut(W)) {
-        // Two values side by side, in vectors; what is left to put together in words is half as many.
+        // Two values side by side, in vectors; what is left to put together in words is half as
+        // many.
         let mut pairs = [0u64; BLOCK / 2];
         for (i, pair) in pairs.iter_mut().enumerate() {
             let (low, high) = (values[2 * i] & mask, values[2 * i + 1] & mask);

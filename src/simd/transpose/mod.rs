@@ -1,7 +1,8 @@
 //! Byte transposes: the streams of BYTE_STREAM_SPLIT to values, and back.
 //!
-//! 4 and 8 streams are interleaved 16 bytes at a time by the unpack instructions that every x86-64 has; other widths, and other machines, go
-//! through the scalar definition, by blocks that stay in the cache.
+//! 4 and 8 streams are interleaved 16 bytes at a time by the unpack instructions that every x86-64
+//! has; other widths, and other machines, go through the scalar definition, by blocks that stay in
+//! the cache.
 
 use std::mem::MaybeUninit;
 
@@ -12,8 +13,8 @@ mod x86;
 /// Values that a vector step makes of 16 bytes from each stream.
 const STEP: usize = 16;
 
-/// Writes values `first` to `first + out.len()` of `K` bytes from `K` streams of `len` bytes each, laid end to end in `bytes`; every value of `out`
-/// is initialised then.
+/// Writes values `first` to `first + out.len()` of `K` bytes from `K` streams of `len` bytes each,
+/// laid end to end in `bytes`; every value of `out` is initialised then.
 ///
 /// # Panics
 /// If the streams are not whole, or the values not in them.
@@ -40,14 +41,16 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         #[cfg(target_arch = "x86_64")]
         4 => {
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
-            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4 bytes.
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4
+            // bytes.
             unsafe { x86::interleave_4(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
         #[cfg(target_arch = "x86_64")]
         8 => {
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
-            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8 bytes.
+            // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8
+            // bytes.
             unsafe { x86::interleave_8(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
@@ -107,7 +110,8 @@ fn put<const K: usize>(streams: [&[u8]; K], block: &mut [u8], width: usize, at: 
     }
 }
 
-/// Appends the streams of values of `width` bytes: the first bytes of all values, then the second ones, and so on.
+/// Appends the streams of values of `width` bytes: the first bytes of all values, then the second
+/// ones, and so on.
 ///
 /// # Panics
 /// If the last value is not whole.
@@ -126,7 +130,8 @@ pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
         #[cfg(target_arch = "x86_64")]
         2 | 4 | 8 | 16 => {
             let (from, to) = (values.as_ptr(), target.as_mut_ptr());
-            // SAFETY: `values` and `target` have `n * width` bytes each, and `whole <= n`; the target is borrowed mutably, so that they do not overlap.
+            // SAFETY: `values` and `target` have `n * width` bytes each, and `whole <= n`; the
+            // target is borrowed mutably, so that they do not overlap.
             unsafe {
                 match width {
                     2 => x86::split::<2>(from, n, whole, to),

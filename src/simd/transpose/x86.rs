@@ -1,4 +1,5 @@
-//! Interleaving with SSE2, which every x86-64 has: two streams become one of pairs, and pairs of pairs, until whole values lie side by side.
+//! Interleaving with SSE2, which every x86-64 has: two streams become one of pairs, and pairs of
+//! pairs, until whole values lie side by side.
 
 use std::arch::x86_64::{
     __m128i, _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi16,
@@ -46,11 +47,13 @@ pub(super) unsafe fn interleave_8(streams: [*const u8; 8], n: usize, out: *mut u
 
 /// Writes the streams of `whole` of `n` values of `K` bytes, `K` a power of 2.
 ///
-/// The address of a byte among 16 values is 4 bits of the value, then those of its place in the value. Interleaving the first half of the vectors
-/// with the second one moves the highest bit of the address behind the lowest; four times, and the value comes last.
+/// The address of a byte among 16 values is 4 bits of the value, then those of its place in the
+/// value. Interleaving the first half of the vectors with the second one moves the highest bit of
+/// the address behind the lowest; four times, and the value comes last.
 ///
 /// # Safety
-/// `values` must have `n * K` bytes and `out` room for as many; `whole` must be a multiple of 16 and at most `n`.
+/// `values` must have `n * K` bytes and `out` room for as many; `whole` must be a multiple of 16
+/// and at most `n`.
 pub(super) unsafe fn split<const K: usize>(
     values: *const u8,
     n: usize,
@@ -71,7 +74,8 @@ pub(super) unsafe fn split<const K: usize>(
             });
         }
         for (k, stream) in vectors.into_iter().enumerate() {
-            // SAFETY: `k < K` and `at + 16 <= n`, so that this is within the `n * K` bytes of `out`.
+            // SAFETY: `k < K` and `at + 16 <= n`, so that this is within the `n * K` bytes of
+            // `out`.
             unsafe { _mm_storeu_si128(out.add(k * n + at).cast(), stream) };
         }
     }

@@ -1,4 +1,5 @@
-//! AVX-512 VBMI: a byte permutation brings the bytes of each value into its lane, a shift by lane and a mask cut the value out.
+//! AVX-512 VBMI: a byte permutation brings the bytes of each value into its lane, a shift by lane
+//! and a mask cut the value out.
 
 use std::arch::x86_64::{
     __m512i, _mm256_storeu_si256, _mm512_and_si512, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
@@ -32,7 +33,8 @@ const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
             let bit = i * width;
             let mut byte = 0;
             while byte < lane {
-                // Beyond the last byte of the group nothing is wanted: what stands there is shifted or masked away.
+                // Beyond the last byte of the group nothing is wanted: what stands there is shifted
+                // or masked away.
                 let from = bit / 8 + byte;
                 plans[width].bytes[i * lane + byte] = if from < 64 { from as u8 } else { 63 };
                 byte += 1;
@@ -118,7 +120,8 @@ impl Cut {
 /// Unpacks whole blocks of 1 to 32 bits.
 ///
 /// # Safety
-/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each block.
+/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each
+/// block.
 #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
 pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
     let w = width as usize;
@@ -187,7 +190,8 @@ unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
 /// Unpacks whole blocks of 1 to 64 bits.
 ///
 /// # Safety
-/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each block.
+/// The machine must have AVX-512 F, BW and VBMI; `bytes` must have `4 * width` bytes for each
+/// block.
 #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
 pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
     let w = width as usize;

@@ -1,8 +1,9 @@
 //! Unpacks values of 0 to 64 bits, packed from the least significant bit of the first byte.
 //!
-//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by both.
-//! One kernel for each width, unrolled over a block of 32 values, so that every shift is a constant; the width is matched once a call. With AVX-512
-//! VBMI one byte permutation puts the bytes of each value into its lane, and one variable shift does the rest, for all widths alike.
+//! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by
+//! both. One kernel for each width, unrolled over a block of 32 values, so that every shift is a
+//! constant; the width is matched once a call. With AVX-512 VBMI one byte permutation puts the
+//! bytes of each value into its lane, and one variable shift does the rest, for all widths alike.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
@@ -15,7 +16,8 @@ use super::{Isa, Level};
 /// Values in a block: a block of width `w` takes `4 * w` bytes.
 pub(crate) const BLOCK: usize = 32;
 
-/// Appends `n` values of `width` bits to `out`, the first at bit 0 of `bytes`. Bytes that are not there read as 0.
+/// Appends `n` values of `width` bits to `out`, the first at bit 0 of `bytes`. Bytes that are not
+/// there read as 0.
 ///
 /// # Panics
 /// If `width` is over 32.
@@ -40,7 +42,8 @@ pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
     });
 }
 
-/// Appends `n` values of `width` bits to `out`, the first at bit 0 of `bytes`. Bytes that are not there read as 0.
+/// Appends `n` values of `width` bits to `out`, the first at bit 0 of `bytes`. Bytes that are not
+/// there read as 0.
 ///
 /// # Panics
 /// If `width` is over 64.

@@ -1,4 +1,5 @@
-//! The definition: a block is `w` words of 32 bits (or `w` halves of words of 64), and value `i` begins at bit `i * w`.
+//! The definition: a block is `w` words of 32 bits (or `w` halves of words of 64), and value `i`
+//! begins at bit `i * w`.
 
 use super::BLOCK;
 

@@ -1,4 +1,5 @@
-//! The scalar definition, compiled for AVX2: the compiler turns the constant shifts into vector ones.
+//! The scalar definition, compiled for AVX2: the compiler turns the constant shifts into vector
+//! ones.
 
 use super::{BLOCK, scalar};
 

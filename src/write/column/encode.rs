@@ -8,9 +8,9 @@ use crate::encoding::rle::{self, BitWidth};
 use crate::encoding::{alp, delta_binary, delta_bytes, delta_length, plain, split};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::schema::Physical;
 use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
-use crate::spare::Spare;
 
 /// The values of `range` as PLAIN has them, where they lie so in memory.
 pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> Option<&'v [u8]> {
@@ -31,7 +31,7 @@ pub(super) fn encode(
     range: Range<usize>,
     physical: Physical,
     encoding: Encoding,
-    spare: &Spare,
+    spare: &FreeLists,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match (values, encoding) {

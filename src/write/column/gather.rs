@@ -16,8 +16,8 @@ use super::arrays::{Slots, values_of};
 use super::convert::append;
 use super::values::LeafValues;
 use crate::error::{Error, Result};
+use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
-use crate::spare::Spare;
 use crate::write::shred::ArrayPart;
 
 /// The values of a leaf as they were handed in.
@@ -35,7 +35,7 @@ pub(super) enum GatheredValues<'a> {
 pub(super) fn gather<'a>(
     parts: &'a [ArrayPart],
     leaf: &Leaf,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Result<GatheredValues<'a>> {
     if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
@@ -87,7 +87,7 @@ pub(super) fn is_keyed(parts: &[ArrayPart]) -> bool {
 
 /// The values of a dictionary or run-end array, and which of them each slot has; anything where it
 /// is null.
-fn keys_of<'p>(part: &'p ArrayPart, spare: &Spare) -> Result<(&'p dyn Array, Vec<u32>)> {
+fn keys_of<'p>(part: &'p ArrayPart, spare: &FreeLists) -> Result<(&'p dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
         DataType::Dictionary(of, _) => {
@@ -122,7 +122,7 @@ fn keys_of<'p>(part: &'p ArrayPart, spare: &Spare) -> Result<(&'p dyn Array, Vec
 fn dictionary_keys<K: ArrowPrimitiveType>(
     keys: &dyn Array,
     values: &dyn Array,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Result<Vec<u32>> {
     let Some(keys) = keys.as_primitive_opt::<K>() else {
         return Err(Error::usage("a dictionary array of other keys than it says"));

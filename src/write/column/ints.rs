@@ -5,7 +5,7 @@ use std::ops::{Deref, Range};
 use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use bytes::Bytes;
 
-use crate::spare::Spare;
+use crate::free_lists::FreeLists;
 
 /// Numbers of one width.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl<T: ArrowNativeType> Ints<T> {
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &Spare) {
+    pub(super) fn give(self, spare: &FreeLists) {
         if let Self::Own(values) = self {
             spare.give(values);
         }

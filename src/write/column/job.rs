@@ -5,8 +5,8 @@ use super::dictionary::ValueDictionary;
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
-use crate::spare::Spare;
 use crate::write::context::EncoderContext;
 use crate::write::options::LeafSettings;
 use crate::write::shred::LeafColumn;
@@ -57,7 +57,7 @@ pub(super) enum ChunkForm<'a> {
 
 impl ChunkForm<'_> {
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &Spare) {
+    pub(super) fn give(self, spare: &FreeLists) {
         match self {
             Self::Plain { values, .. } => values.give(spare),
             Self::Dictionary { dictionary, values } => {

@@ -14,8 +14,8 @@ use super::byte_arrays::ByteRun;
 use super::convert::append;
 use super::values::LeafValues;
 use crate::error::{Error, Result};
+use crate::free_lists::FreeLists;
 use crate::schema::{Leaf, Physical};
-use crate::spare::Spare;
 use crate::write::shred::ArrayPart;
 
 /// The values of a leaf.
@@ -93,7 +93,7 @@ impl<'a> ValueSource<'a> {
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &Spare) {
+    pub(super) fn give(self, spare: &FreeLists) {
         if let Self::Whole(values) = self {
             values.give(spare);
         }
@@ -147,7 +147,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
     pub(super) fn next(
         &mut self,
         n: usize,
-        spare: &Spare,
+        spare: &FreeLists,
     ) -> Result<(&LeafValues<'a>, Range<usize>)> {
         if let ValueSource::Whole(values) = self.source {
             let range = self.slot..self.slot + n;
@@ -177,7 +177,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
 
     /// The values of the last step as PLAIN has them, where they lie so in memory; there are none
     /// any more.
-    pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
+    pub(super) fn take_bytes(&mut self, spare: &FreeLists) -> Option<Bytes> {
         let gathered = &mut self.gathered;
         let lent = gathered.shared_bytes(0..gathered.len());
         lent.or_else(|| gathered.take_bytes(spare))
@@ -185,7 +185,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &Spare) {
+    pub(super) fn give(self, spare: &FreeLists) {
         self.gathered.give(spare);
     }
 
@@ -302,7 +302,7 @@ mod tests {
             let schema = arrow_schema::Schema::new(vec![field]);
             let leaf =
                 from_arrow(&schema, &FromArrowOptions::new()).unwrap().schema.leaf(0).unwrap();
-            let spare = Spare::new(1 << 20);
+            let spare = FreeLists::new(1 << 20);
             let all = super::super::gather::gather(&parts, &leaf, &spare).unwrap();
             let super::super::gather::GatheredValues::Plain(all) = all else {
                 panic!("nothing is keyed");

@@ -7,10 +7,10 @@ use bytes::Bytes;
 
 use super::byte_arrays::ByteArrayValues;
 use super::ints::Ints;
+use crate::free_lists::FreeLists;
 use crate::schema::convert::{Scale, Storage, Store};
 use crate::schema::{Leaf, Physical};
 use crate::simd::bitmap::Bitmap;
-use crate::spare::Spare;
 
 /// Values of one physical type, end to end, without nulls.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ impl<'a> LeafValues<'a> {
     }
 
     /// No values yet, with capacity for `n` of them; see [`LeafValues::give`].
-    pub(super) fn with_capacity(physical: Physical, n: usize, spare: &Spare) -> Self {
+    pub(super) fn with_capacity(physical: Physical, n: usize, spare: &FreeLists) -> Self {
         match Self::new(physical) {
             Self::Bits(mut bits) => {
                 bits.reserve(n);
@@ -94,7 +94,7 @@ impl<'a> LeafValues<'a> {
     }
 
     /// The bytes of values that were gathered, as this machine has them; there are none any more.
-    pub(super) fn take_bytes(&mut self, spare: &Spare) -> Option<Bytes> {
+    pub(super) fn take_bytes(&mut self, spare: &FreeLists) -> Option<Bytes> {
         Some(match self {
             Self::Words32(words) => spare.lend_bytes(std::mem::take(words.own())),
             Self::Words64(words) => spare.lend_bytes(std::mem::take(words.own())),
@@ -104,7 +104,7 @@ impl<'a> LeafValues<'a> {
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &Spare) {
+    pub(super) fn give(self, spare: &FreeLists) {
         match self {
             Self::Words32(values) => values.give(spare),
             Self::Words64(values) => values.give(spare),

@@ -189,7 +189,8 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
             }
             return Ok(());
         }
-        // The 16 bytes that end where the value ends, shifted so that the bytes of its neighbour fall out.
+        // The 16 bytes that end where the value ends, shifted so that the bytes of its neighbour
+        // fall out.
         let shift = 8 * (16 - width);
         let head = (16usize.div_ceil(width) * width).min(bytes.len());
         for value in bytes[..head].chunks_exact(width) {

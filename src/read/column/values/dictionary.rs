@@ -1,7 +1,8 @@
 //! Dictionaries kept: keys straight from the page, the dictionary page as the values of the array.
 //!
-//! A chunk may fall back to other encodings after some pages, or have no dictionary at all. Values of such pages are appended to the dictionary of
-//! the batch; at its end those that are equal become one entry, so that few values need few keys, whatever the writer chose.
+//! A chunk may fall back to other encodings after some pages, or have no dictionary at all. Values
+//! of such pages are appended to the dictionary of the batch; at its end those that are equal
+//! become one entry, so that few values need few keys, whatever the writer chose.
 
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
@@ -25,10 +26,10 @@ use super::reader::{Count, ValueReader, no_dictionary};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
-use crate::spare::Spare;
 use crate::trusted;
 
 /// The column of a leaf whose dictionary is kept. `values` decodes the values.
@@ -44,7 +45,7 @@ pub(super) fn dictionary_reader(
         Box::new(DictionaryReader::<K> {
             indices: Vec::new(),
             coded: DictionaryIndices::new(value, values),
-            spare: Spare::new(0),
+            spare: FreeLists::new(0),
             keys: PhantomData,
         })
     }
@@ -63,7 +64,8 @@ pub(super) fn dictionary_reader(
     })
 }
 
-/// Indices into a dictionary that grows where pages are not dictionary-encoded. Shared with the run-end column.
+/// Indices into a dictionary that grows where pages are not dictionary-encoded. Shared with the
+/// run-end column.
 pub(super) struct DictionaryIndices {
     values: Box<dyn ValueReader>,
     /// The dictionary page as an array.
@@ -86,7 +88,8 @@ impl DictionaryIndices {
         }
     }
 
-    /// As [`ValueReader::dictionary_bytes`]: what the values make of it, and the array of its entries.
+    /// As [`ValueReader::dictionary_bytes`]: what the values make of it, and the array of its
+    /// entries.
     pub(super) fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
         let array = match self.value_type.primitive_width() {
             Some(width) => entries.saturating_mul(width),
@@ -160,7 +163,8 @@ impl DictionaryIndices {
         }
     }
 
-    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `picks` are set.
+    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `picks` are
+    /// set.
     pub(super) fn read_picked(
         &mut self,
         n: usize,
@@ -181,7 +185,8 @@ impl DictionaryIndices {
         }
     }
 
-    /// Indices must stand for entries. Where something is wrong, none of those that were read is left: no key may be beyond the values.
+    /// Indices must stand for entries. Where something is wrong, none of those that were read is
+    /// left: no key may be beyond the values.
     fn checked(&self, read: Result<()>, start: usize, out: &mut Vec<u32>) -> Result<()> {
         let checked = read.and_then(|()| {
             let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
@@ -216,8 +221,8 @@ impl DictionaryIndices {
         self.values.bytes_held()
     }
 
-    /// The values that the indices of this batch point into; the next batch begins with the dictionary alone. Indices of equal values are made
-    /// equal where some were appended.
+    /// The values that the indices of this batch point into; the next batch begins with the
+    /// dictionary alone. Indices of equal values are made equal where some were appended.
     pub(super) fn finish(&mut self, indices: &mut [u32]) -> Result<ArrayRef> {
         let appended = std::mem::take(&mut self.appended);
         let more = self.values.finish(None, appended)?;
@@ -238,7 +243,8 @@ impl DictionaryIndices {
     }
 }
 
-/// The first of each distinct value, and for every value which of those it equals. The first `entries` stay as they are.
+/// The first of each distinct value, and for every value which of those it equals. The first
+/// `entries` stay as they are.
 fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let bytes = ValueBytes::of(values);
     let state = FixedState::default();
@@ -387,14 +393,14 @@ struct DictionaryReader<K: ArrowDictionaryKeyType> {
     /// Indices of the slots so far; they become keys at the end of the batch.
     indices: Vec<u32>,
     coded: DictionaryIndices,
-    spare: Spare,
+    spare: FreeLists,
     keys: PhantomData<fn() -> K>,
 }
 
 impl<K: ArrowDictionaryKeyType> ValueReader for DictionaryReader<K> {
-    fn use_spare(&mut self, spare: &Spare) {
+    fn use_free_lists(&mut self, spare: &FreeLists) {
         self.spare = spare.clone();
-        self.coded.values.use_spare(spare);
+        self.coded.values.use_free_lists(spare);
     }
 
     fn reserve(&mut self, slots: usize) {

@@ -10,10 +10,10 @@ use super::reader::{Count, ValueReader, no_dictionary, over_memory_limit};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{Isa, expand};
-use crate::spare::Spare;
 
 /// Bytes of one width, as they are.
 pub(super) struct FixedBinaryReader {
@@ -23,7 +23,7 @@ pub(super) struct FixedBinaryReader {
     /// The values of a page that refers to the dictionary.
     indices: Option<Indices>,
     out: Vec<u8>,
-    spare: Spare,
+    spare: FreeLists,
     looked_up: Vec<u32>,
 }
 
@@ -39,14 +39,14 @@ impl FixedBinaryReader {
             dictionary: None,
             indices: None,
             out: Vec::new(),
-            spare: Spare::new(0),
+            spare: FreeLists::new(0),
             looked_up: Vec::new(),
         })
     }
 }
 
 impl ValueReader for FixedBinaryReader {
-    fn use_spare(&mut self, spare: &Spare) {
+    fn use_free_lists(&mut self, spare: &FreeLists) {
         self.spare = spare.clone();
     }
 
@@ -142,8 +142,8 @@ impl ValueReader for FixedBinaryReader {
     }
 }
 
-/// The values at `indices`, some of which may be null, as `arrow_select::take` gives them; that counts the bytes of values of one width, and finds none
-/// where they have none.
+/// The values at `indices`, some of which may be null, as `arrow_select::take` gives them; that
+/// counts the bytes of values of one width, and finds none where they have none.
 pub(super) fn taken(values: &ArrayRef, indices: &UInt32Array) -> Result<ArrayRef> {
     if *values.data_type() == DataType::FixedSizeBinary(0) {
         return without_bytes(indices.nulls().cloned(), indices.len());

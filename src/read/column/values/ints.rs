@@ -1,4 +1,5 @@
-//! INT32, INT64, FLOAT, DOUBLE: integers of 4 or 8 bytes, kept, widened, narrowed or scaled on their way.
+//! INT32, INT64, FLOAT, DOUBLE: integers of 4 or 8 bytes, kept, widened, narrowed or scaled on
+//! their way.
 //!
 //! Floats travel as their bits: only ALP computes with them.
 

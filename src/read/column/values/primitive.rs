@@ -10,12 +10,12 @@ use super::reader::{Count, ValueReader, fixed_width_array, no_dictionary, vec_fo
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::Result;
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 use crate::simd::expand;
 use crate::simd::native::PlainOldData;
-use crate::spare::Spare;
 
 /// Where the values of a primitive array come from: decodes pages of other encodings than those of
 /// dictionaries, and converts.
@@ -23,8 +23,8 @@ pub(super) trait PrimitiveSource: Send {
     /// A value of the array.
     type Out: ArrowNativeType + PlainOldData;
 
-    /// Bytes of an entry of a dictionary page, if all have as many and not none: single entries can be
-    /// found then.
+    /// Bytes of an entry of a dictionary page, if all have as many and not none: single entries can
+    /// be found then.
     fn entry_width(&self) -> Option<usize>;
 
     /// Checks that a dictionary page holds all of its entries, and appends them.
@@ -59,7 +59,7 @@ pub(super) struct PrimitiveReader<S: PrimitiveSource> {
     /// The values of a page that refers to the dictionary.
     indices: Option<Indices>,
     out: Vec<S::Out>,
-    spare: Spare,
+    spare: FreeLists,
     /// Indices of entries that are looked up in the page.
     selected: Vec<u32>,
     data_type: DataType,
@@ -113,7 +113,7 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
             dictionary: Dictionary::Missing,
             indices: None,
             out: Vec::new(),
-            spare: Spare::new(0),
+            spare: FreeLists::new(0),
             selected: Vec::new(),
             data_type: data_type.clone(),
         })
@@ -139,7 +139,7 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
 }
 
 impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
-    fn use_spare(&mut self, spare: &Spare) {
+    fn use_free_lists(&mut self, spare: &FreeLists) {
         self.spare = spare.clone();
     }
 

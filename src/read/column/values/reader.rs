@@ -1,5 +1,5 @@
-//! [`ValueReader`]: the values of a leaf on their way to an Arrow array, whatever their type; and what its
-//! implementations share.
+//! [`ValueReader`]: the values of a leaf on their way to an Arrow array, whatever their type; and
+//! what its implementations share.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
@@ -9,14 +9,15 @@ use bytes::Bytes;
 
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
-use crate::spare::Spare;
 
-/// The values of a leaf on their way to an Arrow array. One call does a page, a block or a batch; never a value.
+/// The values of a leaf on their way to an Arrow array. One call does a page, a block or a batch;
+/// never a value.
 pub(in crate::read::column) trait ValueReader: Send {
     /// Lends memory that was used before.
-    fn use_spare(&mut self, _spare: &Spare) {}
+    fn use_free_lists(&mut self, _spare: &FreeLists) {}
 
     /// Makes room for this many slots.
     fn reserve(&mut self, slots: usize);
@@ -26,7 +27,8 @@ pub(in crate::read::column) trait ValueReader: Send {
         false
     }
 
-    /// Bytes, at most, of what [`ValueReader::set_dictionary`] makes of a dictionary page of so many entries and bytes, and of what reading makes of it later.
+    /// Bytes, at most, of what [`ValueReader::set_dictionary`] makes of a dictionary page of so
+    /// many entries and bytes, and of what reading makes of it later.
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize;
 
     /// Takes the dictionary of the chunk, after [`ValueReader::dictionary_bytes`] were reserved.
@@ -35,17 +37,19 @@ pub(in crate::read::column) trait ValueReader: Send {
     /// Takes the values of the next data page.
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()>;
 
-    /// Lets go of the data page, all of whose values were read or are not wanted. Says whether what was read so far points into it.
+    /// Lets go of the data page, all of whose values were read or are not wanted. Says whether what
+    /// was read so far points into it.
     fn leave_page(&mut self) -> bool;
 
-    /// Decodes the next `n` values of the page behind what is there, densely. May grow by at most `room` bytes.
+    /// Decodes the next `n` values of the page behind what is there, densely. May grow by at most
+    /// `room` bytes.
     fn read(&mut self, n: usize, room: usize) -> Result<()>;
 
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// Decodes those of the next `n` values of the page whose bits of `picks` are set, as [`ValueReader::read`]. The others are not looked at, where that is
-    /// less work.
+    /// Decodes those of the next `n` values of the page whose bits of `picks` are set, as
+    /// [`ValueReader::read`]. The others are not looked at, where that is less work.
     fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
         let mut at = 0;
         for run in picks.runs() {
@@ -56,13 +60,14 @@ pub(in crate::read::column) trait ValueReader: Send {
         self.skip(n - at)
     }
 
-    /// Whether the next `n` values of the page are there as a whole, of a PLAIN page that may be cut off; `None` if that cannot be told without reading
-    /// them.
+    /// Whether the next `n` values of the page are there as a whole, of a PLAIN page that may be
+    /// cut off; `None` if that cannot be told without reading them.
     fn holds(&self, _n: usize) -> Option<bool> {
         None
     }
 
-    /// Moves the last `values` values to their slots: the set bits of `validity[first..first + slots]`.
+    /// Moves the last `values` values to their slots: the set bits of `validity[first..first +
+    /// slots]`.
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
 
     /// Bytes held by the array so far.
@@ -111,7 +116,7 @@ pub(in crate::read::column) fn fixed_width_array<T: ArrowNativeType>(
     data_type: &DataType,
     values: Vec<T>,
     nulls: Option<NullBuffer>,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Result<ArrayRef> {
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())

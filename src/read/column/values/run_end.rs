@@ -1,7 +1,8 @@
-//! Run-end encoded output: equal neighbours become one run, and the values behind them are never expanded.
+//! Run-end encoded output: equal neighbours become one run, and the values behind them are never
+//! expanded.
 //!
-//! The indices of a batch are looked through for runs; what a run costs is one entry. Values of pages without a dictionary have an index
-//! each, so that only their nulls form runs.
+//! The indices of a batch are looked through for runs; what a run costs is one entry. Values of
+//! pages without a dictionary have an index each, so that only their nulls form runs.
 
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{ArrayRef, PrimitiveArray, RunArray, UInt32Array, make_array};

@@ -8,8 +8,8 @@ use arrow_buffer::ArrowNativeType;
 
 use super::hash::{MIX, fold};
 use super::limits::{AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, MAX_PROBES, NONE};
+use crate::free_lists::FreeLists;
 use crate::simd::prefetch;
-use crate::spare::Spare;
 
 /// The most bytes of a string that is short.
 const MAX_SHORT: usize = 32;
@@ -172,7 +172,7 @@ struct ByteArrayTable<'v> {
     hashes: Vec<u64>,
     copies: Vec<u8>,
     codes: Vec<u32>,
-    spare: Spare,
+    spare: FreeLists,
     limits: DictionaryLimits,
     growth: DictionaryGrowth,
     next_check: usize,
@@ -183,7 +183,7 @@ struct ByteArrayTable<'v> {
 
 impl<'v> DictionaryBuilder<'v> {
     /// For `n` values.
-    pub(super) fn new(n: usize, limits: DictionaryLimits, spare: &Spare) -> Self {
+    pub(super) fn new(n: usize, limits: DictionaryLimits, spare: &FreeLists) -> Self {
         let table = ByteArrayTable {
             slots: empty(FIRST_BITS, spare),
             bits: FIRST_BITS,
@@ -431,7 +431,7 @@ impl Drop for ByteArrayTable<'_> {
     }
 }
 
-fn empty(bits: u32, spare: &Spare) -> Vec<Slot> {
+fn empty(bits: u32, spare: &FreeLists) -> Vec<Slot> {
     let mut slots = spare.take(1 << bits);
     slots.resize(1 << bits, Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 });
     slots

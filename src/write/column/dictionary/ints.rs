@@ -5,8 +5,8 @@ use super::limits::{
     AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, FIRST_LOOK, MAX_DISTINCT_SHARE, MAX_PROBES,
     NONE,
 };
+use crate::free_lists::FreeLists;
 use crate::simd::prefetch;
-use crate::spare::Spare;
 
 /// Words that are interned.
 pub(super) trait DictionaryInt: Copy + Eq + Ord + Default + Send + 'static {
@@ -31,7 +31,7 @@ const MAX_TABLE_RANGE: u64 = 1 << 20;
 pub(super) fn intern_ints<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     if values.is_sorted() || values.is_sorted_by(|a, b| a >= b) {
         return by_runs(values, limits, spare);
@@ -50,7 +50,7 @@ pub(super) fn intern_ints<T: DictionaryInt>(
 fn by_runs<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let changes = values.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
     let n = changes + usize::from(!values.is_empty());
@@ -74,7 +74,7 @@ fn by_table<T: DictionaryInt>(
     least: i64,
     range: u64,
     limits: DictionaryLimits,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let slots = usize::try_from(range).expect("a table is made of narrow ranges only") + 1;
     let mut table: Vec<u32> = spare.take(slots);
@@ -123,7 +123,7 @@ struct IntTable<T> {
 }
 
 impl<T: DictionaryInt> IntTable<T> {
-    fn new(bits: u32, spare: &Spare) -> Self {
+    fn new(bits: u32, spare: &FreeLists) -> Self {
         let mut slots = spare.take(1 << bits);
         slots.resize(1 << bits, (T::default(), NONE));
         Self { slots, bits }
@@ -154,7 +154,7 @@ impl<T: DictionaryInt> IntTable<T> {
         None
     }
 
-    fn grow(&mut self, entries: &[T], spare: &Spare) -> Option<()> {
+    fn grow(&mut self, entries: &[T], spare: &FreeLists) -> Option<()> {
         let grown = Self::new(self.bits + 1, spare);
         spare.give(std::mem::replace(self, grown).slots);
         for (code, &value) in (0u32..).zip(entries) {
@@ -167,7 +167,7 @@ impl<T: DictionaryInt> IntTable<T> {
 fn by_hash<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let mut table = IntTable::new(FIRST_BITS, spare);
     let mut entries: Vec<T> = Vec::new();
@@ -213,8 +213,8 @@ mod tests {
 
     const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
 
-    fn spare() -> Spare {
-        Spare::new(1 << 20)
+    fn spare() -> FreeLists {
+        FreeLists::new(1 << 20)
     }
 
     #[test]

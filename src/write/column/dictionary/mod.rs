@@ -14,8 +14,8 @@ pub(super) use self::limits::DictionaryLimits;
 use super::arrays::{Slots, bytes_layout, values_of};
 use super::byte_arrays::{ByteArrayValues, ByteRun, Ends};
 use super::values::LeafValues;
+use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
-use crate::spare::Spare;
 use crate::write::shred::ArrayPart;
 
 /// Entries, in the order of their first occurrence, and the index of every value among them.
@@ -31,7 +31,7 @@ pub(super) struct ValueDictionary<'a> {
 pub(super) fn intern<'a>(
     values: &LeafValues<'a>,
     limits: DictionaryLimits,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     match values {
         LeafValues::Bits(_) => None,
@@ -86,7 +86,7 @@ pub(super) fn intern_parts<'a>(
     parts: &'a [ArrayPart],
     leaf: &Leaf,
     limits: DictionaryLimits,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     let n = parts.iter().map(values_of).sum();
     let mut builder = DictionaryBuilder::new(n, limits, spare);
@@ -111,7 +111,7 @@ pub(super) fn intern_parts<'a>(
 pub(super) fn unify<'a>(
     entries: &LeafValues<'a>,
     keys: &[u32],
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     let limits = DictionaryLimits::NONE;
     // First those that are used, in the order of their first use; then those that are equal become
@@ -147,8 +147,8 @@ pub(super) fn unify<'a>(
 mod tests {
     use super::*;
 
-    fn spare() -> Spare {
-        Spare::new(1 << 20)
+    fn spare() -> FreeLists {
+        FreeLists::new(1 << 20)
     }
 
     #[test]

@@ -100,8 +100,9 @@ impl SpanDecoder {
         }
     }
 
-    /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block if these are fewer, but at least one; not for
-    /// dictionary pages. A decoder that must spell values out takes at most `room` bytes for them.
+    /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block
+    /// if these are fewer, but at least one; not for dictionary pages. A decoder that must spell
+    /// values out takes at most `room` bytes for them.
     pub(in crate::read::column) fn read_spans(
         &mut self,
         n: usize,

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::{Error, LimitKind, Result};
+use crate::free_lists::{FreeLists, round_to_size_class};
 use crate::read::column::values::reader::over_memory_limit;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::gather;
 use crate::simd::strings::SLACK;
-use crate::spare::{Spare, roughly};
 
 /// Values found and copied at a time: their spans stay in the first-level cache.
 pub(super) const BLOCK: usize = 1024;
@@ -48,7 +48,7 @@ pub(super) trait Layout: Send {
     /// As [`ValueReader::wants_dictionary_first`].
     const DICTIONARY_FIRST: bool = false;
 
-    fn use_spare(&mut self, spare: &Spare);
+    fn use_free_lists(&mut self, spare: &FreeLists);
 
     fn reserve(&mut self, slots: usize);
 
@@ -87,8 +87,8 @@ pub(super) trait Layout: Send {
     /// Appends values that lie end to end in a page, checked to be text where that is wanted.
     fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()>;
 
-    /// Appends up to `n` next values of a PLAIN page while it walks from length to length, as far as this is possible and they are `text` where that is
-    /// wanted; says how many it were.
+    /// Appends up to `n` next values of a PLAIN page while it walks from length to length, as far
+    /// as this is possible and they are `text` where that is wanted; says how many it were.
     fn append_plain(
         &mut self,
         page: &mut plain::ByteArrays,
@@ -137,17 +137,19 @@ pub(super) fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     if wanted > room as u64 { Err(over_memory_limit(wanted, room)) } else { Ok(wanted) }
 }
 
-/// Room is made for no more than so many times the bytes that were seen: those of a block of a batch of usual size, and what is added to them.
+/// Room is made for no more than so many times the bytes that were seen: those of a block of a
+/// batch of usual size, and what is added to them.
 pub(super) const MOST_TIMES: usize = 80;
 
-/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are like the `seen` ones so far, and `room` allows.
+/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are
+/// like the `seen` ones so far, and `room` allows.
 pub(super) fn make_room(
     values: &mut Vec<u8>,
     more: u64,
     room: usize,
     seen: usize,
     slots: usize,
-    spare: &Spare,
+    spare: &FreeLists,
 ) -> Result<()> {
     let more = usize::try_from(more).unwrap_or(usize::MAX);
     if values.capacity() - values.len() >= more.saturating_add(SLACK) {
@@ -161,7 +163,7 @@ pub(super) fn make_room(
     }
     let expected = so_far.saturating_mul(slots) / seen.max(1);
     let most = so_far.saturating_mul(MOST_TIMES).min(room).max(so_far);
-    let wanted = roughly(expected.saturating_add(expected / 16)).clamp(so_far, most);
+    let wanted = round_to_size_class(expected.saturating_add(expected / 16)).clamp(so_far, most);
     if values.capacity() == 0 {
         *values = spare.take(wanted.saturating_add(SLACK));
     }
@@ -179,7 +181,7 @@ mod tests {
 
     #[test]
     fn no_more_room_is_made_than_there_is() {
-        let spare = Spare::new(0);
+        let spare = FreeLists::new(0);
         // One long value, where a million are announced.
         let mut values = Vec::new();
         make_room(&mut values, 1 << 20, 3 << 20, 1, 1 << 20, &spare).unwrap();

@@ -1,5 +1,5 @@
-//! Byte strings: every encoding says where they lie ([`Span`](crate::encoding::Span)s), every layout
-//! takes them from there.
+//! Byte strings: every encoding says where they lie ([`Span`](crate::encoding::Span)s), every
+//! layout takes them from there.
 //!
 //! Text is checked in bulk: a dictionary once, other pages by the block.
 

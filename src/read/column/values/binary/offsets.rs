@@ -11,16 +11,16 @@ use super::text::{begins_a_character, is_text_in_one};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
+use crate::free_lists::FreeLists;
 use crate::read::column::values::reader::{no_dictionary, over_memory_limit};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::strings::Entries;
 use crate::simd::{expand, spans as kernels};
-use crate::spare::Spare;
 use crate::trusted;
 
 /// Offsets into one buffer.
 pub(in crate::read::column) struct Offsets<O> {
-    spare: Spare,
+    spare: FreeLists,
     /// The end of every value, behind the 0 that the first begins at.
     offsets: Vec<O>,
     values: Vec<u8>,
@@ -33,7 +33,7 @@ pub(in crate::read::column) struct Offsets<O> {
 impl<O: trusted::Offset> Offsets<O> {
     pub(in crate::read::column) fn new() -> Self {
         Self {
-            spare: Spare::new(0),
+            spare: FreeLists::new(0),
             offsets: Vec::new(),
             values: Vec::new(),
             dictionary: None,
@@ -150,7 +150,7 @@ impl<O: trusted::Offset> Offsets<O> {
 }
 
 impl<O: trusted::Offset> Layout for Offsets<O> {
-    fn use_spare(&mut self, spare: &Spare) {
+    fn use_free_lists(&mut self, spare: &FreeLists) {
         self.spare = spare.clone();
     }
 

@@ -15,6 +15,7 @@ use super::views::Views;
 use crate::encoding::Span;
 use crate::error::Result;
 use crate::format::Encoding;
+use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::read::column::values::reader::{Count, ValueReader, no_dictionary, no_page, vec_for};
 use crate::read::options::Utf8;
@@ -22,7 +23,6 @@ use crate::schema::Physical;
 use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
-use crate::spare::Spare;
 
 /// The column of a leaf of byte strings.
 pub(in crate::read::column::values) struct BinaryReader<L> {
@@ -99,8 +99,8 @@ fn set_whole_dictionary<L: Layout>(
 }
 
 impl<L: Layout> ValueReader for BinaryReader<L> {
-    fn use_spare(&mut self, spare: &Spare) {
-        self.layout.use_spare(spare);
+    fn use_free_lists(&mut self, spare: &FreeLists) {
+        self.layout.use_free_lists(spare);
     }
 
     fn reserve(&mut self, slots: usize) {
@@ -260,7 +260,8 @@ fn append_spans<L: Layout>(column: &mut BinaryReader<L>, place: Place, room: usi
     }
 }
 
-/// Before `more` indices are looked up: prepares the dictionary, unless few of its entries are wanted.
+/// Before `more` indices are looked up: prepares the dictionary, unless few of its entries are
+/// wanted.
 fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> Result<()> {
     let Some(sparse) = &mut column.sparse else { return Ok(()) };
     if sparse.stays_sparse(more) {

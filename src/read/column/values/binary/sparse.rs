@@ -1,5 +1,5 @@
-//! [`SparseDictionary`]: looks up few entries in the dictionary page, which costs less than to prepare
-//! all of it.
+//! [`SparseDictionary`]: looks up few entries in the dictionary page, which costs less than to
+//! prepare all of it.
 
 use bytes::Bytes;
 
@@ -30,8 +30,8 @@ impl SparseDictionary {
         Ok(Self { values, entries, wanted: 0, spans: Vec::new() })
     }
 
-    /// Counts `more` entries that are wanted; whether all of them still are so few that to prepare the
-    /// dictionary is more work.
+    /// Counts `more` entries that are wanted; whether all of them still are so few that to prepare
+    /// the dictionary is more work.
     pub(super) fn stays_sparse(&mut self, more: usize) -> bool {
         self.wanted = self.wanted.saturating_add(more);
         self.wanted <= self.entries / PART_OF_DICTIONARY

@@ -1,4 +1,5 @@
-//! Whether byte strings are UTF-8: the values of a block and what lies between them are checked in one go, where that proves each of them.
+//! Whether byte strings are UTF-8: the values of a block and what lies between them are checked in
+//! one go, where that proves each of them.
 
 use crate::encoding::{EndToEnd, Span};
 use crate::error::{Error, Result, Spec};
@@ -82,7 +83,8 @@ pub(super) fn is_text_end_to_end(values: EndToEnd<'_>) -> bool {
     })
 }
 
-/// Whether values in one stretch are text: all of them together are, and, if that is not plain to see, none begins inside a character.
+/// Whether values in one stretch are text: all of them together are, and, if that is not plain to
+/// see, none begins inside a character.
 pub(super) fn is_text_in_one(stretch: &[u8], begin_characters: impl FnOnce() -> bool) -> bool {
     stretch.is_ascii() || (simdutf8::basic::from_utf8(stretch).is_ok() && begin_characters())
 }

@@ -10,24 +10,26 @@ use super::text::{ASCII, is_text_in_one};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
+use crate::free_lists::FreeLists;
 use crate::read::column::values::reader::{no_dictionary, over_memory_limit, vec_for};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{expand, spans as kernels};
-use crate::spare::Spare;
 use crate::trusted;
 
 /// Views: short values inside them, long ones in the buffers of pages and dictionaries.
 pub(in crate::read::column) struct Views {
-    spare: Spare,
+    spare: FreeLists,
     views: Vec<u128>,
     buffers: Vec<Buffer>,
     /// The dictionary of the chunk: views of its entries (into buffer 0), and the buffer.
     dictionary: Option<(Vec<u128>, Buffer)>,
-    /// Values copied because their page should not be kept, and the index that their buffer will have.
+    /// Values copied because their page should not be kept, and the index that their buffer will
+    /// have.
     side: Vec<u8>,
     side_index: Option<usize>,
-    /// The page that the last block adopted, by address and length, and its index. Pages that an index places over one another may begin at one
-    /// address, and the shorter one has no room for the views of the longer one.
+    /// The page that the last block adopted, by address and length, and its index. Pages that an
+    /// index places over one another may begin at one address, and the shorter one has no room for
+    /// the views of the longer one.
     adopted: Option<(usize, usize, u32)>,
     /// Slots that were announced.
     slots: usize,
@@ -39,7 +41,7 @@ const INLINE: u32 = 12;
 impl Views {
     pub(super) fn new() -> Self {
         Self {
-            spare: Spare::new(0),
+            spare: FreeLists::new(0),
             views: Vec::new(),
             buffers: Vec::new(),
             dictionary: None,
@@ -125,7 +127,8 @@ fn place(page: &Bytes) -> (usize, usize) {
     (page.as_ptr() as usize, page.len())
 }
 
-/// Whether a page is kept for the sake of its long values: at least half of what a block takes of it is theirs.
+/// Whether a page is kept for the sake of its long values: at least half of what a block takes of
+/// it is theirs.
 fn worth_adopting(outside: u64, stretch: u64) -> bool {
     outside * 2 >= stretch
 }
@@ -139,7 +142,7 @@ impl Layout for Views {
     /// Its buffer is the first, where the views of its entries point.
     const DICTIONARY_FIRST: bool = true;
 
-    fn use_spare(&mut self, spare: &Spare) {
+    fn use_free_lists(&mut self, spare: &FreeLists) {
         self.spare = spare.clone();
     }
 

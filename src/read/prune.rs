@@ -1,7 +1,9 @@
-//! [`Sieve`]: what more is asked of a row group before it is read for a predicate: bloom filters, dictionaries and page indexes of its leaves.
+//! [`RowGroupPruner`]: what more is asked of a row group before it is read for a predicate: bloom
+//! filters, dictionaries and page indexes of its leaves.
 //!
-//! Spec: PageIndex.md, BloomFilter.md. Between `Plan` and `PageIndexPlan`; what comes out is the row range without the pages that cannot hold a
-//! match. Trap: all of it may be wrong or missing. What is not sound is put aside, and the rows stay.
+//! Spec: PageIndex.md, BloomFilter.md. Between `Plan` and `PageIndexPlan`; what comes out is the
+//! row range without the pages that cannot hold a match. Trap: all of it may be wrong or missing.
+//! What is not sound is put aside, and the rows stay.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,14 +26,14 @@ use crate::thrift::{self, Read};
 
 /// A row group of which it is asked whether, and where, it may hold what a predicate looks for.
 #[derive(Debug)]
-pub(crate) struct Sieve {
+pub(crate) struct RowGroupPruner {
     plan: Plan,
     range: RowRange,
     rows_in_group: u64,
     facts: Vec<LeafFacts>,
-    asked: Vec<Asked>,
+    asked: Vec<IndexRequest>,
     needs: Vec<Range<u64>>,
-    found: Found,
+    found: PruneReport,
     pages: Vec<(usize, PageFacts)>,
     /// The memory of the dictionaries among the facts.
     dictionary_memory: Vec<Arc<Reservation>>,
@@ -39,7 +41,7 @@ pub(crate) struct Sieve {
 
 /// What a wanted range of bytes is.
 #[derive(Debug, Clone)]
-enum Asked {
+enum IndexRequest {
     /// The begin of a bloom filter, or all of it, and the hashes that are looked for.
     Bloom { leaf: usize, hashes: Vec<u64> },
     /// Blocks of a bloom filter; further ranges of the same follow.
@@ -56,7 +58,7 @@ enum Asked {
 
 /// What was found out about a row group, and by what.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct PruneReport {
     /// Data pages of the predicate's leaves of which the page index told.
     pub pages: u64,
     /// Those of them none of whose rows are wanted.
@@ -71,27 +73,29 @@ pub(crate) struct Found {
     pub ignored: Vec<Error>,
 }
 
-/// What comes of the bytes that a sieve wanted.
-pub(crate) enum Sieved {
+/// What comes of the bytes that a pruner wanted.
+pub(crate) enum PruneStep {
     /// More bytes are wanted.
-    Again(Box<Sieve>),
+    Again(Box<RowGroupPruner>),
     /// The rows that are left; `None` if there are none.
-    Done(Option<RowRange>, Box<Found>),
+    Done(Option<RowRange>, Box<PruneReport>),
 }
 
-/// A dictionary is fetched to be asked if it is at most one part of so many of what is read otherwise,
+/// A dictionary is fetched to be asked if it is at most one part of so many of what is read
+/// otherwise,
 const SHARE_OF_A_DICTIONARY: u64 = 16;
 
 /// and not longer than this.
 const LONGEST_DICTIONARY: u64 = 1 << 20;
 
 impl Plan {
-    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be fetched together with those of others.
+    /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be
+    /// fetched together with those of others.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
     pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
-        let mut ranges = self.sieve(range)?.needs().to_vec();
+        let mut ranges = self.pruner(range)?.needs().to_vec();
         if self.filter().is_none() || range.is_sure() {
             ranges.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
@@ -103,63 +107,66 @@ impl Plan {
         Ok(ranges)
     }
 
-    /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one there is nothing to ask.
+    /// Asks more of a row group of [`Plan::ranges`] before it is read for the filter. Without one
+    /// there is nothing to ask.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
-    pub(crate) fn sieve(&self, range: &RowRange) -> Result<Sieve> {
-        Sieve::new(self, range)
+    pub(crate) fn pruner(&self, range: &RowRange) -> Result<RowGroupPruner> {
+        RowGroupPruner::new(self, range)
     }
 }
 
-impl Sieve {
+impl RowGroupPruner {
     pub(super) fn new(plan: &Plan, range: &RowRange) -> Result<Self> {
         let rows_in_group = plan.footer().row_group_rows(range.row_group)?;
-        let mut sieve = Self {
+        let mut pruner = Self {
             plan: plan.clone(),
             range: range.clone(),
             rows_in_group,
             facts: Vec::new(),
             asked: Vec::new(),
             needs: Vec::new(),
-            found: Found::default(),
+            found: PruneReport::default(),
             pages: Vec::new(),
             dictionary_memory: Vec::new(),
         };
         let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
-            return Ok(sieve);
+            return Ok(pruner);
         };
         let footer = plan.footer();
-        sieve.facts = filter.facts(footer, range.row_group, rows_in_group);
+        pruner.facts = filter.facts(footer, range.row_group, rows_in_group);
         for probe in filter.bound.bloom_probes() {
-            let Some(found) = find(&sieve.facts, probe.leaf) else { continue };
+            let Some(found) = find(&pruner.facts, probe.leaf) else { continue };
             let Some(range) = plan.bloom_range(&found.meta) else { continue };
-            sieve.asked.push(Asked::Bloom { leaf: probe.leaf, hashes: probe.hashes });
-            sieve.needs.push(range);
+            pruner.asked.push(IndexRequest::Bloom { leaf: probe.leaf, hashes: probe.hashes });
+            pruner.needs.push(range);
         }
         let most = plan.bytes_of(range.row_group)? / SHARE_OF_A_DICTIONARY;
         for (leaf, data_type) in filter.bound.tested_leaves() {
             let found =
-                find(&sieve.facts, leaf).filter(|found| dictionary_is_complete(&found.meta));
+                find(&pruner.facts, leaf).filter(|found| dictionary_is_complete(&found.meta));
             let Some(range) = found.and_then(|found| plan.dictionary_range(&found.meta)) else {
                 continue;
             };
             if range.end - range.start <= most.min(LONGEST_DICTIONARY) {
-                sieve.asked.push(Asked::Dictionary { leaf, data_type });
-                sieve.needs.push(range);
+                pruner.asked.push(IndexRequest::Dictionary { leaf, data_type });
+                pruner.needs.push(range);
             }
         }
         if plan.index_may_help(range.row_group)? {
-            for found in &sieve.facts {
+            for found in &pruner.facts {
                 let chunk = footer.column_chunk_ref(range.row_group, found.leaf)?;
                 let (columns, offsets) = (plan.column_index(&chunk), plan.offset_index(&chunk));
                 if let (Some(columns), Some(offsets)) = (columns, offsets) {
-                    sieve.asked.extend([Asked::Pages { leaf: found.leaf }, Asked::Offsets]);
-                    sieve.needs.extend([columns, offsets]);
+                    pruner
+                        .asked
+                        .extend([IndexRequest::Pages { leaf: found.leaf }, IndexRequest::Offsets]);
+                    pruner.needs.extend([columns, offsets]);
                 }
             }
         }
-        Ok(sieve)
+        Ok(pruner)
     }
 
     /// The bytes wanted; often none.
@@ -171,30 +178,30 @@ impl Sieve {
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted.
-    pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<Sieved> {
-        super::plan::same_number("Sieve::supply", self.needs.len(), bytes.len())?;
+    pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<PruneStep> {
+        super::plan::same_number("RowGroupPruner::supply", self.needs.len(), bytes.len())?;
         let asked = std::mem::take(&mut self.asked);
         let needs = std::mem::take(&mut self.needs);
         for (i, asked) in asked.into_iter().enumerate() {
             let at = |i: usize| bytes.get(i).map(|bytes| &bytes[..]).unwrap_or_default();
             let leaf = match asked {
-                Asked::Bloom { leaf, .. }
-                | Asked::Blocks { leaf, .. }
-                | Asked::Dictionary { leaf, .. }
-                | Asked::Pages { leaf } => leaf,
-                Asked::More | Asked::Offsets => continue,
+                IndexRequest::Bloom { leaf, .. }
+                | IndexRequest::Blocks { leaf, .. }
+                | IndexRequest::Dictionary { leaf, .. }
+                | IndexRequest::Pages { leaf } => leaf,
+                IndexRequest::More | IndexRequest::Offsets => continue,
             };
             let read = match asked {
-                Asked::Bloom { leaf, hashes } => {
+                IndexRequest::Bloom { leaf, hashes } => {
                     let start = needs.get(i).map_or(0, |need| need.start);
                     self.bloom(leaf, &hashes, start, at(i))
                 }
-                Asked::Blocks { leaf, layout, ranges } => {
+                IndexRequest::Blocks { leaf, layout, ranges } => {
                     let parts = (i..).take(ranges.len()).map(at);
                     self.set_bloom(leaf, layout.blocks(&ranges, parts));
                     Ok(())
                 }
-                Asked::Dictionary { leaf, data_type } => {
+                IndexRequest::Dictionary { leaf, data_type } => {
                     let bytes = bytes.get(i).cloned().unwrap_or_default();
                     self.dictionary(leaf, data_type, bytes)
                 }
@@ -207,7 +214,7 @@ impl Sieve {
             }
         }
         if !self.needs.is_empty() {
-            return Ok(Sieved::Again(Box::new(self)));
+            return Ok(PruneStep::Again(Box::new(self)));
         }
         self.finish()
     }
@@ -235,8 +242,8 @@ impl Sieve {
                 "the filter ends behind the file",
             ));
         };
-        self.asked.push(Asked::Blocks { leaf, layout, ranges });
-        self.asked.extend(std::iter::repeat_n(Asked::More, wanted.len().saturating_sub(1)));
+        self.asked.push(IndexRequest::Blocks { leaf, layout, ranges });
+        self.asked.extend(std::iter::repeat_n(IndexRequest::More, wanted.len().saturating_sub(1)));
         self.needs.extend(wanted);
         Ok(())
     }
@@ -285,10 +292,10 @@ impl Sieve {
     }
 
     /// The rows that are left.
-    fn finish(self) -> Result<Sieved> {
+    fn finish(self) -> Result<PruneStep> {
         let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
         let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
-            return Ok(Sieved::Done(Some(range), found.into()));
+            return Ok(PruneStep::Done(Some(range), found.into()));
         };
         match filter.answer(rows, &facts) {
             PruneResult::Cannot => {
@@ -296,14 +303,14 @@ impl Sieve {
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
                 found.by_bloom = filter.answer(rows, &facts) == PruneResult::Cannot;
                 found.by_dictionary = !found.by_bloom;
-                return Ok(Sieved::Done(None, found.into()));
+                return Ok(PruneStep::Done(None, found.into()));
             }
             PruneResult::Always => {
                 let range = range.with_sure(RowSelection::all(rows));
-                return Ok(Sieved::Done(Some(range), found.into()));
+                return Ok(PruneStep::Done(Some(range), found.into()));
             }
             PruneResult::Might if pages.is_empty() => {
-                return Ok(Sieved::Done(Some(range), found.into()));
+                return Ok(PruneStep::Done(Some(range), found.into()));
             }
             PruneResult::Might => {}
         }
@@ -330,6 +337,6 @@ impl Sieve {
         }
         found.by_pages = kept.is_none();
         let left = range.with_selection(kept);
-        Ok(Sieved::Done(left.map(|range| range.with_sure(sure)), found.into()))
+        Ok(PruneStep::Done(left.map(|range| range.with_sure(sure)), found.into()))
     }
 }

@@ -1,8 +1,9 @@
 //! Memory that is used again: what a read, the arrays that it gave, or a writer no longer need.
 //!
-//! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators give large stretches back to the system as soon
-//! as they are free. Arrays and encoded chunks lend theirs: it comes back when the last holder lets go, from whichever thread, as long as the pool is there.
-//! A read has a small pool of its own; a [`BufferPool`] of the caller's outlives it.
+//! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators
+//! give large stretches back to the system as soon as they are free. Arrays and encoded chunks lend
+//! theirs: it comes back when the last holder lets go, from whichever thread, as long as the pool
+//! is there. A read has a small pool of its own; a [`BufferPool`] of the caller's outlives it.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,11 +16,14 @@ use crate::trusted;
 
 /// Memory that reads use again, one after the other or side by side.
 ///
-/// A read uses again what its own arrays no longer need, as long as it lasts. With a pool, memory outlives the read: the arrays of the next one are written where those of
-/// the last one were, which spares the system to hand out, zero and map it again: up to half the time of a read whose batches are all kept. Memory comes back when
-/// the last array over it is dropped, from whichever thread.
+/// A read uses again what its own arrays no longer need, as long as it lasts. With a pool, memory
+/// outlives the read: the arrays of the next one are written where those of the last one were,
+/// which spares the system to hand out, zero and map it again: up to half the time of a read whose
+/// batches are all kept. Memory comes back when the last array over it is dropped, from whichever
+/// thread.
 ///
-/// What the pool keeps is no part of what [`crate::Limits::memory_bytes`] counts. Cheap to clone: clones share the memory, which goes when the last clone and the last read with it are gone.
+/// What the pool keeps is no part of what [`crate::Limits::memory_bytes`] counts. Cheap to clone:
+/// clones share the memory, which goes when the last clone and the last read with it are gone.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -40,13 +44,14 @@ use crate::trusted;
 /// ```
 #[derive(Debug, Clone)]
 pub struct BufferPool {
-    spare: Spare,
+    spare: FreeLists,
 }
 
 impl BufferPool {
-    /// An empty pool. It keeps at most `most_bytes` bytes that nobody holds, and lets the oldest go for those that come back.
+    /// An empty pool. It keeps at most `most_bytes` bytes that nobody holds, and lets the oldest go
+    /// for those that come back.
     pub fn new(most_bytes: usize) -> Self {
-        Self { spare: Spare::new(most_bytes) }
+        Self { spare: FreeLists::new(most_bytes) }
     }
 
     /// Bytes that are kept and that nobody holds.
@@ -56,11 +61,11 @@ impl BufferPool {
 
     /// Gives all memory that nobody holds back to the allocator.
     pub fn clear(&self) {
-        let shelves = std::mem::take(&mut *self.spare.0.lock());
-        drop(shelves);
+        let size_classes = std::mem::take(&mut *self.spare.0.lock());
+        drop(size_classes);
     }
 
-    pub(crate) fn spare(&self) -> &Spare {
+    pub(crate) fn spare(&self) -> &FreeLists {
         &self.spare
     }
 }
@@ -74,22 +79,23 @@ impl PartialEq for BufferPool {
 
 /// The spare memory of a read, or of a writer. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Spare(Arc<Pool>);
+pub(crate) struct FreeLists(Arc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
     /// Bytes that are kept.
     most: usize,
-    shelves: Mutex<Shelves>,
+    size_classes: Mutex<SizeClasses>,
 }
 
-/// Vectors that nobody holds, by what they hold and how many bytes; what is in them is of no meaning.
+/// Vectors that nobody holds, by what they hold and how many bytes; what is in them is of no
+/// meaning.
 #[derive(Debug, Default)]
-struct Shelves {
+struct SizeClasses {
     /// Of all vectors.
     bytes: usize,
-    /// By type and size, and of these the oldest first. No shelf is empty.
-    by_size: BTreeMap<Shelf, VecDeque<Kept>>,
+    /// By type and size, and of these the oldest first. No class is empty.
+    by_size: BTreeMap<Shelf, VecDeque<FreeBuffer>>,
     /// Where each is, by age.
     by_age: BTreeMap<u64, Shelf>,
     /// The age of the next.
@@ -100,7 +106,7 @@ struct Shelves {
 type Shelf = (TypeId, usize);
 
 #[derive(Debug)]
-struct Kept {
+struct FreeBuffer {
     age: u64,
     vector: Box<dyn Any + Send>,
 }
@@ -111,7 +117,8 @@ const STEP: usize = 32 << 10;
 /// Memory is taken in multiples of this.
 const PAGE: usize = 4 << 10;
 
-/// Bytes that kernels may ask for beyond what they are to write, so as to write whole vectors: a vector that has no room for them is copied.
+/// Bytes that kernels may ask for beyond what they are to write, so as to write whole vectors: a
+/// vector that has no room for them is copied.
 const SLACK: usize = 64;
 
 /// Bytes of fresh memory from which on it pays to ask for its pages beforehand.
@@ -120,10 +127,10 @@ const POPULATE_FROM: usize = 128 << 10;
 /// Memory is used again for what needs at least this part of it.
 const PART: usize = 4;
 
-impl Spare {
+impl FreeLists {
     /// No memory yet; at most `most` bytes will be kept.
     pub(crate) fn new(most: usize) -> Self {
-        Self(Arc::new(Pool { most, shelves: Mutex::default() }))
+        Self(Arc::new(Pool { most, size_classes: Mutex::default() }))
     }
 
     /// An empty vector with room for `n` values; with less if there is no memory.
@@ -133,7 +140,8 @@ impl Spare {
         values
     }
 
-    /// As [`Spare::take`], with whatever the vector held when it came back: room that need not be filled before it can be written over.
+    /// As [`FreeLists::take`], with whatever the vector held when it came back: room that need not
+    /// be filled before it can be written over.
     pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         let bytes = n.saturating_mul(size_of::<T>()).saturating_add(SLACK);
         let mut out = Vec::new();
@@ -146,7 +154,7 @@ impl Spare {
             let bytes = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
             let _ = out.try_reserve_exact(bytes / size_of::<T>());
             if bytes >= POPULATE_FROM {
-                trusted::populate(&mut out);
+                trusted::prefault(&mut out);
             }
             out
         })
@@ -165,7 +173,8 @@ impl Spare {
         values.reserve_exact(n);
     }
 
-    /// Makes room for `n` values more, as a vector does by itself, in memory that was used before if there is some.
+    /// Makes room for `n` values more, as a vector does by itself, in memory that was used before
+    /// if there is some.
     #[inline]
     pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() - values.len() < n {
@@ -201,21 +210,22 @@ impl Spare {
         Buffer::from(self.lend_bytes(values))
     }
 
-    /// As [`Spare::lend`], as bytes.
+    /// As [`FreeLists::lend`], as bytes.
     pub(crate) fn lend_bytes<T: ArrowNativeType>(&self, values: Vec<T>) -> Bytes {
-        Bytes::from_owner(Lent { values, pool: Arc::downgrade(&self.0) })
+        Bytes::from_owner(PooledBuffer { values, pool: Arc::downgrade(&self.0) })
     }
 }
 
-/// A guess at a size, rounded up by a few in a hundred, so that guesses that differ by less are served by the memory of each other.
-pub(crate) fn roughly(n: usize) -> usize {
+/// A guess at a size, rounded up by a few in a hundred, so that guesses that differ by less are
+/// served by the memory of each other.
+pub(crate) fn round_to_size_class(n: usize) -> usize {
     n.checked_next_multiple_of((n >> 5).next_power_of_two()).unwrap_or(n)
 }
 
 impl Pool {
     /// Nothing panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SizeClasses> {
+        self.size_classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A vector of so many bytes, or a few times as many, with whatever is in it.
@@ -231,19 +241,19 @@ impl Pool {
         }
         let vector = Box::new(values);
         let mut gone = Vec::new();
-        let mut shelves = self.lock();
+        let mut size_classes = self.lock();
         // The oldest may be of a size that nobody wants any more.
-        while shelves.bytes + bytes > self.most {
-            let Some(oldest) = shelves.take_oldest() else { break };
+        while size_classes.bytes + bytes > self.most {
+            let Some(oldest) = size_classes.take_oldest() else { break };
             gone.push(oldest);
         }
-        shelves.put((TypeId::of::<T>(), bytes), vector);
+        size_classes.put((TypeId::of::<T>(), bytes), vector);
         // Memory goes back to the system when others need not wait for it.
-        drop(shelves);
+        drop(size_classes);
     }
 }
 
-impl Shelves {
+impl SizeClasses {
     /// The smallest vector that fits, and of these the youngest: it may still be in a cache.
     fn take(&mut self, of: TypeId, bytes: usize) -> Option<Box<dyn Any + Send>> {
         let fitting = (of, bytes)..=(of, bytes.saturating_mul(PART));
@@ -261,8 +271,8 @@ impl Shelves {
     fn take_from(
         &mut self,
         shelf: Shelf,
-        pop: fn(&mut VecDeque<Kept>) -> Option<Kept>,
-    ) -> Option<Kept> {
+        pop: fn(&mut VecDeque<FreeBuffer>) -> Option<FreeBuffer>,
+    ) -> Option<FreeBuffer> {
         let all = self.by_size.get_mut(&shelf)?;
         let kept = pop(all);
         if all.is_empty() {
@@ -276,25 +286,25 @@ impl Shelves {
         let age = self.next;
         self.next += 1;
         self.by_age.insert(age, shelf);
-        self.by_size.entry(shelf).or_default().push_back(Kept { age, vector });
+        self.by_size.entry(shelf).or_default().push_back(FreeBuffer { age, vector });
         self.bytes += shelf.1;
     }
 }
 
 /// Values in the hands of others.
-struct Lent<T: ArrowNativeType> {
+struct PooledBuffer<T: ArrowNativeType> {
     values: Vec<T>,
     /// Gone when the read is over, or the pool of its caller.
     pool: Weak<Pool>,
 }
 
-impl<T: ArrowNativeType> AsRef<[u8]> for Lent<T> {
+impl<T: ArrowNativeType> AsRef<[u8]> for PooledBuffer<T> {
     fn as_ref(&self) -> &[u8] {
         self.values.as_slice().to_byte_slice()
     }
 }
 
-impl<T: ArrowNativeType> Drop for Lent<T> {
+impl<T: ArrowNativeType> Drop for PooledBuffer<T> {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
             pool.give(std::mem::take(&mut self.values));
@@ -308,7 +318,7 @@ mod tests {
 
     #[test]
     fn memory_comes_back_when_the_last_holder_lets_go() {
-        let spare = Spare::new(1 << 20);
+        let spare = FreeLists::new(1 << 20);
         let mut values: Vec<i64> = spare.take(10_000);
         values.extend(0..10_000);
         let place = address(&values);
@@ -328,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_to_be_kept_drives_nothing_out() {
-        let spare = Spare::new(1 << 20);
+        let spare = FreeLists::new(1 << 20);
         let kept: Vec<u8> = spare.take(100_000);
         let place = address(&kept);
         spare.give(kept);
@@ -353,15 +363,15 @@ mod tests {
             } else {
                 held.push(spare.lend(spare.take::<u8>(rng.usize(..400_000))));
             }
-            let shelves = spare.0.lock();
+            let size_classes = spare.0.lock();
             let counted: usize =
-                shelves.by_size.iter().map(|((_, bytes), all)| bytes * all.len()).sum();
-            let ages: usize = shelves.by_size.values().map(VecDeque::len).sum();
+                size_classes.by_size.iter().map(|((_, bytes), all)| bytes * all.len()).sum();
+            let ages: usize = size_classes.by_size.values().map(VecDeque::len).sum();
             let place = format!("seed {seed}, step {step}");
-            assert_eq!(shelves.bytes, counted, "{place}");
-            assert_eq!(shelves.by_age.len(), ages, "{place}");
-            assert!(shelves.bytes <= most, "{place}");
-            assert!(shelves.by_size.values().all(|all| !all.is_empty()), "{place}");
+            assert_eq!(size_classes.bytes, counted, "{place}");
+            assert_eq!(size_classes.by_age.len(), ages, "{place}");
+            assert!(size_classes.bytes <= most, "{place}");
+            assert!(size_classes.by_size.values().all(|all| !all.is_empty()), "{place}");
         }
         drop(held);
         assert!(pool.held_bytes() > 0);
@@ -371,7 +381,7 @@ mod tests {
 
     #[test]
     fn of_vectors_of_one_size_the_youngest_is_taken_and_the_oldest_let_go() {
-        let spare = Spare::new(3 * 40_960);
+        let spare = FreeLists::new(3 * 40_960);
         let vectors: Vec<Vec<u8>> = (0..4).map(|_| Vec::with_capacity(40_960)).collect();
         let places: Vec<usize> = vectors.iter().map(address).collect();
         vectors.into_iter().for_each(|vector| spare.give(vector));
@@ -387,7 +397,7 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_allowed_and_nothing_when_the_read_is_over() {
-        let spare = Spare::new(1 << 20);
+        let spare = FreeLists::new(1 << 20);
         let lent: Vec<Buffer> =
             (0..64).map(|_| spare.lend(spare.take::<i32>((1 << 14) - SLACK / 4))).collect();
         drop(lent);

@@ -1,4 +1,5 @@
-//! [`Opening`]: from the rows that are wanted of a row group to the row group that gives them, whoever fetches the bytes.
+//! [`RowGroupOpening`]: from the rows that are wanted of a row group to the row group that gives
+//! them, whoever fetches the bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,23 +10,25 @@ use bytes::Bytes;
 use super::progress::Progress;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::read::{
-    PageIndexPlan, Plan, Pull, RowGroup, RowGroupPlan, RowRange, Sieve, Sieved, Supplied,
+    PageIndexPlan, Plan, PruneStep, RangeReader, RowGroup, RowGroupPlan, RowGroupPruner, RowRange,
+    Supplied,
 };
 
 /// A row group that is being opened: wants bytes, often several times.
 ///
-/// What a driver does for each of [`Plan::ranges`]: bloom filters and indexes first, where the filter may be decided by them; then the pages.
-pub struct Opening {
+/// What a driver does for each of [`Plan::ranges`]: bloom filters and indexes first, where the
+/// filter may be decided by them; then the pages.
+pub struct RowGroupOpening {
     plan: Plan,
     progress: Progress,
-    pull: Option<Arc<dyn Pull>>,
+    pull: Option<Arc<dyn RangeReader>>,
     row_group: usize,
     stage: Stage,
 }
 
-impl fmt::Debug for Opening {
+impl fmt::Debug for RowGroupOpening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opening")
+        f.debug_struct("RowGroupOpening")
             .field("row_group", &self.row_group)
             .field("needs", &self.needs())
             .finish_non_exhaustive()
@@ -35,7 +38,7 @@ impl fmt::Debug for Opening {
 /// What the bytes wanted are for.
 enum Stage {
     /// Which rows are left.
-    Sieve(Box<Sieve>),
+    Prune(Box<RowGroupPruner>),
     /// Where their pages are.
     Indexes(Box<PageIndexPlan>),
     /// The pages.
@@ -46,30 +49,30 @@ enum Stage {
 #[derive(Debug)]
 pub enum Opened {
     /// More are wanted.
-    More(Opening),
+    More(RowGroupOpening),
     /// The row group; `None` if indexes prove that the filter is true of none of its rows.
     Done(Option<Box<RowGroup>>),
 }
 
-impl Opening {
+impl RowGroupOpening {
     /// Opens a row group of a plan.
     ///
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
     pub fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
-        let stage = Stage::Sieve(plan.sieve(range)?.into());
+        let stage = Stage::Prune(plan.pruner(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
         Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
     }
 
-    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column chunks, and all rows from those of `rest` on
-    /// among which the filter chooses.
+    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column
+    /// chunks, and all rows from those of `rest` on among which the filter chooses.
     ///
     /// # Errors
-    /// As [`Opening::new`].
+    /// As [`RowGroupOpening::new`].
     pub(super) fn again(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
         progress.ignored_index();
-        let pages = plan.row_group(&plan.unsieved(rest))?.without_index()?;
+        let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
         let (plan, progress) = (plan.clone(), progress.clone());
         let stage = Stage::Pages(pages.into());
         Ok(Self { plan, progress, pull: None, row_group: rest.row_group, stage })
@@ -78,14 +81,15 @@ impl Opening {
     /// Opens a row group of which it is known which rows are left.
     ///
     /// # Errors
-    /// As [`Opening::new`].
-    pub(super) fn sifted(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
+    /// As [`RowGroupOpening::new`].
+    pub(super) fn pruned(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Indexes(plan.row_group(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
         Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
     }
 
-    /// What is left of the row group, once that is known, and before anything is asked of its chunks.
+    /// What is left of the row group, once that is known, and before anything is asked of its
+    /// chunks.
     pub(super) fn left(&self) -> Option<&PageIndexPlan> {
         match &self.stage {
             Stage::Indexes(indexes) => Some(indexes),
@@ -94,7 +98,7 @@ impl Opening {
     }
 
     /// Lets large chunks be pulled while they are decoded.
-    pub(super) fn with_pull(mut self, pull: &Option<Arc<dyn Pull>>) -> Self {
+    pub(super) fn with_pull(mut self, pull: &Option<Arc<dyn RangeReader>>) -> Self {
         self.pull.clone_from(pull);
         let stage = self.stage;
         self.stage = match (stage, pull) {
@@ -111,14 +115,14 @@ impl Opening {
     pub(super) fn check_memory(&self) -> Result<()> {
         match &self.stage {
             Stage::Pages(pages) => pages.check_memory(),
-            Stage::Sieve(_) | Stage::Indexes(_) => Ok(()),
+            Stage::Prune(_) | Stage::Indexes(_) => Ok(()),
         }
     }
 
     /// The bytes wanted; none if there is nothing to ask at this stage.
     pub fn needs(&self) -> &[Range<u64>] {
         match &self.stage {
-            Stage::Sieve(sieve) => sieve.needs(),
+            Stage::Prune(pruner) => pruner.needs(),
             Stage::Indexes(indexes) => indexes.needs(),
             Stage::Pages(pages) => pages.needs(),
         }
@@ -132,12 +136,13 @@ impl Opening {
     /// Takes the bytes wanted, in the same order.
     ///
     /// # Errors
-    /// Whatever is wrong with the metadata and indexes; `Limit(Memory)` if the budget has no room for the bytes.
+    /// Whatever is wrong with the metadata and indexes; `Limit(Memory)` if the budget has no room
+    /// for the bytes.
     pub fn supply(mut self, bytes: Vec<Bytes>) -> Result<Opened> {
         self.stage = match self.stage {
-            Stage::Sieve(sieve) => match sieve.supply(&bytes)? {
-                Sieved::Again(sieve) => Stage::Sieve(sieve),
-                Sieved::Done(range, found) => {
+            Stage::Prune(pruner) => match pruner.supply(&bytes)? {
+                PruneStep::Again(pruner) => Stage::Prune(pruner),
+                PruneStep::Done(range, found) => {
                     self.progress.ignored_indexes(found.ignored.len());
                     let Some(range) = range else { return Ok(Opened::Done(None)) };
                     Stage::Indexes(self.plan.row_group(&range)?.into())
@@ -166,7 +171,8 @@ impl Opening {
     }
 }
 
-/// Whether the error says that pages do not hold the rows that an index, or the headers of all pages, say.
+/// Whether the error says that pages do not hold the rows that an index, or the headers of all
+/// pages, say.
 pub(super) fn contradicts(error: &Error) -> bool {
     error.kind() == ErrorKind::Malformed(Spec::PageIndex)
 }

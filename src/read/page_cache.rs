@@ -1,8 +1,10 @@
-//! [`PageMaps`]: the offset indexes that were read once, and the dictionaries of point reads, for whoever reads of the same file again.
+//! [`PageCache`]: the offset indexes that were read once, and the dictionaries of point reads, for
+//! whoever reads of the same file again.
 //!
-//! A filter asks for the pages of its leaves before the row group is planned, and point reads ask for those of the same columns again and again: to
-//! decompress a dictionary for a few rows costs more than all pages that hold them.
-//! Trap: what is kept was held against the chunk's metadata, not against its pages: those are, when they are read.
+//! A filter asks for the pages of its leaves before the row group is planned, and point reads ask
+//! for those of the same columns again and again: to decompress a dictionary for a few rows costs
+//! more than all pages that hold them. Trap: what is kept was held against the chunk's metadata,
+//! not against its pages: those are, when they are read.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -15,14 +17,14 @@ use crate::selection::PageMap;
 
 /// The pages of column chunks, by row group and leaf. Cheap to clone; clones share what they hold.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PageMaps {
-    shared: Arc<Mutex<Held>>,
+pub(crate) struct PageCache {
+    shared: Arc<Mutex<CachedPages>>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct CachedPages {
     maps: HashMap<(usize, usize), Arc<PageMap>>,
-    dictionaries: HashMap<(usize, usize), Kept>,
+    dictionaries: HashMap<(usize, usize), CachedDictionary>,
     /// Dictionaries that were read once: fresh memory for them costs as much as to decompress them.
     read_once: HashSet<(usize, usize)>,
     bytes: usize,
@@ -30,7 +32,7 @@ struct Held {
 
 /// A dictionary that was decompressed.
 #[derive(Debug)]
-struct Kept {
+struct CachedDictionary {
     page: DictionaryPage,
     /// Whether its checksum was verified.
     verified: bool,
@@ -39,7 +41,7 @@ struct Kept {
 /// Where the dictionary of a chunk is kept.
 #[derive(Debug, Clone)]
 pub(super) struct KeptDictionary {
-    maps: PageMaps,
+    maps: PageCache,
     place: (usize, usize),
 }
 
@@ -48,14 +50,17 @@ impl KeptDictionary {
     pub(super) fn find(&self, most: u64, verified: bool) -> Option<DictionaryPage> {
         let held = self.maps.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = held.dictionaries.get(&self.place);
-        let fits = |kept: &&Kept| kept.page.bytes.len() as u64 <= most && kept.verified >= verified;
+        let fits = |kept: &&CachedDictionary| {
+            kept.page.bytes.len() as u64 <= most && kept.verified >= verified
+        };
         kept.filter(fits).map(|kept| kept.page.clone())
     }
 
-    /// Keeps the dictionary, if it is read for the second time, and there is room: a part of `memory_cap`, which is what the read may take.
+    /// Keeps the dictionary, if it is read for the second time, and there is room: a part of
+    /// `memory_cap`, which is what the read may take.
     pub(super) fn keep(&self, page: &DictionaryPage, verified: bool, memory_cap: u64) {
         let mut held = self.maps.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { dictionaries, read_once, bytes, .. } = &mut *held;
+        let CachedPages { dictionaries, read_once, bytes, .. } = &mut *held;
         let is_first = !read_once.contains(&self.place);
         if is_first {
             if read_once.len() < MOST_CHUNKS {
@@ -69,7 +74,7 @@ impl KeptDictionary {
         // Not in the memory of the read, of which more may be held so.
         let own = || {
             let bytes = Bytes::copy_from_slice(&page.bytes);
-            Kept { page: DictionaryPage { values: page.values, bytes }, verified }
+            CachedDictionary { page: DictionaryPage { values: page.values, bytes }, verified }
         };
         match dictionaries.entry(self.place) {
             Entry::Vacant(place) if more <= most => {
@@ -89,7 +94,8 @@ impl KeptDictionary {
     }
 }
 
-/// Bytes that are held at most: the pages of some million rows of some hundred columns, or some ten dictionaries.
+/// Bytes that are held at most: the pages of some million rows of some hundred columns, or some ten
+/// dictionaries.
 const MOST_BYTES: usize = 32 << 20;
 
 /// The part of the memory of a read that dictionaries which are kept for others may take besides.
@@ -101,7 +107,7 @@ const MOST_CHUNKS: usize = 1 << 16;
 /// Bytes of them that dictionaries leave for others.
 const FOR_PAGES: usize = 4 << 20;
 
-impl PageMaps {
+impl PageCache {
     /// The pages of a chunk, if they are known.
     pub(super) fn find(&self, row_group: usize, leaf: usize) -> Option<Arc<PageMap>> {
         let held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +117,7 @@ impl PageMaps {
     /// Keeps the pages of a chunk, if there is room.
     pub(super) fn keep(&self, row_group: usize, leaf: usize, map: &Arc<PageMap>) {
         let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { maps, bytes, .. } = &mut *held;
+        let CachedPages { maps, bytes, .. } = &mut *held;
         let more = bytes.saturating_add(map.bytes_held());
         // What is there stays, as it is what was counted.
         if let Entry::Vacant(place) = maps.entry((row_group, leaf))
@@ -130,7 +136,7 @@ impl PageMaps {
     /// Forgets the pages of a row group, whose index was found to be wrong, and its dictionaries.
     pub(super) fn forget(&self, row_group: usize) {
         let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { maps, dictionaries, bytes, .. } = &mut *held;
+        let CachedPages { maps, dictionaries, bytes, .. } = &mut *held;
         dictionaries.retain(|(of, _), kept| {
             let stays = *of != row_group;
             *bytes -= if stays { 0 } else { kept.page.bytes.len() };
@@ -168,7 +174,7 @@ mod tests {
 
     #[test]
     fn dictionaries_are_counted_and_given_to_those_whom_they_fit() {
-        let maps = PageMaps::default();
+        let maps = PageCache::default();
         let page = DictionaryPage { values: 3, bytes: vec![7; 30].into() };
         let (first, second) = (maps.dictionary(0, 0), maps.dictionary(1, 0));
         first.keep(&page, false, u64::MAX);
@@ -193,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_was_counted_is_what_is_forgotten() {
-        let maps = PageMaps::default();
+        let maps = PageCache::default();
         let (few, many) = (pages(2), pages(9));
         maps.keep(0, 0, &few);
         // Another thread has read the same index, or one that says something else.

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use super::chunk::{PageList, Pages};
 use super::column::{LeafBatch, LeafReader};
 use super::plan::Plan;
-use super::window::{Handling, Window, most_bytes};
+use super::window::{UnselectedRows, Window, most_bytes};
 use crate::error::{Error, Result};
 use crate::page::PageContext;
 
-/// One leaf of one row group: one or more [`Part`]s that decode it.
-pub(crate) struct Unit {
-    chunk: Chunk,
-    parts: Vec<Part>,
+/// One leaf of one row group: one or more [`ColumnDecoder`]s that decode it.
+pub(crate) struct ColumnTask {
+    chunk: ChunkSource,
+    parts: Vec<ColumnDecoder>,
     rows_in_group: u64,
     /// Compressed bytes: a guess of the work.
     cost: usize,
 }
 
 /// What a thread decodes at a time: windows of one leaf, in ascending order.
-pub(crate) struct Part {
+pub(crate) struct ColumnDecoder {
     reader: LeafReader,
-    handling: Handling,
+    unselected: UnselectedRows,
     row_group: usize,
     column: Arc<str>,
     /// Bytes that a batch should not exceed.
@@ -29,7 +29,7 @@ pub(crate) struct Part {
 }
 
 /// What a column chunk is read from.
-pub(super) struct Chunk {
+pub(super) struct ChunkSource {
     pub(super) plan: Plan,
     pub(super) leaf: usize,
     pub(super) list: PageList,
@@ -38,29 +38,35 @@ pub(super) struct Chunk {
     pub(super) column: Arc<str>,
 }
 
-impl Chunk {
-    fn part(&self) -> Result<Part> {
+impl ChunkSource {
+    fn part(&self) -> Result<ColumnDecoder> {
         let Self { plan, leaf: index, list, context, row_group, column } = self;
         let pages = Pages::new(list, context.clone(), plan.budget())?;
         let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
-        let pages = pages.keeping(plan.page_maps().dictionary(*row_group, leaf.leaf.index));
+        let pages = pages.keeping(plan.page_cache().dictionary(*row_group, leaf.leaf.index));
         let carries_prefix = plan.footer().writer().carries_prefix;
         let utf8 = plan.options().utf8;
         let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
             .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
         let is_early = plan.filter().is_some_and(|filter| filter.is_early(*index));
-        let handling = match plan.picks(*index) {
-            _ if is_early => Handling::Stay,
-            true => Handling::Picked,
-            false => Handling::Apart,
+        let unselected = match plan.picks(*index) {
+            _ if is_early => UnselectedRows::Stay,
+            true => UnselectedRows::Picked,
+            false => UnselectedRows::Apart,
         };
         let batch_bytes = plan.batch_bytes();
-        Ok(Part { reader, handling, row_group: *row_group, column: column.clone(), batch_bytes })
+        Ok(ColumnDecoder {
+            reader,
+            unselected,
+            row_group: *row_group,
+            column: column.clone(),
+            batch_bytes,
+        })
     }
 }
 
-impl Unit {
-    pub(super) fn new(chunk: Chunk, rows_in_group: u64, cost: usize) -> Result<Self> {
+impl ColumnTask {
+    pub(super) fn new(chunk: ChunkSource, rows_in_group: u64, cost: usize) -> Result<Self> {
         let parts = vec![chunk.part()?];
         Ok(Self { chunk, parts, rows_in_group, cost })
     }
@@ -70,10 +76,10 @@ impl Unit {
         self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.leaf))
     }
 
-    /// Whether the leaf is decoded before the filter, or after it, as asked, and at all: what only the filter needs is not where it need not be
-    /// evaluated.
+    /// Whether the leaf is decoded before the filter, or after it, as asked, and at all: what only
+    /// the filter needs is not where it need not be evaluated.
     pub(crate) fn is_wanted(&self, early: bool, window: &Window) -> bool {
-        let Chunk { plan, leaf, .. } = &self.chunk;
+        let ChunkSource { plan, leaf, .. } = &self.chunk;
         self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_sure())
     }
 
@@ -83,7 +89,7 @@ impl Unit {
     }
 
     /// What decodes the leaf: one part, or as many as it was split into.
-    pub(crate) fn parts(&mut self) -> &mut [Part] {
+    pub(crate) fn parts(&mut self) -> &mut [ColumnDecoder] {
         &mut self.parts
     }
 
@@ -97,12 +103,13 @@ impl Unit {
         Ok(())
     }
 
-    /// Lets `parts` threads decode the leaf, each its own pages, if it is known where those are. Before anything is decoded.
+    /// Lets `parts` threads decode the leaf, each its own pages, if it is known where those are.
+    /// Before anything is decoded.
     ///
     /// # Errors
     /// As for the first part.
     pub(crate) fn split(&mut self, parts: usize) -> Result<()> {
-        let Chunk { plan, list, context, .. } = &mut self.chunk;
+        let ChunkSource { plan, list, context, .. } = &mut self.chunk;
         // Pages of these writers need those in front of them.
         if plan.footer().writer().carries_prefix {
             return Ok(());
@@ -126,15 +133,16 @@ impl Unit {
 /// Rows of which it is looked whether all are wanted.
 const MOST_LOOKED_AT: usize = 64;
 
-impl Part {
-    /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may be left after them.
+impl ColumnDecoder {
+    /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may
+    /// be left after them.
     ///
     /// # Errors
     /// Whatever is wrong with the pages; the place is in the error.
     pub(crate) fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
         let mut decode = || {
-            let stretches = window.stretches(self.handling);
-            let picks = self.handling == Handling::Picked;
+            let stretches = window.stretches(self.unselected);
+            let picks = self.unselected == UnselectedRows::Picked;
             let picked = stretches.keep.as_ref().filter(|_| picks);
             let most = most_bytes(self.batch_bytes, window.rows());
             self.reader.weigh(&window.weight, most);

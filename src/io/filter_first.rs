@@ -1,7 +1,10 @@
-//! [`Scout`]: which rows of a row group pass the filter, found out before the columns that the filter does not need are fetched.
+//! [`FilterFirst`]: which rows of a row group pass the filter, found out before the columns that
+//! the filter does not need are fetched.
 //!
-//! Used by the drivers of sources where bytes cost time: the asynchronous one, and the blocking ones where the source is neither memory nor a local file.
-//! Trap: it is a trip more for each row group. Where the rows that pass lie in all pages it spares nothing, which is learnt while reading.
+//! Used by the drivers of sources where bytes cost time: the asynchronous one, and the blocking
+//! ones where the source is neither memory nor a local file. Trap: it is a round trip more for each
+//! row group. Where the rows that pass lie in all pages it spares nothing, which is learnt while
+//! reading.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -13,7 +16,7 @@ use crate::read::{PageIndexPlan, Plan, ReservedBatch, RowGroup, RowRange};
 use crate::selection::RowSelection;
 
 /// Finds out which rows pass a filter before the other columns are fetched.
-pub(super) struct Scout {
+pub(super) struct FilterFirst {
     plan: Plan,
     /// Bytes that would have been fetched without it, and that were fetched nevertheless.
     doubtful: AtomicU64,
@@ -21,15 +24,16 @@ pub(super) struct Scout {
 }
 
 /// What of a row group it may be worth to find out.
-pub(super) struct Doubt {
+pub(super) struct Candidate {
     /// The rows that are left of it.
     pub(super) left: RowRange,
     /// About how many bytes of them need not be fetched if no row passes.
     pub(super) bytes: u64,
 }
 
-impl Scout {
-    /// A scout for the filter of `plan`; `None` if there is none, or it needs all columns. What cannot be planned without the others is read with them.
+impl FilterFirst {
+    /// A scout for the filter of `plan`; `None` if there is none, or it needs all columns. What
+    /// cannot be planned without the others is read with them.
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         let plan = plan.scout().ok().flatten()?;
         Some(Self { plan, doubtful: AtomicU64::new(0), fetched: AtomicU64::new(0) })
@@ -40,8 +44,9 @@ impl Scout {
         &self.plan
     }
 
-    /// What is left of a row group, if a trip for it is likely to spare more bytes than could be read in its time.
-    pub(super) fn doubt(&self, left: &PageIndexPlan, gap: u64) -> Option<Doubt> {
+    /// What is left of a row group, if a round trip for it is likely to spare more bytes than could
+    /// be read in its time.
+    pub(super) fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
         let range = left.range();
         if range.is_sure() {
             return None;
@@ -51,16 +56,17 @@ impl Scout {
         let (before, fetched) =
             (self.doubtful.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
         let pays = before <= gap.saturating_mul(4) || fetched <= before / 4 * 3;
-        (pays && bytes > gap).then(|| Doubt { left: range.clone(), bytes })
+        (pays && bytes > gap).then(|| Candidate { left: range.clone(), bytes })
     }
 
     /// Learns how many bytes were fetched nevertheless.
-    pub(super) fn learn(&self, doubt: &Doubt, fetched: u64) {
-        self.doubtful.fetch_add(doubt.bytes, Ordering::Relaxed);
+    pub(super) fn learn(&self, candidate: &Candidate, fetched: u64) {
+        self.doubtful.fetch_add(candidate.bytes, Ordering::Relaxed);
         self.fetched.fetch_add(fetched, Ordering::Relaxed);
     }
 
-    /// The rows of a row group that pass, which was opened by [`Scout::plan`]; as far as was read before it was cancelled.
+    /// The rows of a row group that pass, which was opened by [`FilterFirst::plan`]; as far as was
+    /// read before it was cancelled.
     ///
     /// # Errors
     /// Whatever is wrong with the pages.

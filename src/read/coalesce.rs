@@ -1,7 +1,8 @@
-//! The end of a filtered read: offset and limit count the rows that passed, and small batches are joined.
+//! The end of a filtered read: offset and limit count the rows that passed, and small batches are
+//! joined.
 //!
-//! Used by the face, behind either driver. Trap: dictionaries of batches may differ, and their keys may not have room for the entries of both: such
-//! batches stay as they are.
+//! Used by the face, behind either driver. Trap: dictionaries of batches may differ, and their keys
+//! may not have room for the entries of both: such batches stay as they are.
 
 use std::sync::Arc;
 
@@ -9,16 +10,17 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 
-use super::pick;
 use super::plan::Plan;
+use super::row_filter;
 use crate::error::Result;
 use crate::limits::Reservation;
 
-/// A batch of more than this part of the rows that it may have is given as it is: joining it with others would copy it.
+/// A batch of more than this part of the rows that it may have is given as it is: joining it with
+/// others would copy it.
 const ENOUGH: usize = 4;
 
 /// Rows that wait until there are enough of them.
-pub(crate) struct Gather {
+pub(crate) struct Coalescer {
     schema: SchemaRef,
     batch_rows: usize,
     batch_bytes: usize,
@@ -31,7 +33,7 @@ pub(crate) struct Gather {
     memory: Reservation,
 }
 
-impl Gather {
+impl Coalescer {
     /// For the batches of a read with a filter.
     pub(crate) fn new(plan: &Plan) -> Self {
         let (schema, options) = (plan.schema().clone(), plan.options());
@@ -89,7 +91,7 @@ impl Gather {
     /// The rows that wait.
     ///
     /// # Errors
-    /// As [`Gather::push`].
+    /// As [`Coalescer::push`].
     pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
         let waiting = std::mem::take(&mut self.waiting);
         let rows = std::mem::take(&mut self.rows);
@@ -99,7 +101,7 @@ impl Gather {
             [one] => Some(one.clone()),
             _ => {
                 let places: Vec<u64> = (0..rows as u64).collect();
-                Some(pick::take(&self.schema, &waiting, &places)?)
+                Some(row_filter::take(&self.schema, &waiting, &places)?)
             }
         };
         self.memory.resize(0)?;

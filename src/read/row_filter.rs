@@ -1,7 +1,8 @@
 //! Rows of batches that are made: filtered, and put in another order.
 //!
 //! Used by `read::row_group`, where rows were decoded that are not wanted, and by `Reader::take`.
-//! Trap: the kernels of Arrow give run-end encoded arrays values that may be null, whatever their type was; those columns are copied run by run.
+//! Trap: the kernels of Arrow give run-end encoded arrays values that may be null, whatever their
+//! type was; those columns are copied run by run.
 
 use std::ops::Range;
 
@@ -14,12 +15,12 @@ use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use crate::error::Result;
 
 /// Which rows of arrays are kept.
-pub(super) struct Keep {
+pub(super) struct RowFilter {
     rows: BooleanArray,
     filter: FilterPredicate,
 }
 
-impl Keep {
+impl RowFilter {
     /// The rows whose bits are set, of one or of more columns.
     pub(super) fn new(rows: &BooleanArray, columns: usize) -> Self {
         let filter = FilterBuilder::new(rows);
@@ -90,8 +91,9 @@ fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// Whether values are copied here, as the kernels of Arrow lose some: of run-end encoded types, whose fields they name anew, and of values of no bytes, which
-/// they count by their bytes. Whatever holds such a type is copied too.
+/// Whether values are copied here, as the kernels of Arrow lose some: of run-end encoded types,
+/// whose fields they name anew, and of values of no bytes, which they count by their bytes.
+/// Whatever holds such a type is copied too.
 fn is_copied(data_type: &DataType) -> bool {
     match data_type {
         DataType::RunEndEncoded(..) | DataType::FixedSizeBinary(0) => true,
@@ -146,7 +148,7 @@ mod tests {
             (0..runs.len()).map(|i| values.value(runs.get_physical_index(i))).collect()
         };
         let keep = BooleanArray::from(vec![true, false, true, true, false, true]);
-        let kept = Keep::new(&keep, 1).of(batch.column(0)).unwrap();
+        let kept = RowFilter::new(&keep, 1).of(batch.column(0)).unwrap();
         let kept = RecordBatch::try_new(schema.clone(), vec![kept]).unwrap();
         assert_eq!(decoded(&kept), [7, 8, 8, 9]);
         let taken = take(&schema, &[batch.clone(), batch], &[11, 0, 6, 3, 3]).unwrap();
