@@ -51,9 +51,10 @@
 //!
 //! Names that are no links are modules of the crate's own, to be found in its sources.
 //!
-//! Reading is a row of stages, each a value. A stage that wants bytes says which ([`read::Tail::needs`]) and is given them ([`read::Tail::supply`]);
-//! what comes back is the next stage. Writing takes the same stages backwards, in files of the same
-//! names. Nothing in either reads or writes a file.
+//! Reading is a row of stages, each a value. A stage that wants bytes says which
+//! ([`read::Tail::needs`]) and is given them ([`read::Tail::supply`]); what comes back is the next
+//! stage. Writing takes the same stages backwards, in files of the same names. Nothing in either
+//! reads or writes a file.
 //!
 //! ```text
 //!  READ   bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ── Chunk ── Page ──── Leaf ───── Assemble ─ Batch
