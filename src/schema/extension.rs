@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field};
+use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::format::{
@@ -182,9 +183,9 @@ pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Opt
 /// The way back of [`Extension::geometry`] and [`Extension::geography`].
 fn of_wkb(metadata: Option<&str>, key_values: &[KeyValue]) -> Result<LogicalType> {
     use EdgeInterpolationAlgorithm as Edges;
-    let text = metadata.unwrap_or_default().trim_matches(WHITE);
-    let text = if text.is_empty() { "{}" } else { text };
-    let Some(members) = members_of(text) else {
+    // GeoArrow: no metadata are those of an empty object.
+    let text = metadata.map(str::trim).filter(|text| !text.is_empty()).unwrap_or("{}");
+    let Some(members) = Members::parse(text) else {
         return Err(Error::usage(format_args!("metadata of {WKB} are no JSON object: {text}")));
     };
     let crs = crs_of(&members, key_values)?;
@@ -252,209 +253,62 @@ fn crs_members(crs: Option<&str>, texts: &CrsTexts<'_>) -> Option<String> {
 
 /// A JSON string.
 fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\0'..='\x1f' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    serde_json::Value::from(text).to_string()
 }
 
 /// Whether `text` is a JSON object, so that it can be put into another without breaking that.
 fn is_json_object(text: &str) -> bool {
-    let mut json = Json { rest: text.trim_start_matches(WHITE).as_bytes() };
-    json.rest.first() == Some(&b'{') && json.value(0).is_some() && {
-        json.white();
-        json.rest.is_empty()
-    }
+    // Borrowed: whatever the file holds, nothing is copied.
+    let is_object = |json: &RawValue| json.get().starts_with('{');
+    serde_json::from_str::<&RawValue>(text).is_ok_and(is_object) && json_depth(text) <= JSON_DEPTH
 }
 
-/// The members of a JSON object: names, and values as they stand. Nulls are left out.
-struct Members<'a>(Vec<(String, &'a str)>);
+/// The most objects and arrays of a JSON text that lie in each other.
+fn json_depth(text: &str) -> usize {
+    let (mut depth, mut max, mut in_string) = (0usize, 0, false);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => _ = bytes.next(),
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                max = max.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    max
+}
 
-impl Members<'_> {
+/// Deepest object or array that is taken for JSON: readers that descend into it have a stack.
+const JSON_DEPTH: usize = 64;
+
+/// The members of a JSON object: names, and values as they stand. Nulls are left out.
+struct Members<'a>(HashMap<String, &'a RawValue>);
+
+impl<'a> Members<'a> {
+    /// Those of `text`; `None` if it is no JSON object.
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut members: HashMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+        members.retain(|_, value| value.get() != "null");
+        Some(Self(members))
+    }
+
     /// The value of the member `name` as it stands; of several, the last.
-    fn raw(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+    fn raw(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name).map(|value| value.get())
     }
 
     /// The string that the member `name` is.
     fn text(&self, name: &str) -> Result<Option<String>> {
-        let Some(raw) = self.raw(name) else {
-            return Ok(None);
+        let parse = |raw| {
+            serde_json::from_str(raw).map_err(|_| {
+                Error::usage(format_args!("{name:?} in metadata of {WKB} is no string: {raw}"))
+            })
         };
-        match unquoted(raw) {
-            Some(text) => Ok(Some(text)),
-            None => {
-                Err(Error::usage(format_args!("{name:?} in metadata of {WKB} is no string: {raw}")))
-            }
-        }
-    }
-}
-
-/// What the object `text` holds; `None` if it is no JSON object.
-fn members_of(text: &str) -> Option<Members<'_>> {
-    // What is left is always an end of the text.
-    let between = |from: &[u8], to: &[u8]| text.get(text.len() - from.len()..text.len() - to.len());
-    let mut members = Vec::new();
-    let mut json = Json { rest: text.as_bytes() };
-    json.members(b"{", b"}", |json| {
-        let start = json.rest;
-        json.string()?;
-        let name = unquoted(between(start, json.rest)?)?;
-        json.white();
-        json.eat(b":")?;
-        json.white();
-        let start = json.rest;
-        json.value(1)?;
-        let value = between(start, json.rest)?;
-        if value != "null" {
-            members.push((name, value));
-        }
-        Some(())
-    })?;
-    json.rest.is_empty().then_some(Members(members))
-}
-
-/// The text of a JSON string that follows the grammar.
-fn unquoted(raw: &str) -> Option<String> {
-    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    let mut units = Vec::with_capacity(inner.len());
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
-            continue;
-        }
-        units.push(match chars.next()? {
-            'b' => 0x08,
-            't' => 0x09,
-            'n' => 0x0a,
-            'f' => 0x0c,
-            'r' => 0x0d,
-            'u' => {
-                let digits: String = chars.by_ref().take(4).collect();
-                u16::from_str_radix(&digits, 16).ok()?
-            }
-            other => u16::try_from(u32::from(other)).ok()?,
-        });
-    }
-    Some(String::from_utf16_lossy(&units))
-}
-
-const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
-
-/// Deepest object or array that is taken for JSON.
-const JSON_DEPTH: usize = 64;
-
-/// Checks the grammar of RFC 8259; `None` where it is broken.
-struct Json<'a> {
-    rest: &'a [u8],
-}
-
-impl Json<'_> {
-    fn white(&mut self) {
-        while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.rest {
-            self.rest = rest;
-        }
-    }
-
-    fn eat(&mut self, what: &[u8]) -> Option<()> {
-        self.rest = self.rest.strip_prefix(what)?;
-        Some(())
-    }
-
-    fn value(&mut self, depth: usize) -> Option<()> {
-        if depth > JSON_DEPTH {
-            return None;
-        }
-        self.white();
-        match *self.rest.first()? {
-            b'{' => self.members(b"{", b"}", |json| {
-                json.string()?;
-                json.white();
-                json.eat(b":")?;
-                json.value(depth + 1)
-            }),
-            b'[' => self.members(b"[", b"]", |json| json.value(depth + 1)),
-            b'"' => self.string(),
-            b't' => self.eat(b"true"),
-            b'f' => self.eat(b"false"),
-            b'n' => self.eat(b"null"),
-            _ => self.number(),
-        }
-    }
-
-    fn members(
-        &mut self,
-        open: &[u8],
-        close: &[u8],
-        mut member: impl FnMut(&mut Self) -> Option<()>,
-    ) -> Option<()> {
-        self.eat(open)?;
-        self.white();
-        if self.eat(close).is_some() {
-            return Some(());
-        }
-        loop {
-            self.white();
-            member(self)?;
-            self.white();
-            if self.eat(b",").is_none() {
-                return self.eat(close);
-            }
-        }
-    }
-
-    fn string(&mut self) -> Option<()> {
-        self.eat(b"\"")?;
-        loop {
-            match self.rest {
-                [b'"', rest @ ..] => {
-                    self.rest = rest;
-                    return Some(());
-                }
-                [b'\\', b'u', a, b, c, d, rest @ ..]
-                    if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) =>
-                {
-                    self.rest = rest;
-                }
-                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', rest @ ..] => {
-                    self.rest = rest;
-                }
-                [0x20..=0x5b | 0x5d..=0xff, rest @ ..] => self.rest = rest,
-                _ => return None,
-            }
-        }
-    }
-
-    fn number(&mut self) -> Option<()> {
-        let _ = self.eat(b"-");
-        if self.eat(b"0").is_none() {
-            self.digits()?;
-        }
-        if self.eat(b".").is_some() {
-            self.digits()?;
-        }
-        if let [b'e' | b'E', rest @ ..] = self.rest {
-            self.rest = rest;
-            if let [b'+' | b'-', rest @ ..] = self.rest {
-                self.rest = rest;
-            }
-            self.digits()?;
-        }
-        Some(())
-    }
-
-    fn digits(&mut self) -> Option<()> {
-        let count = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.rest = self.rest.get(count..)?;
-        (count > 0).then_some(())
+        self.raw(name).map(parse).transpose()
     }
 }
 
@@ -479,7 +333,7 @@ mod tests {
             (Some("projjson:here"), "{\"crs\":{\"type\":\"x\"},\"crs_type\":\"projjson\"}"),
             (Some("projjson:gone"), "{\"crs\":\"projjson:gone\"}"),
             (Some("EPSG:3857"), "{\"crs\":\"EPSG:3857\"}"),
-            (Some("a \"b\" \\ \n"), "{\"crs\":\"a \\\"b\\\" \\\\ \\u000a\"}"),
+            (Some("a \"b\" \\ \n"), "{\"crs\":\"a \\\"b\\\" \\\\ \\n\"}"),
             (Some("{\"id\": [1, -2.5e3]}"), "{\"crs\":{\"id\": [1, -2.5e3]}}"),
             (Some("{\"a\":1},\"x\":{}"), "{\"crs\":\"{\\\"a\\\":1},\\\"x\\\":{}\"}"),
         ] {
