@@ -10,7 +10,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 use super::literal::Literal;
 use crate::error::Result;
 
-/// Which rows are wanted. See the [module](self) for what is true, and for the text form, which
+/// Which rows are wanted. See the [module](crate::predicate) for what is true, and for the text form, which
 /// [`Display`](fmt::Display) gives.
 #[derive(Clone, PartialEq)]
 pub struct Predicate {

@@ -35,8 +35,9 @@ pub enum Dictionaries {
     None,
     /// All strings.
     Strings,
-    /// The columns with these names, looked up as [`Projection::names`] does; of a group, all its
-    /// strings and byte strings.
+    /// The columns with these names, looked up as
+    /// [`Projection::names`](crate::schema::Projection::names) does; of a group, all its strings
+    /// and byte strings.
     Named(Vec<String>),
 }
 

@@ -1,7 +1,7 @@
 //! The schema: the Parquet tree, its leaves, and what it becomes in Arrow.
 //!
 //! In the order in which a schema passes through: [`Schema`] is the tree of the file, [`Leaf`] one
-//! column of it, a [`Projection`] says what is wanted, and [`to_arrow`] gives the [`Shape`]s that
+//! column of it, a [`Projection`] says what is wanted, and [`to_arrow`] gives the `Shape`s that
 //! the rest of the read works by. The other way, for a writer, is [`from_arrow`].
 //!
 //! # The natural types
