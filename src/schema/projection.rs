@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 /// use marquetry::schema::Projection;
 ///
 /// let wanted = Projection::names(["id", "user.name", "tags"]);
-/// assert!(!wanted.is_all());
+/// assert_ne!(wanted, Projection::All);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]

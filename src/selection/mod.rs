@@ -279,7 +279,7 @@ impl RowSelection {
 
     /// Without the first `rows` that are wanted.
     #[must_use]
-    pub(crate) fn offset(&self, rows: u64) -> Self {
+    pub fn offset(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
         let mut left = rows;
         for run in self.runs() {
@@ -292,7 +292,7 @@ impl RowSelection {
 
     /// Only the first `rows` that are wanted.
     #[must_use]
-    pub(crate) fn limit(&self, rows: u64) -> Self {
+    pub fn limit(&self, rows: u64) -> Self {
         let mut builder = Builder::new(self.len);
         let mut left = rows;
         for run in self.runs() {
