@@ -136,6 +136,10 @@
 
 mod bytes;
 mod compress;
+#[cfg(feature = "encryption")]
+pub mod crypt;
+#[cfg(not(feature = "encryption"))]
+mod crypt;
 mod encoding;
 mod error;
 mod export;

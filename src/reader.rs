@@ -13,6 +13,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
 use bytes::Bytes;
 
+use crate::crypt::{Decryption, Module, opened};
 use crate::error::{Error, Result};
 use crate::free_lists::BufferPool;
 use crate::io::{
@@ -121,8 +122,68 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`], and `Limit` if the footer goes over a cap.
     pub fn with_limits(source: impl Source + 'static, limits: Limits) -> Result<Self> {
+        Self::open_source(source, limits, None)
+    }
+
+    /// Opens an encrypted file by its path.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::crypt::{Decryption, Key};
+    /// # use marquetry::{WriteOptions, Writer, crypt::Encryption};
+    /// use marquetry::Reader;
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("marquetry-keys-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # let path = folder.join("encrypted.parquet");
+    /// # let plain = Reader::open("testdata/trips.parquet")?;
+    /// # let options = WriteOptions::new().with_encryption(Encryption::new(Key::new(b"0123456789012345")?));
+    /// # let mut writer = Writer::create_with(&path, plain.schema()?, options)?;
+    /// # for batch in plain.batches()? { writer.write(&batch?)?; }
+    /// # writer.finish()?;
+    /// let keys = Decryption::new().with_footer_key(Key::new(b"0123456789012345")?);
+    /// let reader = Reader::open_encrypted(&path, &keys)?;
+    /// assert_eq!(reader.rows()?, 1_000);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; `Crypto` if the key of the footer is missing or wrong, the footer was
+    /// changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]). The key of a
+    /// column is looked for when the column is read.
+    #[cfg(feature = "encryption")]
+    pub fn open_encrypted(path: impl AsRef<Path>, keys: &Decryption) -> Result<Self> {
+        let path = path.as_ref();
+        let name: Arc<str> = path.to_string_lossy().into();
+        let file = File::open(path)
+            .map_err(|e| Error::io("the file cannot be opened", e).at_file(name.clone()))?;
+        Self::with_keys(file, Limits::default(), keys)
+            .map(|reader| reader.file_name(name.clone()))
+            .map_err(|e| e.at_file(name))
+    }
+
+    /// As [`Reader::with_limits`], of an encrypted file.
+    ///
+    /// # Errors
+    /// As [`Reader::with_limits`] and [`Reader::open_encrypted`].
+    #[cfg(feature = "encryption")]
+    pub fn with_keys(
+        source: impl Source + 'static,
+        limits: Limits,
+        keys: &Decryption,
+    ) -> Result<Self> {
+        Self::open_source(source, limits, Some(keys))
+    }
+
+    fn open_source(
+        source: impl Source + 'static,
+        limits: Limits,
+        keys: Option<&Decryption>,
+    ) -> Result<Self> {
         let source: Arc<dyn Source> = Arc::new(source);
-        let (footer, file_len) = open_footer(&*source, &limits)?;
+        let (footer, file_len) = open_footer(&*source, &limits, keys)?;
         let metadata = Metadata::new(footer, file_len);
         Ok(Self {
             options: ReadOptions { limits, ..ReadOptions::default() },
@@ -676,6 +737,13 @@ impl Reader {
             let file_len = self.metadata.file_len();
             let offsets = fetch(offset_index_range(&places, file_len)?)?;
             let columns = fetch(column_index_range(&places, file_len)?)?;
+            let footer = self.metadata.footer();
+            let chunk = footer.column_chunk_ref(row_group, leaf)?;
+            let opener = footer.chunk_decryptor(row_group, leaf, &chunk)?;
+            let opener = opener.as_ref();
+            let offsets = offsets.as_ref().map(|bytes| opened(opener, Module::OffsetIndex, bytes));
+            let columns = columns.as_ref().map(|bytes| opened(opener, Module::ColumnIndex, bytes));
+            let (offsets, columns) = (offsets.transpose()?, columns.transpose()?);
             Ok(PageIndex {
                 offset_index: decode(offsets.as_deref())?,
                 column_index: decode(columns.as_deref())?,

@@ -11,8 +11,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef};
 use bytes::Bytes;
 
+use crate::crypt::FileEncryptor;
 use crate::error::{Error, Result};
-use crate::format::{FileMetaData, KeyValue, RowGroup, tail};
+use crate::format::{FileMetaData, KeyValue, RowGroup};
 use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
@@ -21,8 +22,8 @@ use crate::schema::{
 use crate::stats::order::ValueOrder;
 use crate::write::{
     CheckedSortOrder, EncodedRowGroup, EncoderContext, Indexes, LeafSettings, PendingRowGroup,
-    RowGroupLayout, RowGroupReport, WriteOptions, WriteReport, batch_bytes, footer, indexes,
-    level_bytes,
+    RowGroupEncryption, RowGroupLayout, RowGroupReport, WriteOptions, WriteReport, batch_bytes,
+    footer, indexes, level_bytes, magic, protect,
 };
 
 #[cfg(feature = "async")]
@@ -64,6 +65,8 @@ pub struct Writer<S: Sink = PathSink> {
     indexes: Vec<Vec<Indexes>>,
     reports: Vec<RowGroupReport>,
     learnt: Learnt,
+    /// What encrypts the file, once something of it is written.
+    encryptor: Option<FileEncryptor>,
     state: WriterState,
 }
 
@@ -180,6 +183,7 @@ impl<S: Sink> Writer<S> {
             indexes: Vec::new(),
             reports: Vec::new(),
             learnt: Learnt { expected: 0.5, row_groups: Vec::new() },
+            encryptor: None,
             state: WriterState::Open,
         }
     }
@@ -286,8 +290,10 @@ impl<S: Sink> Writer<S> {
     /// Gives the rows that are held to the threads.
     fn begin_row_group(&mut self) -> Result<()> {
         if !self.pending.is_empty() {
+            let row_group = self.row_groups.len() + self.in_flight.len();
+            let encryption = self.encryption_of(row_group)?;
             let pending = std::mem::take(&mut self.pending);
-            self.in_flight.begin(&self.encoder.layout, pending);
+            self.in_flight.begin(&self.encoder.layout, pending, encryption);
         }
         while self.in_flight.len() > self.encoder.encode.most_in_flight() {
             self.write_oldest()?;
@@ -343,7 +349,8 @@ impl<S: Sink> Writer<S> {
     fn end(&mut self) -> Result<WriteReport> {
         self.begin()?;
         let mut out = Vec::new();
-        indexes(&mut self.row_groups, &self.indexes, self.written, &mut out)?;
+        let encryptor = self.encryptor.as_ref();
+        indexes(&mut self.row_groups, &self.indexes, self.written, encryptor, &mut out)?;
         let rows: u64 = self.reports.iter().map(|row_group| row_group.rows).sum();
         let mut key_values = self.encoder.key_values.clone();
         for pair in &self.encoder.options.key_values {
@@ -352,7 +359,7 @@ impl<S: Sink> Writer<S> {
         }
         let layout = &self.encoder.layout;
         let orders = layout.leaves.iter().zip(&layout.settings);
-        let metadata = FileMetaData {
+        let mut metadata = FileMetaData {
             version: 2,
             schema: self.encoder.schema.elements().to_vec(),
             num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
@@ -366,7 +373,10 @@ impl<S: Sink> Writer<S> {
             ),
             ..FileMetaData::default()
         };
-        footer(&metadata, &mut out)?;
+        if let Some(encryptor) = encryptor {
+            protect(&mut metadata, &layout.leaves, encryptor)?;
+        }
+        footer(&metadata, encryptor, &mut out)?;
         self.send(out.into())?;
         self.sink.finish()?;
         let row_groups = std::mem::take(&mut self.reports);
@@ -375,11 +385,39 @@ impl<S: Sink> Writer<S> {
 
     /// Writes the magic number once.
     fn begin(&mut self) -> Result<()> {
-        if self.written == 0 { self.send(Bytes::from_static(&tail::MAGIC)) } else { Ok(()) }
+        if self.written > 0 {
+            return Ok(());
+        }
+        self.prepare_encryption()?;
+        self.send(Bytes::from_static(magic(self.encryptor.as_ref())))
+    }
+
+    /// Makes what encrypts this file and no other, once.
+    fn prepare_encryption(&mut self) -> Result<()> {
+        let encryption = self.encoder.options.encryption.as_ref();
+        if let (None, Some(encryption), Some(protections)) =
+            (&self.encryptor, encryption, &self.encoder.layout.protections)
+        {
+            self.encryptor = Some(FileEncryptor::new(encryption, protections)?);
+        }
+        Ok(())
+    }
+
+    fn encryption_of(&mut self, row_group: usize) -> Result<Option<RowGroupEncryption>> {
+        self.prepare_encryption()?;
+        let checksums = self.encoder.options.checksums;
+        let of =
+            |file: &FileEncryptor| RowGroupEncryption { file: file.clone(), row_group, checksums };
+        Ok(self.encryptor.as_ref().map(of))
     }
 
     fn put(&mut self, mut row_group: EncodedRowGroup) -> Result<()> {
         self.begin()?;
+        if let Some(encryption) = self.encryption_of(self.row_groups.len())? {
+            for (leaf, chunk) in row_group.chunks.iter_mut().enumerate() {
+                encryption.encrypt(leaf, chunk)?;
+            }
+        }
         let (placed, report) = row_group.place(self.written, self.row_groups.len())?;
         let mut of_chunks = Vec::with_capacity(row_group.chunks.len());
         for mut chunk in row_group.chunks {
@@ -526,8 +564,15 @@ impl RowGroupEncoder {
         }
         let beside_tops: Vec<_> = leaves.iter().cloned().zip(tops).collect();
         let sorting = CheckedSortOrder::new(&options.sort_order, &beside_tops)?;
+        let encryption = options.encryption.as_ref();
+        let protections = encryption.map(|of| of.protections(&leaves)).transpose()?;
+        for (settings, protection) in settings.iter_mut().zip(protections.iter().flatten()) {
+            // Of encrypted pages, the checksum is made when they are.
+            settings.checksums &= protection.is_plain();
+        }
+        let shapes = mapping.shapes;
         let layout =
-            RowGroupLayout { arrow, shapes: mapping.shapes, leaves, settings, sorting, context };
+            RowGroupLayout { arrow, shapes, leaves, settings, sorting, context, protections };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
         Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
     }
@@ -561,7 +606,7 @@ impl RowGroupEncoder {
             pending.push(batch.clone());
         }
         let mut in_flight = InFlight::new(self.encode.clone());
-        in_flight.begin(&self.layout, pending);
+        in_flight.begin(&self.layout, pending, None);
         match in_flight.next()? {
             Some((_, row_group)) => Ok(row_group),
             None => Err(Error::usage("a row group that was begun is given back")),

@@ -10,7 +10,7 @@ const LAYERS: [(u8, &[&str]); 10] = [
     (0, &["error", "limits", "bytes", "range_cache", "simd", "free_lists", "trusted"]),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
-    (3, &["encoding", "compress"]),
+    (3, &["encoding", "compress", "crypt"]),
     (4, &["levels", "stats"]),
     (5, &["page"]),
     (6, &["selection", "predicate"]),

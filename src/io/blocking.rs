@@ -13,6 +13,7 @@ use super::pull::FileRanges;
 use super::ranges::{fetch, read_exactly};
 use super::row_group_open::{Opened, RowGroupOpening, contradicts};
 use super::source::{Ahead, Source};
+use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::read::{Footer, Metadata, Plan, RangeReader, ReservedBatch, RowGroup, RowRange, Tail};
@@ -22,13 +23,17 @@ use crate::selection::RowSelection;
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
-pub(crate) fn open_footer(source: &dyn Source, limits: &Limits) -> Result<(Footer, u64)> {
+pub(crate) fn open_footer(
+    source: &dyn Source,
+    limits: &Limits,
+    keys: Option<&Decryption>,
+) -> Result<(Footer, u64)> {
     let file_len = source.len()?;
     let tail = Tail::new(file_len)?;
     let bytes = fetch(source, tail.needs(), None)?;
     let footer = tail.supply(&bytes, limits)?;
     let missing = footer.needs().map(|range| read_exactly(source, range)).transpose()?;
-    Ok((footer.supply(missing, limits)?, file_len))
+    Ok((footer.seal(missing, keys)?.open(limits)?, file_len))
 }
 
 /// Loads the page indexes of these leaves: a few large reads, whatever their number. What is loaded

@@ -18,7 +18,7 @@ use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::write::{
     BatchColumn, CheckedSortOrder, EncodedChunk, EncodedRowGroup, Parallelism, PendingRowGroup,
-    RowGroupLayout, SingleThread,
+    RowGroupEncryption, RowGroupLayout, SingleThread,
 };
 
 /// The threads that encode.
@@ -101,8 +101,13 @@ impl InFlight {
         self.groups.iter().map(|group| group.pending.bytes()).sum()
     }
 
-    /// Begins to encode a row group.
-    pub(crate) fn begin(&mut self, layout: &Arc<RowGroupLayout>, pending: PendingRowGroup) {
+    /// Begins to encode a row group; encrypts it too if it is known which one of its file it is.
+    pub(crate) fn begin(
+        &mut self,
+        layout: &Arc<RowGroupLayout>,
+        pending: PendingRowGroup,
+        encryption: Option<RowGroupEncryption>,
+    ) {
         let columns = pending.columns(layout);
         let state = State { left: columns.len(), ..State::default() };
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
@@ -110,6 +115,7 @@ impl InFlight {
             layout: layout.clone(),
             columns,
             pending,
+            encryption,
             state: Mutex::new(state),
             done: Condvar::new(),
         });
@@ -264,6 +270,7 @@ impl Parallelism for Idle<'_> {
 struct Group {
     layout: Arc<RowGroupLayout>,
     pending: PendingRowGroup,
+    encryption: Option<RowGroupEncryption>,
     columns: Vec<BatchColumn>,
     state: Mutex<State>,
     done: Condvar,
@@ -318,8 +325,13 @@ impl Group {
         };
         let leaves = self.pending.shred(&self.layout, column)?;
         let leaves = column.leaves.clone().zip(&leaves);
-        let encode =
-            |(leaf, shredded)| self.pending.encode(&self.layout, leaf, shredded, parallelism);
+        let encode = |(leaf, shredded)| {
+            let mut chunk = self.pending.encode(&self.layout, leaf, shredded, parallelism)?;
+            if let Some(encryption) = &self.encryption {
+                encryption.encrypt(leaf, &mut chunk)?;
+            }
+            Ok(chunk)
+        };
         leaves.map(encode).collect()
     }
 

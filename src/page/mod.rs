@@ -9,6 +9,8 @@ mod open;
 mod seal;
 
 pub(crate) use open::count;
-pub(crate) use open::{DataPage, DictionaryPage, Opener, Page, PageContext, PageMemory};
+pub(crate) use open::{
+    DataPage, DictionaryPage, Opener, Page, PageContext, PageMemory, PagePosition, StoredHeader,
+};
 pub use seal::PageVersion;
 pub(crate) use seal::{PageParts, Sealed, Sealer};

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::bytes::Cursor;
 use crate::compress::{Decompressor, first_room};
+use crate::crypt::{ChunkDecryptor, Module};
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
@@ -19,6 +20,7 @@ use crate::format::{
 use crate::levels::LevelDecoder;
 use crate::limits::{Budget, Limits, Reservation};
 use crate::schema::Leaf;
+use crate::thrift::{self, Read};
 
 /// A page that is opened.
 #[derive(Debug)]
@@ -82,6 +84,27 @@ pub(crate) struct PageContext {
     pub bit_order: BitOrder,
     /// Cap on the uncompressed size, in bytes.
     pub page_bytes: u64,
+    /// What opens headers and bodies, if the chunk is encrypted.
+    pub decryptor: Option<ChunkDecryptor>,
+}
+
+/// Where a page is in its chunk: what an encrypted page is authenticated by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PagePosition {
+    /// Whether no page stands before it, so that it may be the dictionary page.
+    pub is_first: bool,
+    /// Data pages before it.
+    pub data_pages: usize,
+}
+
+/// The header of a page.
+#[derive(Debug)]
+pub(crate) struct StoredHeader {
+    pub header: PageHeader,
+    /// Bytes that it takes.
+    pub len: usize,
+    /// What the body is, if it is encrypted.
+    pub body: Option<Module>,
 }
 
 impl PageContext {
@@ -95,8 +118,50 @@ impl PageContext {
             ignore_is_compressed: false,
             bit_order: BitOrder::default(),
             page_bytes: limits.page_bytes,
+            decryptor: None,
         }
     }
+
+    /// Reads the header at the start of `bytes`, which go on; decrypts it if it is encrypted.
+    ///
+    /// # Errors
+    /// `Malformed` if it is none, or `bytes` end before it does; `Crypto` if it is not authentic.
+    pub(crate) fn read_header(&self, bytes: &[u8], position: PagePosition) -> Result<StoredHeader> {
+        let Some(decryptor) = &self.decryptor else {
+            let mut reader = thrift::Reader::new(bytes);
+            let header = PageHeader::read(&mut reader)?;
+            return Ok(StoredHeader { header, len: reader.position(), body: None });
+        };
+        let len = ChunkDecryptor::module_len(bytes)?;
+        let module = bytes.get(..len).unwrap_or_default();
+        let page = position.data_pages;
+        let data = (Module::DataPageHeader(page), Module::DataPage(page));
+        let dictionary = (Module::DictionaryPageHeader, Module::DictionaryPage);
+        // Which of the two the first page is, its authentication tells.
+        let as_dictionary =
+            position.is_first.then(|| decryptor.open(dictionary.0, module).ok()).flatten();
+        let (plain, body, is_dictionary) = match as_dictionary {
+            Some(plain) => (plain, dictionary.1, true),
+            None => (decryptor.open(data.0, module)?, data.1, false),
+        };
+        let header = PageHeader::read(&mut thrift::Reader::new(&plain))?;
+        if (header.r#type == PageType::DictionaryPage) != is_dictionary {
+            return Err(Error::mismatch(
+                Spec::Encryption,
+                "type of the page, as it is authenticated",
+                if is_dictionary { "DICTIONARY_PAGE" } else { "a data page" },
+                header.r#type,
+            ));
+        }
+        Ok(StoredHeader { header, len, body: Some(body) })
+    }
+}
+
+/// The body of a page, decrypted if it was encrypted.
+struct Body {
+    bytes: Bytes,
+    /// The memory that it was decrypted into.
+    memory: PageMemory,
 }
 
 /// Opens the pages of one column chunk, one after the other.
@@ -145,8 +210,14 @@ impl Opener {
     /// `Malformed` if the checksum does not match, the body does not decompress to the size that
     /// the header states, or the levels do not fit into it; `Limit(Memory)` if the budget has no
     /// room for what it decompresses to.
-    pub(crate) fn open(&mut self, header: &PageHeader, body: Bytes) -> Result<Option<Page>> {
+    pub(crate) fn open(
+        &mut self,
+        header: &PageHeader,
+        body: Bytes,
+        module: Option<Module>,
+    ) -> Result<Option<Page>> {
         self.verify_checksum(header, &body)?;
+        let body = self.decrypt(body, module)?;
         match header.r#type {
             PageType::DictionaryPage => {
                 let inner =
@@ -160,7 +231,7 @@ impl Opener {
             }
             PageType::DataPageV2 => {
                 let inner = required(header.data_page_header_v2.as_ref(), "data_page_header_v2")?;
-                self.data_v2(header, inner, &body).map(|page| Some(Page::Data(Box::new(page))))
+                self.data_v2(header, inner, body).map(|page| Some(Page::Data(Box::new(page))))
             }
             PageType::IndexPage | PageType::Unknown(_) => Ok(None),
         }
@@ -176,7 +247,7 @@ impl Opener {
         slots: usize,
     ) -> Option<DataPage> {
         let PageContext { max_rep, max_def, bit_order, codec, .. } = self.context;
-        if codec != CompressionCodec::Snappy {
+        if codec != CompressionCodec::Snappy || self.context.decryptor.is_some() {
             return None;
         }
         let mut len = self.uncompressed_len(header).ok()?;
@@ -250,6 +321,19 @@ impl Opener {
         })
     }
 
+    /// Decrypts a body, if it is encrypted: `module` says what it is.
+    fn decrypt(&self, body: Bytes, module: Option<Module>) -> Result<Body> {
+        let (Some(decryptor), Some(module)) = (&self.context.decryptor, module) else {
+            return Ok(Body { bytes: body, memory: None });
+        };
+        let len = ChunkDecryptor::plain_len(body.len());
+        let memory = self.budget.take_for("a decrypted page", len)?;
+        let spare = self.budget.spare();
+        let mut out = spare.take_used(len);
+        decryptor.open_into(module, &body, &mut out)?;
+        Ok(Body { bytes: spare.lend_bytes(out), memory: Some(memory) })
+    }
+
     fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
         let Some(stated) = header.crc.filter(|_| self.context.verify_checksums) else {
             return Ok(());
@@ -270,7 +354,7 @@ impl Opener {
         &mut self,
         header: &PageHeader,
         inner: &DictionaryPageHeader,
-        body: Bytes,
+        body: Body,
     ) -> Result<(DictionaryPage, PageMemory)> {
         match inner.encoding {
             // PLAIN_DICTIONARY is what old writers call PLAIN here.
@@ -291,7 +375,7 @@ impl Opener {
         &mut self,
         header: &PageHeader,
         inner: &DataPageHeader,
-        body: Bytes,
+        body: Body,
     ) -> Result<DataPage> {
         let slots = count(inner.num_values, "DataPageHeader.num_values")?;
         let (bytes, memory) = self.whole(header, body)?;
@@ -324,7 +408,7 @@ impl Opener {
         &mut self,
         header: &PageHeader,
         inner: &DataPageHeaderV2,
-        body: &Bytes,
+        body: Body,
     ) -> Result<DataPage> {
         let slots = count(inner.num_values, "DataPageHeaderV2.num_values")?;
         let nulls = count(inner.num_nulls, "DataPageHeaderV2.num_nulls")?;
@@ -334,7 +418,8 @@ impl Opener {
         let rep_len = count(inner.repetition_levels_byte_length, "repetition_levels_byte_length")?;
         let def_len = count(inner.definition_levels_byte_length, "definition_levels_byte_length")?;
         let PageContext { max_rep, max_def, .. } = self.context;
-        let mut cursor = Cursor::new(body, Spec::Pages);
+        let Body { bytes: body, memory: decrypted } = body;
+        let mut cursor = Cursor::new(&body, Spec::Pages);
         let rep = body.slice_ref(cursor.take(rep_len)?);
         let def = body.slice_ref(cursor.take(def_len)?);
         let packed = body.slice_ref(cursor.rest());
@@ -348,13 +433,21 @@ impl Opener {
                 )
             })?;
         let compressed = inner.is_compressed.unwrap_or(true) || self.context.ignore_is_compressed;
-        let (bytes, memory) = if uncompressed_len == 0 {
+        let (bytes, decompressed) = if uncompressed_len == 0 {
             // Nothing, or a non-empty frame of nothing: the codec need not be asked.
             (Bytes::new(), None)
         } else if compressed {
             self.decompress(packed, uncompressed_len)?
         } else {
             (exactly(packed, uncompressed_len)?, None)
+        };
+        // Levels stay where they are.
+        let memory = match (decrypted, decompressed) {
+            (Some(mut decrypted), Some(decompressed)) => {
+                decrypted.absorb(decompressed);
+                Some(decrypted)
+            }
+            (decrypted, decompressed) => decrypted.or(decompressed),
         };
         Ok(DataPage {
             slots,
@@ -369,9 +462,12 @@ impl Opener {
     }
 
     /// The body of a page that is compressed as a whole.
-    fn whole(&mut self, header: &PageHeader, body: Bytes) -> Result<(Bytes, PageMemory)> {
+    fn whole(&mut self, header: &PageHeader, body: Body) -> Result<(Bytes, PageMemory)> {
         let uncompressed_len = self.uncompressed_len(header)?;
-        self.decompress(body, uncompressed_len)
+        if self.context.codec == CompressionCodec::Uncompressed {
+            return Ok((exactly(body.bytes, uncompressed_len)?, body.memory));
+        }
+        self.decompress(body.bytes, uncompressed_len)
     }
 
     fn uncompressed_len(&self, header: &PageHeader) -> Result<usize> {

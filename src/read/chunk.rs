@@ -16,11 +16,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::page_cache::KeptDictionary;
-use crate::error::{Error, Result, Spec};
+use crate::crypt::Module;
+use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{CompressionCodec, Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
-use crate::page::{DataPage, DictionaryPage, Opener, Page, PageContext};
-use crate::thrift::{self, Read};
+use crate::page::{
+    DataPage, DictionaryPage, Opener, Page, PageContext, PagePosition, StoredHeader,
+};
 
 /// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else
 /// is asked for beforehand.
@@ -97,8 +99,10 @@ impl PageList {
         context: &PageContext,
     ) -> Result<Self> {
         let mut rest = &head[..];
+        let mut position = PagePosition { is_first: true, data_pages: 0 };
         while let Some(found) = Some(rest).filter(|rest| !rest.is_empty()) {
-            let found = Header::read(found, context).filter(|found| !found.is_data);
+            let found = Header::read(found, context, position).filter(|found| !found.is_data);
+            position.is_first = false;
             let left = found.and_then(|found| rest.get(found.len..));
             rest = left.ok_or_else(|| {
                 Error::malformed(
@@ -110,7 +114,8 @@ impl PageList {
         }
         for page in &pages {
             let rows = page.rows.end.saturating_sub(page.rows.start);
-            let found = Header::read(&page.bytes, context).filter(|found| {
+            let position = PagePosition { is_first: false, data_pages: page.index };
+            let found = Header::read(&page.bytes, context, position).filter(|found| {
                 found.len == page.bytes.len() && found.rows.is_none_or(|found| found == rows)
             });
             if !found.is_some_and(|found| found.is_data) {
@@ -157,27 +162,30 @@ impl PageList {
         let (mut at, mut head_end) = (range.start, range.start);
         let (mut slots_left, mut row) = (slots, 0u64);
         let mut pages: Vec<PlacedPage> = Vec::new();
+        let mut position = PagePosition { is_first: true, data_pages: 0 };
         while slots_left > 0 {
             let header = match pull {
-                Some(pull) => Header::pull(&**pull, at..range.end, context)?,
-                None => Header::read(&rest, context)?,
+                Some(pull) => Header::pull(&**pull, at..range.end, context, position)?,
+                None => Header::read(&rest, context, position)?,
             };
+            position.is_first = false;
             let page = at..at.checked_add(header.len as u64)?;
             let bytes = rest.split_to(header.len.min(rest.len()));
             at = page.end;
             if !header.is_data {
                 // Behind a data page there is nothing else in any sound chunk.
-                if !pages.is_empty() {
+                if position.data_pages > 0 {
                     return None;
                 }
                 head_end = at;
                 continue;
             }
+            let index = position.data_pages;
+            position.data_pages += 1;
             slots_left = slots_left.checked_sub(header.slots)?;
             let end = row.checked_add(header.rows?)?;
             // A page without rows has nothing to give.
             if end > row {
-                let index = pages.len();
                 pages.push(PlacedPage { bytes, range: page, rows: row..end, index });
             } else if header.slots > 0 {
                 return None;
@@ -217,16 +225,21 @@ struct Header {
 
 impl Header {
     /// The header at the start of `bytes`, if there is one and its body follows.
-    fn read(bytes: &[u8], context: &PageContext) -> Option<Self> {
-        Self::parse(bytes, context).filter(|found| found.len <= bytes.len())
+    fn read(bytes: &[u8], context: &PageContext, position: PagePosition) -> Option<Self> {
+        Self::parse(bytes, context, position).filter(|found| found.len <= bytes.len())
     }
 
     /// The header at the start of `range`, if there is one and its body is within.
-    fn pull(pull: &dyn RangeReader, range: Range<u64>, context: &PageContext) -> Option<Self> {
+    fn pull(
+        pull: &dyn RangeReader,
+        range: Range<u64>,
+        context: &PageContext,
+        position: PagePosition,
+    ) -> Option<Self> {
         // Most headers are small; bounds of long strings can make them large.
         for most in [SLACK as u64, PIECE as u64] {
             let end = range.end.min(range.start.saturating_add(most));
-            let found = Self::parse(&pull.pull(range.start..end).ok()?, context);
+            let found = Self::parse(&pull.pull(range.start..end).ok()?, context, position);
             if found.is_some() {
                 return found.filter(|found| found.len as u64 <= range.end - range.start);
             }
@@ -234,11 +247,10 @@ impl Header {
         None
     }
 
-    fn parse(bytes: &[u8], context: &PageContext) -> Option<Self> {
-        let mut reader = thrift::Reader::new(bytes);
-        let header = PageHeader::read(&mut reader).ok()?;
+    fn parse(bytes: &[u8], context: &PageContext, position: PagePosition) -> Option<Self> {
+        let StoredHeader { header, len, .. } = context.read_header(bytes, position).ok()?;
         let body_len = usize::try_from(header.compressed_page_size).ok()?;
-        let len = reader.position().checked_add(body_len)?;
+        let len = len.checked_add(body_len)?;
         let number = |n: i32| u64::try_from(n).ok();
         let (slots, rows) = match header.r#type {
             PageType::DataPage => (number(header.data_page_header.as_ref()?.num_values)?, None),
@@ -269,6 +281,8 @@ pub(super) struct Pages {
     /// Data pages given or skipped so far.
     page: usize,
     dictionary_seen: bool,
+    /// Whether its header was read.
+    dictionary_read: bool,
     /// The dictionary page, until a page that is read refers to it: few pages of many may not.
     dictionary: Option<Pending>,
     /// Whether it is given before all others instead.
@@ -314,6 +328,8 @@ struct Located {
 struct Pending {
     header: PageHeader,
     body: Bytes,
+    /// What the body is, if it is encrypted.
+    module: Option<Module>,
     offset: u64,
 }
 
@@ -363,6 +379,7 @@ impl Pages {
             slots_left,
             page: 0,
             dictionary_seen: false,
+            dictionary_read: false,
             dictionary: None,
             dictionary_first: false,
             data_seen: false,
@@ -442,13 +459,13 @@ impl Pages {
                 self.in_part = Some(pending);
                 return Ok(Some(Page::Data(Box::new(data))));
             }
-            let Pending { header, body, offset } = pending;
+            let Pending { header, body, module, offset } = pending;
             let compressed = body.len();
             let page = match self.kept_dictionary(&header) {
                 Some(kept) => {
                     self.opener.share(&kept).map(|memory| Some(Page::Dictionary(kept, memory)))
                 }
-                None => self.opener.open(&header, body),
+                None => self.opener.open(&header, body, module),
             };
             match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
                 None => {}
@@ -501,8 +518,8 @@ impl Pages {
     /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
     pub(super) fn open_again(&mut self) -> Result<DataPage> {
         let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
-        let Pending { header, body, offset } = self.in_part.take().ok_or_else(whole)?;
-        match self.opener.open(&header, body).map_err(|e| e.at_offset(offset))? {
+        let Pending { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
+        match self.opener.open(&header, body, module).map_err(|e| e.at_offset(offset))? {
             Some(Page::Data(data)) => Ok(*data),
             _ => Err(whole()),
         }
@@ -598,6 +615,7 @@ impl Pages {
                     )));
                 }
                 placed.next += 1;
+                self.dictionary_read = true;
                 placed.rows = page.rows.clone();
                 placed.expected = page.rows.end;
                 (self.rest, self.offset) = (page.bytes.clone(), page.range.start);
@@ -653,14 +671,19 @@ impl Pages {
                 format_args!("the column chunk ends with {} values missing", self.slots_left),
             ));
         }
-        let (header, header_len) = loop {
-            let mut reader = thrift::Reader::new(&self.rest);
-            match PageHeader::read(&mut reader) {
-                Ok(header) => break (header, reader.position()),
-                Err(_) if self.to_pull() > 0 => self.pull(self.rest.len().saturating_mul(2))?,
+        let is_first = !self.data_seen && !self.dictionary_read;
+        let position = PagePosition { is_first, data_pages: self.page };
+        let StoredHeader { header, len: header_len, body: module } = loop {
+            match self.opener.context().read_header(&self.rest, position) {
+                Ok(header) => break header,
+                // It may be cut off.
+                Err(e) if self.to_pull() > 0 && e.kind() != ErrorKind::Crypto => {
+                    self.pull(self.rest.len().saturating_mul(2))?;
+                }
                 Err(e) => return Err(e),
             }
         };
+        self.dictionary_read |= header.r#type == PageType::DictionaryPage;
         let body_len =
             crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
         let len = header_len.saturating_add(body_len);
@@ -679,7 +702,7 @@ impl Pages {
         let mut taken = self.rest.split_to(len);
         self.offset += taken.len() as u64;
         let body = taken.split_off(header_len);
-        Ok(Pending { header, body, offset })
+        Ok(Pending { header, body, module, offset })
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {

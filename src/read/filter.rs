@@ -16,6 +16,7 @@ use super::column::{ColumnSpec, LeafBatch, column_specs};
 use super::footer::Footer;
 use super::options::ReadOptions;
 
+use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result};
 use crate::format::ColumnMetaData;
 use crate::predicate::{
@@ -141,11 +142,13 @@ impl Filter {
     /// nothing.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
         let facts = |leaf: usize| {
-            let chunk = footer.column_chunk(row_group, leaf).ok()?;
-            let meta = chunk.meta_data.filter(|_| chunk.crypto_metadata.is_none())?;
+            let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
+            // Without its key nothing is known: where the column is read, that is an error.
+            let chunk = footer.column_chunk_ref(row_group, leaf).ok()?;
+            let decryptor = footer.chunk_decryptor(row_group, leaf, &chunk).ok()?;
             let described = footer.schema().leaf(leaf).ok()?;
             let facts = ColumnFacts::of_chunk(&described, footer.column_order(leaf), &meta, rows);
-            Some(LeafFacts { leaf, facts, meta })
+            Some(LeafFacts { leaf, facts, meta, decryptor })
         };
         self.bound.columns().into_iter().filter_map(facts).collect()
     }
@@ -227,6 +230,8 @@ pub(super) struct LeafFacts {
     pub(super) leaf: usize,
     pub(super) facts: ColumnFacts,
     pub(super) meta: ColumnMetaData,
+    /// What opens its indexes and its dictionary, if they are encrypted.
+    pub(super) decryptor: Option<ChunkDecryptor>,
 }
 
 /// The facts of a leaf.

@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::decrypted::DecryptedChunks;
+use crate::crypt::{ChunkDecryptor, Decryption, FileDecryptor, Module, Signature};
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, Result, Spec};
 use crate::format::{
-    ColumnChunk, ColumnChunkRef, ColumnChunks, ColumnOrder, FooterIndex, KeyValue,
+    ColumnChunk, ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, ColumnOrder,
+    FileCryptoMetaData, FooterIndex, KeyValue,
 };
 use crate::limits::Limits;
 use crate::schema::Schema;
+use crate::thrift::{self, Read};
 
 /// The metadata of a file. Cheap to clone.
 #[derive(Clone)]
@@ -23,18 +27,186 @@ struct Shared {
     index: FooterIndex,
     schema: Schema,
     writer: Writer,
+    /// The footer as it is in the file.
+    stored: Bytes,
+    /// Whether it is encrypted there.
+    is_encrypted: bool,
+    signature: Signature,
+    /// What was decrypted of column chunks, where keys were given.
+    decrypted: Option<DecryptedChunks>,
+}
+
+/// A footer of which it is known how it is encrypted, if it is: its key is looked for next.
+pub(crate) struct SealedFooter {
+    stored: Bytes,
+    body: FooterBody,
+    file: Option<FileDecryptor>,
+}
+
+enum FooterBody {
+    /// A module, which begins with this byte of what is stored.
+    Encrypted { start: usize, key_metadata: Option<Vec<u8>> },
+    /// In plain text, and perhaps signed.
+    Plain(FooterIndex),
+}
+
+impl SealedFooter {
+    /// The footer in `stored`: as it is in the file, and encrypted or not as its tail says.
+    ///
+    /// # Errors
+    /// `Crypto` if it is encrypted and there are no keys, or not encrypted and there are; or as
+    /// [`Footer::parse`].
+    pub(crate) fn new(
+        stored: Bytes,
+        is_encrypted: bool,
+        keys: Option<&Decryption>,
+    ) -> Result<Self> {
+        if is_encrypted {
+            let Some(keys) = keys else { return Err(FileDecryptor::needed("the footer")) };
+            let mut reader = thrift::Reader::new(&stored);
+            let crypto = FileCryptoMetaData::read(&mut reader)?;
+            let start = reader.position();
+            let key_metadata = crypto.key_metadata;
+            let file =
+                FileDecryptor::new(keys, &crypto.encryption_algorithm, key_metadata.as_deref())?;
+            let body = FooterBody::Encrypted { start, key_metadata };
+            return Ok(Self { stored, body, file: Some(file) });
+        }
+        let index = FooterIndex::parse(stored.clone())?;
+        let head = index.head();
+        let file = match (keys, &head.encryption_algorithm) {
+            (Some(keys), Some(algorithm)) => {
+                let key_metadata = head.footer_signing_key_metadata.as_deref();
+                Some(FileDecryptor::new(keys, algorithm, key_metadata)?)
+            }
+            (Some(keys), None) => {
+                keys.check_plaintext_file()?;
+                None
+            }
+            (None, _) => None,
+        };
+        Ok(Self { stored, body: FooterBody::Plain(index), file })
+    }
+
+    /// Gives it the key that an asynchronous retriever found for `request`.
+    #[cfg(all(feature = "async", feature = "encryption"))]
+    pub(crate) async fn retrieve_key(mut self, keys: &Decryption) -> Self {
+        use crate::crypt::KeyRequest;
+        let key_metadata = match &self.body {
+            FooterBody::Encrypted { key_metadata, .. } => key_metadata.as_deref(),
+            FooterBody::Plain(index) => index.head().footer_signing_key_metadata.as_deref(),
+        };
+        if let (Some(file), Some(retriever)) = (self.file.take(), keys.async_retriever()) {
+            self.file = Some(match file.has_footer_key() {
+                true => file,
+                false => {
+                    let found = retriever.retrieve(KeyRequest::new(None, key_metadata)).await;
+                    file.with_retrieved_footer_key(found)
+                }
+            });
+        }
+        self
+    }
+
+    /// Decrypts the footer, or verifies its signature, and parses it.
+    ///
+    /// # Errors
+    /// `Crypto` if the key is missing or wrong, or the footer was changed; or as
+    /// [`Footer::parse`].
+    pub(crate) fn open(self, limits: &Limits) -> Result<Footer> {
+        let Self { stored, body, file } = self;
+        let (mut index, is_encrypted, signature) = match (body, &file) {
+            (FooterBody::Encrypted { start, .. }, Some(file)) => {
+                let plain = file.footer(stored.get(start..).unwrap_or_default())?;
+                (FooterIndex::parse(plain.into())?, true, Signature::Encrypted)
+            }
+            (FooterBody::Encrypted { .. }, None) => {
+                return Err(FileDecryptor::needed("the footer"));
+            }
+            (FooterBody::Plain(index), Some(file)) => {
+                let (footer, signature) =
+                    stored.split_at_checked(index.byte_len()).ok_or_else(|| {
+                        Error::malformed(Spec::Container, "the footer ends behind its bytes")
+                    })?;
+                let signature = file.verify(footer, signature)?;
+                (index, false, signature)
+            }
+            (FooterBody::Plain(index), None) => {
+                let is_signed = index.head().encryption_algorithm.is_some();
+                let signature = if is_signed { Signature::Unverified } else { Signature::None };
+                (index, false, signature)
+            }
+        };
+        let schema = Schema::parse(index.take_schema(), limits)?;
+        let writer = Writer::parse(index.head().created_by.as_deref().unwrap_or_default());
+        let leaves = schema.leaves_len();
+        let decrypted =
+            file.map(|file| DecryptedChunks::new(file, index.head().row_groups.len(), leaves));
+        let shared = Shared { index, schema, writer, stored, is_encrypted, signature, decrypted };
+        Ok(Footer { shared: Arc::new(shared) })
+    }
 }
 
 impl Footer {
-    /// Parses the thrift bytes of a footer.
+    /// Parses the thrift bytes of a footer that is not encrypted. Encrypted columns cannot be read
+    /// then.
     ///
     /// # Errors
     /// `Malformed` if they are not a FileMetaData with a sound schema.
     pub fn parse(bytes: Bytes, limits: &Limits) -> Result<Self> {
-        let mut index = FooterIndex::parse(bytes)?;
-        let schema = Schema::parse(index.take_schema(), limits)?;
-        let writer = Writer::parse(index.head().created_by.as_deref().unwrap_or_default());
-        Ok(Self { shared: Arc::new(Shared { index, schema, writer }) })
+        SealedFooter::new(bytes, false, None)?.open(limits)
+    }
+
+    /// Whether the footer is protected, and was verified.
+    #[cfg(feature = "encryption")]
+    pub fn signature(&self) -> Signature {
+        self.shared.signature
+    }
+
+    /// Whether the whole footer is encrypted in the file.
+    pub fn is_encrypted(&self) -> bool {
+        self.shared.is_encrypted
+    }
+
+    /// Retrieves the keys of all columns that must come asynchronously, side by side. A key that is
+    /// denied is an error where its column is read, and none here.
+    ///
+    /// # Errors
+    /// `Malformed` if the metadata of a chunk are broken.
+    #[cfg(all(feature = "async", feature = "encryption"))]
+    pub(crate) async fn retrieve_keys(&self, keys: &Decryption) -> Result<()> {
+        use crate::crypt::KeyRequest;
+        use crate::format::ColumnCryptoMetaData;
+        let (Some(decrypted), Some(retriever)) = (&self.shared.decrypted, keys.async_retriever())
+        else {
+            return Ok(());
+        };
+        let file = decrypted.file();
+        let mut wanted: Vec<(Option<Vec<u8>>, crate::schema::LeafPath)> = Vec::new();
+        for row_group in 0..self.row_groups() {
+            for (leaf, chunk) in self.index().column_chunks(row_group)?.enumerate() {
+                let crypto = chunk?.crypto_metadata.map(|held| held.get());
+                let Some(ColumnCryptoMetaData::EncryptionWithColumnKey(of)) = crypto else {
+                    continue;
+                };
+                let path = self.schema().leaf(leaf)?.path;
+                let known = |(metadata, old): &(Option<Vec<u8>>, crate::schema::LeafPath)| {
+                    *metadata == of.key_metadata && (metadata.is_some() || *old == path)
+                };
+                let asks = file.waits_for(&path, of.key_metadata.as_deref());
+                if asks && !wanted.iter().any(known) {
+                    wanted.push((of.key_metadata, path));
+                }
+            }
+        }
+        let found = wanted.iter().map(|(metadata, path)| {
+            retriever.retrieve(KeyRequest::new(Some(path), metadata.as_deref()))
+        });
+        let found = futures_util::future::join_all(found).await;
+        for ((metadata, path), key) in wanted.iter().zip(found) {
+            file.remember(path, metadata.as_deref(), key);
+        }
+        Ok(())
     }
 
     /// The order of the bounds of a leaf, if the footer has one for every leaf.
@@ -97,24 +269,128 @@ impl Footer {
         })
     }
 
-    /// Decodes the metadata of a column chunk.
+    /// Decodes the metadata of a column chunk. Of a chunk that is encrypted with a key that was not
+    /// found, `meta_data` is what everyone can read: without statistics, or absent.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken.
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if they
+    /// are not authentic.
     pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<ColumnChunk> {
-        self.shared.index.column_chunk(row_group, leaf).map_err(|e| e.at_row_group(row_group))
+        let read = || {
+            let mut chunk = self.shared.index.column_chunk(row_group, leaf)?;
+            if self.shared.decrypted.is_some() && chunk.encrypted_column_metadata.is_some() {
+                let found = self.shared.index.column_chunk_ref(row_group, leaf)?;
+                if let Some(bytes) = self.decrypted_metadata(row_group, leaf, &found)? {
+                    chunk.meta_data = Some(ColumnMetaData::read(&mut thrift::Reader::new(bytes))?);
+                }
+            }
+            Ok(chunk)
+        };
+        read().map_err(|e: Error| e.at_row_group(row_group))
     }
 
     /// As [`Footer::column_chunk`], without copying: nothing is allocated.
     ///
     /// # Errors
     /// As [`Footer::column_chunk`].
+    #[inline]
     pub(crate) fn column_chunk_ref(
         &self,
         row_group: usize,
         leaf: usize,
     ) -> Result<ColumnChunkRef<'_>> {
-        self.shared.index.column_chunk_ref(row_group, leaf).map_err(|e| e.at_row_group(row_group))
+        let read = || {
+            let chunk = self.shared.index.column_chunk_ref(row_group, leaf)?;
+            self.with_decrypted_metadata(row_group, leaf, chunk)
+        };
+        read().map_err(|e: Error| e.at_row_group(row_group))
+    }
+
+    fn with_decrypted_metadata<'a>(
+        &'a self,
+        row_group: usize,
+        leaf: usize,
+        mut chunk: ColumnChunkRef<'a>,
+    ) -> Result<ColumnChunkRef<'a>> {
+        if self.shared.decrypted.is_some()
+            && let Some(bytes) = self.decrypted_metadata(row_group, leaf, &chunk)?
+        {
+            let meta = ColumnMetaDataRef::read(&mut thrift::Reader::new(bytes))?;
+            chunk.meta_data = Some(meta);
+        }
+        Ok(chunk)
+    }
+
+    /// The metadata of an encrypted column chunk; `None` if they are not encrypted apart, or the
+    /// key was not found.
+    fn decrypted_metadata(
+        &self,
+        row_group: usize,
+        leaf: usize,
+        chunk: &ColumnChunkRef<'_>,
+    ) -> Result<Option<&[u8]>> {
+        let (Some(decrypted), Some(module)) =
+            (&self.shared.decrypted, chunk.encrypted_column_metadata)
+        else {
+            return Ok(None);
+        };
+        decrypted.metadata(row_group, leaf, || {
+            match self.chunk_decryptor(row_group, leaf, chunk) {
+                Ok(Some(opener)) => opener.open(Module::ColumnMetaData, module).map(Some),
+                Ok(None) => Ok(None),
+                // The column cannot be read; others can.
+                Err(_) => Ok(None),
+            }
+        })
+    }
+
+    /// What opens the modules of a column chunk; `None` if it is not encrypted.
+    ///
+    /// # Errors
+    /// `Crypto` if the key is not given, not found or denied.
+    pub(crate) fn chunk_decryptor(
+        &self,
+        row_group: usize,
+        leaf: usize,
+        chunk: &ColumnChunkRef<'_>,
+    ) -> Result<Option<ChunkDecryptor>> {
+        if !chunk.is_encrypted() {
+            return Ok(None);
+        }
+        let path = self.schema().leaf(leaf)?.path;
+        let Some(decrypted) = &self.shared.decrypted else {
+            return Err(FileDecryptor::needed(&format!("the column {}", path.dotted())));
+        };
+        let crypto = chunk.crypto_metadata.map(|held| held.get()).ok_or_else(|| {
+            Error::malformed(
+                Spec::Encryption,
+                "the metadata of the chunk are encrypted, and nothing says with which key",
+            )
+        })?;
+        let file = decrypted.file();
+        let key = file.column_key(&path, &crypto)?;
+        file.chunk(key, row_group, leaf).map(Some)
+    }
+
+    /// An index of an encrypted column chunk, which is stored as `module`.
+    ///
+    /// # Errors
+    /// As [`Footer::chunk_decryptor`]; `Crypto` if it is not authentic.
+    pub(super) fn decrypted_index(
+        &self,
+        row_group: usize,
+        leaf: usize,
+        kind: Module,
+        module: &[u8],
+    ) -> Result<&[u8]> {
+        let chunk = self.shared.index.column_chunk_ref(row_group, leaf)?;
+        let opener = self.chunk_decryptor(row_group, leaf, &chunk)?;
+        match (&self.shared.decrypted, opener) {
+            (Some(decrypted), Some(opener)) => {
+                decrypted.index(row_group, leaf, kind, || opener.open(kind, module))
+            }
+            _ => Err(Error::usage("an index that is not encrypted needs not be decrypted")),
+        }
     }
 
     /// Decodes the metadata of all column chunks of a row group, one after the other and without
@@ -135,24 +411,37 @@ impl Footer {
     ///
     /// # Errors
     /// `Usage` if there is no such row group.
-    pub fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
-        self.shared.index.column_chunks(row_group).map_err(|e| e.at_row_group(row_group))
+    pub fn column_chunks(
+        &self,
+        row_group: usize,
+    ) -> Result<impl Iterator<Item = Result<ColumnChunkRef<'_>>>> {
+        let chunks = self.shared.index.column_chunks(row_group);
+        let chunks = chunks.map_err(|e| e.at_row_group(row_group))?.enumerate();
+        Ok(chunks.map(move |(leaf, chunk)| self.with_decrypted_metadata(row_group, leaf, chunk?)))
     }
 
     /// Bytes of memory that it holds, about; clones share them.
     pub(crate) fn heap_bytes(&self) -> usize {
-        size_of::<Shared>() + self.shared.index.heap_bytes() + self.shared.schema.heap_bytes()
+        let Shared { index, schema, stored, decrypted, .. } = &*self.shared;
+        let beside = if self.is_encrypted() { stored.len() } else { 0 };
+        let decrypted = decrypted.as_ref().map_or(0, DecryptedChunks::heap_bytes);
+        size_of::<Shared>() + index.heap_bytes() + schema.heap_bytes() + beside + decrypted
     }
 
-    /// Bytes of the FileMetaData.
+    /// Bytes of the footer in the file, and of its signature, if it has one.
     pub(super) fn byte_len(&self) -> usize {
-        self.shared.index.byte_len()
+        self.stored_bytes().len()
     }
 
-    /// The FileMetaData as it is in the file.
-    pub(super) fn thrift_bytes(&self) -> &[u8] {
-        let index = &self.shared.index;
-        index.bytes().get(..index.byte_len()).unwrap_or_default()
+    /// The footer as it is in the file: encrypted, or in plain text with its signature.
+    pub(super) fn stored_bytes(&self) -> &[u8] {
+        let Shared { index, stored, is_encrypted, signature, .. } = &*self.shared;
+        let len = match (is_encrypted, signature) {
+            // Behind a footer without signature, there may be anything.
+            (false, Signature::None) => index.byte_len(),
+            _ => stored.len(),
+        };
+        stored.get(..len).unwrap_or_default()
     }
 
     pub(super) fn writer(&self) -> Writer {

@@ -5,8 +5,8 @@
 //! read back.
 //!
 //! ```text
-//!  | MQMETA1 0 | file length | version | footer | regions: number, then start and bytes of each | CRC-32 |
-//!    8 bytes     u64           bytes     bytes    u64 each; bytes have a u64 length before them   of all before it
+//!  | MQMETA1 0 | file length | flags, version | footer | regions: number, then start and bytes of each | CRC-32 |
+//!    8 bytes     u64           u8, bytes        bytes    u64 each; bytes have a u64 length before them   of all before it
 //! ```
 //!
 //! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents
@@ -19,8 +19,9 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::footer::Footer;
+use super::footer::{Footer, SealedFooter};
 use crate::bytes::Cursor;
+use crate::crypt::{Decryption, Module};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
     ColumnChunkRef, ColumnIndex, ColumnIndexRef, IndexPlaces, OffsetIndex, OffsetIndexRef,
@@ -110,18 +111,26 @@ impl Metadata {
     /// `Usage` if there is no such chunk, or its index was not loaded; `Malformed` if an index lies
     /// outside the file or is not what the format says.
     pub fn page_index(&self, row_group: usize, leaf: usize) -> Result<PageIndexRef<'_>> {
-        let places = self.footer.index().index_places(row_group, [leaf])?;
-        let places = places.first().copied().unwrap_or_default();
-        self.page_index_at(places).map_err(|e| e.at_row_group(row_group))
+        let (offset_index, column_index) =
+            self.index_at(row_group, leaf).map_err(|e| e.at_row_group(row_group))?;
+        Ok(PageIndexRef { offset_index, column_index })
     }
 
     /// As [`Metadata::page_index`], of a column chunk that is decoded already: for whoever looks at
     /// all of them.
     ///
     /// # Errors
-    /// As [`Metadata::page_index`].
+    /// As [`Metadata::page_index`]; `Usage` if the chunk is encrypted: which it is, must be known
+    /// to decrypt it.
     pub fn page_index_of(&self, chunk: &ColumnChunkRef<'_>) -> Result<PageIndexRef<'_>> {
-        self.page_index_at(chunk.into())
+        let places = IndexPlaces::from(chunk);
+        if places.encrypted {
+            return Err(Error::usage(
+                "the page index of an encrypted chunk is found by its numbers: Metadata::page_index",
+            ));
+        }
+        let (offsets, columns) = self.index_bytes_at(&places)?;
+        Ok(PageIndexRef { offset_index: decode(offsets)?, column_index: decode(columns)? })
     }
 
     /// The statistics of a column, by the index of its leaf: one row for each row group. `options`
@@ -153,10 +162,8 @@ impl Metadata {
         let mut rows = Vec::new();
         for row_group in 0..self.footer.row_groups() {
             let chunk = self.chunk_statistics(row_group, &described)?;
-            let places = self.footer.index().index_places(row_group, [leaf])?;
-            let places = places.first().copied().unwrap_or_default();
             let index: (Option<OffsetIndex>, Option<ColumnIndex>) =
-                self.index_at(places).map_err(|e| e.at_row_group(row_group))?;
+                self.index_at(row_group, leaf).map_err(|e| e.at_row_group(row_group))?;
             // What contradicts is no reason to fail: it is not believed.
             let pages = match index {
                 (Some(offsets), Some(columns)) => {
@@ -217,15 +224,28 @@ impl Metadata {
         ColumnStatistics::new(leaf, &data_type, self.footer.column_order(leaf.index), rows)
     }
 
-    fn page_index_at(&self, places: IndexPlaces) -> Result<PageIndexRef<'_>> {
-        let (offset_index, column_index) = self.index_at(places)?;
-        Ok(PageIndexRef { offset_index, column_index })
-    }
-
+    /// Decodes the indexes of a chunk, decrypted if they are encrypted.
     fn index_at<'a, O: Read<'a>, C: Read<'a>>(
         &'a self,
-        places: IndexPlaces,
+        row_group: usize,
+        leaf: usize,
     ) -> Result<(Option<O>, Option<C>)> {
+        let places = self.footer.index().index_places(row_group, [leaf])?;
+        let places = places.first().copied().unwrap_or_default();
+        let (offsets, columns) = self.index_bytes_at(&places)?;
+        let plain = |kind, stored: Option<&'a [u8]>| match stored {
+            Some(module) if places.encrypted => {
+                self.footer.decrypted_index(row_group, leaf, kind, module).map(Some)
+            }
+            stored => Ok(stored),
+        };
+        let offsets = plain(Module::OffsetIndex, offsets)?;
+        let columns = plain(Module::ColumnIndex, columns)?;
+        Ok((decode(offsets)?, decode(columns)?))
+    }
+
+    /// The bytes of the offset index and of the column index, as they are in the file.
+    fn index_bytes_at(&self, places: &IndexPlaces) -> Result<(Option<&[u8]>, Option<&[u8]>)> {
         let bytes = |range: Option<Range<u64>>| match range {
             None => Ok(None),
             Some(range) => match self.indexes.get_slice(&range) {
@@ -233,9 +253,9 @@ impl Metadata {
                 None => Err(not_loaded()),
             },
         };
-        let offsets = bytes(offset_index_range(&places, self.file_len)?)?;
-        let columns = bytes(column_index_range(&places, self.file_len)?)?;
-        Ok((decode(offsets)?, decode(columns)?))
+        let offsets = bytes(offset_index_range(places, self.file_len)?)?;
+        let columns = bytes(column_index_range(places, self.file_len)?)?;
+        Ok((offsets, columns))
     }
 
     /// Where the page indexes of these leaves lie that are not loaded yet: ranges in file order,
@@ -301,9 +321,10 @@ impl Metadata {
         self.indexes.get(range)
     }
 
-    /// Writes it down, for a cache that outlives the process.
+    /// Writes it down, for a cache that outlives the process. What is encrypted in the file is so
+    /// here too.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let footer = self.footer.thrift_bytes();
+        let footer = self.footer.stored_bytes();
         let mut out = Vec::with_capacity(64 + footer.len() + self.index_bytes());
         let prefixed = |bytes: &[u8], out: &mut Vec<u8>| {
             out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
@@ -311,7 +332,9 @@ impl Metadata {
         };
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&self.file_len.to_le_bytes());
-        out.push(self.version.is_some().into());
+        let flags =
+            [(self.version.is_some(), HAS_VERSION), (self.footer.is_encrypted(), IS_ENCRYPTED)];
+        out.push(flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum());
         prefixed(self.version.as_deref().unwrap_or_default().as_bytes(), &mut out);
         prefixed(footer, &mut out);
         out.extend_from_slice(&(self.indexes.iter().len() as u64).to_le_bytes());
@@ -327,8 +350,23 @@ impl Metadata {
     /// Reads back what [`Metadata::to_bytes`] wrote; the bytes stay shared.
     ///
     /// # Errors
-    /// `Malformed` if they are something else, or are damaged; as [`Footer::parse`].
+    /// `Malformed` if they are something else, or are damaged; `Crypto` if the footer is encrypted;
+    /// as [`Footer::parse`].
     pub fn from_bytes(bytes: &Bytes, limits: &Limits) -> Result<Self> {
+        Self::read_back(bytes, limits, None)
+    }
+
+    /// As [`Metadata::from_bytes`], of a file that may be encrypted.
+    ///
+    /// # Errors
+    /// As [`Metadata::from_bytes`] and
+    /// [`FooterTail::supply_encrypted`](super::FooterTail::supply_encrypted).
+    #[cfg(feature = "encryption")]
+    pub fn from_bytes_encrypted(bytes: &Bytes, limits: &Limits, keys: &Decryption) -> Result<Self> {
+        Self::read_back(bytes, limits, Some(keys))
+    }
+
+    fn read_back(bytes: &Bytes, limits: &Limits, keys: Option<&Decryption>) -> Result<Self> {
         let damaged = || Error::malformed(SPEC, "the bytes are damaged, or no metadata");
         let (body, checksum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
         if !body.starts_with(MAGIC) || crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
@@ -343,7 +381,7 @@ impl Metadata {
             cursor.skip(len)?;
             Ok(bytes.slice(start..cursor.position()))
         };
-        let has_version = cursor.u8()? != 0;
+        let flags = cursor.u8()?;
         let version = prefixed(&mut cursor)?;
         let version = str::from_utf8(&version).map_err(|_| damaged())?;
         let footer = prefixed(&mut cursor)?;
@@ -370,9 +408,9 @@ impl Metadata {
             return Err(damaged());
         }
         Ok(Self {
-            footer: Footer::parse(footer, limits)?,
+            footer: SealedFooter::new(footer, flags & IS_ENCRYPTED != 0, keys)?.open(limits)?,
             file_len,
-            version: has_version.then(|| version.into()),
+            version: (flags & HAS_VERSION != 0).then(|| version.into()),
             indexes: Arc::new(indexes),
         })
     }
@@ -382,6 +420,10 @@ impl Metadata {
 const MAGIC: &[u8; 8] = b"MQMETA1\0";
 
 const SPEC: Spec = Spec::Metadata("cached metadata");
+
+/// Flags of what follows.
+const HAS_VERSION: u8 = 1;
+const IS_ENCRYPTED: u8 = 2;
 
 impl Deref for Metadata {
     type Target = Footer;
@@ -410,7 +452,7 @@ pub(crate) fn offset_index_range(
     places: &IndexPlaces,
     file_len: u64,
 ) -> Result<Option<Range<u64>>> {
-    within(places.offset_index_offset, places.offset_index_length, places.encrypted, file_len)
+    within(places.offset_index_offset, places.offset_index_length, file_len)
 }
 
 /// As [`offset_index_range`], of the column index.
@@ -418,19 +460,11 @@ pub(crate) fn column_index_range(
     places: &IndexPlaces,
     file_len: u64,
 ) -> Result<Option<Range<u64>>> {
-    within(places.column_index_offset, places.column_index_length, places.encrypted, file_len)
+    within(places.column_index_offset, places.column_index_length, file_len)
 }
 
-fn within(
-    offset: Option<i64>,
-    len: Option<i32>,
-    encrypted: bool,
-    file_len: u64,
-) -> Result<Option<Range<u64>>> {
+fn within(offset: Option<i64>, len: Option<i32>, file_len: u64) -> Result<Option<Range<u64>>> {
     let (Some(offset), Some(len)) = (offset, len) else { return Ok(None) };
-    if encrypted {
-        return Err(Error::encrypted_column());
-    }
     let range = u64::try_from(offset).ok().zip(u64::try_from(len).ok());
     let range = range.and_then(|(at, len)| Some(at..at.checked_add(len)?));
     match range.filter(|range| range.end <= file_len) {

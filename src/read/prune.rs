@@ -15,7 +15,8 @@ use super::chunk::{PageList, Pages};
 use super::column::{ColumnSpec, LeafReader};
 use super::filter::{LeafFacts, find};
 use super::plan::{Plan, RowRange};
-use crate::error::{Error, Result};
+use crate::crypt::{ChunkDecryptor, Module, opened};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
 use crate::predicate::{PageFacts, PruneResult, dictionary_is_complete};
@@ -138,7 +139,9 @@ impl RowGroupPruner {
         pruner.facts = filter.facts(footer, range.row_group, rows_in_group);
         for probe in filter.bound.bloom_probes() {
             let Some(found) = find(&pruner.facts, probe.leaf) else { continue };
-            let Some(range) = plan.bloom_range(&found.meta) else { continue };
+            let Some(range) = plan.bloom_range(&found.meta, found.decryptor.is_some()) else {
+                continue;
+            };
             pruner.asked.push(IndexRequest::Bloom { leaf: probe.leaf, hashes: probe.hashes });
             pruner.needs.push(range);
         }
@@ -210,6 +213,10 @@ impl RowGroupPruner {
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
+                if e.kind() == ErrorKind::Crypto {
+                    // What was changed is no reason to read on.
+                    return Err(e);
+                }
                 self.found.ignored.push(e);
             }
         }
@@ -221,6 +228,9 @@ impl RowGroupPruner {
 
     /// Reads a bloom filter as far as it is there, or asks for the blocks that tell.
     fn bloom(&mut self, leaf: usize, hashes: &[u64], start: u64, bytes: &[u8]) -> Result<()> {
+        let decrypted = self.decryptor(leaf).map(|opener| decrypted_bloom(opener, bytes));
+        let decrypted = decrypted.transpose()?;
+        let bytes = decrypted.as_deref().unwrap_or(bytes);
         let Some(layout) = BloomLayout::parse(bytes)? else { return Ok(()) };
         let ranges = layout.ranges(hashes);
         let part = |range: &Range<u64>| {
@@ -231,6 +241,12 @@ impl RowGroupPruner {
         if let Some(parts) = parts {
             self.set_bloom(leaf, layout.blocks(&ranges, parts));
             return Ok(());
+        }
+        if decrypted.is_some() {
+            return Err(Error::malformed(
+                crate::error::Spec::BloomFilter,
+                "the bits of the filter are fewer than its header says",
+            ));
         }
         let of_file = |range: &Range<u64>| {
             let end = start.checked_add(range.end).filter(|end| *end <= self.plan.file_len())?;
@@ -246,6 +262,11 @@ impl RowGroupPruner {
         self.asked.extend(std::iter::repeat_n(IndexRequest::More, wanted.len().saturating_sub(1)));
         self.needs.extend(wanted);
         Ok(())
+    }
+
+    /// What opens the modules of a leaf, if they are encrypted.
+    fn decryptor(&self, leaf: usize) -> Option<&ChunkDecryptor> {
+        find(&self.facts, leaf).and_then(|found| found.decryptor.as_ref())
     }
 
     fn set_bloom(&mut self, leaf: usize, blocks: crate::stats::bloom::Blocks) {
@@ -265,7 +286,7 @@ impl RowGroupPruner {
         let (keep_levels, slot, elements) = (false, 0, Vec::new());
         let leaf =
             ColumnSpec { leaf: described, data_type, conversion, keep_levels, slot, elements };
-        let context = plan.page_context(&leaf, found.meta.codec);
+        let context = plan.page_context(&leaf, found.meta.codec, found.decryptor.as_ref());
         let slots = u64::try_from(found.meta.num_values).unwrap_or_default();
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
@@ -276,8 +297,11 @@ impl RowGroupPruner {
 
     /// Reads the two indexes of a leaf.
     fn page_facts(&mut self, leaf: usize, columns: &[u8], offsets: &[u8]) -> Result<()> {
-        let columns = ColumnIndex::read(&mut thrift::Reader::new(columns))?;
-        let offsets = OffsetIndex::read(&mut thrift::Reader::new(offsets))?;
+        let opener = self.decryptor(leaf);
+        let columns = opened(opener, Module::ColumnIndex, columns)?;
+        let offsets = opened(opener, Module::OffsetIndex, offsets)?;
+        let columns = ColumnIndex::read(&mut thrift::Reader::new(&columns))?;
+        let offsets = OffsetIndex::read(&mut thrift::Reader::new(&offsets))?;
         let footer = self.plan.footer();
         let described = footer.schema().leaf(leaf)?;
         let order = footer.column_order(leaf);
@@ -339,4 +363,13 @@ impl RowGroupPruner {
         let left = range.with_selection(kept);
         Ok(PruneStep::Done(left.map(|range| range.with_sure(sure)), found.into()))
     }
+}
+
+/// A bloom filter as it is where nothing is encrypted: its header, then its bits. Each is a module.
+fn decrypted_bloom(opener: &ChunkDecryptor, bytes: &[u8]) -> Result<Vec<u8>> {
+    let (header, rest) = bytes.split_at(ChunkDecryptor::module_len(bytes)?);
+    let bitset = rest.split_at(ChunkDecryptor::module_len(rest)?).0;
+    let mut out = opener.open(Module::BloomFilterHeader, header)?;
+    out.extend(opener.open(Module::BloomFilterBitset, bitset)?);
+    Ok(out)
 }

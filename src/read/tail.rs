@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::footer::Footer;
+use super::footer::{Footer, SealedFooter};
+use crate::crypt::Decryption;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::tail as format_tail;
 use crate::limits::Limits;
@@ -28,6 +29,7 @@ pub struct FooterTail {
     /// The end of the file, the 8 bytes of the tail cut off.
     have: Bytes,
     footer_len: usize,
+    is_encrypted: bool,
 }
 
 /// Bytes read first: footers of files with some dozens of columns and row groups fit.
@@ -80,8 +82,8 @@ impl Tail {
     /// Takes the bytes wanted.
     ///
     /// # Errors
-    /// `Malformed(Container)` if they do not end as a Parquet file ends, `Crypto` if the footer is
-    /// encrypted, `Limit(Footer)` if it is too long.
+    /// `Malformed(Container)` if they do not end as a Parquet file ends, `Limit(Footer)` if the
+    /// footer is too long.
     pub fn supply(self, bytes: &[Bytes], limits: &Limits) -> Result<FooterTail> {
         let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
             return Err(Error::usage("Tail::supply was given no bytes"));
@@ -111,11 +113,6 @@ impl Tail {
             ));
         }
         have.truncate(have.len() - TAIL_LEN);
-        if tail.encrypted {
-            return Err(Error::crypto(
-                "the footer is encrypted: this file needs keys, and reading encrypted files is not supported yet",
-            ));
-        }
         if u64::from(tail.footer_len) > limits.footer_bytes {
             return Err(Error::limit(
                 LimitKind::Footer,
@@ -136,7 +133,7 @@ impl Tail {
             need = Some(footer_start..footer_end);
             have = Bytes::new();
         }
-        Ok(FooterTail { need, have, footer_len })
+        Ok(FooterTail { need, have, footer_len, is_encrypted: tail.encrypted })
     }
 }
 
@@ -149,8 +146,32 @@ impl FooterTail {
     /// Takes the bytes wanted (none if nothing was) and parses the footer.
     ///
     /// # Errors
-    /// `Malformed` if the footer is not what the format says.
+    /// `Malformed` if the footer is not what the format says, `Crypto` if it is encrypted.
     pub fn supply(self, missing: Option<Bytes>, limits: &Limits) -> Result<Footer> {
+        self.seal(missing, None)?.open(limits)
+    }
+
+    /// As [`FooterTail::supply`], for a file that may be encrypted.
+    ///
+    /// # Errors
+    /// As [`FooterTail::supply`]; `Crypto` if the key of the footer is missing or wrong, the footer
+    /// was changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]).
+    #[cfg(feature = "encryption")]
+    pub fn supply_encrypted(
+        self,
+        missing: Option<Bytes>,
+        limits: &Limits,
+        keys: &Decryption,
+    ) -> Result<Footer> {
+        self.seal(missing, Some(keys))?.open(limits)
+    }
+
+    /// The footer before its key is looked for.
+    pub(crate) fn seal(
+        self,
+        missing: Option<Bytes>,
+        keys: Option<&Decryption>,
+    ) -> Result<SealedFooter> {
         let footer = match missing {
             None => {
                 let footer = self.have.slice(self.have.len().saturating_sub(self.footer_len)..);
@@ -170,6 +191,6 @@ impl FooterTail {
                 footer.len(),
             ));
         }
-        Footer::parse(footer, limits)
+        SealedFooter::new(footer, self.is_encrypted, keys)
     }
 }

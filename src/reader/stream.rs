@@ -11,6 +11,7 @@ use futures_core::Stream;
 use futures_util::TryStreamExt;
 
 use super::{Coalesced, PARALLEL_FROM, Reader, Threads};
+use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
@@ -42,8 +43,31 @@ impl AsyncReader {
         source: impl AsyncSource + 'static,
         limits: Limits,
     ) -> Result<Self> {
+        Self::open_source_async(source, limits, None).await
+    }
+
+    /// As [`Reader::open_async_within`], of an encrypted file. Keys that an asynchronous retriever
+    /// finds are asked for now, each once and side by side.
+    ///
+    /// # Errors
+    /// As [`Reader::open_async_within`]; `Crypto` if the key of the footer is missing or wrong, the
+    /// footer was changed, or nothing is encrypted (see [`Decryption::with_plaintext_files`]).
+    #[cfg(feature = "encryption")]
+    pub async fn open_async_encrypted(
+        source: impl AsyncSource + 'static,
+        limits: Limits,
+        keys: &Decryption,
+    ) -> Result<Self> {
+        Self::open_source_async(source, limits, Some(keys)).await
+    }
+
+    async fn open_source_async(
+        source: impl AsyncSource + 'static,
+        limits: Limits,
+        keys: Option<&Decryption>,
+    ) -> Result<Self> {
         let source: Arc<dyn AsyncSource> = Arc::new(source);
-        let (footer, end) = open_footer_async(&source, &limits).await?;
+        let (footer, end) = open_footer_async(&source, &limits, keys).await?;
         let mut reader = Self::of(source, Metadata::new(footer, end.file_len));
         reader.options.limits = limits;
         reader.end = Some(end);
@@ -87,6 +111,23 @@ impl AsyncReader {
         let path = path.into();
         let name: Arc<str> = path.as_ref().into();
         let opened = Self::open_async(crate::io::StoreSource::new(store, path)).await;
+        opened.map(|reader| reader.file_name(name.clone())).map_err(|e| e.at_file(name))
+    }
+
+    /// As [`Reader::open_store`], of an encrypted object.
+    ///
+    /// # Errors
+    /// As [`Reader::open_async_encrypted`].
+    #[cfg(all(feature = "object_store", feature = "encryption"))]
+    pub async fn open_store_encrypted(
+        store: Arc<dyn object_store::ObjectStore>,
+        path: impl Into<object_store::path::Path>,
+        keys: &Decryption,
+    ) -> Result<Self> {
+        let path = path.into();
+        let name: Arc<str> = path.as_ref().into();
+        let source = crate::io::StoreSource::new(store, path);
+        let opened = Self::open_async_encrypted(source, Limits::default(), keys).await;
         opened.map(|reader| reader.file_name(name.clone())).map_err(|e| e.at_file(name))
     }
 

@@ -17,6 +17,7 @@ mod context;
 mod shred;
 mod column;
 mod row_group;
+mod encrypt;
 mod footer;
 
 pub use crate::encoding::choose::{Profile, encoding_named, is_legal};
@@ -28,7 +29,8 @@ pub use sorting::SortColumn;
 
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use context::EncoderContext;
-pub(crate) use footer::{Indexes, footer, indexes};
+pub(crate) use encrypt::RowGroupEncryption;
+pub(crate) use footer::{Indexes, footer, indexes, magic, protect};
 pub(crate) use options::LeafSettings;
 pub(crate) use row_group::{
     BatchColumn, PendingRowGroup, RowGroupLayout, batch_bytes, level_bytes,

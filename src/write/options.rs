@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::sorting::{SortColumn, SortOrder};
 use crate::compress::Compression;
+use crate::crypt::Encryption;
 use crate::encoding::choose::{Profile, is_legal};
 use crate::encoding::readers::{TargetReader, ValueType};
 use crate::error::{Error, Result};
@@ -91,6 +92,7 @@ pub struct WriteOptions {
     pub(crate) key_values: Vec<KeyValue>,
     pub(crate) columns: Vec<(String, ColumnOptions)>,
     pub(crate) sort_order: SortOrder,
+    pub(crate) encryption: Option<Encryption>,
 }
 
 impl Default for WriteOptions {
@@ -117,6 +119,7 @@ impl Default for WriteOptions {
             key_values: Vec::new(),
             columns: Vec::new(),
             sort_order: SortOrder::default(),
+            encryption: None,
         }
     }
 }
@@ -125,6 +128,14 @@ impl WriteOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Encrypts the file, or columns of it.
+    #[cfg(feature = "encryption")]
+    #[must_use]
+    pub fn with_encryption(mut self, encryption: Encryption) -> Self {
+        self.encryption = Some(encryption);
+        self
     }
 
     /// What the writer aims at.

@@ -12,6 +12,7 @@ use super::options::LeafSettings;
 use super::report::RowGroupReport;
 use super::shred::{LeafColumn, shred};
 use super::sorting::CheckedSortOrder;
+use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
 use crate::format::{RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
@@ -31,6 +32,8 @@ pub(crate) struct RowGroupLayout {
     pub(crate) sorting: Option<CheckedSortOrder>,
     /// What they are made with.
     pub(crate) context: EncoderContext,
+    /// How the leaves are protected, if anything is encrypted.
+    pub(crate) protections: Option<Vec<LeafProtection>>,
 }
 
 /// The rows of a row group that is not encoded yet.

@@ -25,6 +25,7 @@ use futures_core::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 
 use super::source::{AsyncSource, CachedSource, Fetched, FileEnd};
+use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::filter_first::FilterFirst;
 use crate::io::parallel;
@@ -45,6 +46,7 @@ use crate::selection::RowSelection;
 pub(crate) async fn open_footer_async(
     source: &Arc<dyn AsyncSource>,
     limits: &Limits,
+    keys: Option<&Decryption>,
 ) -> Result<(Footer, FileEnd)> {
     let most = (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS);
     let end = source.read_end(most).await?;
@@ -54,7 +56,14 @@ pub(crate) async fn open_footer_async(
         Some(range) => CachedSource::new(source.clone(), None).fetch(&[range]).await?.bytes.pop(),
         None => None,
     };
-    Ok((footer.supply(missing, limits)?, end))
+    let footer = footer.seal(missing, keys)?;
+    #[cfg(feature = "encryption")]
+    if let Some(keys) = keys {
+        let footer = footer.retrieve_key(keys).await.open(limits)?;
+        footer.retrieve_keys(keys).await?;
+        return Ok((footer, end));
+    }
+    Ok((footer.open(limits)?, end))
 }
 
 /// Loads the page indexes of these leaves: a few requests, whatever their number. What is loaded

@@ -11,6 +11,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::scan::Plan;
+use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
@@ -23,6 +24,8 @@ use crate::selection::{PageMap, RowSelection};
 pub(super) struct ChunkPlan {
     pub(super) slots: u64,
     pub(super) codec: CompressionCodec,
+    /// What opens its pages and indexes, if they are encrypted.
+    pub(super) decryptor: Option<ChunkDecryptor>,
     pub(super) bytes: Range<u64>,
     pub(super) pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
@@ -55,12 +58,10 @@ impl Plan {
                 ),
             ));
         }
-        let (index, encrypted) = (self.offset_index(&chunk), chunk.is_encrypted());
-        // Beside a footer that is not encrypted, the metadata are there, and the pages are not to
-        // be read.
-        let meta = match chunk.meta_data {
-            Some(meta) if !encrypted => meta,
-            _ => return Err(Error::encrypted_column()),
+        let index = self.offset_index(&chunk);
+        let decryptor = self.footer().chunk_decryptor(row_group, plan.leaf.index, &chunk)?;
+        let Some(meta) = chunk.meta_data else {
+            return Err(Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing"));
         };
         let found = meta.r#type;
         let expected = plan.leaf.physical.format_type();
@@ -85,7 +86,8 @@ impl Plan {
         let most = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
         let width = memory_of(&meta, slots.min(most), &plan.data_type);
         let index = index.filter(|_| slots > 0);
-        Ok((ChunkPlan { slots, codec: meta.codec, bytes, pages: None, pull: None }, width, index))
+        let (codec, pages, pull) = (meta.codec, None, None);
+        Ok((ChunkPlan { slots, codec, decryptor, bytes, pages, pull }, width, index))
     }
 
     /// Where the chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use super::chunk::{ChunkPlan, LARGE, WantedPages, not_negative};
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
-use crate::error::{Error, Result};
+use crate::crypt::{Module, opened};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::OffsetIndex;
 use crate::limits::Reservation;
 use crate::page::PageContext;
@@ -234,10 +235,16 @@ impl PageIndexPlan {
             let wanted = self.range.wanted(self.rows_in_group)?;
             for (&leaf, bytes) in self.leaves.iter().zip(bytes) {
                 let Some(chunk) = self.chunks.get_mut(leaf) else { continue };
-                let map = OffsetIndex::read(&mut thrift::Reader::new(bytes)).and_then(|index| {
+                let map = || -> Result<Arc<PageMap>> {
+                    let bytes = opened(chunk.decryptor.as_ref(), Module::OffsetIndex, bytes)?;
+                    let index = OffsetIndex::read(&mut thrift::Reader::new(&bytes))?;
                     PageMap::new(&index, chunk.bytes.clone(), self.rows_in_group).map(Arc::new)
-                });
-                match map {
+                };
+                match map() {
+                    // What was changed is no reason to read on.
+                    Err(e) if e.kind() == ErrorKind::Crypto => {
+                        return Err(self.plan.place(e, leaf, &self.range));
+                    }
                     Ok(map) => {
                         if let Some(leaf) = self.plan.leaves().get(leaf) {
                             let row_group = self.range.row_group;
@@ -339,7 +346,7 @@ impl RowGroupPlan {
             let (bytes, others) = rest.split_at(chunk.needs().len().min(rest.len()));
             rest = others;
             let Some(spec) = self.plan.leaves().get(leaf) else { continue };
-            let context = self.plan.page_context(spec, chunk.codec);
+            let context = self.plan.page_context(spec, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
                 Ok(pages) => {
                     let cost = match chunk.is_pulled() {
@@ -348,6 +355,9 @@ impl RowGroupPlan {
                     };
                     let cost = cost.unwrap_or(usize::MAX);
                     fetched.push(FetchedChunk { leaf, pages, context, cost });
+                }
+                Err(e) if e.kind() == ErrorKind::Crypto => {
+                    return Err(self.plan.place(e, leaf, &self.range));
                 }
                 Err(e) => {
                     self.ignored.push(self.plan.place(e, leaf, &self.range));

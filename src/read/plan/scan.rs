@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
 use super::rows::{RowRange, prune, row_ranges};
+use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
 use crate::limits::Budget;
@@ -311,11 +312,18 @@ impl Plan {
     }
 
     /// What is fetched first of a bloom filter.
-    pub(in crate::read) fn bloom_range(&self, meta: &ColumnMetaData) -> Option<Range<u64>> {
+    pub(in crate::read) fn bloom_range(
+        &self,
+        meta: &ColumnMetaData,
+        is_encrypted: bool,
+    ) -> Option<Range<u64>> {
         let start = u64::try_from(meta.bloom_filter_offset?).ok()?;
         let len = meta.bloom_filter_length.and_then(|len| u64::try_from(len).ok());
         let most = match len {
             Some(len) if len <= SMALL_FILTER => len,
+            // An encrypted one is decrypted as a whole.
+            Some(len) if is_encrypted && len <= LARGEST_ENCRYPTED_FILTER => len,
+            _ if is_encrypted => return None,
             _ => BloomLayout::HEADER_BYTES as u64,
         };
         let end = start.checked_add(most)?.min(self.file_len());
@@ -331,9 +339,6 @@ impl Plan {
 
     /// Where the column index of a chunk lies; `None` if there is none, or not in the file.
     pub(in crate::read) fn column_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
-        if chunk.is_encrypted() {
-            return None;
-        }
         self.within_file(chunk.column_index_offset?, chunk.column_index_length?)
     }
 
@@ -346,9 +351,6 @@ impl Plan {
 
     /// Where the offset index of a chunk lies; `None` if there is none, or not in the file.
     pub(in crate::read) fn offset_index(&self, chunk: &ColumnChunkRef<'_>) -> Option<Range<u64>> {
-        if chunk.is_encrypted() {
-            return None;
-        }
         self.within_file(chunk.offset_index_offset?, chunk.offset_index_length?)
     }
 
@@ -357,12 +359,14 @@ impl Plan {
         &self,
         leaf: &ColumnSpec,
         codec: CompressionCodec,
+        decryptor: Option<&ChunkDecryptor>,
     ) -> PageContext {
         let writer = self.footer().writer();
         let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
         context.verify_checksums = self.options().verify_checksums;
         context.ignore_is_compressed = writer.ignores_is_compressed;
         context.bit_order = writer.bit_order;
+        context.decryptor = decryptor.cloned();
         context
     }
 
@@ -402,6 +406,9 @@ const BATCHES_IN_MEMORY: u64 = 8;
 /// A bloom filter up to this size is fetched whole, in one request; of a larger one, the blocks
 /// that tell.
 const SMALL_FILTER: u64 = 64 << 10;
+
+/// An encrypted bloom filter that is larger costs more than it is likely to save.
+const LARGEST_ENCRYPTED_FILTER: u64 = 4 << 20;
 
 /// Column chunks of fewer bytes in all are read whole sooner than their indexes are asked for.
 pub(super) const WORTH_AN_INDEX: u64 = 64 << 10;

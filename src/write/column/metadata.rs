@@ -33,6 +33,8 @@ pub(crate) struct EncodedChunk {
     pub(crate) sorted: Option<SortDirection>,
     /// What the writer's report will say.
     pub(crate) report: ColumnReport,
+    /// Whether the pages are encrypted.
+    pub(crate) is_encrypted: bool,
 }
 
 /// The pages of a chunk as they are written, one after the other.
@@ -112,6 +114,7 @@ impl WrittenPages {
             bloom,
             sorted,
             report,
+            is_encrypted: false,
         })
     }
 

@@ -1,0 +1,54 @@
+//! Modular encryption: keys, and the modules of a file that they protect.
+//!
+//! Spec: Encryption.md. Each part of a file that is encrypted is a module: the footer, the metadata
+//! of a column chunk, the header of a page, its body, an index, a bloom filter. A module is
+//! authenticated together with its place in the file, so that modules cannot be exchanged.
+//!
+//! ```text
+//! module, AES-GCM   u32le length of the rest | nonce, 12 bytes | ciphertext | tag, 16 bytes
+//! module, AES-CTR   u32le length of the rest | nonce, 12 bytes | ciphertext
+//! authenticated     AAD prefix | aad_file_unique | type | row group | column | page
+//! ```
+//!
+//! [`Decryption`] has the keys of a reader, [`Encryption`] those of a writer. Keys come as bytes
+//! ([`Key`]), from a service of the caller's ([`KeyRetriever`]), or by the key material that
+//! parquet-java and pyarrow write ([`kms`]).
+//!
+//! Trap: AES_GCM_CTR_V1 does not authenticate the bodies of pages. Whoever can write the file can
+//! change values there, and no reader notices; headers, metadata and indexes are protected.
+
+#[cfg(feature = "encryption")]
+mod aad;
+#[cfg(feature = "encryption")]
+mod cipher;
+#[cfg(feature = "encryption")]
+mod decrypt;
+#[cfg(feature = "encryption")]
+mod encrypt;
+#[cfg(feature = "encryption")]
+mod key;
+#[cfg(feature = "encryption")]
+pub mod kms;
+
+#[cfg(feature = "encryption")]
+pub(crate) use self::{
+    aad::Module,
+    decrypt::{ChunkDecryptor, FileDecryptor, opened},
+    encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
+};
+#[cfg(feature = "encryption")]
+pub use self::{
+    decrypt::{Decryption, Signature},
+    encrypt::{Algorithm, Encryption, UnlistedColumns},
+    key::{Key, KeyRequest, KeyRetriever},
+};
+#[cfg(all(feature = "encryption", feature = "async"))]
+pub use key::AsyncKeyRetriever;
+
+#[cfg(not(feature = "encryption"))]
+mod disabled;
+#[cfg(not(feature = "encryption"))]
+pub(crate) use disabled::{
+    ChunkDecryptor, ChunkEncryptor, Decryption, Encryption, FileDecryptor, FileEncryptor,
+    LeafProtection, Module, Signature, opened,
+};
