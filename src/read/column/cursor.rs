@@ -1,4 +1,4 @@
-//! [`PageCursor`]: the page of a column chunk that is being read, and the values of it.
+//! [`PageCursor`]: walks the pages of a column chunk, and holds the one that is being read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct OpenPage {
     pub(super) slots_left: usize,
     /// Values that the levels may still ask for.
     pub(super) values_left: usize,
-    /// Slots and values of a page that was opened in part, those that are used up included.
+    /// Slots and values of a page that was opened in part: the totals, not what is left.
     pub(super) in_part: Option<(usize, usize)>,
     pub(super) def: LevelDecoder,
     pub(super) rep: LevelDecoder,
@@ -57,14 +57,14 @@ impl PageCursor {
         self.page.as_ref().map_or(0, |page| page.slots_left)
     }
 
-    /// The one place where the memory of what is made of a dictionary is reserved: before any of it
-    /// is made, for as long as the chunk is read.
+    /// Sets the dictionary of the chunk. Its memory is reserved here and nowhere else, before any
+    /// of it is built, for as long as the chunk is read.
     pub(super) fn set_dictionary(
         &mut self,
         page: DictionaryPage,
         memory: PageMemory,
     ) -> Result<()> {
-        // A page that states more is malformed, which the column finds out.
+        // A page that states more entries is malformed, which the value reader detects.
         let entries = page.values.min(max_entries(self.physical, page.bytes.len()));
         let tables = self.values.dictionary_bytes(entries, page.bytes.len());
         let mut held = self.memory.budget().take_for("the tables of a dictionary", tables)?;
@@ -82,14 +82,14 @@ impl PageCursor {
                 self.open_whole(0)?;
                 continue;
             }
-            // First, so that two pages are never held where one is read.
+            // Closed first, so that two pages are never held at once.
             self.close()?;
             match self.pages.next_page_for(&self.upcoming.0, self.upcoming.1)? {
                 None => return Ok(None),
                 Some(Page::Dictionary(page, memory)) => self.set_dictionary(page, memory)?,
                 Some(Page::Data(page)) => {
                     let DataPage { slots, slots_left_out, rep, .. } = &*page;
-                    // An index is believed when the page says the same.
+                    // Rows that an index states are checked against the page.
                     if let Some((placed, RowCountSource::Index)) = self.pages.rows() {
                         let rows = match self.max_rep {
                             0 => slots + slots_left_out,
@@ -101,6 +101,7 @@ impl PageCursor {
                     }
                     let in_part = *slots_left_out > 0;
                     match self.set_page(*page) {
+                        // The error may come from the cut, so the whole page decides.
                         Err(_) if in_part => {
                             self.close()?;
                             let whole = self.pages.open_again()?;
@@ -128,8 +129,8 @@ impl PageCursor {
         Ok(())
     }
 
-    /// Lets go of the page at hand; its memory stays reserved until the batch is made if the array
-    /// points into it.
+    /// Closes the current page. If the array points into it, its memory stays reserved until the
+    /// batch is made.
     pub(super) fn close(&mut self) -> Result<Option<OpenPage>> {
         let Some(mut page) = self.page.take() else { return Ok(None) };
         if self.values.leave_page() {
@@ -142,15 +143,15 @@ impl PageCursor {
         Ok(Some(page))
     }
 
-    /// Opens a page anew that was opened in part, and goes on where the reading stands; the last
-    /// `values` values are to be read, or skipped, again.
+    /// Replaces a page that was opened in part by the whole page, at the same position. The last
+    /// `values` values before it are to be read, or skipped, again.
     fn open_whole(&mut self, values: usize) -> Result<()> {
         let Some((opened, page)) = self.close()?.and_then(|page| Some((page.in_part?, page)))
         else {
             return Err(no_page_in_part());
         };
         let (slots, values_done) = (opened.0 - page.slots_left, opened.1 - page.values_left);
-        // Its memory goes before that of the whole is taken.
+        // Frees its memory before the whole page takes its own.
         drop(page);
         let whole = self.pages.open_again()?;
         self.set_page(whole)?;
@@ -165,8 +166,8 @@ impl PageCursor {
         self.values.skip(values_done.saturating_sub(values))
     }
 
-    /// Makes sure that the next `values` values of the page, which the levels ask for, are there if
-    /// the page has them.
+    /// Makes sure that the next `values` values of the page are there, if the page has them: opens
+    /// the whole page if the part that was opened may lack some.
     pub(super) fn ensure(&mut self, values: usize) -> Result<()> {
         match &self.page {
             Some(OpenPage { in_part: Some(_), .. }) if self.values.holds(values) != Some(true) => {
@@ -176,7 +177,7 @@ impl PageCursor {
         }
     }
 
-    /// Skips values, and opens the page as a whole if it is cut off before their end.
+    /// Skips values. Opens the whole page if the part that was opened ends before them.
     pub(super) fn skip_values(&mut self, values: usize) -> Result<()> {
         let skipped = self.values.skip(values);
         match &self.page {
@@ -189,11 +190,11 @@ impl PageCursor {
     }
 }
 
-/// Entries that a dictionary page of so many bytes has at most.
+/// Maximum entries of a dictionary page of so many bytes.
 fn max_entries(physical: Physical, byte_len: usize) -> usize {
     match physical {
         Physical::Boolean => byte_len.saturating_mul(8),
-        // Each has its length.
+        // Each entry has a length of 4 bytes.
         Physical::ByteArray => byte_len / size_of::<u32>(),
         _ => physical
             .byte_width()

@@ -30,7 +30,8 @@ impl LeafReader {
             };
             let decoded = if max_def <= 1 {
                 if keep_levels {
-                    // A required leaf below an optional struct: its levels say where the struct is.
+                    // A required leaf below an optional struct: its levels say where the struct is
+                    // null.
                     kept.append_levels_of_validity(first, n);
                     kept.rep.push_run(0, n);
                 }

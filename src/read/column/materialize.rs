@@ -1,7 +1,8 @@
-//! Strings that were read for a filter, as dictionary or as views, become the arrays that were
-//! asked for: of the rows that passed.
+//! [`materialize`]: strings that were read for a filter, as a dictionary or as views, converted to
+//! the type that the caller asked for.
 //!
-//! Used by `read::batch`. A value is copied once, and only if its row is wanted.
+//! Used by `read::batch` after the filter, so that only values of rows that passed are copied, each
+//! once.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryViewType, ByteViewType, Int32Type, StringViewType};
@@ -58,7 +59,7 @@ pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u6
             Some([start, end]) => end.as_usize().saturating_sub(start.as_usize()) as u64,
             _ => 0,
         };
-        // Without values there is no key but those of nulls, and nothing to normalize them by.
+        // Without entries all keys are null, and there is nothing to count.
         if offsets.len() < 2 {
             return 0;
         }
@@ -87,8 +88,8 @@ pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u6
     }
 }
 
-/// The entries of a dictionary that its keys stand for. `offsets` and `data` are those of its
-/// values, none of which is null.
+/// Looks up the keys of a dictionary array. `offsets` and `data` are those of its values, none of
+/// which is null.
 fn looked_up(
     dictionary: &dyn AnyDictionaryArray,
     offsets: &[i32],
@@ -124,7 +125,7 @@ fn looked_up(
     out.into_array(to, nulls)
 }
 
-/// The values that views point at.
+/// Copies the values that views point at.
 fn copied<V: ByteViewType, O: trusted::Offset>(
     array: &ArrayRef,
     to: &DataType,

@@ -12,7 +12,7 @@ pub(super) struct ColumnMemory {
     budget: Budget,
     /// The array that is being built.
     array: Reservation,
-    /// Pages that were left, and that this array points into.
+    /// Pages that were closed and that this array points into.
     pub(super) adopted: Reservation,
     /// The dictionary page, and what is made of it.
     pub(super) dictionary: Arc<Reservation>,
@@ -20,7 +20,7 @@ pub(super) struct ColumnMemory {
     batch: Weight,
     /// Bytes that this batch may hold at most.
     max_batch: u64,
-    /// Bytes of the batch that are of this leaf.
+    /// Bytes of `batch` that this leaf has added.
     counted: u64,
 }
 
@@ -42,7 +42,7 @@ impl ColumnMemory {
         &self.budget
     }
 
-    /// Counts what is decoded next in `batch`, which may be `max` bytes.
+    /// Starts a batch: what is decoded next is counted in `batch`, up to `max` bytes.
     pub(super) fn begin_batch(&mut self, batch: &Weight, max: u64) {
         self.batch = batch.clone();
         self.max_batch = max;
@@ -70,8 +70,8 @@ impl ColumnMemory {
         self.batch.change(before, bytes as u64, self.max_batch)
     }
 
-    /// The array is finished: its memory, and that of the pages that it points into. What the
-    /// values still hold, for the next array, stays reserved.
+    /// Takes the memory of the finished array, and of the pages that it points into. The
+    /// `still_held` bytes that the value reader keeps for the next array stay reserved.
     ///
     /// # Errors
     /// `Limit(Memory)` if the budget has no room for that.

@@ -1,9 +1,13 @@
 //! A column: levels and values of one column chunk, decoded row by row into Arrow arrays.
 //!
-//! Spec: README.md, "Nested Encoding", "Data Pages". Everything is decided once:
-//! `values::value_reader` matches the physical type and the conversion, a page matches its
-//! encoding. Below it, all is concrete over plain slices. "All present" has neither levels nor a
-//! bitmap.
+//! Spec: README.md, "Nested Encoding", "Data Pages". A `LeafReader` (`reader`) decodes the rows of
+//! a leaf. It has three loops: `flat` for rows outside lists, `nested` for rows inside lists,
+//! `selected` for some rows of many. A `PageCursor` (`cursor`) gives it pages and levels, a
+//! `ValueReader` (`values`) the values.
+//!
+//! Types are matched twice: `values::value_reader` matches the physical type and the conversion
+//! once for a chunk, and each page matches its encoding. The loops below work on slices of one
+//! type. A column without nulls has neither levels nor a bitmap.
 
 mod memory;
 mod rows;

@@ -1,4 +1,4 @@
-//! Rows that repeat: levels are decoded ahead until the row after the last begins.
+//! Rows inside lists: levels are decoded ahead until the row after the last one begins.
 
 use super::cursor::misplaced;
 use super::reader::{LeafReader, too_few_rows};
@@ -16,7 +16,7 @@ impl LeafReader {
         let mut begun = 0usize;
         loop {
             if begun == rows && self.slots_left() == 0 && self.cursor.pages.are_placed() {
-                // The next page begins with a row; it may not even be there.
+                // The next page begins with a row, and may not have been fetched.
                 return Ok(());
             }
             let begins_page = self.slots_left() == 0;
@@ -60,7 +60,7 @@ impl LeafReader {
             }
             self.slots_seen += decoded.slots as u64;
             if first == 0 && matches!(output, Output::Append(_)) {
-                // The last of them may go on in the next block.
+                // The last row may go on in the next block.
                 let seen = (self.next_row + begun as u64).saturating_sub(1);
                 let expected = slots_expected(self.slots_seen, seen, rows);
                 let most = self.most_expected();
@@ -70,7 +70,7 @@ impl LeafReader {
         }
     }
 
-    /// Slots that room may be made for before they are there.
+    /// Maximum slots that are preallocated.
     fn most_expected(&self) -> usize {
         let of_chunk = self.cursor.pages.bytes() / BYTES_A_SLOT;
         let most = usize::try_from(of_chunk).unwrap_or(usize::MAX).max(MOST_EXPECTED);
@@ -98,18 +98,18 @@ impl LeafReader {
     }
 }
 
-/// The slots that `wanted` rows will have, where `rows` rows have `slots`: a little more.
+/// The slots that `wanted` rows are likely to have, where `rows` rows have `slots`: a little more.
 fn slots_expected(slots: u64, rows: u64, wanted: usize) -> usize {
     let expected = u128::from(slots) * wanted as u128 / u128::from(rows.max(1));
     round_to_size_class(usize::try_from(expected + expected / 32).unwrap_or(usize::MAX))
 }
 
-/// Slots that room is made for before they are there, however small the chunk is.
+/// Slots that may be preallocated however small the chunk is.
 const MOST_EXPECTED: usize = 1 << 20;
 
-/// Bytes of a chunk that stand for a slot more: those of most numbers, so that no more memory is
-/// taken than a few times the bytes of the file.
+/// Assumed encoded bytes per slot, because preallocated memory should be at most a few times the
+/// bytes of the file.
 const BYTES_A_SLOT: u64 = 4;
 
-/// Of so many bytes that are left, room is made for one slot.
+/// Free bytes of memory per preallocated slot, because values may be large.
 const BYTES_EXPECTED: usize = 256;

@@ -71,7 +71,7 @@ pub(in crate::read) struct LeafReader {
     pub(super) first_slot_seen: bool,
     /// False if a page depends on the one before it (PARQUET-246).
     pages_stand_alone: bool,
-    /// Whether something was wrong: the values then fit neither their levels nor their dictionary.
+    /// Whether a step failed. Levels and values may then be out of step, so nothing more is read.
     is_broken: bool,
 }
 
@@ -116,7 +116,7 @@ impl LeafReader {
         })
     }
 
-    /// Does what adds to the column or empties it, unless it failed before.
+    /// Runs a step that changes the column. After a step has failed, all later ones are refused.
     pub(super) fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.is_broken {
             return Err(Error::usage("a column chunk is not read on behind what is wrong in it"));
@@ -139,8 +139,8 @@ impl LeafReader {
         self.take()
     }
 
-    /// The entries of the dictionary, if the chunk begins with one; for a leaf that is read as a
-    /// dictionary, before the first row.
+    /// The entries of the dictionary, if the chunk begins with one. Only for a leaf that is read as
+    /// a dictionary, and only before the first row.
     ///
     /// # Errors
     /// `Malformed` if the page breaks a rule.
@@ -158,28 +158,29 @@ impl LeafReader {
         self.cursor.memory.dictionary
     }
 
-    /// Says which rows will be asked for next, in ascending order, and no others before `behind`:
-    /// pages whose rows are known need not be opened beyond the last of them. Others may be asked
-    /// for; it is more work then.
+    /// Announces the row ranges that are read next, ascending, and `behind`, the next row that may
+    /// be wanted after them. A page whose rows are known is decompressed only as far as these
+    /// ranges need. Other rows may still be read, at more cost.
     pub(in crate::read) fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
         if self.cursor.max_rep == 0 && self.cursor.values.holds(0).is_some() {
             self.cursor.upcoming = (Arc::clone(rows), behind);
         }
     }
 
-    /// Counts what is decoded next in `weight`, which may be `most` bytes: beyond them is an error.
+    /// Starts a batch: what is decoded next is counted in `weight`. More than `most` bytes are an
+    /// error.
     pub(in crate::read) fn weigh(&mut self, weight: &Weight, most: u64) {
         self.cursor.memory.begin_batch(weight, most);
     }
 
-    /// Makes room for `rows` rows, before the first of a batch.
+    /// Reserves capacity for the `rows` rows of a batch, before its first row.
     pub(in crate::read) fn reserve(&mut self, rows: usize) {
         if self.cursor.max_rep == 0 {
             self.cursor.values.reserve(rows);
         }
     }
 
-    /// Decodes the next `rows` rows behind those that no batch was made of yet.
+    /// Decodes the next `rows` rows, and appends them to the batch that is being made.
     ///
     /// # Errors
     /// As [`LeafReader::read`].
@@ -236,7 +237,7 @@ impl LeafReader {
         self.ends_with_page()
     }
 
-    /// Of a page that ends with the last row that was read, nothing may be left.
+    /// Checks that nothing is left of a page that should end with the last row that was read.
     pub(super) fn ends_with_page(&self) -> Result<()> {
         match self.cursor.pages.rows() {
             Some((placed, _)) if placed.end == self.next_row && self.slots_left() > 0 => {
@@ -246,12 +247,13 @@ impl LeafReader {
         }
     }
 
-    /// Slots left of the page at hand.
+    /// Slots left in the current page.
     pub(super) fn slots_left(&self) -> usize {
         self.ahead.left() + self.cursor.slots_left()
     }
 
-    /// Skips to a row, counted from the first of the row group, that is not behind the next one.
+    /// Skips forward to a row, counted from the first of the row group. It must not lie before the
+    /// next row.
     ///
     /// # Errors
     /// As [`LeafReader::read`].
@@ -324,7 +326,7 @@ impl LeafReader {
         self.cursor.pages.page()
     }
 
-    /// Decodes or skips the values of a stretch whose validity begins at slot `first`.
+    /// Decodes or skips the values of a run of slots whose validity begins at slot `first`.
     pub(super) fn decode_values(
         &mut self,
         decoded: Decoded,

@@ -21,8 +21,8 @@ impl DecodedRows {
         self.def.bytes_held() + self.rep.bytes_held()
     }
 
-    /// Appends to the definition levels those of the `n` slots from `first` on, of a leaf whose
-    /// highest level is 1: they say what its validity says.
+    /// Appends the definition levels of the `n` slots from `first` on, of a leaf whose maximum
+    /// definition level is 1: they are the bits of its validity.
     pub(super) fn append_levels_of_validity(&mut self, first: usize, n: usize) {
         match self.validity.bitmap() {
             None => self.def.push_run(1, n),
@@ -74,7 +74,8 @@ impl LevelsAhead {
         self.rep.len() - self.used
     }
 
-    /// Uses up slots until row `max` (counted by `begun`) would begin, or all; says which.
+    /// Uses up slots until `max` rows have begun and the next one would begin, or until none are
+    /// left. `begun` counts the rows that have begun; the result is the range of slots.
     pub(super) fn take_rows(&mut self, begun: &mut usize, max: usize) -> (usize, usize) {
         let start = self.used;
         let (n, end) = rows(&self.rep, start..self.rep.len(), max - *begun);

@@ -1,9 +1,9 @@
-//! Some rows of many: a block is decoded, and what is wanted of it moves together while it is in
-//! the first-level cache.
+//! Some rows of many: a block of rows is decoded, and the wanted ones are moved together while the
+//! block is in the L1 cache.
 //!
-//! Used where a filter or a selection leaves rows that lie so close that to skip between them is
-//! more work than to decode them. Outside lists only, where a row is a slot. Rows in longer gaps
-//! are skipped, with whole pages if they are there.
+//! Used where a filter or a selection leaves rows that lie so close that skipping between them
+//! costs more than decoding them. Only outside lists, where a row is a slot. Longer gaps are
+//! skipped, whole pages included.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ use crate::simd::bitmap::Bitmap;
 /// Rows decoded at a time.
 const BLOCK: usize = 2048;
 
-/// Rows without a wanted one that are skipped rather than decoded.
+/// Minimum unwanted rows in a row that are skipped, because decoding fewer costs less.
 const GAP: usize = 256;
 
 impl LeafReader {
-    /// Decodes, of the rows from `row` on, those whose bits of `keep` in `range` are set; the row
-    /// behind the last of them is the next one then.
+    /// Decodes the rows whose bits are set. Bit `range.start` of `keep` stands for row `row`. The
+    /// next row is then the one after the last that was decoded.
     ///
     /// # Errors
     /// As [`LeafReader::read`]; `Usage` for a leaf within lists.
@@ -109,8 +109,7 @@ impl LeafReader {
                 slots
             }
             Some(valid) => {
-                // Values have no place where there is none: of those that are there, which are
-                // wanted.
+                // Values are dense: turns the bits of wanted slots into the bits of wanted values.
                 let mut of_values = Bitmap::default();
                 of_values.append_kept(picks, 0, valid, 0, n);
                 if values > 0 {
@@ -130,7 +129,7 @@ impl LeafReader {
     }
 }
 
-/// The set bits in stretches between which at least [`GAP`] are not set.
+/// Ranges that hold all set bits, with at least [`GAP`] unset bits between two of them.
 fn stretches(wanted: &Bitmap) -> Vec<Range<usize>> {
     let mut stretches: Vec<Range<usize>> = Vec::new();
     for at in (0..wanted.len()).step_by(64) {

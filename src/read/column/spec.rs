@@ -13,7 +13,7 @@ pub(crate) struct ColumnSpec {
     pub leaf: Leaf,
     /// The Arrow type that it is read as.
     pub data_type: DataType,
-    /// The way there.
+    /// How stored values become values of that type.
     pub conversion: Conversion,
     /// Whether its levels are kept for `assemble`, because a list or a struct that may be null is
     /// above it.
@@ -59,7 +59,8 @@ fn walk(
             Ok(())
         }
         Kind::Struct(children) => {
-            // The first leaf speaks for the struct; the others must say the same.
+            // The first leaf says where the struct is null; `assemble` checks the others against
+            // it.
             let keep = keep || shape.levels.may_be_null();
             children.iter().try_for_each(|child| walk(schema, child, keep, elements, out))
         }

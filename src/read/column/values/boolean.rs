@@ -15,10 +15,10 @@ use crate::page::DictionaryPage;
 use crate::schema::Physical;
 use crate::simd::bitmap::Bitmap;
 
-/// The column of a BOOLEAN leaf.
+/// Decodes a BOOLEAN leaf.
 #[derive(Default)]
 pub(super) struct BooleanReader {
-    /// Legal, and nobody writes it: at most two entries that make sense.
+    /// Legal, though writers make none: at most two different entries.
     dictionary: Option<Vec<bool>>,
     source: Source,
     out: Bitmap,

@@ -1,4 +1,4 @@
-//! Values whose bytes are not their number: INT96, decimals in bytes, FLOAT16 and INTERVAL.
+//! Values that are converted from bytes: INT96, decimals in byte arrays, FLOAT16 and INTERVAL.
 
 use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
@@ -17,7 +17,7 @@ use crate::schema::Physical;
 use crate::schema::convert::{Conversion, Storage};
 use crate::simd::native::PlainOldData;
 
-/// The reader of values that are made of bytes.
+/// The reader of values that are converted from bytes.
 pub(super) fn converted_reader(
     physical: Physical,
     conversion: Conversion,
@@ -189,8 +189,7 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
             }
             return Ok(());
         }
-        // The 16 bytes that end where the value ends, shifted so that the bytes of its neighbour
-        // fall out.
+        // Loads the 16 bytes that end with the value, and shifts out those of its neighbours.
         let shift = 8 * (16 - width);
         let head = (16usize.div_ceil(width) * width).min(bytes.len());
         for value in bytes[..head].chunks_exact(width) {
@@ -204,7 +203,7 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
             (i128::from_be_bytes(window) << shift) >> shift
         });
         if self.factor.is_one() && size_of::<T>() == 16 {
-            // Nothing can fail: no branch for a value.
+            // Nothing can fail, so the loop has no branch.
             out.extend(values.map(T::wrap));
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Dictionaries kept: keys straight from the page, the dictionary page as the values of the array.
+//! Dictionary arrays: the keys come from the data pages, the values from the dictionary page.
 //!
 //! A chunk may fall back to other encodings after some pages, or have no dictionary at all. Values
 //! of such pages are appended to the dictionary of the batch; at its end those that are equal
@@ -32,7 +32,7 @@ use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
 use crate::trusted;
 
-/// The column of a leaf whose dictionary is kept. `values` decodes the values.
+/// The reader of a dictionary array. `values` decodes its entries.
 pub(super) fn dictionary_reader(
     key: &DataType,
     value: &DataType,
@@ -64,13 +64,13 @@ pub(super) fn dictionary_reader(
     })
 }
 
-/// Indices into a dictionary that grows where pages are not dictionary-encoded. Shared with the
-/// run-end column.
+/// Indices into a dictionary that grows with the values of pages that are not dictionary-encoded.
+/// Used for dictionary arrays and run-end arrays.
 pub(super) struct DictionaryIndices {
     values: Box<dyn ValueReader>,
     /// The dictionary page as an array.
     dictionary: Option<ArrayRef>,
-    /// Values of other pages in this batch: they follow the dictionary.
+    /// Values of this batch from pages that are not dictionary-encoded. They follow the dictionary.
     appended: usize,
     /// Indices of the current page; `None` if it is not dictionary-encoded.
     indices: Option<Indices>,
@@ -101,12 +101,12 @@ impl DictionaryIndices {
 
     pub(super) fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let (n, byte_len) = (page.values, page.bytes.len());
-        // All payload comes from the page, if it is not mended.
+        // All bytes come from the page, or from the copy that replaces invalid UTF-8.
         let room = byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len));
         self.values.set_dictionary(page)?;
-        // Once, or the array would grow on the way.
+        // Reserved once, so that the array does not grow step by step.
         self.values.reserve(n);
-        // The values in their order: what pages with the indices 0, 1, 2 … would decode to.
+        // All entries in order: what pages with the indices 0, 1, 2 … decode to.
         for start in (0..n).step_by(COUNTED) {
             let indices = start..n.min(start + COUNTED);
             let count = indices.len();
@@ -116,7 +116,7 @@ impl DictionaryIndices {
         }
         self.values.leave_page();
         self.dictionary = Some(self.values.finish(None, n)?);
-        // What other pages append has nothing to do with it.
+        // Forgets that number, because values of other pages are unlikely to be as many.
         self.values.reserve(0);
         Ok(())
     }
@@ -185,8 +185,8 @@ impl DictionaryIndices {
         }
     }
 
-    /// Indices must stand for entries. Where something is wrong, none of those that were read is
-    /// left: no key may be beyond the values.
+    /// Checks that the new indices are those of entries. On an error all of them are removed,
+    /// because no key may point beyond the values.
     fn checked(&self, read: Result<()>, start: usize, out: &mut Vec<u32>) -> Result<()> {
         let checked = read.and_then(|()| {
             let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
@@ -243,8 +243,8 @@ impl DictionaryIndices {
     }
 }
 
-/// The first of each distinct value, and for every value which of those it equals. The first
-/// `entries` stay as they are.
+/// Finds equal values. Gives the position of the first of each distinct value, and for every value
+/// its index among those. The first `entries` values are kept even if they are equal.
 fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let bytes = ValueBytes::of(values);
     let state = FixedState::default();
@@ -252,12 +252,12 @@ fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
     let mut hashes = Vec::with_capacity(HASHED);
     for start in (0..values.len()).step_by(HASHED) {
-        // Hashed beforehand, so that no value waits for the table.
+        // Hashed in blocks, so that hashing does not wait for the table.
         hashes.clear();
         let end = values.len().min(start + HASHED);
         hashes.extend((start..end).map(|i| state.hash_one(bytes.get(i))));
         if first.len() > start / 2 {
-            // Most are distinct: the table would grow again and again.
+            // Most values are distinct: the table grows once, not many times.
             table.reserve(values.len() - start, |(hash, _)| *hash);
         }
         for (i, &hash) in (start..end).zip(&hashes) {
@@ -286,7 +286,7 @@ fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
 /// Values that are hashed at a time.
 const HASHED: usize = 256;
 
-/// The values of an array as bytes, by which they are told apart.
+/// The values of an array as bytes, to compare them.
 enum ValueBytes<'a> {
     Offsets32(&'a [i32], &'a [u8]),
     Offsets64(&'a [i64], &'a [u8]),
@@ -295,7 +295,7 @@ enum ValueBytes<'a> {
     Bits(&'a BooleanArray),
     /// A buffer, where the first value begins, and the bytes of each.
     Words(Buffer, usize, usize),
-    /// Of no bytes.
+    /// Values of no bytes.
     Nothing,
 }
 
@@ -359,7 +359,7 @@ impl<'a> ValueBytes<'a> {
     }
 }
 
-/// Entries of which the indices are made at a time.
+/// Indices that are made at a time.
 const COUNTED: usize = 1 << 16;
 
 /// These indices, as a data page would hold them: 32 bits each, in one packed run.
@@ -458,7 +458,7 @@ impl<K: ArrowDictionaryKeyType> ValueReader for DictionaryReader<K> {
         }
         let mut keys = self.spare.take(self.indices.len());
         keys.extend(self.indices.iter().map(|&index| K::Native::usize_as(index as usize)));
-        // The next batch writes its indices where those of this one were.
+        // The next batch uses the same memory for its indices.
         self.indices.clear();
         let keys = PrimitiveArray::<K>::try_new(self.spare.lend(keys).into(), nulls)?;
         trusted::dictionary_array(keys, values)

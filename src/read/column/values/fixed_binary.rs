@@ -15,7 +15,7 @@ use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::{Isa, expand};
 
-/// Bytes of one width, as they are.
+/// Decodes FIXED_LEN_BYTE_ARRAY into `FixedSizeBinary`.
 pub(super) struct FixedBinaryReader {
     width: usize,
     values: FixedBytesDecoder,
@@ -97,7 +97,7 @@ impl ValueReader for FixedBinaryReader {
         indices.read(n, &mut self.looked_up)?;
         for &index in &self.looked_up {
             let start = (index as usize).saturating_mul(self.width);
-            // Where values have no bytes, all indices have as many.
+            // The index is checked too, because any index finds a value of no bytes.
             let value = dictionary.bytes.get(start..start.saturating_add(self.width));
             let value = value.filter(|_| (index as usize) < dictionary.values);
             let value = value.ok_or_else(|| out_of_range(index, dictionary.values))?;
@@ -142,8 +142,8 @@ impl ValueReader for FixedBinaryReader {
     }
 }
 
-/// The values at `indices`, some of which may be null, as `arrow_select::take` gives them; that
-/// counts the bytes of values of one width, and finds none where they have none.
+/// As `arrow_select::take`, which does not work for values of no bytes, because it derives their
+/// number from their bytes.
 pub(super) fn taken(values: &ArrayRef, indices: &UInt32Array) -> Result<ArrayRef> {
     if *values.data_type() == DataType::FixedSizeBinary(0) {
         return without_bytes(indices.nulls().cloned(), indices.len());
@@ -151,7 +151,7 @@ pub(super) fn taken(values: &ArrayRef, indices: &UInt32Array) -> Result<ArrayRef
     Ok(arrow_select::take::take(values, indices, None)?)
 }
 
-/// The values of two arrays, none of which is null, one after the other; as [`taken`] does.
+/// As `arrow_select::concat` of two arrays without nulls, also for values of no bytes.
 pub(super) fn joined(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
     if *first.data_type() == DataType::FixedSizeBinary(0) {
         return without_bytes(None, first.len() + second.len());
@@ -159,7 +159,7 @@ pub(super) fn joined(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
     Ok(arrow_select::concat::concat(&[first, second])?)
 }
 
-/// So many values of no bytes.
+/// `len` values of no bytes.
 fn without_bytes(nulls: Option<NullBuffer>, len: usize) -> Result<ArrayRef> {
     let none = Buffer::from_vec(Vec::<u8>::new());
     Ok(std::sync::Arc::new(FixedSizeBinaryArray::try_new_with_len(0, none, nulls, len)?))
@@ -186,7 +186,7 @@ fn spread_any(region: &mut [u8], width: usize, values: usize, validity: &Bitmap,
     }
 }
 
-/// Bytes reserved for a batch before its first value is seen.
+/// Maximum bytes reserved for a batch before its first value, because the file states the width.
 const MOST_RESERVED: usize = 64 << 20;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
 
-/// Bytes of one width from any encoding that has them.
+/// Decodes byte strings of one length.
 pub(super) struct FixedBytesDecoder {
     width: usize,
     carries_prefix: bool,
@@ -53,7 +53,7 @@ impl FixedBytesDecoder {
                 PageBytes::Split(split::Decoder::new(bytes, self.width, n)?)
             }
             Encoding::DeltaByteArray => {
-                // The decoder of the last page lends its last value, where a writer needs that.
+                // Kept, because some writers continue from the last value of the page before.
                 let mut spans = match std::mem::replace(&mut self.decoder, PageBytes::Nothing) {
                     PageBytes::Delta(spans, _) => spans,
                     _ => Box::new(SpanDecoder::new(Physical::ByteArray, self.carries_prefix)),
@@ -97,7 +97,7 @@ impl FixedBytesDecoder {
         }
     }
 
-    /// Lets go of the page, unless its last value is for the next one.
+    /// Drops the page, unless the next one may continue from its last value.
     pub(super) fn leave_page(&mut self) {
         if !self.carries_prefix {
             self.decoder = PageBytes::Nothing;
@@ -115,7 +115,7 @@ impl FixedBytesDecoder {
     }
 }
 
-/// The bytes of all values of a dictionary page of this width, which are there.
+/// The bytes of all entries of a dictionary page; an error if it has fewer.
 pub(super) fn whole_values(page: &DictionaryPage, width: usize) -> Result<Bytes> {
     // `new` checks that the page holds them all.
     plain::FixedBytes::new(page.bytes.clone(), width, page.values)?;

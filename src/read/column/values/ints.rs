@@ -1,7 +1,7 @@
 //! INT32, INT64, FLOAT, DOUBLE: integers of 4 or 8 bytes, kept, widened, narrowed or scaled on
 //! their way.
 //!
-//! Floats travel as their bits: only ALP computes with them.
+//! Floats are handled as their bits; only ALP computes with them.
 
 use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::DataType;
@@ -389,7 +389,7 @@ impl<P: PhysicalInt> IntDecoder<P> {
 struct IntSource<P: PhysicalInt, C> {
     physical: Physical,
     convert: C,
-    /// The values of the page at hand.
+    /// The values of the current page.
     decoder: Option<IntDecoder<P>>,
 }
 

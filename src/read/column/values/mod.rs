@@ -1,8 +1,8 @@
 //! From the values of pages to the values of Arrow arrays: one [`ValueReader`] for each kind of
 //! array.
 //!
-//! Values are decoded densely, straight into the buffer that becomes the Arrow buffer, and spread
-//! to their slots in place where there are nulls.
+//! Values are decoded densely, straight into the buffer that becomes the Arrow buffer. Where there
+//! are nulls, they are then spread to their slots in place.
 
 mod reader;
 mod binary;

@@ -33,8 +33,8 @@ impl ValueReader for NullReader {
     }
 
     fn read(&mut self, _n: usize, _room: usize) -> Result<()> {
-        // Some writers store values all the same (testdata/null_type_with_values.parquet); nobody
-        // knows what they mean.
+        // Some writers store values all the same (testdata/null_type_with_values.parquet). They
+        // have no meaning.
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! [`PrimitiveReader`]: numbers, from whatever the pages hold of them.
+//! [`PrimitiveReader`]: fixed-width values, from pages of any encoding.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::{ArrowNativeType, NullBuffer};
@@ -17,14 +17,14 @@ use crate::simd::compact::compact;
 use crate::simd::expand;
 use crate::simd::native::PlainOldData;
 
-/// Where the values of a primitive array come from: decodes pages of other encodings than those of
-/// dictionaries, and converts.
+/// Decodes and converts the values of pages that do not refer to the dictionary, and the dictionary
+/// itself.
 pub(super) trait PrimitiveSource: Send {
     /// A value of the array.
     type Out: ArrowNativeType + PlainOldData;
 
-    /// Bytes of an entry of a dictionary page, if all have as many and not none: single entries can
-    /// be found then.
+    /// Bytes of an entry of a dictionary page, if all have the same and it is not 0. Single entries
+    /// can then be looked up in the page.
     fn entry_width(&self) -> Option<usize>;
 
     /// Checks that a dictionary page holds all of its entries, and appends them.
@@ -36,12 +36,12 @@ pub(super) trait PrimitiveSource: Send {
     /// Lets go of the page.
     fn leave_page(&mut self);
 
-    /// Appends the next `n` values; what is held on the way may take `room` bytes.
+    /// Appends the next `n` values. Scratch memory may take `room` bytes.
     fn read(&mut self, n: usize, room: usize, out: &mut Vec<Self::Out>) -> Result<()>;
 
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// Whether to skip values is no work.
+    /// Whether skipping takes no time, whatever the number of values.
     fn skips_at_once(&self) -> bool {
         false
     }
@@ -68,7 +68,7 @@ pub(super) struct PrimitiveReader<S: PrimitiveSource> {
 /// The dictionary of the chunk.
 enum Dictionary<T> {
     Missing,
-    /// The page, as long as few entries of it are wanted: so many so far.
+    /// The page, while few of its entries were wanted; `wanted` counts them.
     Page {
         page: DictionaryPage,
         wanted: usize,
@@ -76,15 +76,16 @@ enum Dictionary<T> {
     Entries(Vec<T>),
 }
 
-/// So much of a dictionary may be looked up in its page before all of it is converted.
+/// One entry in so many is looked up by itself, before the whole dictionary is converted.
 const PART_OF_DICTIONARY: usize = 16;
 
-/// Whether so few of `n` values are selected that each is read by itself.
+/// Whether so few of `n` values are selected that runs of them are read one by one.
 fn few(selected: &Bitmap, n: usize) -> bool {
     selected.count_ones(0..n) < n / 16
 }
 
-/// The entries, if they are converted, or so many more are wanted that they should be.
+/// Counts `more` wanted entries. The entries, once they are converted; `None` while so few were
+/// wanted that they are looked up one by one.
 fn entries<'a, S: PrimitiveSource>(
     dictionary: &'a mut Dictionary<S::Out>,
     source: &mut S,
@@ -160,7 +161,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         self.dictionary = match self.source.entry_width() {
             Some(width) => {
-                // Whether they are all there is known before any is looked up.
+                // Checked now, because lookups rely on it: the page holds all of its entries.
                 whole_values(&page, width)?;
                 Dictionary::Page { page, wanted: 0 }
             }

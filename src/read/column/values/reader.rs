@@ -13,22 +13,23 @@ use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 
-/// The values of a leaf on their way to an Arrow array. One call does a page, a block or a batch;
-/// never a value.
+/// Decodes the values of a leaf into an Arrow array. A call handles a page, a block or a batch,
+/// never a single value.
 pub(in crate::read::column) trait ValueReader: Send {
-    /// Lends memory that was used before.
+    /// Sets the free lists that buffers are taken from.
     fn use_free_lists(&mut self, _spare: &FreeLists) {}
 
-    /// Makes room for this many slots.
+    /// Reserves capacity for this many slots.
     fn reserve(&mut self, slots: usize);
 
-    /// Whether the dictionary must come before all values, as what is made of these points into it.
+    /// Whether the dictionary must be set before any values are read, because the array points into
+    /// it.
     fn wants_dictionary_first(&self) -> bool {
         false
     }
 
-    /// Bytes, at most, of what [`ValueReader::set_dictionary`] makes of a dictionary page of so
-    /// many entries and bytes, and of what reading makes of it later.
+    /// Maximum bytes of what is built from a dictionary page of so many entries and bytes: by
+    /// [`ValueReader::set_dictionary`], or later while reading.
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize;
 
     /// Takes the dictionary of the chunk, after [`ValueReader::dictionary_bytes`] were reserved.
@@ -37,19 +38,18 @@ pub(in crate::read::column) trait ValueReader: Send {
     /// Takes the values of the next data page.
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()>;
 
-    /// Lets go of the data page, all of whose values were read or are not wanted. Says whether what
-    /// was read so far points into it.
+    /// Drops the data page. True if the array so far points into it.
     fn leave_page(&mut self) -> bool;
 
-    /// Decodes the next `n` values of the page behind what is there, densely. May grow by at most
-    /// `room` bytes.
+    /// Decodes the next `n` values of the page, densely, and appends them. The array may then have
+    /// at most `room` bytes.
     fn read(&mut self, n: usize, room: usize) -> Result<()>;
 
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// Decodes those of the next `n` values of the page whose bits of `picks` are set, as
-    /// [`ValueReader::read`]. The others are not looked at, where that is less work.
+    /// As [`ValueReader::read`], but only those of the next `n` values whose bits of `picks` are
+    /// set. The others need not be decoded.
     fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
         let mut at = 0;
         for run in picks.runs() {
@@ -60,8 +60,8 @@ pub(in crate::read::column) trait ValueReader: Send {
         self.skip(n - at)
     }
 
-    /// Whether the next `n` values of the page are there as a whole, of a PLAIN page that may be
-    /// cut off; `None` if that cannot be told without reading them.
+    /// Whether the next `n` values lie in the page as a whole. A PLAIN page may be cut off. `None`
+    /// if only reading them can tell.
     fn holds(&self, _n: usize) -> Option<bool> {
         None
     }
@@ -94,7 +94,7 @@ impl Count {
         }
     }
 
-    /// The number of values, where `stated` is what the encoding itself says of it.
+    /// The number of values, where `stated` is what the encoded bytes say.
     pub(in crate::read::column) fn settle(
         self,
         stated: usize,
@@ -153,13 +153,13 @@ pub(in crate::read::column) fn no_dictionary() -> Error {
     )
 }
 
-/// A page must be there when values are read; levels of a page without values ask for some.
+/// Values are read without a page, because the levels of a page without values ask for some.
 #[cold]
 pub(in crate::read::column) fn no_page() -> Error {
     Error::malformed(Spec::Pages, "the levels ask for values, and the page has none")
 }
 
-/// An empty vector with room for `n` values, whose number is a file's.
+/// An empty vector with capacity for `n` values, where the file states `n`.
 pub(in crate::read::column) fn vec_for<T>(n: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(n).map_err(|_| {

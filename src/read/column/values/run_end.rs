@@ -1,8 +1,8 @@
-//! Run-end encoded output: equal neighbours become one run, and the values behind them are never
-//! expanded.
+//! Run-end arrays: equal neighbours become one run, and repeated entries are never expanded.
 //!
-//! The indices of a batch are looked through for runs; what a run costs is one entry. Values of
-//! pages without a dictionary have an index each, so that only their nulls form runs.
+//! Runs are found in the dictionary indices of a batch. Equal values of pages without a dictionary
+//! have one index at the end of the batch (see `DictionaryIndices::finish`), so that they form runs
+//! too.
 
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{ArrayRef, PrimitiveArray, RunArray, UInt32Array, make_array};
@@ -20,7 +20,7 @@ use crate::page::DictionaryPage;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::expand;
 
-/// The column of a leaf that is read as runs. `values` decodes the values.
+/// The reader of a run-end array. `values` decodes its entries.
 pub(super) fn run_end_reader(
     ends: &FieldRef,
     value: &FieldRef,
@@ -98,7 +98,7 @@ impl ValueReader for RunEndReader {
 
     fn finish(&mut self, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef> {
         let mut indices = std::mem::take(&mut self.indices);
-        // First the values: those that are equal have one index then, and make one run.
+        // The values first: equal ones then have one index, and make one run.
         let values = self.coded.finish(&mut indices)?;
         let slot = |i: usize| match &nulls {
             Some(nulls) if nulls.is_null(i) => None,

@@ -1,4 +1,4 @@
-//! Where the byte strings of a page lie, whatever encoding says it.
+//! [`SpanDecoder`]: where the byte strings of a page lie, in any encoding.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use crate::format::Encoding;
 use crate::read::column::values::reader::{Count, illegal, no_page};
 use crate::schema::Physical;
 
-/// Byte strings of any encoding.
+/// Finds the byte strings of a page.
 pub(in crate::read::column) struct SpanDecoder {
     pub(super) physical: Physical,
     carries_prefix: bool,
@@ -101,8 +101,8 @@ impl SpanDecoder {
     }
 
     /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block
-    /// if these are fewer, but at least one; not for dictionary pages. A decoder that must spell
-    /// values out takes at most `room` bytes for them.
+    /// if these are fewer, but at least one. Not for dictionary pages. A decoder that must put
+    /// values together takes at most `room` bytes for them.
     pub(in crate::read::column) fn read_spans(
         &mut self,
         n: usize,
@@ -156,7 +156,7 @@ impl SpanDecoder {
         }
     }
 
-    /// Lets go of the page, unless its last value is for the next one.
+    /// Drops the page, unless the next one may continue from its last value.
     pub(in crate::read::column) fn leave_page(&mut self) {
         if !self.carries_prefix {
             self.decoder = Decoder::Nothing;

@@ -20,20 +20,20 @@ pub(super) const BLOCK: usize = 1024;
 /// How the values of a block lie in their buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Each behind the four bytes of its length.
+    /// Each after the four bytes of its length.
     BehindLengths,
-    /// One begins where the other ends.
+    /// Each begins where the one before it ends.
     EndToEnd,
-    /// In order, with others between them.
+    /// In order, with other bytes between them.
     Apart,
 }
 
 /// Where the payload of a block lies.
 #[derive(Clone, Copy)]
 pub(super) enum Payload<'a> {
-    /// In a page that views may adopt.
+    /// In a page that views may keep and point into.
     Shared(&'a Bytes),
-    /// In the scratch of a decoder.
+    /// In the scratch memory of a decoder, which must be copied.
     Borrowed(&'a [u8]),
 }
 
@@ -52,7 +52,7 @@ pub(super) trait Layout: Send {
 
     fn reserve(&mut self, slots: usize);
 
-    /// Bytes, at most, of what [`Layout::set_dictionary`] makes of so many entries.
+    /// Maximum bytes of what [`Layout::set_dictionary`] builds from so many entries.
     fn dictionary_bytes(entries: usize) -> usize;
 
     /// Takes the dictionary of the chunk, checked to be text where that is wanted.
@@ -87,8 +87,9 @@ pub(super) trait Layout: Send {
     /// Appends values that lie end to end in a page, checked to be text where that is wanted.
     fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()>;
 
-    /// Appends up to `n` next values of a PLAIN page while it walks from length to length, as far
-    /// as this is possible and they are `text` where that is wanted; says how many it were.
+    /// The fast path for PLAIN pages: appends up to `n` values in one walk over their lengths, and
+    /// says how many. 0 if they need the other path, as values that are not UTF-8 do where they
+    /// should be `text`.
     fn append_plain(
         &mut self,
         page: &mut plain::ByteArrays,
@@ -131,18 +132,18 @@ pub(super) fn too_long() -> Error {
     )
 }
 
-/// The payload of the spans, in bytes, if there is room for it.
+/// Bytes of the values of the spans; an error if there is no room for them.
 pub(super) fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
     let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
     if wanted > room as u64 { Err(over_memory_limit(wanted, room)) } else { Ok(wanted) }
 }
 
-/// Room is made for no more than so many times the bytes that were seen: those of a block of a
-/// batch of usual size, and what is added to them.
+/// Maximum preallocation, as a multiple of the bytes decoded so far: the blocks of a batch of the
+/// usual size, and some more.
 pub(super) const MOST_TIMES: usize = 80;
 
-/// Makes room for `more` bytes: where there is none, for as many as `slots` values take if they are
-/// like the `seen` ones so far, and `room` allows.
+/// Makes room for `more` bytes. If the vector must grow, it grows to what `slots` values are likely
+/// to take, by the `seen` values so far, as far as `room` allows.
 pub(super) fn make_room(
     values: &mut Vec<u8>,
     more: u64,
@@ -156,7 +157,7 @@ pub(super) fn make_room(
         return Ok(());
     }
     let so_far = values.len().saturating_add(more);
-    // Those that are there are there twice while they move.
+    // While it grows, the old values and the new ones are held at once.
     let room = room.saturating_sub(values.capacity());
     if so_far > room && values.capacity() > 0 {
         return Err(over_memory_limit(more as u64, room.saturating_sub(values.len())));

@@ -1,7 +1,9 @@
 //! Byte strings: every encoding says where they lie ([`Span`](crate::encoding::Span)s), every
 //! layout takes them from there.
 //!
-//! Text is checked in bulk: a dictionary once, other pages by the block.
+//! `find` decodes the spans of a page. `offsets` and `views` are the layouts, and `sparse` looks up
+//! few entries of a dictionary. Text is checked in bulk (`text`): a dictionary once, other pages by
+//! the block.
 
 mod layout;
 mod find;

@@ -21,12 +21,12 @@ use crate::trusted;
 /// Offsets into one buffer.
 pub(in crate::read::column) struct Offsets<O> {
     spare: FreeLists,
-    /// The end of every value, behind the 0 that the first begins at.
+    /// The offsets of the array: 0, then the end of every value.
     offsets: Vec<O>,
     values: Vec<u8>,
     dictionary: Option<Entries>,
     indices: Vec<u32>,
-    /// Slots that were announced.
+    /// Slots that were reserved: those of the whole batch.
     slots: usize,
 }
 
@@ -58,7 +58,7 @@ impl<O: trusted::Offset> Offsets<O> {
             if left.is_empty() {
                 return Ok(());
             }
-            // Something is wrong, or there is no room for all of them.
+            // An index is out of range, or there is no room for all values.
             let highest = left.iter().copied().max().unwrap_or(0);
             if highest as usize >= entries.len() {
                 return Err(out_of_range(highest, entries.len()));
@@ -86,7 +86,7 @@ impl<O: trusted::Offset> Offsets<O> {
         self.begin();
         let total = payload_len(spans, room.saturating_sub(self.values.len()))?;
         let seen = self.offsets.len() - 1 + spans.len();
-        // First, so that no offset is beyond the values if there is no memory for them.
+        // Before the offsets, so that none lies beyond the values if there is no memory.
         make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
         O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
         match (place, spans.first(), spans.last()) {
@@ -100,7 +100,7 @@ impl<O: trusted::Offset> Offsets<O> {
     }
 }
 
-/// Values that are at hand, as an array.
+/// For `materialize`: arrays of values that are in memory.
 impl<O: trusted::Offset> Offsets<O> {
     /// Appends the entries that indices stand for.
     pub(in crate::read::column) fn look_up(

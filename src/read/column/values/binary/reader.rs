@@ -24,23 +24,23 @@ use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 
-/// The column of a leaf of byte strings.
+/// Decodes a leaf of byte strings into a layout.
 pub(in crate::read::column::values) struct BinaryReader<L> {
     values: SpanDecoder,
     /// How text is checked; `None` for bytes.
     utf8: Option<Utf8>,
     dictionary: Option<Dictionary>,
-    /// Instead of the dictionary, until more of it is wanted.
+    /// Used instead of `dictionary` while few entries are wanted.
     sparse: Option<SparseDictionary>,
     layout: L,
     spans: Vec<Span>,
-    /// Indices that were picked.
+    /// Indices of the entries to look up.
     picked: Vec<u32>,
     data_type: DataType,
 }
 
 impl BinaryReader<Views> {
-    /// The column for a layout.
+    /// The reader for `layout`, whatever `L` is here.
     pub(in crate::read::column::values) fn boxed(
         physical: Physical,
         layout: BytesLayout,
@@ -113,7 +113,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
 
     fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
         let spans = entries.saturating_mul(size_of::<Span>());
-        // What is mended can take three bytes where one was wrong.
+        // A replacement character takes three bytes, and may stand for one invalid byte.
         let mended = match self.utf8 {
             Some(Utf8::Lossy) => byte_len.saturating_mul(3).saturating_add(spans),
             _ => 0,
@@ -127,7 +127,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        // Views point into the dictionary that stands first among their buffers.
+        // Views point into the whole dictionary. Offsets copy, and can look up single entries.
         if !L::DICTIONARY_FIRST && self.values.physical == Physical::ByteArray {
             self.sparse = Some(SparseDictionary::new(page)?);
             return Ok(());
@@ -157,7 +157,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
         while left > 0 {
             let mut block = left.min(BLOCK);
             self.spans.clear();
-            // The two straight ways: no span is written where lengths or the page itself will do.
+            // The fast paths write no spans where lengths, or the page itself, are enough.
             match &mut self.values.decoder {
                 decoder @ (Decoder::DeltaLength(_) | Decoder::DeltaBytes(_)) => {
                     let values = match decoder {
@@ -244,7 +244,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
     }
 }
 
-/// Appends the values of the spans that a column has found.
+/// Appends the values of `column.spans`.
 fn append_spans<L: Layout>(column: &mut BinaryReader<L>, place: Place, room: usize) -> Result<()> {
     let BinaryReader { values, utf8, layout, spans, .. } = column;
     let lossy = match *utf8 {
@@ -260,8 +260,8 @@ fn append_spans<L: Layout>(column: &mut BinaryReader<L>, place: Place, room: usi
     }
 }
 
-/// Before `more` indices are looked up: prepares the dictionary, unless few of its entries are
-/// wanted.
+/// Called before `more` indices are looked up. Builds the whole dictionary, unless few of its
+/// entries were wanted so far.
 fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> Result<()> {
     let Some(sparse) = &mut column.sparse else { return Ok(()) };
     if sparse.stays_sparse(more) {
@@ -272,7 +272,7 @@ fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> R
     set_whole_dictionary(column, page)
 }
 
-/// Appends the entries of `picked`, found in the dictionary page.
+/// Looks up the entries of `column.picked` in the dictionary page, one by one.
 fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, room: usize) -> Result<()> {
     let BinaryReader { sparse, utf8, layout, picked, .. } = column;
     let sparse = sparse.as_mut().ok_or_else(no_dictionary)?;

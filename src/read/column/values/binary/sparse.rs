@@ -14,13 +14,13 @@ pub(super) struct SparseDictionary {
     values: plain::ByteArrays,
     /// Entries that the page has.
     entries: usize,
-    /// Those that were wanted so far.
+    /// Entries that were wanted so far.
     wanted: usize,
-    /// Where the first of them lie, as far as was asked.
+    /// The spans of the first entries, up to the highest that was wanted.
     spans: Vec<Span>,
 }
 
-/// So much of a dictionary may be looked up in its page before all of it is prepared.
+/// One entry in so many is looked up by itself, before the whole dictionary is prepared.
 const PART_OF_DICTIONARY: usize = 16;
 
 impl SparseDictionary {
@@ -30,8 +30,8 @@ impl SparseDictionary {
         Ok(Self { values, entries, wanted: 0, spans: Vec::new() })
     }
 
-    /// Counts `more` entries that are wanted; whether all of them still are so few that to prepare
-    /// the dictionary is more work.
+    /// Counts `more` wanted entries. True while they are so few that preparing the dictionary costs
+    /// more than looking them up.
     pub(super) fn stays_sparse(&mut self, more: usize) -> bool {
         self.wanted = self.wanted.saturating_add(more);
         self.wanted <= self.entries / PART_OF_DICTIONARY

@@ -13,7 +13,8 @@ pub(super) struct Lossy {
     pub(super) spans: Vec<Span>,
 }
 
-/// Checks that the values of a block are UTF-8; gives them anew if they are not and may be mended.
+/// Checks that the values of a block are UTF-8. If they are not and `utf8` is lossy, gives copies
+/// with replacement characters.
 ///
 /// The values and what lies between them are checked in one go where that proves each of them.
 pub(super) fn checked_text(
@@ -68,13 +69,13 @@ fn is_text(source: &[u8], spans: &[Span], place: Place) -> bool {
             spans.iter().all(|span| begins_a_character(source, span.start as usize))
         }),
         Place::BehindLengths if longest < ASCII && is_text_in_one(stretch, || true) => true,
-        // What lies between was not looked at.
+        // Bytes between the values may be anything; if all are ASCII, so are the values.
         Place::Apart if stretch.is_ascii() => true,
         _ => spans.iter().all(|span| simdutf8::basic::from_utf8(span.slice(source)).is_ok()),
     }
 }
 
-/// Lengths below this are ASCII between the values: no character reaches across them.
+/// Lengths below this are ASCII bytes, so that no character reaches from one value to the next.
 pub(super) const ASCII: u32 = 128;
 
 pub(super) fn is_text_end_to_end(values: EndToEnd<'_>) -> bool {
@@ -83,8 +84,8 @@ pub(super) fn is_text_end_to_end(values: EndToEnd<'_>) -> bool {
     })
 }
 
-/// Whether values in one stretch are text: all of them together are, and, if that is not plain to
-/// see, none begins inside a character.
+/// Whether values that lie in one stretch are text: the stretch is UTF-8, and no value begins
+/// inside a character, which ASCII rules out by itself.
 pub(super) fn is_text_in_one(stretch: &[u8], begin_characters: impl FnOnce() -> bool) -> bool {
     stretch.is_ascii() || (simdutf8::basic::from_utf8(stretch).is_ok() && begin_characters())
 }

@@ -23,19 +23,19 @@ pub(in crate::read::column) struct Views {
     buffers: Vec<Buffer>,
     /// The dictionary of the chunk: views of its entries (into buffer 0), and the buffer.
     dictionary: Option<(Vec<u128>, Buffer)>,
-    /// Values copied because their page should not be kept, and the index that their buffer will
-    /// have.
+    /// Values that are copied because keeping their page would waste memory, and the index that
+    /// their buffer will have.
     side: Vec<u8>,
     side_index: Option<usize>,
-    /// The page that the last block adopted, by address and length, and its index. Pages that an
-    /// index places over one another may begin at one address, and the shorter one has no room for
-    /// the views of the longer one.
+    /// The page that the last block points into, by address and length, and its index. The length
+    /// is compared because a wrong page index can place two pages at one address, and views of the
+    /// longer one do not fit the shorter one.
     adopted: Option<(usize, usize, u32)>,
     /// Slots that were announced.
     slots: usize,
 }
 
-/// The longest value that lies in the view itself.
+/// Maximum length of a value that lies in the view itself.
 const INLINE: u32 = 12;
 
 impl Views {
@@ -71,14 +71,14 @@ impl Views {
         u32::try_from(index).map_err(|_| too_long())
     }
 
-    /// Where the next copied value begins, if `more` bytes fit behind it.
+    /// Where the next copied value begins, if `more` bytes fit after it.
     fn side_base(&self, more: usize) -> Result<u32> {
         let end = self.side.len().checked_add(more).and_then(|end| i32::try_from(end).ok());
         end.ok_or_else(too_long)?;
         u32::try_from(self.side.len()).map_err(|_| too_long())
     }
 
-    /// Makes room for `more` bytes of `values` values, where all that is copied may take `room`.
+    /// Makes room for `more` bytes of `values` values. All that is copied may take `room` bytes.
     fn make_side_room(&mut self, more: u64, values: usize, room: usize) -> Result<()> {
         let left = room.saturating_sub(self.side.len());
         if more > left as u64 {
@@ -127,8 +127,8 @@ fn place(page: &Bytes) -> (usize, usize) {
     (page.as_ptr() as usize, page.len())
 }
 
-/// Whether a page is kept for the sake of its long values: at least half of what a block takes of
-/// it is theirs.
+/// Whether to keep a page for its long values: they must be at least half of the bytes that a block
+/// takes of it.
 fn worth_adopting(outside: u64, stretch: u64) -> bool {
     outside * 2 >= stretch
 }
@@ -139,7 +139,7 @@ fn outside(lengths: impl Iterator<Item = u32>) -> u64 {
 }
 
 impl Layout for Views {
-    /// Its buffer is the first, where the views of its entries point.
+    /// The dictionary is buffer 0, which the views of its entries point into.
     const DICTIONARY_FIRST: bool = true;
 
     fn use_free_lists(&mut self, spare: &FreeLists) {
@@ -284,7 +284,7 @@ impl Layout for Views {
     }
 
     fn bytes_held(&self) -> usize {
-        // The pages that they point into are counted by those who opened them.
+        // Pages that the views point into are counted by `PageCursor`.
         self.views.capacity() * size_of::<u128>() + self.side.capacity()
     }
 
