@@ -48,18 +48,18 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// An empty pool. It keeps at most `most_bytes` bytes that nobody holds, and lets the oldest go
-    /// for those that come back.
+    /// An empty pool. It keeps at most `most_bytes` bytes of unused memory, and frees the oldest
+    /// first.
     pub fn new(most_bytes: usize) -> Self {
         Self { spare: FreeLists::new(most_bytes) }
     }
 
-    /// Bytes that are kept and that nobody holds.
+    /// Bytes of unused memory that the pool keeps.
     pub fn held_bytes(&self) -> usize {
         self.spare.0.lock().bytes
     }
 
-    /// Gives all memory that nobody holds back to the allocator.
+    /// Gives all unused memory back to the allocator.
     pub fn clear(&self) {
         let size_classes = std::mem::take(&mut *self.spare.0.lock());
         drop(size_classes);
@@ -77,19 +77,18 @@ impl PartialEq for BufferPool {
     }
 }
 
-/// The spare memory of a read, or of a writer. Cheap to clone: clones share it.
+/// The unused memory of a read, or of a writer. Cheap to clone: clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct FreeLists(Arc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
-    /// Bytes that are kept.
+    /// Maximum bytes that are kept.
     most: usize,
     size_classes: Mutex<SizeClasses>,
 }
 
-/// Vectors that nobody holds, by what they hold and how many bytes; what is in them is of no
-/// meaning.
+/// Vectors that are not in use, by type and size. Their contents have no meaning.
 #[derive(Debug, Default)]
 struct SizeClasses {
     /// Of all vectors.
@@ -111,7 +110,7 @@ struct FreeBuffer {
     vector: Box<dyn Any + Send>,
 }
 
-/// What takes less memory is not worth keeping.
+/// Minimum bytes of a vector that is kept, because allocators keep smaller ones themselves.
 const STEP: usize = 32 << 10;
 
 /// Memory is taken in multiples of this.
@@ -124,7 +123,7 @@ const SLACK: usize = 64;
 /// Bytes of fresh memory from which on it pays to ask for its pages beforehand.
 const POPULATE_FROM: usize = 128 << 10;
 
-/// Memory is used again for what needs at least this part of it.
+/// Memory is used again only if at least this part of it is needed.
 const PART: usize = 4;
 
 impl FreeLists {
@@ -140,8 +139,8 @@ impl FreeLists {
         values
     }
 
-    /// As [`FreeLists::take`], with whatever the vector held when it came back: room that need not
-    /// be filled before it can be written over.
+    /// As [`FreeLists::take`], but the vector keeps stale contents, which can be overwritten
+    /// without being filled first.
     pub(crate) fn take_used<T: Send + 'static>(&self, n: usize) -> Vec<T> {
         let bytes = n.saturating_mul(size_of::<T>()).saturating_add(SLACK);
         let mut out = Vec::new();
@@ -165,7 +164,7 @@ impl FreeLists {
         self.0.give(values);
     }
 
-    /// Makes room for `n` values more, in memory that was used before if there is none yet.
+    /// Makes room for `n` values more. An empty vector takes its memory from the lists.
     pub(crate) fn reserve<T: ArrowNativeType>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() == 0 {
             *values = self.take(n);
@@ -173,8 +172,7 @@ impl FreeLists {
         values.reserve_exact(n);
     }
 
-    /// Makes room for `n` values more, as a vector does by itself, in memory that was used before
-    /// if there is some.
+    /// As [`Vec::reserve`], but grows into memory of the lists, if there is some.
     #[inline]
     pub(crate) fn grow<T: Send + 'static>(&self, values: &mut Vec<T>, n: usize) {
         if values.capacity() - values.len() < n {
@@ -191,7 +189,7 @@ impl FreeLists {
         }
     }
 
-    /// The values in memory of their own size; theirs comes back.
+    /// Copies the values into memory of their exact size, and keeps the old memory.
     pub(crate) fn fitted<T: Copy + Send + 'static>(&self, values: Vec<T>) -> Vec<T> {
         let mut fitted = Vec::new();
         if fitted.try_reserve_exact(values.len()).is_err() {
@@ -202,7 +200,7 @@ impl FreeLists {
         fitted
     }
 
-    /// A buffer of the values, whose memory comes back.
+    /// A buffer of the values. Its memory comes back when it is dropped.
     pub(crate) fn lend<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
         if values.capacity() * size_of::<T>() < STEP {
             return Buffer::from_vec(values);
@@ -242,7 +240,7 @@ impl Pool {
         let vector = Box::new(values);
         let mut gone = Vec::new();
         let mut size_classes = self.lock();
-        // The oldest may be of a size that nobody wants any more.
+        // The oldest may be of a size that is not used any more.
         while size_classes.bytes + bytes > self.most {
             let Some(oldest) = size_classes.take_oldest() else { break };
             gone.push(oldest);
@@ -291,10 +289,10 @@ impl SizeClasses {
     }
 }
 
-/// Values in the hands of others.
+/// A buffer that returns to the pool when it is dropped.
 struct PooledBuffer<T: ArrowNativeType> {
     values: Vec<T>,
-    /// Gone when the read is over, or the pool of its caller.
+    /// Gone when the read is over, or when the pool of the caller is dropped.
     pool: Weak<Pool>,
 }
 

@@ -65,7 +65,7 @@ struct Shared {
     spare: FreeLists,
 }
 
-/// Memory that is kept to be used again, in bytes and as a part of the cap.
+/// Maximum memory in the free lists, in bytes and as a part of the cap.
 const MOST_SPARE: u64 = 64 << 20;
 const SPARE_PART: u64 = 8;
 
@@ -83,7 +83,7 @@ impl Budget {
         Self { shared: Arc::new(Shared { cap, used, spare }) }
     }
 
-    /// Memory that was used before; not counted.
+    /// The free lists of the read. Memory in them is not counted.
     pub(crate) fn spare(&self) -> &FreeLists {
         &self.shared.spare
     }

@@ -3,7 +3,7 @@
 //!
 //! Spec: README.md, "Nested Encoding"; LogicalTypes.md, "Nested Types". The inverse of
 //! `write::shred`. Trap: all leaves below a list or a struct must agree on where it is null and how
-//! long it is; the first speaks for all, and the levels of the others are held against its own.
+//! long it is. The first leaf decides, and the levels of the others are checked against its levels.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl Leaves {
     fn agree(&self, a: usize, b: usize, group: &Shape) -> Result<()> {
         let node = group.levels;
         if node.present == 0 && node.rep == 0 {
-            // It is always there, and each row has one.
+            // A required struct outside lists: there is nothing to disagree about.
             return Ok(());
         }
         let of = |leaf: usize| -> Result<OfLeaf<'_>> {
@@ -181,8 +181,7 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
 }
 
-/// Arrow's constructors see to it that children have one length and no nulls where there must be
-/// none.
+/// Arrow's constructors check that children have one length, and no nulls where none are allowed.
 #[cold]
 fn contradiction(error: arrow_schema::ArrowError) -> Error {
     Error::malformed(

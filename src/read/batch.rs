@@ -115,7 +115,7 @@ pub(super) fn record_batch(
             })
             .and_then(|column| {
                 let to = shape.field.data_type();
-                // What passed a filter as few entries of a dictionary may be much as strings.
+                // A few dictionary entries may become many bytes of strings.
                 let spelled = materialized_bytes(&column, to);
                 window.weight.change(0, spelled, most)?;
                 memory.arrays.grow(usize::try_from(spelled).unwrap_or(usize::MAX))?;
@@ -130,7 +130,7 @@ pub(super) fn record_batch(
     let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));
     let batch = RecordBatch::try_new_with_options(plan.schema().clone(), columns, &options)?;
     if early_keep.keep.is_some() || late_keep.keep.is_some() {
-        // What was copied from is gone.
+        // The batch holds copies, so the originals can go.
         drop((early, late));
         let held = usize::try_from(memory.arrays.bytes()).unwrap_or(usize::MAX);
         memory.arrays.resize(held.min(batch.get_array_memory_size()))?;
@@ -153,7 +153,7 @@ impl KeptRows {
     /// About how many bytes [`KeptRows::of`] copies.
     fn copied_bytes(&self, column: &ArrayRef) -> usize {
         let Some(keep) = &self.keep else { return 0 };
-        // Not what rows of dictionaries and of views share.
+        // Rows of dictionaries and of views share most of their bytes, which are not copied.
         let bytes = match (column.data_type(), column.as_any_dictionary_opt()) {
             (_, Some(dictionary)) => dictionary.keys().get_buffer_memory_size(),
             (DataType::Utf8View | DataType::BinaryView, _) => column.len() * size_of::<u128>(),

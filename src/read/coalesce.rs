@@ -1,8 +1,8 @@
 //! The end of a filtered read: offset and limit count the rows that passed, and small batches are
 //! joined.
 //!
-//! Used by the face, behind either driver. Trap: dictionaries of batches may differ, and their keys
-//! may not have room for the entries of both: such batches stay as they are.
+//! Used by `reader`, after any of the drivers. Trap: dictionaries of batches may differ, and their
+//! keys may not have room for the entries of both: such batches stay as they are.
 
 use std::sync::Arc;
 
@@ -15,8 +15,7 @@ use super::row_filter;
 use crate::error::Result;
 use crate::limits::Reservation;
 
-/// A batch of more than this part of the rows that it may have is given as it is: joining it with
-/// others would copy it.
+/// A batch of more than this part of `batch_rows` is given as it is, because joining would copy it.
 const ENOUGH: usize = 4;
 
 /// Rows that wait until there are enough of them.
@@ -55,7 +54,7 @@ impl Coalescer {
         self.left == 0
     }
 
-    /// Takes rows that passed; gives those that waited, once there is no room for more.
+    /// Takes rows that passed. Gives the rows that waited, once a batch is full.
     ///
     /// # Errors
     /// `Arrow` if batches cannot be joined.

@@ -14,7 +14,7 @@ pub(crate) struct ColumnTask {
     chunk: ChunkSource,
     parts: Vec<ColumnDecoder>,
     rows_in_group: u64,
-    /// Compressed bytes: a guess of the work.
+    /// Compressed bytes, as an estimate of the work.
     cost: usize,
 }
 
@@ -76,8 +76,9 @@ impl ColumnTask {
         self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.leaf))
     }
 
-    /// Whether the leaf is decoded before the filter, or after it, as asked, and at all: what only
-    /// the filter needs is not where it need not be evaluated.
+    /// Whether the leaf is decoded for this window in this step: before the filter (`early`), or
+    /// after it. A leaf that only the filter needs is not decoded if the filter is known to be
+    /// true.
     pub(crate) fn is_wanted(&self, early: bool, window: &Window) -> bool {
         let ChunkSource { plan, leaf, .. } = &self.chunk;
         self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_sure())
@@ -93,7 +94,7 @@ impl ColumnTask {
         &mut self.parts
     }
 
-    /// Begins anew: what is decoded next may lie anywhere.
+    /// Starts again with one new decoder: the next window may lie anywhere.
     ///
     /// # Errors
     /// As for the first part.
@@ -103,14 +104,14 @@ impl ColumnTask {
         Ok(())
     }
 
-    /// Lets `parts` threads decode the leaf, each its own pages, if it is known where those are.
-    /// Before anything is decoded.
+    /// Lets `parts` threads decode the leaf, each its own pages, if the rows of its pages are
+    /// known. Must be called before anything is decoded.
     ///
     /// # Errors
     /// As for the first part.
     pub(crate) fn split(&mut self, parts: usize) -> Result<()> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
-        // Pages of these writers need those in front of them.
+        // Pages of these writers depend on the page before.
         if plan.footer().writer().carries_prefix {
             return Ok(());
         }
@@ -130,12 +131,12 @@ impl ColumnTask {
     }
 }
 
-/// Rows of which it is looked whether all are wanted.
+/// Maximum rows of a span whose bits are counted first.
 const MOST_LOOKED_AT: usize = 64;
 
 impl ColumnDecoder {
-    /// Decodes the rows of a window that lies behind those decoded so far; with `last`, nothing may
-    /// be left after them.
+    /// Decodes the rows of a window that lies after those decoded so far. With `last`, the chunk
+    /// must end there.
     ///
     /// # Errors
     /// Whatever is wrong with the pages; the place is in the error.
@@ -152,7 +153,7 @@ impl ColumnDecoder {
             for span in &*stretches.spans {
                 let rows = usize::try_from(span.end - span.start)
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
-                // Of a span between others that were joined, all rows may be wanted.
+                // Short spans may have no unwanted rows, even if others have.
                 let picked = picked.filter(|keep| {
                     rows > MOST_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
                 });
@@ -167,7 +168,7 @@ impl ColumnDecoder {
                 }
                 first += rows;
             }
-            // Rows behind the last one that is wanted are not looked at.
+            // If the last rows are not wanted, the end of the chunk is not checked.
             if last && self.reader.next_row() == window.end() {
                 self.reader.finish()?;
             }

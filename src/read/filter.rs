@@ -28,7 +28,7 @@ use crate::schema::{ArrowOptions, Dictionaries, Kind, Mapping, Shape, to_arrow};
 #[derive(Debug)]
 pub(super) struct Filter {
     pub(super) bound: Bound,
-    /// What its batches have taught.
+    /// What earlier batches have told about the cost of its parts.
     adaptive: AdaptiveStats,
     /// What it is evaluated on.
     schema: SchemaRef,
@@ -77,7 +77,7 @@ impl Filter {
             let found = candidates.and_then(|all| all.iter().find(same)).copied();
             if let Some((index, leaf)) = found.and_then(|at| Some((at, leaves.get_mut(at)?))) {
                 leaf.keep_levels |= wanted.keep_levels;
-                // The output becomes what it should be when its rows are known.
+                // Converted to the type of the output after the filter, by `materialize`.
                 (leaf.data_type, leaf.conversion) = (wanted.data_type, wanted.conversion);
                 early_leaves[index] = true;
                 indices.push(index);
@@ -117,7 +117,7 @@ impl Filter {
         self.early_leaves.get(leaf).copied().unwrap_or_default()
     }
 
-    /// Whether each column of the output is.
+    /// Whether each column of the output is decoded before the predicate is evaluated.
     pub(super) fn early_columns(&self) -> &[bool] {
         &self.early_columns
     }
@@ -138,8 +138,8 @@ impl Filter {
         self.bound.evaluate_adaptively(&batch, &self.adaptive)
     }
 
-    /// What the footer says of the leaves of the predicate in a row group. What cannot be read says
-    /// nothing.
+    /// What the footer says of the leaves of the predicate in a row group. Metadata that cannot be
+    /// read give no facts.
     pub(super) fn facts(&self, footer: &Footer, row_group: usize, rows: u64) -> Vec<LeafFacts> {
         let facts = |leaf: usize| {
             let meta = footer.column_chunk(row_group, leaf).ok()?.meta_data?;
@@ -186,7 +186,7 @@ fn cheap_strings(
     {
         let Kind::Leaf { leaf } = shape.kind else { continue };
         let data_type = shape.field.data_type().clone();
-        // What the output has of the leaf must be the column, too.
+        // If the output has the leaf, it must be a column by itself, and of the same type.
         let fits = |column: &Shape| {
             let mut has_leaf = false;
             column.for_each_leaf(&mut |index, _| has_leaf |= index == leaf);
@@ -239,8 +239,8 @@ pub(super) fn find(facts: &[LeafFacts], leaf: usize) -> Option<&LeafFacts> {
     facts.iter().find(|found| found.leaf == leaf)
 }
 
-/// For each column and for each leaf of it whether unwanted rows are left out while it is decoded:
-/// where a row is a slot, and the filter does not need all of them.
+/// For each column and for each leaf, whether unwanted rows are left out while it is decoded. They
+/// are if the column has no lists and the filter does not need it.
 pub(super) fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
     let early = filter.map(Filter::early_columns).unwrap_or_default();
     let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());

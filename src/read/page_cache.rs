@@ -1,10 +1,10 @@
-//! [`PageCache`]: the offset indexes that were read once, and the dictionaries of point reads, for
-//! whoever reads of the same file again.
+//! [`PageCache`]: offset indexes that were read, and dictionaries of point reads, kept for later
+//! reads of the same file.
 //!
-//! A filter asks for the pages of its leaves before the row group is planned, and point reads ask
-//! for those of the same columns again and again: to decompress a dictionary for a few rows costs
-//! more than all pages that hold them. Trap: what is kept was held against the chunk's metadata,
-//! not against its pages: those are, when they are read.
+//! A filter asks for the pages of its leaves before the row group is planned. Point reads ask for
+//! the pages of the same columns again and again: decompressing a dictionary for a few rows costs
+//! more than all pages that hold them. Trap: offset indexes are checked against the metadata of the
+//! chunk before they are kept, but against its pages only when those are read.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,8 @@ pub(crate) struct PageCache {
 struct CachedPages {
     maps: HashMap<(usize, usize), Arc<PageMap>>,
     dictionaries: HashMap<(usize, usize), CachedDictionary>,
-    /// Dictionaries that were read once: fresh memory for them costs as much as to decompress them.
+    /// Chunks whose dictionary was read once. It is kept from the second read on, because copying
+    /// it costs as much as decompressing it.
     read_once: HashSet<(usize, usize)>,
     bytes: usize,
 }
@@ -71,7 +72,7 @@ impl KeptDictionary {
         let more = bytes.saturating_add(page.bytes.len());
         let part = usize::try_from(memory_cap / PART_OF_CAP).unwrap_or(usize::MAX);
         let most = part.min(MOST_BYTES - FOR_PAGES);
-        // Not in the memory of the read, of which more may be held so.
+        // A copy, because these bytes may share memory with more of the read.
         let own = || {
             let bytes = Bytes::copy_from_slice(&page.bytes);
             CachedDictionary { page: DictionaryPage { values: page.values, bytes }, verified }
@@ -104,7 +105,7 @@ const PART_OF_CAP: u64 = 8;
 /// Column chunks of which it is known that their dictionaries were read.
 const MOST_CHUNKS: usize = 1 << 16;
 
-/// Bytes of them that dictionaries leave for others.
+/// Bytes of [`MOST_BYTES`] that dictionaries leave for offset indexes.
 const FOR_PAGES: usize = 4 << 20;
 
 impl PageCache {

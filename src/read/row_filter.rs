@@ -1,8 +1,8 @@
 //! Rows of batches that are made: filtered, and put in another order.
 //!
-//! Used by `read::row_group`, where rows were decoded that are not wanted, and by `Reader::take`.
-//! Trap: the kernels of Arrow give run-end encoded arrays values that may be null, whatever their
-//! type was; those columns are copied run by run.
+//! Used by `read::batch`, which leaves out unwanted rows, by `read::coalesce`, which joins batches,
+//! and by `Reader::take`. Trap: the kernels of Arrow give run-end encoded arrays values that may be
+//! null, whatever their type was; those columns are copied run by run.
 
 use std::ops::Range;
 
@@ -91,9 +91,9 @@ fn of_columns(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// Whether values are copied here, as the kernels of Arrow lose some: of run-end encoded types,
-/// whose fields they name anew, and of values of no bytes, which they count by their bytes.
-/// Whatever holds such a type is copied too.
+/// Whether values are copied here, because the kernels of Arrow do not handle the type: they name
+/// the fields of run-end encoded types anew, and derive the number of values of no bytes from their
+/// bytes. Types that hold such a type are copied too.
 fn is_copied(data_type: &DataType) -> bool {
     match data_type {
         DataType::RunEndEncoded(..) | DataType::FixedSizeBinary(0) => true,
@@ -109,7 +109,7 @@ fn is_copied(data_type: &DataType) -> bool {
     }
 }
 
-/// `rows` rows in all: stretches of the arrays, one behind the other.
+/// Concatenates ranges of the arrays. `rows` is their total length.
 fn copy(
     arrays: &[&ArrayRef],
     rows: usize,

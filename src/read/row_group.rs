@@ -25,13 +25,13 @@ pub struct RowGroup {
     /// The next row to give, counted from the first of the row group.
     next_row: u64,
     batch_rows: usize,
-    /// Rows of a batch by what the metadata say.
+    /// Rows of a batch, as estimated from the metadata.
     most_rows: usize,
     /// About how many bytes a batch takes.
     batch_bytes: u64,
-    /// Whether a batch is made at a time, because one took more than the metadata had said.
+    /// Whether batches are made one at a time, because one was larger than the metadata had said.
     is_careful: bool,
-    /// How often that was so.
+    /// How many batches were too large.
     rewound: u32,
     tasks: Vec<ColumnTask>,
     /// Holds the fetched bytes in the budget.
@@ -51,7 +51,7 @@ impl fmt::Debug for RowGroup {
 pub(crate) enum Supplied {
     /// The row group, ready to be decoded.
     Ready(Box<RowGroup>),
-    /// Pages were not where the index says: it is put aside, and more bytes are wanted.
+    /// Pages were not where an index says. That index is ignored, and more bytes are needed.
     Again(Box<RowGroupPlan>),
 }
 
@@ -96,8 +96,8 @@ impl RowGroup {
         })
     }
 
-    /// The rows of the next `batches` batches; fewer at the end of the row group. They are given
-    /// out: the tasks must decode them next.
+    /// The windows of the next `batches` batches, fewer at the end of the row group. The tasks must
+    /// decode them next, in this order.
     pub(crate) fn windows(&mut self, batches: usize) -> Vec<Window> {
         let mut windows = Vec::new();
         while windows.len() < batches && !self.is_done() {
@@ -133,13 +133,13 @@ impl RowGroup {
         window
     }
 
-    /// The plan that it is of.
+    /// The plan of the read.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The next rows of a count that need not be looked at, however many: the filter is known to be
-    /// true of them, and there are no columns.
+    /// For a count: the next rows of which the filter is known to be true, however many. They need
+    /// not be decoded, because there are no columns.
     fn counted_run(&self) -> Option<Range<u64>> {
         if !self.plan.options().counting {
             return None;
@@ -269,7 +269,7 @@ impl RowGroup {
         self.is_careful
     }
 
-    /// How many rows the next batches may have, by how large this one was.
+    /// Adjusts the rows of the next batches to the size of this one, once a batch was too large.
     fn learn(&mut self, window: &Window) {
         if self.rewound == 0 {
             return;
@@ -279,7 +279,7 @@ impl RowGroup {
         let fitting = usize::try_from(fitting).unwrap_or(usize::MAX);
         let most = self.most_rows.min(self.batch_rows.saturating_mul(2));
         let rows = fitting.clamp(1, most.max(1));
-        // One long row among short ones says nothing of those behind it.
+        // A single long row says nothing of the rows after it.
         let is_known = rows <= self.batch_rows && window.decoded() >= KNOWN_FROM;
         self.is_careful &= !is_known || self.rewound > MOST_REWOUND;
         self.batch_rows = rows;
@@ -299,13 +299,13 @@ impl RowGroup {
     }
 }
 
-/// A batch that was too large is tried with so many times fewer rows.
+/// A batch that was too large is tried again with this many times fewer rows.
 const FEWER: usize = 4;
 
-/// So many rows say how large others will be.
+/// Minimum rows of a batch that tell how wide the others will be.
 const KNOWN_FROM: usize = 64;
 
-/// Where batches turn out larger than expected so often, they are made one at a time to the end.
+/// Maximum batches that may be too large before all later ones are made one at a time.
 const MOST_REWOUND: u32 = 8;
 
 /// Whether fewer rows at a time may help.
@@ -371,7 +371,7 @@ impl Batcher {
     }
 }
 
-/// A window of which it is known which rows pass the filter.
+/// A window, and which of its rows pass the filter.
 pub(crate) struct FilteredWindow {
     early: Vec<LeafBatch>,
     /// Rows of the early leaves.

@@ -1,8 +1,8 @@
 //! [`Window`]: the rows of one batch, and which rows are decoded to get them.
 //!
-//! Two rows that lie close are decoded together with those between them sooner than apart. What is
-//! not wanted of them is left out while a leaf is decoded, or, within lists, when the column is
-//! made: there the levels of all rows of a stretch are needed.
+//! If two wanted rows lie close, decoding the rows between them costs less than skipping them.
+//! Outside lists, unwanted rows are left out while a leaf is decoded. Inside lists, they are left
+//! out of the finished column, because assembly needs the levels of all rows of a span.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,19 +16,20 @@ use crate::error::{Error, LimitKind, Result};
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     all: RowSpans,
-    /// For columns of lists, where fewer rows are decoded so, in more stretches.
+    /// Other spans for columns of lists, if `all` has too many unwanted rows: more spans, fewer
+    /// rows.
     apart: Option<RowSpans>,
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
     pub(super) is_sure: bool,
-    /// The first row behind it that may be wanted.
+    /// The first row after the window that may be wanted.
     pub(super) behind: u64,
-    /// What its arrays hold.
+    /// Bytes of its arrays.
     pub(super) weight: Weight,
 }
 
-/// Bytes that the arrays of a batch hold, counted while they are decoded, by whichever threads: the
-/// metadata may say little of it, as of long strings that stand in a dictionary once.
+/// Bytes that the arrays of a batch hold, counted by all threads while they decode. The metadata
+/// may not tell: a long string is in a dictionary once, and in a batch many times.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weight(Arc<AtomicU64>);
 
@@ -38,11 +39,11 @@ impl Weight {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What was `before` bytes is now `after`.
+    /// Replaces `before` bytes of the count by `after` bytes.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the batch then holds more than `most`. A driver of this crate reads the
-    /// rows again, in batches of fewer.
+    /// `Limit(Memory)` if the batch then holds more than `most`. The drivers of this crate read the
+    /// rows again, in smaller batches.
     pub(super) fn change(&self, before: u64, after: u64, most: u64) -> Result<()> {
         match after.checked_sub(before) {
             Some(more) => self.0.fetch_add(more, Ordering::Relaxed),
@@ -52,9 +53,9 @@ impl Weight {
     }
 }
 
-/// Bytes that the arrays of a batch of `rows` rows may hold where it should not exceed
-/// `batch_bytes`: capacity that is not used counts too, and a batch of one row is as large as it
-/// is.
+/// Maximum bytes of the arrays of a batch of `rows` rows that should not exceed `batch_bytes`. More
+/// than `batch_bytes`, because unused capacity counts too. One row has no limit, because it cannot
+/// be split.
 pub(super) fn most_bytes(batch_bytes: usize, rows: usize) -> u64 {
     if rows > 1 { (batch_bytes as u64).saturating_mul(2).saturating_add(1 << 20) } else { u64::MAX }
 }
@@ -74,7 +75,7 @@ pub(super) enum UnselectedRows {
     Stay,
     /// They are left out while the leaf is decoded.
     Picked,
-    /// They are taken out of the column: where there are many, rows are decoded in more stretches.
+    /// They are left out of the finished column. If they are many, rows are decoded in more spans.
     Apart,
 }
 
@@ -89,18 +90,18 @@ pub(super) struct RowSpans {
     pub(super) keep: Option<BooleanBuffer>,
 }
 
-/// Rows that are decoded sooner than skipped; their pages must be there.
+/// Maximum gap between wanted rows that is decoded, because skipping it would cost more. Its pages
+/// must be there.
 pub(super) const GAP: u64 = 16;
 
-/// Rows not decoded that pay for one more stretch, where a filter leaves stretches of rows.
+/// Minimum unwanted rows that one more span must save, where a filter leaves runs of rows.
 const ROWS_FOR_A_STRETCH: usize = 64;
 
-/// How many rows of a list may be decoded for one that is wanted, so that no stretch need be
-/// skipped.
+/// Maximum unwanted rows that are decoded for each wanted one, in columns of lists.
 const MOST_FOR_ONE: u64 = 3;
 
 impl Window {
-    /// The first `most` rows of `runs`, of which there is at least one.
+    /// The first `most` rows of `runs`, which are not empty.
     pub(super) fn of(runs: impl Iterator<Item = Range<u64>>, most: u64) -> Self {
         let (mut wanted, mut rows) = (Vec::new(), 0u64);
         for Range { start, end } in runs {
@@ -118,8 +119,8 @@ impl Window {
         Self { all, apart, rows, is_sure: false, behind: u64::MAX, weight: Weight::default() }
     }
 
-    /// Only those of the decoded rows whose bits are set; `lists` says whether columns of lists are
-    /// to be decoded for them.
+    /// The window of those decoded rows whose bits are set. `lists` says whether columns of lists
+    /// are still to be decoded.
     pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
         let rows = passed.count_set_bits();
         let decoded = passed.len();
@@ -130,7 +131,7 @@ impl Window {
         }
         let keep = (rows < decoded).then(|| passed.clone());
         let all = RowSpans { keep, ..self.all.clone() };
-        // Few rows are decoded in stretches, of many all: whichever is less work.
+        // More spans, if they save enough rows; else all rows are decoded.
         let most = (decoded - rows) / ROWS_FOR_A_STRETCH;
         let few = lists && passed.set_slices().take(most + 1).count() <= most;
         let apart = few.then(|| {
@@ -144,7 +145,7 @@ impl Window {
         Self { all, apart, rows, is_sure: true, behind, weight }
     }
 
-    /// The rows of the row group that set bits of decoded rows stand for.
+    /// The row ranges of the row group for the set bits, one bit for each decoded row.
     fn runs<'a>(&'a self, passed: &'a BooleanBuffer) -> impl Iterator<Item = Range<u64>> + 'a {
         let mut first = 0usize;
         self.all.spans.iter().flat_map(move |span| {
@@ -173,8 +174,7 @@ impl Window {
         self.weight.bytes() > most_bytes(batch_bytes, self.rows)
     }
 
-    /// Rows that are decoded before the filter: more than wanted where they are decoded sooner than
-    /// skipped.
+    /// Rows that are decoded before the filter: the wanted ones, and those in short gaps.
     pub(super) fn decoded(&self) -> usize {
         self.all.rows
     }
@@ -184,12 +184,12 @@ impl Window {
         self.all.keep.as_ref()
     }
 
-    /// What is decoded.
+    /// The spans of rows that are decoded.
     pub(super) fn spans(&self) -> &[Range<u64>] {
         &self.all.spans
     }
 
-    /// What is decoded of a leaf that is handled so.
+    /// The spans that are decoded of a leaf whose unwanted rows are handled so.
     pub(super) fn stretches(&self, unselected: UnselectedRows) -> &RowSpans {
         match &self.apart {
             Some(apart) if unselected == UnselectedRows::Apart => apart,
@@ -197,7 +197,7 @@ impl Window {
         }
     }
 
-    /// Behind its last row.
+    /// The row after its last one.
     pub(super) fn end(&self) -> u64 {
         self.all.spans.last().map_or(u64::MAX, |span| span.end)
     }
@@ -207,7 +207,7 @@ impl RowSpans {
     /// Runs, joined across short gaps.
     fn joined(runs: &[Range<u64>]) -> Self {
         let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        // A count may ask for more rows at once than there is memory for bits.
+        // A run may be a count of more rows than there is memory for bits.
         if let [run] = runs {
             let rows = of(run.end - run.start);
             return Self { spans: runs.into(), rows, keep: None };

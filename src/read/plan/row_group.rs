@@ -77,12 +77,12 @@ pub(super) struct Widths {
     widest_per_row: u64,
 }
 
-/// Bytes that an array of a batch should not exceed: of rows as wide as embeddings, few at a time
-/// are decoded several times as fast as many.
+/// Maximum bytes of an array of a batch, because very wide rows, such as embeddings, are decoded
+/// several times as fast a few at a time.
 const MOST_ARRAY_BYTES: u64 = 4 << 20;
 
-/// Bytes of a row below which that is left to the caller: batches of the usual number of rows are
-/// no larger.
+/// Minimum bytes of a row from which [`MOST_ARRAY_BYTES`] counts, because batches of narrower rows
+/// are hardly larger than that.
 const WIDE: u64 = 64;
 
 impl Plan {
@@ -119,7 +119,7 @@ impl Plan {
                 range.count() < rows_in_group && WORTH_AN_INDEX < bytes
             }
         };
-        // Pages of these writers need those in front of them.
+        // Pages of these writers depend on the page before.
         if !helps || footer.writer().carries_prefix {
             indexes.clear();
         }

@@ -122,13 +122,13 @@ impl Footer {
 }
 
 impl Plan {
-    /// With the offset indexes that other reads of the same file have read, and will read.
+    /// Shares what other reads of the same file keep: offset indexes and dictionaries.
     #[must_use]
     pub(crate) fn with_page_cache(self, page_cache: &PageCache) -> Self {
         Self { page_cache: page_cache.clone(), ..self }
     }
 
-    /// What other reads of the same file have left.
+    /// What reads of the same file share.
     pub(in crate::read) fn page_cache(&self) -> &PageCache {
         &self.page_cache
     }
@@ -247,9 +247,8 @@ impl Plan {
         self.shared.file_name.as_ref()
     }
 
-    /// A plan that reads of the same file, within the same memory, only what the filter needs, and
-    /// gives the numbers of the rows that pass, in the file; `None` if there is no filter, or
-    /// nothing else to read.
+    /// A plan that reads only what the filter needs, within the same memory, and gives the numbers
+    /// in the file of the rows that pass. `None` if there is no filter, or if it needs all columns.
     ///
     /// # Errors
     /// As [`Footer::plan`].
@@ -399,7 +398,7 @@ pub(super) fn share(bytes: u64, rows: u64, all: u64) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Batches that the memory should hold at least, of those of two waves and with the pages that they
+/// Minimum batches that the memory should hold, because two waves share it with the pages that they
 /// are decoded from.
 const BATCHES_IN_MEMORY: u64 = 8;
 
