@@ -62,9 +62,9 @@ pub struct Reader<S = Arc<dyn Source>> {
     options: ReadOptions,
     threads: Threads,
     progress: Progress,
-    /// What was read of the page index.
+    /// Offset indexes and dictionaries that later reads use again.
     page_cache: PageCache,
-    /// The end of the file, if it was kept.
+    /// The end of the file, if it is still in memory since the footer was read.
     #[cfg(feature = "async")]
     end: Option<crate::io::FileEnd>,
 }
@@ -80,7 +80,7 @@ impl<S> fmt::Debug for Reader<S> {
     }
 }
 
-/// Who decodes.
+/// The threads that decode.
 #[derive(Debug, Clone, Default)]
 pub enum Threads {
     /// All cores, where the file is large enough for more than one.
@@ -305,9 +305,9 @@ impl<S> Reader<S> {
 
     /// Reads the rows only for which the predicate is true; a second one is `and`ed.
     ///
-    /// It is held against the schema when the read is planned ([`Reader::schema`],
-    /// [`Reader::rows`], [`Reader::batches`] …), as a target schema may still follow;
-    /// [`Reader::try_filter`] does so at once.
+    /// The predicate is checked against the schema when the read is planned ([`Reader::schema`],
+    /// [`Reader::rows`], [`Reader::batches`] …), because a target schema may still follow;
+    /// [`Reader::try_filter`] checks at once.
     ///
     /// Row groups and pages of which the metadata prove that they hold no such row are not read,
     /// nor is the predicate evaluated where they prove that it is true. Of the other columns, only
@@ -410,8 +410,8 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Says what a request for bytes costs, in place of what the source says: ranges that lie close
-    /// are then read in one request.
+    /// Overrides the latency that the source states. Ranges that lie closer than the bytes that
+    /// come in the time of a request are read in one request.
     #[must_use]
     pub fn latency(mut self, latency: Latency) -> Self {
         self.options.latency = Some(latency);
@@ -459,7 +459,7 @@ impl<S> Reader<S> {
         self
     }
 
-    /// Does not look whether strings are UTF-8.
+    /// Does not check that strings are UTF-8.
     #[must_use]
     pub fn trusted_utf8(mut self, trusted: TrustedUtf8) -> Self {
         self.options.utf8 = Utf8::Trusted(trusted);
@@ -545,7 +545,7 @@ impl<S> Reader<S> {
         Ok(rows.min(self.options.limit.unwrap_or(u64::MAX)))
     }
 
-    /// Rows of the file, whatever is wanted of it.
+    /// Rows of the file, whatever the options select.
     ///
     /// # Errors
     /// `Malformed` if the metadata contradict themselves.
@@ -553,7 +553,7 @@ impl<S> Reader<S> {
         self.metadata.rows().map_err(|e| self.name(e))
     }
 
-    /// Counters of the batches that are being read, for whoever wants to watch.
+    /// Counters of the batches that are being read.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -592,8 +592,8 @@ impl<S> Reader<S> {
         }
     }
 
-    /// A reader of the rows of which there is one in `rows`, each once, and where each of `rows` is
-    /// among them.
+    /// For `take`: a reader of the rows in `rows`, each once, and the place of each of `rows` among
+    /// them.
     fn taking(&self, rows: &[u64]) -> Result<(Self, Vec<u64>)>
     where
         S: Clone,
@@ -622,7 +622,7 @@ impl<S> Reader<S> {
         Ok((reader, places))
     }
 
-    /// The row groups and leaves that are wanted.
+    /// The row groups and leaves that the options select.
     fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
         let chosen = self.options.row_groups.clone();
         let row_groups = chosen.unwrap_or_else(|| (0..self.metadata.row_groups()).collect());
@@ -669,13 +669,13 @@ impl Reader {
         }
         let mut reader = self.counting();
         let (offset, limit) = (reader.options.offset, reader.options.limit);
-        // Of row groups of which the metadata prove that all rows pass, none is looked at.
+        // Row groups whose rows all pass, as the metadata prove, are not read.
         let plan = reader.plan()?;
         let sure = plan.ranges().iter().filter(|range| range.is_sure()).map(RowRange::count);
         let mut rows = sure.fold(0u64, u64::saturating_add);
         let doubtful = plan.ranges().iter().filter(|range| !range.is_sure());
         reader.options.row_groups = Some(doubtful.map(|range| range.row_group).collect());
-        // They count over all rows that pass.
+        // Offset and limit count all rows that pass.
         let wanted = limit.map(|limit| limit.saturating_add(offset).saturating_sub(rows));
         (reader.options.offset, reader.options.limit) = (0, wanted);
         let mut batches = reader.batches()?;
@@ -685,13 +685,13 @@ impl Reader {
         Ok(rows.saturating_sub(offset).min(limit.unwrap_or(u64::MAX)))
     }
 
-    /// Reads rows by their numbers in the file: in any order, the same one as often as asked; one
-    /// batch, its rows in the order of `rows`.
+    /// Reads rows by their numbers in the file, in any order, and repeatedly if asked: one batch,
+    /// its rows in the order of `rows`.
     ///
-    /// Each page is read once, and only those that hold a row, where the file has a page index; of
-    /// that, what is read once is kept for the reads of this reader and its clones that follow, and
-    /// so are dictionaries that are decompressed for the second time: 32 MiB in all at most.
-    /// Selection, filter, row groups, offset and limit of this reader do not count here.
+    /// Each page is read once. If the file has a page index, only pages that hold a row are read.
+    /// Later reads of this reader and its clones use again the page indexes that were read, and
+    /// dictionaries that were decompressed twice: at most 32 MiB in all. Selection, filter, row
+    /// groups, offset and limit of this reader do not count here.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -790,9 +790,9 @@ impl Reader {
             .map_err(|e| self.name(e))
     }
 
-    /// Loads the page indexes of the columns that are wanted, in the row groups that are wanted:
-    /// with few reads, and no others. They stay in the [`Metadata`], so that reading, and whoever
-    /// is given the metadata, does not fetch them again.
+    /// Loads the page indexes of the columns and row groups that the options select, in few reads.
+    /// They stay in the [`Metadata`]: neither this reader nor others that are opened with the
+    /// metadata fetch them again.
     ///
     /// ```
     /// # fn main() -> marquetry::Result<()> {
@@ -823,7 +823,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub fn explain(&self) -> Result<Explanation> {
-        // What this reader has read before is left out of account.
+        // Without what this reader has read before, so that the answer is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }
@@ -853,7 +853,7 @@ impl Reader {
         Ok(Batches { schema, driver, gathered, file_name })
     }
 
-    /// The source, which gives the page indexes that are loaded from memory.
+    /// The source, with the page indexes that are loaded served from memory.
     fn indexed_source(&self) -> Arc<dyn Source> {
         if self.metadata.index_bytes() == 0 || self.source.in_memory() {
             return self.source.clone();
@@ -862,10 +862,11 @@ impl Reader {
     }
 }
 
-/// Below this many bytes a file is decoded sooner than threads are woken.
+/// Minimum bytes of a file that several threads decode, because one thread decodes a smaller one
+/// before others are woken.
 const PARALLEL_FROM: u64 = 256 << 10;
 
-/// Below this many bytes one column chunk alone is decoded sooner by one thread than by several.
+/// Minimum bytes of a file that several threads decode although only one column chunk is read.
 const SPLIT_FROM: u64 = 48 << 20;
 
 /// The batches of a read, in order. After an error there are no more.
@@ -899,7 +900,7 @@ impl Batches {
         self.schema.clone()
     }
 
-    /// The next batch with our own error; `None` after the last.
+    /// The next batch, with an error of this crate; `None` after the last.
     ///
     /// # Errors
     /// Whatever is wrong with the data, and where.
@@ -923,12 +924,12 @@ impl Batches {
     }
 }
 
-/// The batches of a driver on their way out: with a filter, those that passed it are joined, and
-/// offset and limit count them.
+/// Between the driver and the caller: with a filter, joins small batches, and applies offset and
+/// limit to the rows that pass.
 struct Coalesced {
     /// Where the rows that pass a filter wait.
     gather: Option<Coalescer>,
-    /// What is given after the last batch, once there is nothing more to take.
+    /// The last result, once the driver is at its end: an error is given once, then `None`.
     end: Option<Result<()>>,
 }
 
@@ -943,7 +944,7 @@ impl Coalesced {
         self.end.is_some() || self.gather.as_ref().is_some_and(Coalescer::is_full)
     }
 
-    /// What is given without the driver: `None` as long as it is needed.
+    /// The next result, if it does not come from the driver; `None` if it does.
     fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
         if self.end.is_none() && self.gather.as_ref().is_some_and(Coalescer::is_full) {
             return self.take(Ok(None));

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::read::{Footer, Metadata, Plan, RangeReader, ReservedBatch, RowGroup, RowRange, Tail};
 use crate::selection::RowSelection;
 
-/// Reads the footer of a file; says the length of the file too.
+/// Reads the footer of a file. Gives the length of the file too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
@@ -104,7 +104,8 @@ impl Serial {
     }
 }
 
-/// Opens the row groups of a plan: fetches what is wanted of them, or lets it be pulled.
+/// Opens the row groups of a plan: fetches what is wanted of them. Large chunks of local files are
+/// read later, while they are decoded.
 pub(super) struct Opener {
     pub(super) source: Arc<dyn Source>,
     pub(super) plan: Plan,
@@ -117,21 +118,22 @@ impl Opener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
         let pull = FileRanges::from(&source, &progress, plan.budget().spare());
-        // Elsewhere it costs more to read the columns of the filter twice than to read the others.
+        // From near sources, reading the columns of the filter twice costs more than reading the
+        // others.
         let is_far = !source.in_memory() && !source.is_local();
         let scout = if is_far { FilterFirst::new(&plan) } else { None };
         Self { source, plan, progress, pull, scout }
     }
 
-    /// Opens a row group; `None` if bloom filters or page indexes prove that the filter is true of
-    /// none of its rows, or it is found out that it is not.
+    /// Opens a row group. `None` if no row passes the filter, as bloom filters or page indexes
+    /// prove, or as the columns of the filter show.
     ///
-    /// Where bytes cost time, the columns of the filter are fetched first, and of the others only
+    /// From a remote source, the columns of the filter are fetched first, and of the others only
     /// the pages of the rows that pass.
     ///
     /// # Errors
-    /// `Io`, or whatever is wrong with its metadata and indexes; with a scout, with the pages of
-    /// the filter's columns too.
+    /// `Io`, or whatever is wrong with its metadata and indexes; if the filter is evaluated first,
+    /// with the pages of its columns too.
     pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
         let source = &*self.source;
         let mut opening = RowGroupOpening::new(&self.plan, range, &self.progress)?;
@@ -164,7 +166,7 @@ impl Opener {
         Ok(row_group)
     }
 
-    /// The rows of a row group that pass the filter; what was fetched to find out stays at hand.
+    /// The rows of a row group that pass the filter. The bytes fetched for that stay in `source`.
     fn passed(
         &self,
         scout: &FilterFirst,

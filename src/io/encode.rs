@@ -1,11 +1,11 @@
 //! Encodes row groups: their columns by many threads, several row groups at a time, given back in
 //! the order in which they came.
 //!
-//! A column of a row group is a job. The jobs stand in one queue, those of the older row group
-//! first, the heaviest first among them. Threads of the pool take them from there, as many at a
-//! time as the pool has; where no job is left for some, the pages of a column are made by several
-//! threads. Trap: the threads of a pool may all be busy elsewhere, and even wait for the caller. So
-//! the caller never waits for a job that nobody begins: it does that itself.
+//! A column of a row group is a job. One queue holds the jobs: those of the older row group first,
+//! and of these the heaviest first. As many threads of the pool as it has take jobs from the queue.
+//! If there are fewer jobs than threads, the pages of a column are made by several threads. Trap:
+//! the threads of a pool may all be busy elsewhere, and may even wait for the caller. So the caller
+//! never waits for a job that no thread has begun: it does that job itself.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -34,7 +34,8 @@ pub(crate) enum Encode {
 }
 
 impl Encode {
-    /// `threads` threads: the calling one if it is only one, else others while that one waits.
+    /// `threads` threads: with 1, the calling one; with more, those of a new pool, while the
+    /// calling one waits.
     pub(crate) fn new(threads: usize) -> Result<Self> {
         if threads <= 1 { Ok(Self::Serial) } else { Pool::new(threads).map(Self::Pool) }
     }
@@ -53,7 +54,7 @@ impl Encode {
         .filter(|pool| pool.has_threads())
     }
 
-    /// Whose threads may wait for a row group: `None` if it is to be the calling one.
+    /// The pool whose threads may wait for a row group. `None` if the calling thread is to.
     #[cfg(feature = "async")]
     pub(crate) fn pool_of_jobs(&self) -> Option<Pool> {
         match self {
@@ -63,14 +64,14 @@ impl Encode {
         }
     }
 
-    /// Row groups that may be on their way while the next one is filled.
+    /// Maximum row groups in flight while the next one is filled.
     pub(crate) fn most_in_flight(&self) -> usize {
         self.workers().map_or(0, |pool| pool.threads().clamp(1, MOST_IN_FLIGHT))
     }
 }
 
-/// Row groups on their way, however many threads there are. What is known of row group `n` is so at
-/// the latest when row group `n + 1 + MOST_IN_FLIGHT` is begun.
+/// Maximum row groups in flight, whatever the number of threads. So the size of row group `n` is
+/// known when row group `n + 1 + MOST_IN_FLIGHT` is begun.
 pub(crate) const MOST_IN_FLIGHT: usize = 8;
 
 /// Row groups that are being encoded, the oldest first.
@@ -90,8 +91,7 @@ impl InFlight {
         self.groups.len()
     }
 
-    /// The rows that were given for them: memory that is still held, see
-    /// [`PendingRowGroup::memory`].
+    /// Bytes of memory that their rows hold; see [`PendingRowGroup::memory`].
     pub(crate) fn memory(&self) -> u64 {
         self.groups.iter().map(|group| group.pending.memory()).sum()
     }
@@ -155,7 +155,7 @@ impl InFlight {
         Ok(Some((group.pending.bytes(), row_group)))
     }
 
-    /// Forgets all row groups. No work is left behind: what runs is at most one column a thread.
+    /// Forgets all row groups. Each thread goes on to the end of its column at most.
     pub(crate) fn cancel(&mut self) {
         lock(&self.queue.0).jobs.clear();
         for group in self.groups.drain(..) {
@@ -170,14 +170,14 @@ impl Drop for InFlight {
     }
 }
 
-/// The columns that nobody has begun.
+/// The columns that no thread has begun.
 #[derive(Default)]
 struct Queue(Mutex<Jobs>);
 
 #[derive(Default)]
 struct Jobs {
     jobs: VecDeque<Job>,
-    /// Threads that are at one.
+    /// Threads that encode a column now.
     busy: usize,
 }
 
@@ -206,8 +206,7 @@ impl Queue {
         }
     }
 
-    /// Does the next job, and says whether there was one, and a thread to do it: no more than the
-    /// pool has.
+    /// Does the next job. False if there is none, or if as many threads work as the pool has.
     fn work(&self, pool: Option<&Pool>) -> bool {
         let mut jobs = lock(&self.0);
         if pool.is_some_and(|pool| jobs.busy >= pool.threads()) {
@@ -227,11 +226,11 @@ impl Queue {
     }
 }
 
-/// The threads without work, as seen by a thread that has a job.
+/// Idle threads of the pool, for the pages of a column.
 ///
-/// Threads of the pool could take it only at a risk: one that waits for others may be given any
-/// work meanwhile, some that waits for the row group too. So for these moments there are threads of
-/// their own.
+/// The work is done by new threads, as many as the pool has idle ones. Threads of the pool would be
+/// a risk: one that waits for others may meanwhile be given any work, even work that waits for the
+/// row group.
 struct Idle<'a> {
     queue: &'a Queue,
     /// Of the pool.
@@ -259,7 +258,7 @@ impl Parallelism for Idle<'_> {
         std::thread::scope(|scope| {
             for _ in 1..n.min(self.threads()) {
                 let helper = std::thread::Builder::new().name("marquetry-pages".to_owned());
-                // Without a thread, there is less help.
+                // If a thread cannot be started, the others do its part.
                 let _ = helper.spawn_scoped(scope, work);
             }
             work();
@@ -280,7 +279,7 @@ struct Group {
 struct State {
     /// Columns that are not encoded yet.
     left: usize,
-    /// The others, as they came.
+    /// The encoded columns, in the order in which they were done.
     columns: Vec<(usize, Vec<EncodedChunk>)>,
     /// The first failure; nothing more is encoded then.
     failure: Option<Failure>,
@@ -335,7 +334,7 @@ impl Group {
         leaves.map(encode).collect()
     }
 
-    /// Waits until all columns are encoded; works where nobody else does.
+    /// Waits until all columns are encoded. Does the jobs that no other thread has begun.
     fn wait(&self, queue: &Queue, pool: Option<&Pool>) {
         let mut state = lock(&self.state);
         while state.left > 0 {
@@ -347,14 +346,14 @@ impl Group {
                 }
             }
             drop(state);
-            // Without a job to do, what is left runs on other threads, which wait for nobody.
+            // Jobs that are left run on other threads, which do not wait for this one.
             while lock(&self.state).left > 0 && queue.work(pool) {}
             state = lock(&self.state);
         }
     }
 }
 
-/// How long the caller waits for a thread to begin what nobody has begun, before it does so itself.
+/// How long the caller waits before it does a job itself, because the pool may never begin it.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Nothing panics while it holds a lock.

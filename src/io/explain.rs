@@ -57,7 +57,7 @@ pub struct ExplainedRowGroup {
     pub index_bytes: u64,
     /// Requests, ranges that lie close joined.
     pub requests: u64,
-    /// What was wrong with the indexes that are put aside.
+    /// What is wrong with the indexes that are ignored.
     pub ignored: Vec<String>,
 }
 
@@ -83,7 +83,8 @@ pub enum Outcome {
     ByPageIndex,
 }
 
-/// Gives the bytes of ranges, at once or after a while.
+/// Fetches the bytes of ranges: at once from a blocking source, after a while from an asynchronous
+/// one.
 type Fetcher<'a> = dyn Fn(&[Range<u64>]) -> Fetching<'a> + Send + Sync + 'a;
 type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>>> + Send + 'a>>;
 
@@ -98,7 +99,7 @@ impl Explanation {
             Box::pin(std::future::ready(fetch(&*source, ranges, Some(latency))))
         };
         let explained = std::pin::pin!(Self::ask(plan, latency, &fetch));
-        // What it waits for is there.
+        // The future is ready at once, because the source blocks.
         match explained.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(explained) => explained,
             Poll::Pending => Err(Error::usage("a source that blocks gives all it is asked for")),
@@ -175,8 +176,8 @@ impl Explanation {
         self.row_groups.iter().map(|group| group.requests).sum()
     }
 
-    /// About how long fetching takes where a request takes so long, and so many bytes come in a
-    /// second, one request after the other.
+    /// Estimated time to fetch everything, one request after the other, for this latency and this
+    /// throughput.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn time(&self, latency: Duration, bytes_per_second: f64) -> Duration {
         let transfer = self.bytes() as f64 / bytes_per_second.max(1.0);
@@ -202,7 +203,7 @@ impl ExplainedRowGroup {
             self.requests += coalesce(needs, latency).len() as u64;
             let bytes = fetch(needs).await.map_err(|e| e.at_row_group(range.row_group))?;
             match pruner.supply(&bytes)? {
-                // At most twice: a header, then the blocks that it tells the place of.
+                // At most twice: the header of a bloom filter, then the blocks that it locates.
                 PruneStep::Again(again) => pruner = *again,
                 PruneStep::Done(left, found) => break (left, found),
             }

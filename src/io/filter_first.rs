@@ -2,9 +2,9 @@
 //! the filter does not need are fetched.
 //!
 //! Used by the drivers of sources where bytes cost time: the asynchronous one, and the blocking
-//! ones where the source is neither memory nor a local file. Trap: it is a round trip more for each
-//! row group. Where the rows that pass lie in all pages it spares nothing, which is learnt while
-//! reading.
+//! ones where the source is neither memory nor a local file. Trap: each row group costs one more
+//! round trip. If the rows that pass lie in all pages, nothing is saved; the read learns that as it
+//! goes on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,22 +18,23 @@ use crate::selection::RowSelection;
 /// Finds out which rows pass a filter before the other columns are fetched.
 pub(super) struct FilterFirst {
     plan: Plan,
-    /// Bytes that would have been fetched without it, and that were fetched nevertheless.
+    /// Bytes that could be saved so far.
     doubtful: AtomicU64,
+    /// Bytes of these that were fetched all the same.
     fetched: AtomicU64,
 }
 
-/// What of a row group it may be worth to find out.
+/// Candidate rows, and the estimated saving.
 pub(super) struct Candidate {
-    /// The rows that are left of it.
+    /// The rows that may be left.
     pub(super) left: RowRange,
-    /// About how many bytes of them need not be fetched if no row passes.
+    /// Bytes that need not be fetched if no row passes, estimated.
     pub(super) bytes: u64,
 }
 
 impl FilterFirst {
-    /// A scout for the filter of `plan`; `None` if there is none, or it needs all columns. What
-    /// cannot be planned without the others is read with them.
+    /// For the filter of `plan`. `None` if there is no filter, or it needs all columns, or its
+    /// columns cannot be planned alone.
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         let plan = plan.scout().ok().flatten()?;
         Some(Self { plan, doubtful: AtomicU64::new(0), fetched: AtomicU64::new(0) })
@@ -44,8 +45,8 @@ impl FilterFirst {
         &self.plan
     }
 
-    /// What is left of a row group, if a round trip for it is likely to spare more bytes than could
-    /// be read in its time.
+    /// The candidate of a row group. `None` if a round trip for it is likely to cost more than it
+    /// saves.
     pub(super) fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
         let range = left.range();
         if range.is_sure() {
@@ -55,17 +56,19 @@ impl FilterFirst {
         let bytes = left.wanted_bytes().saturating_sub(own);
         let (before, fetched) =
             (self.doubtful.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
+        // Tried until four round trips' worth of bytes were at stake, then while it saves a
+        // quarter.
         let pays = before <= gap.saturating_mul(4) || fetched <= before / 4 * 3;
         (pays && bytes > gap).then(|| Candidate { left: range.clone(), bytes })
     }
 
-    /// Learns how many bytes were fetched nevertheless.
+    /// Counts how many bytes were fetched all the same.
     pub(super) fn learn(&self, candidate: &Candidate, fetched: u64) {
         self.doubtful.fetch_add(candidate.bytes, Ordering::Relaxed);
         self.fetched.fetch_add(fetched, Ordering::Relaxed);
     }
 
-    /// The rows of a row group that pass, which was opened by [`FilterFirst::plan`]; as far as was
+    /// The rows that pass of a row group that was opened by [`FilterFirst::plan`], as far as it was
     /// read before it was cancelled.
     ///
     /// # Errors

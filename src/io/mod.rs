@@ -1,6 +1,8 @@
 //! Drivers: the loops that fetch what the stages want, and run them on one thread or on many.
 //!
-//! The only part of the crate that knows where bytes come from, and where they go.
+//! The only part of the crate that knows where bytes come from, and where they go. The drivers of a
+//! read are `blocking`, `parallel` and `stream::driver`. Each opens row groups by `row_group_open`,
+//! which says what to fetch next, and `ranges` makes requests of that. `encode` drives a write.
 
 mod pool;
 mod encode;

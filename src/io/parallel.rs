@@ -1,10 +1,11 @@
 //! The parallel driver: waves of (row group × leaf) tasks on a rayon pool, given out in order.
 //!
-//! A wave is as many windows, of as many row groups, as fit a share of the memory budget. Its tasks
-//! are decoded by whichever thread is free, the heaviest first; while the caller works on the
-//! batches of one wave, the pool works on the next. So at most two waves are held, and a row group
-//! larger than a wave is decoded window by window. A task that would keep one thread busy when the
-//! others are done is split between pages. While a wave is decoded, the next row group is fetched.
+//! A window is the rows of one batch. A wave is as many windows, of as many row groups, as fit a
+//! share of the memory budget. Its tasks are decoded by any free thread, the heaviest first. While
+//! the caller works on the batches of one wave, the pool works on the next: so at most two waves
+//! are held, and a row group larger than a wave is decoded window by window. A task that would keep
+//! one thread busy when the others are done is split between pages. While a wave is decoded, the
+//! next row group is fetched.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -48,10 +49,10 @@ struct State {
     waves: u32,
     /// What a wave may take.
     size: WaveSize,
-    /// Whether batches of the wave before wait, whose memory is not free.
+    /// Whether batches of the wave before are not given out yet, so that their memory is not free.
     overlaps: bool,
     next_range: usize,
-    /// Row groups of which windows are left, that come before all others.
+    /// Row groups with windows left, which come before all others.
     open: VecDeque<RowGroup>,
     /// Whether the first of them is read without its page index, because that was found to be
     /// wrong.
@@ -65,11 +66,11 @@ type Batches = Result<Option<Vec<ReservedBatch>>>;
 
 type Finished = std::thread::Result<(State, Batches)>;
 
-/// Windows of one row group in a wave, however narrow its rows are.
+/// Maximum windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
 
-/// A filtered read that ends with its limit may need one window, or all: each wave is so many times
-/// as long as the one before it.
+/// With a filter and a limit, each wave is this many times as long as the one before, because one
+/// window may be enough, or all may be needed.
 const GROWTH: u64 = 4;
 
 impl State {
@@ -147,7 +148,7 @@ impl Parallel {
                 let batches = wave(&shared, &mut state);
                 (state, batches)
             }));
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = send.send(finished);
         });
         self.running = Some(receive);
@@ -158,7 +159,8 @@ impl Drop for Parallel {
     fn drop(&mut self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
         if let Some(running) = self.running.take() {
-            // No work is left behind: a task that runs is at most one leaf of one wave.
+            // Waits, so that no work goes on after the read: a task that runs is at most one leaf
+            // of one wave.
             let _ = wait(&running, &self.pool);
         }
     }
@@ -191,8 +193,8 @@ impl Part {
         let rest = self.row_group.rest_with(first);
         let Some(row_group) = shared.opener.reopen(&rest)? else { return Ok(()) };
         self.row_group = row_group;
-        // What indexes left out is back: all of it, as only the last row group of a wave may have
-        // windows left.
+        // Without indexes, more rows are left. All windows are taken, because only the last row
+        // group of a wave may have windows left.
         let filtered = shared.opener.plan.options().filter.is_some();
         let windows = if filtered { usize::MAX } else { self.windows.len() };
         self.windows = self.row_group.windows(windows);
@@ -243,7 +245,7 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
                 state.open.push_front(row_group);
             }
             if retry == Retry::InWaves {
-                // It can be fetched again.
+                // Frees its memory. It can be fetched again.
                 state.ahead = None;
             }
             return Ok(Some(Vec::new()));
@@ -258,7 +260,7 @@ fn wave(shared: &Shared, state: &mut State) -> Batches {
     Ok(Some(found))
 }
 
-/// Makes the waves after one that failed smaller.
+/// After a wave failed, makes the next ones smaller.
 fn shrink(size: &mut WaveSize, error: &Error, parts: &[Part], overlapped: bool) -> Retry {
     let windows = parts.iter().map(|part| part.windows.len()).sum();
     let is_overweight = |part: &Part| {
@@ -283,8 +285,9 @@ fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
     Ok(row_groups)
 }
 
-/// The next batch of the row group at hand, if its batches are made one at a time; no batch if
-/// there is memory for it only when those that wait are given out.
+/// The next batch of the first open row group, if its batches are made one at a time. No batch if
+/// there is memory for it only after the batches that wait are given out; `None` if no row group is
+/// read so.
 fn careful_batch(shared: &Shared, state: &mut State) -> Batches {
     while let Some(row_group) = state.open.front_mut().filter(|first| first.is_careful()) {
         let rest = row_group.rest();
@@ -353,7 +356,7 @@ impl Shared {
             && let Some(range) = self.opener.plan.ranges().get(state.next_range)
         {
             let opened = match state.ahead.take() {
-                // There may be room for it now.
+                // There may be memory for it now.
                 Some(Err(e)) if is_too_large(&e) => self.opener.open(range)?,
                 Some(row_group) => row_group?,
                 None => self.opener.open(range)?,
@@ -382,7 +385,8 @@ pub(super) fn wave_of(
     let mut result = WaveResult::of(queue, size);
     let mut distrusts = None;
     let gathered = gather(size, u64::MAX, || {
-        // Not in one wave with others: what is wrong with them can be read again.
+        // A wave has only row groups that are all read with their index, or all without, because
+        // after an error they are read again together.
         let goes_along = result
             .queue
             .front()
@@ -435,8 +439,7 @@ pub(super) fn wave_of(
 }
 
 /// Takes row groups, each perhaps begun, until the wave is full, or has as many windows as are
-/// wanted. One window goes into a wave however little that holds: nothing is taken only where
-/// nothing is left.
+/// wanted. A wave has at least one window, however small it is, unless no row group is left.
 fn gather(
     size: WaveSize,
     mut windows_left: u64,
@@ -448,7 +451,7 @@ fn gather(
         let (mut row_group, is_new) = match next() {
             Ok(Some(next)) => next,
             Ok(None) => break,
-            // What is there first: there is more memory when it is given out.
+            // What was taken is decoded first. Giving it out frees memory.
             Err(e) if !parts.is_empty() && is_too_large(&e) => break,
             Err(e) => return Err(e),
         };
@@ -501,7 +504,7 @@ const SHARES: usize = 2;
 /// Compressed bytes that are not worth a thread of their own.
 const SMALLEST_SHARE: usize = 64 << 10;
 
-/// What was decoded: of each part, of each window, the leaves.
+/// The decoded leaves of each window of each part.
 type Decoded = Vec<Vec<Vec<LeafBatch>>>;
 
 /// Decodes the tasks of the parts that come before the filter, or those that come after it, the

@@ -53,8 +53,8 @@ impl Pool {
         }
     }
 
-    /// Lends the calling thread to the pool for a moment, if it is one of its threads; says whether
-    /// it is.
+    /// If the calling thread is one of the pool, lets it do other work of the pool for a moment.
+    /// Says whether it is.
     pub(super) fn help(&self) -> bool {
         let yielded = match self {
             Self::Global => rayon::yield_now(),

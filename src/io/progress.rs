@@ -1,4 +1,4 @@
-//! [`Progress`]: how far a read is, for whoever wants to watch.
+//! [`Progress`]: counters of a read that is under way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ impl Progress {
         self.shared.rows.load(Ordering::Relaxed)
     }
 
-    /// Rows that will be given out in all; with a filter, those among which it chooses.
+    /// Rows that will be given out in all; with a filter, the rows that it is evaluated on.
     pub fn rows_total(&self) -> u64 {
         self.shared.rows_total.load(Ordering::Relaxed)
     }
@@ -39,8 +39,7 @@ impl Progress {
         self.shared.row_groups.load(Ordering::Relaxed)
     }
 
-    /// Page indexes put aside so far, because they contradict themselves, the metadata or the
-    /// pages.
+    /// Page indexes ignored so far, because they contradict themselves, the metadata or the pages.
     pub fn indexes_ignored(&self) -> u64 {
         self.shared.indexes_ignored.load(Ordering::Relaxed)
     }

@@ -1,5 +1,6 @@
-//! Pulling from a local source: pieces of column chunks, read into memory that is used again and
-//! again. Pieces may outlive their page, as arrays of string views hold them.
+//! [`FileRanges`]: reads pieces of column chunks from a local source, while they are decoded, into
+//! memory that is used again. A piece may outlive its page, because arrays of string views point
+//! into it.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::RangeReader;
 
-/// Pulls from a source. All leaves of a read share one.
+/// Reads pieces of a source. All leaves of a read share one.
 pub(super) struct FileRanges {
     source: Arc<dyn Source>,
     progress: Progress,

@@ -19,11 +19,12 @@ pub(crate) struct Fetch {
     pub parts: Vec<usize>,
 }
 
-/// The longest read that is made by joining, and the longest of those that a range is split into.
+/// Maximum bytes of a read that is made by joining, and of a request that a long range is split
+/// into.
 const LONGEST: u64 = 8 << 20;
 
-/// Joins ranges whose gap is sooner read than skipped into reads of at most 8 MiB (a longer single
-/// range stays whole), in file order.
+/// Joins ranges into reads, in file order, where reading the gap between them costs less than
+/// another request. A read has at most 8 MiB, or is a single range.
 pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
     let gap = latency.gap();
     let mut order: Vec<usize> = (0..ranges.len()).filter(|&i| !ranges[i].is_empty()).collect();
@@ -45,23 +46,23 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], latency: Latency) -> Vec<Fetch> {
     fetches
 }
 
-/// The requests for ranges of a file: wants their bytes, and gives those of the ranges.
+/// The requests for ranges of a file: says which bytes to read, and cuts the ranges out of them.
 #[derive(Debug)]
 pub(crate) struct Requests {
     wanted: Vec<Range<u64>>,
     fetches: Vec<Fetch>,
-    /// How many requests each of them is.
+    /// How many requests each of the reads is split into.
     pieces: Vec<usize>,
     needs: Vec<Range<u64>>,
 }
 
 impl Requests {
-    /// One request after the other: each range is read at once.
+    /// For requests that are made one after the other: long ranges are not split.
     pub(crate) fn in_turn(wanted: &[Range<u64>], latency: Latency) -> Self {
         Self::new(wanted, latency, u64::MAX)
     }
 
-    /// Requests that run side by side: a long range is several.
+    /// For requests that run side by side: long ranges are split.
     pub(crate) fn side_by_side(wanted: &[Range<u64>], latency: Latency) -> Self {
         Self::new(wanted, latency, LONGEST)
     }
@@ -106,7 +107,8 @@ impl Requests {
             };
             let wanted = |part: &usize| self.wanted.get(*part).cloned().unwrap_or_default();
             let wanted_len: u64 = parts.iter().map(wanted).map(|part| part.end - part.start).sum();
-            // What lies between them is not held with them, if it is much.
+            // If most of a read is gaps, the ranges are copied, so that the gaps are not held in
+            // memory.
             let is_mostly_gap = range.end - range.start > wanted_len.saturating_mul(2);
             for &part in parts {
                 let wanted = wanted(&part);
@@ -133,7 +135,7 @@ impl Requests {
     }
 }
 
-/// Reads a range, and takes no other number of bytes for it.
+/// Reads a range. Another number of bytes is an error.
 pub(crate) fn read_exactly(source: &dyn Source, range: Range<u64>) -> Result<Bytes> {
     let bytes = source.read(range.clone())?;
     exactly(&range, bytes.len()).map(|()| bytes)

@@ -1,5 +1,5 @@
-//! [`RowGroupOpening`]: from the rows that are wanted of a row group to the row group that gives
-//! them, whoever fetches the bytes.
+//! [`RowGroupOpening`]: the steps from the rows of a plan to a row group whose bytes are there. A
+//! driver fetches the bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,10 +14,11 @@ use crate::read::{
     Supplied,
 };
 
-/// A row group that is being opened: wants bytes, often several times.
+/// A row group that is being opened.
 ///
-/// What a driver does for each of [`Plan::ranges`]: bloom filters and indexes first, where the
-/// filter may be decided by them; then the pages.
+/// A driver makes one for each of [`Plan::ranges`]. It fetches the bytes of [`needs`](Self::needs)
+/// and gives them to [`supply`](Self::supply), often several times. Bloom filters and indexes come
+/// first, if they may decide the filter; then the pages.
 pub struct RowGroupOpening {
     plan: Plan,
     progress: Progress,
@@ -45,10 +46,10 @@ enum Stage {
     Pages(Box<RowGroupPlan>),
 }
 
-/// What comes of the bytes.
+/// What comes next, after bytes were supplied.
 #[derive(Debug)]
 pub enum Opened {
-    /// More are wanted.
+    /// More bytes are needed.
     More(RowGroupOpening),
     /// The row group; `None` if indexes prove that the filter is true of none of its rows.
     Done(Option<Box<RowGroup>>),
@@ -65,8 +66,8 @@ impl RowGroupOpening {
         Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
     }
 
-    /// Opens a row group whose index was found to be wrong while it was decoded: all of its column
-    /// chunks, and all rows from those of `rest` on among which the filter chooses.
+    /// Opens a row group again whose index was found to be wrong while it was decoded. All of its
+    /// column chunks are fetched, and all rows from those of `rest` on that the plan has.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
@@ -88,8 +89,7 @@ impl RowGroupOpening {
         Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
     }
 
-    /// What is left of the row group, once that is known, and before anything is asked of its
-    /// chunks.
+    /// The rows that are left, once they are known and before their pages are asked for.
     pub(super) fn left(&self) -> Option<&PageIndexPlan> {
         match &self.stage {
             Stage::Indexes(indexes) => Some(indexes),
@@ -97,7 +97,7 @@ impl RowGroupOpening {
         }
     }
 
-    /// Lets large chunks be pulled while they are decoded.
+    /// Lets large chunks be read while they are decoded.
     pub(super) fn with_pull(mut self, pull: &Option<Arc<dyn RangeReader>>) -> Self {
         self.pull.clone_from(pull);
         let stage = self.stage;
@@ -158,7 +158,7 @@ impl RowGroupOpening {
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();
                 match pages.supply(bytes)? {
-                    // Each time an index less: at most as often as there are leaves.
+                    // Each time one index fewer, so at most as often as there are leaves.
                     Supplied::Again(pages) => Stage::Pages(pages),
                     Supplied::Ready(row_group) => {
                         self.progress.opened(ignored);

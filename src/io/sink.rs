@@ -56,8 +56,8 @@ impl<W: Write + Send> Sink for WriteSink<W> {
 /// end, and removed if the sink is dropped before. A symbolic link is followed. What is no file,
 /// such as a pipe or a device, cannot be replaced: bytes go straight there.
 ///
-/// The temporary file is locked while it is written. What a process that was killed has left is
-/// not, and is removed by the next one that writes the same file.
+/// The temporary file is locked while it is written. The one of a killed process is not, and the
+/// next writer of the same file removes it.
 #[derive(Debug)]
 pub struct PathSink {
     path: PathBuf,
@@ -140,7 +140,7 @@ impl Sink for PathSink {
             // Nothing is held back here, and what is no file may refuse to be synced.
             return Ok(());
         };
-        // Renamed while it is locked, so that nobody takes it for abandoned.
+        // Renamed while it is locked, so that no process removes it as abandoned.
         let done = file
             .sync_all()
             .and_then(|()| keep_permissions(&file, &self.path))

@@ -45,8 +45,8 @@ pub trait Source: Send + Sync {
         Latency::LOCAL
     }
 
-    /// The bytes of `range`, if they are in memory already: there is no use in reading them then,
-    /// nor in joining the range with its neighbours.
+    /// The bytes of `range`, if they are in memory already: they are not read then, and not joined
+    /// with their neighbours.
     fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
         let _ = range;
         None
@@ -142,7 +142,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// A source of which the page indexes are loaded.
+/// A source whose page indexes are loaded, and served from memory.
 pub(crate) struct Indexed {
     source: Arc<dyn Source>,
     metadata: Metadata,
@@ -185,7 +185,7 @@ impl Source for Indexed {
     }
 }
 
-/// A source, and what was read of it ahead.
+/// A source, and ranges of it that were read ahead, which are served from memory.
 pub(super) struct Ahead<'a> {
     source: &'a dyn Source,
     pub(super) ahead: RangeCache,

@@ -1,5 +1,4 @@
-//! [`WaveSize`]: how much is decoded at a time, and how it becomes less where the memory does not
-//! suffice.
+//! [`WaveSize`]: how much is decoded at a time, and how it shrinks after memory ran out.
 //!
 //! Used by the parallel driver and the asynchronous one. The metadata say how much a wave will
 //! take, and may be wrong.
@@ -19,13 +18,13 @@ use crate::read::{ReservedBatch, RowGroup, RowRange, is_too_large};
 /// The size of the waves to come.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaveSize {
-    /// Bytes of a wave; it has one window however large that is.
+    /// Bytes of a wave. It has at least one window, however large that is.
     pub(super) bytes: u64,
-    /// Whether a wave may begin while the batches of the one before it wait.
+    /// Whether a wave may begin while batches of the one before it are not given out.
     pub(super) may_overlap: bool,
 }
 
-/// How rows are decoded again for which there was not enough memory.
+/// How rows are decoded again after memory ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retry {
     /// In waves that take less.
@@ -37,7 +36,7 @@ pub(super) enum Retry {
 /// Memory of a wave for each thread, if the budget allows.
 const WAVE_BYTES_PER_THREAD: u64 = 16 << 20;
 
-/// A wave for which there was not enough memory is tried with so many times less.
+/// After memory ran out, waves are made this many times smaller.
 const SHRINK: u64 = 4;
 
 impl WaveSize {
@@ -66,7 +65,7 @@ impl WaveSize {
         if overlapped {
             self.may_overlap = false;
         } else {
-            // Less than a window is one window.
+            // With 0 bytes, a wave has one window.
             self.bytes = if windows as u64 > SHRINK { self.bytes / SHRINK } else { 0 };
         }
         Retry::InWaves
@@ -84,16 +83,16 @@ pub(super) struct QueuedRowGroup {
 }
 
 #[cfg(feature = "async")]
-/// What a wave has come to.
+/// The result of a wave.
 pub(super) struct WaveResult {
     pub(super) batches: Vec<ReservedBatch>,
     /// How large the next waves are.
     pub(super) size: WaveSize,
-    /// What is left.
+    /// Row groups that are not decoded to their end.
     pub(super) queue: VecDeque<QueuedRowGroup>,
-    /// Rows that are to be read again without their index: those behind the batches.
+    /// Rows after the batches, to be read again without their index.
     pub(super) again: Vec<RowRange>,
-    /// What went wrong behind the batches.
+    /// The error after the batches, if there is one.
     pub(super) failed: Option<Error>,
 }
 
@@ -106,8 +105,8 @@ impl WaveResult {
 }
 
 #[cfg(feature = "async")]
-/// Decodes a batch of the queue on this thread; none if there is memory for it only when those that
-/// wait are given out.
+/// Decodes a batch of the queue on this thread. None if there is memory for it only after the
+/// batches that wait are given out.
 pub(super) fn serial_wave(
     queue: VecDeque<QueuedRowGroup>,
     size: WaveSize,

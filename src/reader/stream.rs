@@ -196,7 +196,7 @@ impl AsyncReader {
     /// As [`Reader::plan`], and whatever is wrong with the metadata of the row groups.
     pub async fn explain(&self) -> Result<Explanation> {
         let (source, metadata) = (self.source.clone(), self.metadata.clone());
-        // What this reader has read before is left out of account.
+        // Without what this reader has read before, so that the answer is always the same.
         let plan = self.plan()?.with_page_cache(&PageCache::default());
         let explained = Explanation::new_async(source, metadata, &plan).await;
         explained.map_err(|e| self.name(e))

@@ -187,7 +187,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
         let (send, mut receive) = oneshot::channel();
         let job = move || {
             let done = catch_unwind(AssertUnwindSafe(|| work(&mut writer)));
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = send.send(Worked { writer, done });
         };
         match &self.pool {

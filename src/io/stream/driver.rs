@@ -87,8 +87,9 @@ pub(crate) async fn load_indexes_async(
     metadata.supply_indexes(&needs, bytes)
 }
 
-/// A guess that costs a quarter of a request: a wrong one costs a whole one.
+/// The guess may cost a quarter of a request, because a wrong guess costs a whole one.
 const GUESS_PART: u64 = 4;
+/// Minimum and maximum of the guess, in bytes.
 const SHORTEST_GUESS: u64 = 64 << 10;
 const LONGEST_GUESS: u64 = 512 << 10;
 
@@ -96,13 +97,15 @@ const LONGEST_GUESS: u64 = 512 << 10;
 pub(crate) struct Streamed {
     shared: Arc<Shared>,
     next_range: usize,
-    /// The indexes of the first row groups, which are fetched before anything else.
+    /// The indexes of the first row groups, which are fetched before all else.
     indexes: Option<BoxFuture<'static, ()>>,
-    /// Row groups on their way, and about how many bytes each will hold.
+    /// Row groups that are being fetched.
     fetching: FuturesOrdered<Fetching>,
+    /// Their rows, and about how many bytes each will hold.
     wanted: VecDeque<(u64, RowRange)>,
-    /// Row groups that are read again without their index, in front of all others.
+    /// Row groups that are fetched again without their index, before all others.
     again: FuturesOrdered<Fetching>,
+    /// Those of them that have come.
     reopened: Vec<Result<QueuedRowGroup, Failed>>,
     /// Row groups that can be decoded.
     queue: VecDeque<Result<QueuedRowGroup, Failed>>,
@@ -115,10 +118,10 @@ pub(crate) struct Streamed {
 
 type Fetching = BoxFuture<'static, Result<Option<QueuedRowGroup>>>;
 
-/// What went wrong in its turn.
+/// An error, in the place of its row group.
 struct Failed {
     error: Error,
-    /// What is to be opened once more, because there may be memory for it now.
+    /// The rows to open once more, because there may be memory for them later.
     postponed: Option<RowRange>,
 }
 
@@ -141,18 +144,20 @@ struct Shared {
 
 type Finished = Result<WaveResult, Box<dyn Any + Send>>;
 
-/// Row groups on their way at most; so many at first where a limit may be reached soon.
+/// Maximum row groups that are fetched at a time.
 const MOST_FETCHING: usize = 32;
+/// The same at first, where a limit may soon be reached.
 const FETCHING_AT_FIRST: usize = 2;
 
-/// Bytes on their way and not decoded, if the budget allows: some seconds of a fast network.
+/// Maximum bytes that are fetched and not decoded, if the budget allows: some seconds of a fast
+/// network.
 const MOST_FETCHED: u64 = 256 << 20;
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
 
-/// Bytes that are fetched at a time however little memory there is: where they do not fit, that is
-/// an error.
+/// Bytes that are fetched at a time however little memory there is. If they do not fit, that is an
+/// error.
 const SMALLEST_PART: u64 = 64 << 10;
 
 impl Streamed {
@@ -215,7 +220,7 @@ impl Streamed {
         while self.fetching.len() + self.queue.len() < self.depth
             && let Some(range) = self.shared.ranges.get(self.next_range)
         {
-            // What is wrong with the metadata comes to light in its turn.
+            // An error in the metadata is given in its turn.
             let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
             let held = plan.budget().used() + self.wanted.iter().map(|it| it.0).sum::<u64>();
             let is_first = self.fetching.is_empty() && self.queue.is_empty();
@@ -277,14 +282,14 @@ impl Streamed {
         let (size, overlaps) = (self.size, !self.ready.is_empty());
         pool.spawn(move || {
             let wave = || parallel::wave_of(queue, size, overlaps, &shared.cancelled);
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = send.send(catch_unwind(AssertUnwindSafe(wave)));
         });
         self.running = Some(receive);
         true
     }
 
-    /// Takes what a wave has come to.
+    /// Takes the result of a wave.
     fn take(&mut self, result: WaveResult) {
         let WaveResult { batches, size, queue, again, failed } = result;
         self.ready.extend(batches);
@@ -326,8 +331,8 @@ impl Streamed {
                     Ok(Err(panic)) => resume_unwind(panic),
                     Err(gone) => return Poll::Ready(Err(dropped(gone))),
                 }
-                // There may be room for more now, or rows to be read again: polled, or nobody would
-                // be woken.
+                // There may be room for more now, or rows to be read again. They must be polled, or
+                // the task would not be woken.
                 continue;
             }
             // The pool works on the next wave while the caller works on this one.
@@ -377,18 +382,17 @@ impl Stream for Streamed {
 
 impl Drop for Streamed {
     fn drop(&mut self) {
-        // Requests end here. What is being decoded stops with the leaf at hand: nobody waits for
-        // it.
+        // Requests end here. Decoding stops after the current leaf, and is not waited for.
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 }
 
-/// What was fetched of a row group.
+/// What was fetched for a row group.
 #[derive(Default)]
 struct FetchStats {
-    /// What is kept of it, by its place in the file, if anything is.
+    /// The bytes, if they are kept.
     kept: Option<RangeCache>,
-    /// How many bytes.
+    /// How many bytes were read, gaps included.
     read: u64,
 }
 
@@ -506,11 +510,11 @@ impl Shared {
         }
     }
 
-    /// Fetches the indexes of the first row groups, as many as are not too much.
+    /// Fetches the indexes of the first row groups together, up to [`MOST_INDEXES`] bytes.
     async fn fetch_indexes(&self) {
         let (mut needs, mut bytes) = (Vec::new(), 0u64);
         for range in &self.ranges {
-            // What is wrong with them comes to light in its turn.
+            // An error in the metadata is given in its turn.
             let of_group = self.plan.index_ranges(range).unwrap_or_default();
             bytes += of_group.iter().map(|need| need.end - need.start).sum::<u64>();
             if bytes > MOST_INDEXES {

@@ -13,10 +13,10 @@ use crate::io::source::Source;
 use crate::range_cache::RangeCache;
 use crate::read::{Latency, Metadata};
 
-/// Something that gives any range of the bytes of a file, after a while.
+/// An asynchronous source of the bytes of a file, which gives any range of them.
 ///
-/// Its futures need no particular runtime of us. Whether a request is tried again is its own
-/// affair.
+/// Its futures run under any runtime, as far as this crate is concerned. Whether a request is tried
+/// again is for the source to decide.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is no Parquet file")]
 pub trait AsyncSource: Send + Sync {
     /// Length of the file, in bytes.
@@ -31,8 +31,8 @@ pub trait AsyncSource: Send + Sync {
     /// `Io` if they cannot be read.
     fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>>;
 
-    /// Reads the bytes of several ranges, in their order: side by side, unless the source knows
-    /// better. They are neither close nor long: what can be joined was joined.
+    /// Reads the bytes of several ranges, in their order: side by side, if the source has no better
+    /// way. Close ranges were joined and long ones split before.
     ///
     /// # Errors
     /// As [`AsyncSource::read`].
@@ -106,27 +106,26 @@ impl<S: AsyncSource + ?Sized> AsyncSource for Arc<S> {
     }
 }
 
-/// What was read for ranges.
+/// The bytes of ranges, and what fetching them took.
 #[derive(Default)]
 pub(in crate::io) struct Fetched {
     /// Their bytes.
     pub(in crate::io) bytes: Vec<Bytes>,
-    /// How many of them were not at hand.
+    /// Bytes of the ranges that were not in memory.
     pub(in crate::io) wanted: u64,
-    /// Bytes read for those.
+    /// Bytes that were read for those, gaps included.
     pub(in crate::io) read: u64,
 }
 
-/// A file in a source, and stretches of it that are at hand: what was read for the footer, or
-/// ahead.
+/// A source, and ranges of it that are in memory: those that were read with the footer, or ahead.
 #[derive(Clone)]
 pub(in crate::io) struct CachedSource {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
     held: Arc<Mutex<RangeCache>>,
-    /// What only this one was given.
+    /// Ranges of this clone alone.
     own: RangeCache,
-    /// What knows page indexes.
+    /// The metadata, for page indexes that are loaded.
     metadata: Option<Metadata>,
 }
 
@@ -141,7 +140,7 @@ impl CachedSource {
         Self { metadata: Some(metadata), ..self }
     }
 
-    /// Another one, that holds some more.
+    /// A clone that holds more ranges.
     pub(in crate::io) fn with(&self, own: RangeCache) -> Self {
         Self { own, ..self.clone() }
     }
@@ -158,12 +157,12 @@ impl CachedSource {
         self.lock().insert(start, bytes);
     }
 
-    /// Whether the bytes of `range` are at hand.
+    /// Whether the bytes of `range` are in memory.
     pub(in crate::io) fn holds(&self, range: &Range<u64>) -> bool {
         self.find(range).is_some()
     }
 
-    /// The bytes of `range`, if they are at hand.
+    /// The bytes of `range`, if they are in memory.
     fn find(&self, range: &Range<u64>) -> Option<Bytes> {
         let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
         self.own.get(range).or_else(loaded).or_else(|| self.lock().get(range))
@@ -174,7 +173,7 @@ impl CachedSource {
         self.latency
     }
 
-    /// Bytes that come in the time that a request takes.
+    /// Bytes that come in the time of a request.
     pub(in crate::io) fn gap(&self) -> u64 {
         self.latency.gap()
     }

@@ -85,9 +85,9 @@ impl AsyncSource for StoreSource {
 /// An object that is being written: in parts that are uploaded side by side, or, if it is small, at
 /// once.
 ///
-/// It has its name when it is whole, and what had that name before stays until then. Dropped
-/// unfinished, parts may be left that no list of objects shows, and that most stores remove by a
-/// rule: [`AsyncSink::abort`] removes them.
+/// The object appears when it is whole; an object of the same name stays until then. A sink that is
+/// dropped unfinished may leave parts that listings do not show. [`AsyncSink::abort`] removes them,
+/// as a lifecycle rule of most stores does.
 #[derive(Debug)]
 pub struct StoreSink {
     store: Arc<dyn ObjectStore>,
@@ -100,11 +100,11 @@ pub struct StoreSink {
     parts: FuturesUnordered<UploadPart>,
 }
 
-/// Bytes of a part, if nobody says otherwise. Stores want 5 MiB at least, all parts but the last of
-/// one length, and not more than 10,000 of them.
+/// Bytes of a part, unless the caller sets them. Stores want at least 5 MiB, all parts but the last
+/// of one length, and at most 10,000 of them.
 const PART_BYTES: usize = 8 << 20;
 
-/// Parts on their way at a time.
+/// Maximum parts that are uploaded at a time.
 const MOST_PARTS: usize = 8;
 
 impl StoreSink {
@@ -160,7 +160,7 @@ impl StoreSink {
             }
         };
         self.parts.push(upload.put_part(payload));
-        // It is under way only when it was polled.
+        // An upload begins when it is first polled.
         self.part_done().now_or_never().unwrap_or(Ok(()))
     }
 
