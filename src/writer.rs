@@ -49,7 +49,7 @@ pub use upload::AsyncWriter;
 /// Rows are held until a row group is full. All threads then encode it, column by column, while the
 /// next one is filled, as far as the [memory](WriteOptions::with_memory) allows; row groups reach
 /// the sink in their order, and the file is the same for any number of threads. So an error in a
-/// value may be told by a later call than the one that brought it.
+/// value may be given by a later call than the one that took the value.
 ///
 /// The first error poisons the writer: every later call fails, and no footer is written. A writer
 /// that is dropped unfinished leaves no file that looks whole.
@@ -79,12 +79,12 @@ impl<S: Sink> fmt::Debug for Writer<S> {
     }
 }
 
-/// What row groups have come to: encoded bytes for each byte of Arrow arrays.
+/// Encoded bytes for each byte of Arrow arrays, in the row groups so far.
 #[derive(Debug)]
 struct Learnt {
     /// What is expected before any is known.
     expected: f64,
-    /// Bytes as Arrow arrays and in the file, each counted from the first row group.
+    /// Bytes as Arrow arrays and in the file, both summed up from the first row group on.
     row_groups: Vec<(u64, u64)>,
 }
 
@@ -95,9 +95,9 @@ impl Learnt {
         self.row_groups.push((before + bytes, encoded_before + encoded));
     }
 
-    /// The ratio for row group `next`: of those that are known by then however many threads there
-    /// are, so that the file is the same for any number. Never above 1: rows are not looked at
-    /// before they could be enough for a row group.
+    /// The ratio for row group `next`. It counts only row groups that are encoded by then with any
+    /// number of threads, so that the file is the same for any number. At most 1, so that no row
+    /// group ends before its Arrow arrays have the bytes that are wanted.
     fn ratio(&self, next: usize) -> f64 {
         let known = next.saturating_sub(MOST_IN_FLIGHT + 1);
         let ratio = self
@@ -439,8 +439,8 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// Rows of a batch that the file takes until it has `bytes` bytes, about, if they are all
-    /// alike; 1 at least.
+    /// Rows of a batch that the file takes until it has about `bytes` bytes, if they are all alike;
+    /// at least 1.
     pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
         let left = bytes.saturating_sub(self.estimated_bytes());
         let per_row = self.estimated(batch_bytes(batch)) / (batch.num_rows() as u64).max(1);
@@ -452,7 +452,7 @@ impl<S: Sink> Writer<S> {
         self.learnt.ratio(self.learnt.row_groups.len() + self.in_flight.len())
     }
 
-    /// Says what another file of the same kind of rows has told.
+    /// Sets the ratio that is expected, as another file of the same kind of rows had it.
     pub(crate) fn expect_ratio(&mut self, ratio: f64) {
         self.learnt.expected = ratio;
     }
@@ -736,7 +736,8 @@ fn holds_dictionary(data_type: &DataType) -> bool {
     }
 }
 
-/// A row group weighs its rows, what is made of them on the way, and its bytes in the file.
+/// Shares of the memory, because a row group takes three times its bytes: its rows, what is made of
+/// them, and its bytes in the file.
 const SHARES: u64 = 3;
 
 /// The part of the memory that is kept to be used again: less than the shares leave over.

@@ -1,5 +1,4 @@
-//! [`EncoderContext`]: what the chunks of a file are made with, one after the other and on any
-//! thread.
+//! [`EncoderContext`]: memory and codec tables that the chunks of a file share, on any thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -41,7 +40,7 @@ impl EncoderContext {
         found.map_or_else(|| Sealer::new(compression, version, checksums), Ok)
     }
 
-    /// Gives a sealer back: there are as many as threads use at a time.
+    /// Gives a sealer back. There are never more than threads used at a time.
     pub(super) fn give_sealer(&self, sealer: Sealer) {
         self.sealers().push(sealer);
     }

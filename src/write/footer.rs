@@ -8,7 +8,7 @@ use crate::format::{ColumnChunk, ColumnIndex, FileMetaData, OffsetIndex, RowGrou
 use crate::schema::Leaf;
 use crate::thrift::Write;
 
-/// The indexes of a chunk that wait for the end of the file.
+/// The indexes and the bloom filter of a chunk, until the end of the file is written.
 pub(crate) struct Indexes {
     offset_index: OffsetIndex,
     column_index: Option<ColumnIndex>,
@@ -16,7 +16,7 @@ pub(crate) struct Indexes {
 }
 
 impl Indexes {
-    /// Those of a chunk whose offsets are those of the file.
+    /// Those of a chunk whose offsets already count from the start of the file.
     pub(crate) fn of(chunk: &mut EncodedChunk) -> Self {
         Self {
             offset_index: std::mem::take(&mut chunk.offset_index),

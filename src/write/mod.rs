@@ -1,7 +1,7 @@
 //! Writing: from record batches to the bytes of a file, stage by stage.
 //!
 //! ```text
-//!  batch ── shred ───── leaf ─────────── page ─────── chunk ──── row group ── footer ── tail
+//!  batch ── shred ───── column ───────── page ─────── chunk ──── row group ── footer ── tail
 //!           levels,     dictionary or    compress,    offsets,   order,       thrift
 //!           values      encoding,        checksum     indexes    offsets
 //!                       statistics

@@ -47,9 +47,9 @@ impl Default for BloomOptions {
 /// Pages of different columns begin at different rows then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkingOptions {
-    /// No page has fewer bytes of levels and values, but for the last.
+    /// Minimum bytes of levels and values of a page; only the last may have fewer.
     pub min_bytes: usize,
-    /// No page has more, but for its last row.
+    /// Maximum bytes, which only the last row of a page may exceed.
     pub max_bytes: usize,
 }
 
@@ -191,29 +191,29 @@ impl WriteOptions {
         self
     }
 
-    /// The most bytes of a dictionary, as PLAIN.
+    /// Maximum bytes of a dictionary, as PLAIN.
     #[must_use]
     pub fn with_dictionary_bytes(mut self, bytes: usize) -> Self {
         self.dictionary_bytes = bytes;
         self
     }
 
-    /// The most bytes of a data page before compression, about.
+    /// Maximum bytes of a data page before compression, about.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
         self.page_bytes = Some(bytes);
         self
     }
 
-    /// The most rows of a data page. Pages of all columns begin at multiples of it, or of its
-    /// halves.
+    /// Maximum rows of a data page. Pages of all columns begin at multiples of it, or of a half, a
+    /// quarter … of it.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.page_rows = Some(rows);
         self
     }
 
-    /// The most rows of a row group.
+    /// Maximum rows of a row group.
     #[must_use]
     pub fn with_row_group_rows(mut self, rows: u64) -> Self {
         self.row_group_rows = rows;
@@ -242,8 +242,8 @@ impl WriteOptions {
         self
     }
 
-    /// Whether floats have the total order of IEEE 754 instead of the older order that knows no
-    /// NaN.
+    /// Whether floats have the total order of IEEE 754 instead of the type-defined order, in which
+    /// NaNs have no place.
     #[must_use]
     pub fn with_total_order(mut self, total_order: bool) -> Self {
         self.total_order = total_order;
@@ -265,15 +265,15 @@ impl WriteOptions {
         self
     }
 
-    /// The most bytes of a bound in statistics and page index; longer ones are cut.
+    /// Maximum bytes of a bound in statistics and page index; longer ones are cut.
     #[must_use]
     pub fn with_bound_bytes(mut self, bytes: usize) -> Self {
         self.bound_bytes = bytes;
         self
     }
 
-    /// Whether the Arrow schema is kept under `ARROW:schema` (the default): what Parquet has no
-    /// word for comes back then.
+    /// Whether the Arrow schema is kept under `ARROW:schema` (the default). What Parquet has no
+    /// type for is then read as it was.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
@@ -296,8 +296,8 @@ impl WriteOptions {
     }
 
     /// Says that the rows of each row group are sorted by these columns, so that engines need not
-    /// sort them again; the rows are not brought into this order, but checked for it. Without it,
-    /// the file says so where it shows by one column without nulls.
+    /// sort them again. The rows are checked for this order, but not sorted. Without this option,
+    /// the file states an order only where one column without nulls has one.
     ///
     /// Floats must be in their total order: -0 before 0, NaN at an end. A column that is not there,
     /// that lies in a list or has no order is an error (`Usage`) when the writer is made, rows that
@@ -484,14 +484,14 @@ impl ColumnOptions {
         self
     }
 
-    /// The most bytes of a data page before compression, about.
+    /// Maximum bytes of a data page before compression, about.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
         self.page_bytes = Some(bytes);
         self
     }
 
-    /// The most rows of a data page.
+    /// Maximum rows of a data page.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
         self.page_rows = Some(rows);
@@ -567,7 +567,7 @@ pub(crate) struct LeafSettings {
     /// Whether the file says, under `ARROW:schema`, that the leaf is a dictionary.
     pub(crate) arrow_dictionary: bool,
     pub(crate) compression: Compression,
-    /// Whether the codec was asked for, so that the chunk says it even where it does not help.
+    /// Whether the codec was asked for, so that it is used even where it does not help.
     pub(crate) codec_is_fixed: bool,
     pub(crate) page_version: PageVersion,
     pub(crate) encoding: Option<Encoding>,

@@ -30,7 +30,7 @@ pub(crate) struct RowGroupLayout {
     pub(crate) settings: Vec<LeafSettings>,
     /// How the rows are sorted, as the caller says.
     pub(crate) sorting: Option<CheckedSortOrder>,
-    /// What they are made with.
+    /// Buffers and codec tables that the chunks share.
     pub(crate) context: EncoderContext,
     /// How the leaves are protected, if anything is encrypted.
     pub(crate) protections: Option<Vec<LeafProtection>>,
@@ -41,7 +41,7 @@ pub(crate) struct RowGroupLayout {
 pub(crate) struct PendingRowGroup {
     batches: Vec<RecordBatch>,
     rows: usize,
-    /// Of each column.
+    /// Bytes of each column as Arrow arrays.
     column_bytes: Vec<u64>,
     memory: u64,
 }
@@ -74,7 +74,7 @@ impl PendingRowGroup {
         self.column_bytes.get(column).copied().unwrap_or_default()
     }
 
-    /// Bytes of the rows, and of their levels later on.
+    /// Bytes of the rows, and of the levels that will be made of them.
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
@@ -147,7 +147,7 @@ pub(crate) struct BatchColumn {
     pub(crate) leaves: std::ops::Range<usize>,
 }
 
-/// Bytes of a batch's rows; of slices only what they show.
+/// Bytes of the rows of a batch. Of a slice, only its own rows count.
 pub(crate) fn batch_bytes(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(array_bytes).sum()
 }
@@ -191,7 +191,7 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
             span(at(offsets.first()), at(offsets.last()), map.entries())
         }
         DataType::FixedSizeList(..) => slots_in_lists(array.as_fixed_size_list().values(), true),
-        // Views may overlap: what they show is counted, as if all in it were leaves.
+        // List views may overlap, so their sizes are counted, as if their elements were leaves.
         DataType::ListView(_) => {
             let sizes = array.as_list_view::<i32>().sizes();
             sizes.iter().filter_map(|&size| usize::try_from(size).ok()).sum()
@@ -208,13 +208,13 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
     }
 }
 
-/// What a slot of a list weighs beside its value: two levels, and their copies on the way down the
-/// tree.
+/// Bytes of a slot in a list besides its value, because two levels of 16 bits are copied once on
+/// the way down the tree.
 const LEVEL_BYTES: u64 = 8;
 
 /// A row group that is ready to be appended to a file. Made by
-/// [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. Values that are stored as they are
-/// it does not copy: it holds the arrays that they lie in.
+/// [`RowGroupEncoder`](crate::RowGroupEncoder), on any thread. It does not copy values that are
+/// stored as they are, but holds the arrays that they lie in.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
     pub(crate) chunks: Vec<EncodedChunk>,
@@ -242,8 +242,8 @@ impl EncodedRowGroup {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// What the footer says of it, its first byte standing at `offset` of the file; and what the
-    /// report says.
+    /// The row group as the footer and the report have it, with its first byte at `offset` of the
+    /// file.
     pub(crate) fn place(
         &mut self,
         offset: u64,
@@ -275,8 +275,7 @@ impl EncodedRowGroup {
                 ..crate::format::ColumnChunk::default()
             });
         }
-        // By one column only: whether the rows that are equal in it have an order of their own,
-        // was not checked.
+        // By one column only, because the order of rows that are equal in it was not checked.
         let sorted = self.chunks.iter().enumerate().find_map(|(i, chunk)| {
             let column_idx = i32::try_from(i).ok()?;
             let descending = chunk.sorted?.descending;

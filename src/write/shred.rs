@@ -46,8 +46,7 @@ impl LeafColumn {
     }
 }
 
-/// Appends the rows of a top-level column to its leaves, which `leaves` are in the order of the
-/// shape.
+/// Appends the rows of a top-level column to its leaves. `leaves` are in the order of the shape.
 ///
 /// # Errors
 /// `Usage` if a required node is null; `Unsupported` if an array is not what the shape says.

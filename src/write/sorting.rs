@@ -48,7 +48,7 @@ impl SortColumn {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SortOrder {
     pub(crate) columns: Vec<SortColumn>,
-    /// Whether the rows are looked at.
+    /// Whether the rows are checked.
     pub(crate) is_checked: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct CheckedSortOrder {
 
 #[derive(Debug)]
 struct SortKey {
-    /// Of the footer.
+    /// As the footer has it.
     column: SortingColumn,
     /// The column of the batches, and the names of the fields below it.
     top: usize,

@@ -13,7 +13,8 @@ use crate::schema::Leaf;
 use crate::schema::convert::{BytesLayout, Store, store};
 use crate::write::shred::ArrayPart;
 
-/// Of 64 slots, values up to which it is faster to look for each.
+/// Maximum values in 64 slots that are looked for one by one, because with more it is faster to
+/// visit all slots.
 const MAX_SPARSE: u32 = 12;
 
 /// The slots of an array that are wanted.
@@ -31,7 +32,7 @@ impl<'a> Slots<'a, 'a> {
 }
 
 impl<'a> Slots<'a, '_> {
-    /// Calls `visit` with every stretch of slots that hold a value.
+    /// Calls `visit` with every run of slots that hold a value.
     pub(super) fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
         for range in self.slots {
             match self.nulls {
@@ -56,8 +57,8 @@ impl<'a> Slots<'a, '_> {
         self.for_each_some(data.buffer::<T>(0), |some| some.iter().for_each(|value| visit(*value)));
     }
 
-    /// Calls `visit` with the values, some at a time: as they lie there, or put together from
-    /// between nulls.
+    /// Calls `visit` with the values, some at a time and without nulls: as slices of the array, or
+    /// copied together.
     pub(super) fn for_each_some<T: ArrowNativeType>(
         &self,
         values: &[T],
@@ -101,8 +102,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Visits the byte strings, by runs that lie in one buffer, until a visit says `None`, which is
-    /// given back; `None` too if the array is of another type than `layout` says.
+    /// Visits the byte strings, by runs that lie in one buffer, until a visit gives `None`. That is
+    /// given back, and so it is if the array is of another type than `layout` says.
     #[inline(always)]
     pub(super) fn for_each_byte_run(
         &self,

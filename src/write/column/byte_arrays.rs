@@ -1,8 +1,8 @@
 //! [`ByteArrayValues`]: the byte strings of a leaf, where they lie in the arrays.
 //!
-//! Arrays that keep their strings end to end are not taken apart: a stretch of them is two slices,
-//! however many values it has, and is encoded by whole stretches. Trap: arrays of views, and those
-//! with many nulls, have no such stretches; theirs are slices one by one.
+//! Values that lie end to end in an array stay together: a segment is two slices, however many
+//! values it has, and is encoded as a whole. Trap: arrays of views, and those with many nulls, have
+//! no such segments; their values are slices, one by one.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) enum ByteArrayValues<'a> {
     /// One by one.
     Slices(Vec<&'a [u8]>),
-    /// By stretches of arrays.
+    /// By segments of arrays.
     Segments { segments: Vec<ByteSegment<'a>>, len: usize },
 }
 
@@ -20,7 +20,7 @@ pub(super) enum ByteArrayValues<'a> {
 pub(super) struct ByteSegment<'a> {
     /// The number of its first value.
     first: usize,
-    /// What the ends count in.
+    /// The bytes that the ends count in.
     bytes: &'a [u8],
     ends: Ends<'a>,
 }
@@ -33,7 +33,7 @@ pub(super) enum ByteRun<'a> {
     One(&'a [u8], usize, usize),
 }
 
-/// Where values end, and before them where the first begins: one more than values.
+/// Arrow's offsets: where the first value begins, and where each ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ends<'a> {
     Small(&'a [i32]),
@@ -49,7 +49,7 @@ impl Ends<'_> {
         }
     }
 
-    /// Those of some values.
+    /// Those of a range of values.
     fn of(&self, range: Range<usize>) -> Self {
         match self {
             Self::Small(ends) => Self::Small(
@@ -90,10 +90,10 @@ fn between<'a, O: Copy + Into<i64>>(
     })
 }
 
-/// Values for each stretch, on average, from which on stretches are worth it.
+/// Minimum values of a segment, on average, because shorter ones cost more than slices.
 const VALUES_PER_SEGMENT: usize = 4;
 
-/// Values more, as the first stretches may be short by chance.
+/// Values that are added to that, because the first segments may be short by chance.
 const SPARE_SEGMENTS: usize = 64;
 
 /// Why lengths have 31 bits.
@@ -143,7 +143,7 @@ impl<'a> ByteArrayValues<'a> {
         }
     }
 
-    /// The values one by one, from now on.
+    /// Changes to slices: the values one by one, from now on.
     pub(super) fn slices_mut(&mut self) -> &mut Vec<&'a [u8]> {
         if let Self::Segments { len, .. } = self {
             let mut slices = Vec::with_capacity(*len);
@@ -164,7 +164,7 @@ impl<'a> ByteArrayValues<'a> {
         }
     }
 
-    /// What lies end to end of the values of `range`; `None` if they are there one by one.
+    /// The segments of the values of `range`; `None` if the values are slices.
     pub(super) fn segments(
         &self,
         range: Range<usize>,
@@ -252,7 +252,7 @@ impl PartialEq for ByteArrayValues<'_> {
     }
 }
 
-/// The parts of stretches that have the values of `range`.
+/// The parts of segments that have the values of `range`.
 fn segments_of<'s, 'a>(
     segments: &'s [ByteSegment<'a>],
     range: Range<usize>,

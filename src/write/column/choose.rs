@@ -54,7 +54,7 @@ impl<'a> ChunkEncoder<'a> {
         Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
     }
 
-    /// The form of values that came as keys into others.
+    /// Picks the form of values that came as dictionary or run-end arrays.
     fn choose_keyed(
         &self,
         dictionary: ValueDictionary<'a>,

@@ -25,7 +25,7 @@ pub(super) fn roll_value(values: &LeafValues<'_>, i: usize, hash: &mut u64) -> u
     }
 }
 
-/// Rolls bytes into a hash: what lies 64 bytes back has left it.
+/// Rolls bytes into a hash, which depends on the last 64 bytes.
 fn roll(bytes: &[u8], hash: &mut u64) -> usize {
     for byte in bytes {
         let gear = GEAR[usize::from(*byte)];
@@ -50,8 +50,8 @@ const GEAR: [u64; 256] = {
     gear
 };
 
-/// The rows that pages begin with, and the end. `roll` rolls a value into the hash, and says how
-/// many bytes it has.
+/// The rows that pages begin with, and the end. `roll_value` rolls a value into the hash, and says
+/// how many bytes it has.
 pub(super) fn cuts(
     levels: &LeafLevels,
     rows: usize,

@@ -87,7 +87,8 @@ pub(super) fn append<'a>(
     }
 }
 
-/// Only 64-bit offsets reach so far; the format counts the bytes of a value with 31 bits.
+/// Checks that values are not longer than the 31 bits that the format counts with. Only 64-bit
+/// offsets allow that.
 fn check_lengths(values: &ByteArrayValues<'_>, from: usize) -> Result<()> {
     let max = i32::MAX as usize;
     match values.iter(from..values.len()).find(|value| value.len() > max) {

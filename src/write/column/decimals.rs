@@ -12,9 +12,9 @@ use crate::format::LogicalType;
 use crate::schema::Leaf;
 use crate::schema::convert::Storage;
 
-/// What a decimal must be to be stored.
+/// How a decimal is scaled, and what it must be to be stored.
 struct DecimalRule {
-    /// What it is multiplied by first, if by something.
+    /// What it is multiplied by first; `None` for 1.
     factor: Option<i256>,
     /// It must be nearer to 0 than this: the precision of the leaf.
     bound: Option<i256>,
@@ -128,11 +128,11 @@ impl<'a> Slots<'a, '_> {
         Ok(())
     }
 
-    /// Appends decimals of 128 bits that have 64 and are nearer to 0 than `max`; says whether all
-    /// are so. Without a compare: the signs of what they lack to the bounds are collected, which
-    /// the compiler makes vectors of.
+    /// Appends 128-bit decimals that fit 64 bits and are nearer to 0 than `max`. False if one does
+    /// not. The loop has no comparison: it collects the sign bits of the distances to the bounds,
+    /// which the compiler vectorises.
     fn low_halves<U>(&self, max: i128, out: &mut Vec<U>, narrow: impl Fn(i64) -> U) -> bool {
-        // More digits than 64 bits have are no bound.
+        // A bound beyond 64 bits is none.
         let last = i64::try_from(max - 1).unwrap_or(i64::MAX);
         let data = self.data();
         let (mut beyond, mut high) = (0i64, 0i64);
@@ -140,7 +140,7 @@ impl<'a> Slots<'a, '_> {
             out.extend(some.iter().map(|value| {
                 #[expect(clippy::cast_possible_truncation, reason = "what is cut off is looked at")]
                 let (low, above) = (*value as i64, (*value >> 64) as i64);
-                // Wrapped around is negative, too.
+                // A difference that overflows is negative, too.
                 beyond |= last.wrapping_sub(low) | last.wrapping_add(low);
                 high |= above ^ (low >> 63);
                 narrow(low)
@@ -153,7 +153,7 @@ impl<'a> Slots<'a, '_> {
     /// are nearer to 0 than `max`.
     fn big_endian(&self, max: Option<i128>, width: usize, out: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 64;
-        // More digits than 128 bits have are no bound.
+        // A bound beyond 128 bits is none.
         let max = max.unwrap_or(i128::MAX);
         let data = self.data();
         let mut beyond = false;

@@ -12,7 +12,7 @@ use crate::free_lists::FreeLists;
 use crate::schema::Physical;
 use crate::simd::native::{Word, append_bytes_le, as_bytes_le};
 
-/// The values of `range` as PLAIN has them, where they lie so in memory.
+/// The values of `range`, if their bytes in memory are those of PLAIN.
 pub(super) fn as_plain<'v>(values: &'v LeafValues<'_>, range: Range<usize>) -> Option<&'v [u8]> {
     match values {
         LeafValues::Words32(values) => as_bytes_le(values.get(range)?),
@@ -138,7 +138,7 @@ fn split_words<T: Word>(values: &[T], width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends indices of a dictionary of `entries` values: their width, then runs.
+/// Appends indices into a dictionary: the bit width of the largest of them, then runs.
 pub(super) fn encode_codes(codes: &[u32], out: &mut Vec<u8>) -> Result<()> {
     let width = BitWidth::for_max(codes.iter().copied().max().unwrap_or(0));
     out.push(u8::try_from(width.bits()).map_err(|_| Error::usage("more than 32 bits"))?);

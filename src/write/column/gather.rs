@@ -51,7 +51,7 @@ pub(super) fn gather<'a>(
     for part in parts {
         let base = values.len();
         let (entries, of_slots) = keys_of(part, spare)?;
-        // Entries that are null mean nothing, but keep their number.
+        // Null entries are not appended, so entries after them get smaller keys.
         let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let all = [Range { start: 0, end: entries.len() }];
         append(entries, nulls.as_ref(), &all, leaf, &mut values)?;
@@ -85,8 +85,8 @@ pub(super) fn is_keyed(parts: &[ArrayPart]) -> bool {
     parts.iter().any(|part| keyed(part.array.data_type()))
 }
 
-/// The values of a dictionary or run-end array, and which of them each slot has; anything where it
-/// is null.
+/// The entries of a dictionary or run-end array, and which of them each slot has. A null slot has
+/// any.
 fn keys_of<'p>(part: &'p ArrayPart, spare: &FreeLists) -> Result<(&'p dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
@@ -118,7 +118,8 @@ fn keys_of<'p>(part: &'p ArrayPart, spare: &FreeLists) -> Result<(&'p dyn Array,
     }
 }
 
-/// The keys of a dictionary; those of nulls, which may be anything, are brought into it.
+/// The keys of a dictionary array. Those of nulls may be anything, so keys are capped to the last
+/// entry.
 fn dictionary_keys<K: ArrowPrimitiveType>(
     keys: &dyn Array,
     values: &dyn Array,

@@ -17,7 +17,7 @@ pub(super) enum Ints<T: ArrowNativeType> {
 }
 
 impl<T: ArrowNativeType> Ints<T> {
-    /// The numbers, to be added to; those of an array are forgotten.
+    /// The numbers, to append to. Those of an array are dropped first.
     pub(super) fn own(&mut self) -> &mut Vec<T> {
         if let Self::Shared(_) = self {
             *self = Self::Own(Vec::new());
@@ -35,7 +35,8 @@ impl<T: ArrowNativeType> Ints<T> {
         }
     }
 
-    /// The bytes of some that lie in an array, in the order of bytes that this machine has.
+    /// The bytes of a range, if the numbers are those of an array, in the byte order of this
+    /// machine.
     pub(super) fn shared(&self, range: Range<usize>) -> Option<Bytes> {
         let Self::Shared(values) = self else {
             return None;

@@ -50,7 +50,7 @@ pub(super) enum ChunkForm<'a> {
     /// As indices into a dictionary.
     Dictionary {
         dictionary: ValueDictionary<'a>,
-        /// The values one by one, where they were handed in so.
+        /// The values themselves, if they were gathered to build the dictionary.
         values: Option<LeafValues<'a>>,
     },
 }

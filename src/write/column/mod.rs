@@ -1,7 +1,13 @@
 //! A leaf of a row group, from its arrays to the bytes of its column chunk.
 //!
-//! The whole row group is there when a leaf is written, so that the encoding is chosen from all of
-//! the data, is the same for all pages, and a dictionary that does not pay leaves nothing behind.
+//! The whole row group is in memory when a leaf is written. So the encoding is chosen from all of
+//! the data, and is the same for all pages; and a dictionary that does not pay leaves nothing
+//! behind.
+//!
+//! `chunk` is the entry. `choose` picks the form of the values: it looks for a `dictionary`, and
+//! `select` compares what `measure` finds of samples. `pages` encodes the values, which a `source`
+//! gives page by page, converted from Arrow by `convert`. `statistics`, `sorted` and `bloom` look
+//! at each page. `metadata` is what the footer says of the finished chunk.
 
 mod ints;
 mod byte_arrays;

@@ -23,11 +23,11 @@ use crate::stats::page_index::PageStatistics;
 
 /// Where pages begin.
 pub(super) struct PagePlan {
-    /// With these rows; and the end.
+    /// Their first rows; and the end.
     pub(super) rows: Vec<usize>,
-    /// With these level entries; and the end.
+    /// Their first level entries; and the end.
     pub(super) entries: Vec<usize>,
-    /// With these values; and the end.
+    /// Their first values; and the end.
     pub(super) values: Vec<usize>,
     /// Whether the values of most pages become pieces of the file by themselves: see
     /// [`ChunkEncoder::in_pieces`].
@@ -39,7 +39,7 @@ impl PagePlan {
         self.rows.len().saturating_sub(1)
     }
 
-    /// What a page has.
+    /// The rows, level entries and values of a page.
     fn page(&self, page: usize) -> Option<[Range<usize>; 3]> {
         let of = |starts: &[usize]| Some(*starts.get(page)?..*starts.get(page + 1)?);
         Some([of(&self.rows)?, of(&self.entries)?, of(&self.values)?])
@@ -48,7 +48,7 @@ impl PagePlan {
 
 /// Consecutive pages.
 pub(super) struct PageRun<'a> {
-    /// Their bytes, after those that were there, in pieces.
+    /// Their bytes in pieces, after the bytes that the run began with.
     pub(super) bytes: Vec<Bytes>,
     pub(super) pages: Vec<EncodedPage>,
     pub(super) sort_detector: Option<SortDetector<'a>>,
@@ -57,7 +57,7 @@ pub(super) struct PageRun<'a> {
 
 /// A page that is made.
 pub(super) struct EncodedPage {
-    /// Its place in the stretch.
+    /// Its place in the run.
     pub(super) sealed: Sealed,
     /// The row that it begins with.
     pub(super) row: usize,
@@ -76,7 +76,7 @@ const MIN_PIECE_BYTES: usize = 32 << 10;
 const RUNS_PER_THREAD: usize = 3;
 
 impl<'a> ChunkEncoder<'a> {
-    /// Makes all pages. `first` is what the chunk begins with, and the first stretch goes on with.
+    /// Makes all pages. `first` is what the chunk begins with, and the first run appends to it.
     ///
     /// # Errors
     /// `Usage` if a value does not fit its leaf, or the encoding.

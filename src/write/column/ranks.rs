@@ -56,13 +56,14 @@ pub(super) fn extremes_of(
 /// The entries of a dictionary, ranked by the order of the leaf.
 pub(super) struct RankedDictionary<'s, 'a> {
     pub(super) entries: &'s LeafValues<'a>,
-    /// The place of every entry in the order of the leaf; those that are NaN have none.
+    /// The rank of every entry in the order of the leaf. Not used if some are NaN.
     pub(super) ranks: Vec<u32>,
     /// The entries in order.
     pub(super) by_rank: Vec<u32>,
+    /// Whether each entry is NaN; empty if none is.
     pub(super) nan: Vec<bool>,
-    /// The first bytes in which byte strings differ that are too many to be ranked, as numbers of
-    /// the same order.
+    /// The bytes after the common prefix of byte strings that are too many to be ranked, as numbers
+    /// of the same order.
     pub(super) prefixes: Vec<u64>,
     /// The length of each byte string.
     pub(super) lengths: Vec<u64>,
@@ -168,7 +169,8 @@ impl<'s, 'a> RankedDictionary<'s, 'a> {
         let two = self.entries.take(&[entry(least), entry(greatest)]);
         extremes_of(&two, 0..2, order, total)
     }
-    /// As [`RankedDictionary::extremes`], by the first bytes.
+
+    /// As [`RankedDictionary::extremes`], by `prefixes`.
     fn extremes_of_texts(&self, entries: &[&[u8]], codes: &[u32]) -> Extremes {
         let prefix = |code: u32| *self.prefixes.get(code as usize).expect(IS_ENTRY);
         let text = |code: u32| *entries.get(code as usize).expect(IS_ENTRY);

@@ -1,9 +1,9 @@
 //! Selection: the encodings of a chunk, measured as far as is needed to tell which is best.
 //!
 //! A small sample excludes the encodings that are far from the best; a larger one compares the
-//! rest.
-//! Trap: to make a dictionary is the dearest part of writing. The values of a sample that repeat
-//! tell how many there are in all, and so what it takes at the least, before it is begun.
+//! rest. Trap: building a dictionary is the most expensive part of writing. Values that repeat in a
+//! sample tell how many distinct values there are, and so the least that a dictionary takes, before
+//! it is built.
 
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
 use super::job::ChunkEncoder;
@@ -18,7 +18,7 @@ use crate::page::Sealer;
 /// Values of the first sample, which excludes what is far from the best.
 const FIRST_SAMPLE_VALUES: usize = 4 << 10;
 
-/// What takes so much more than the best by the first sample is not measured again.
+/// An encoding that takes this many times the best by the first sample is not measured again.
 const MARGIN: f64 = 1.12;
 
 /// Maximum share of distinct values, because above it hashing costs more than a dictionary saves.
@@ -36,6 +36,7 @@ pub(super) struct EncodingSelector<'r, 'a> {
     /// All but a dictionary, and the sample that they were measured by. The second sample leaves
     /// out those that are far from the best by the first.
     others: Option<(Vec<Measurement>, LeafValues<'a>)>,
+    /// Whether `others` were measured by the second sample, or by all values.
     is_final: bool,
 }
 
@@ -120,8 +121,8 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         }
     }
 
-    /// Integers that no dictionary suits may be smaller with their bytes apart, if a codec sees
-    /// them; beside a dictionary that is seldom worth its time.
+    /// BYTE_STREAM_SPLIT of integers, if it is smaller and the chunk is compressed. Tried after a
+    /// dictionary was excluded, because beside one it is seldom worth its time.
     fn or_byte_stream_split(&mut self, deltas: Measurement) -> Result<Measurement> {
         let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
         let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
@@ -185,8 +186,8 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
     pub(super) fn dictionary(&mut self, dictionary: &ValueDictionary<'a>) -> Result<Measurement> {
         let codes = dictionary.sample(&sample_ranges(self.n, self.some));
         let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
-        // Of the entries a sample as well: they stand in the order in which they first occur, which
-        // may begin unlike it goes on.
+        // A sample of the entries as well: they are in the order of their first occurrence, so that
+        // the first may be unlike the rest.
         let all = dictionary.entries.len();
         let dictionary_bytes = dictionary.entries.plain_len(0..all);
         let some = self.encoder.sample_len(all, dictionary_bytes);

@@ -22,7 +22,7 @@ use crate::write::shred::ArrayPart;
 pub(super) enum ValueSource<'a> {
     /// All of them, gathered.
     Whole(LeafValues<'a>),
-    /// Those of these parts, which are not keyed.
+    /// Those of arrays, gathered page by page. No array is a dictionary or run-end array.
     Parts(&'a [ArrayPart]),
 }
 
@@ -74,7 +74,7 @@ impl<'a> ValueSource<'a> {
         Ok(sample)
     }
 
-    /// The values from number `begin` on, some at a time, at most `max`.
+    /// A cursor over the values from number `begin` on. One step takes at most `max`.
     ///
     /// # Errors
     /// `Usage` if there are fewer.
@@ -109,7 +109,7 @@ fn payload(part: &ArrayPart, leaf: &Leaf) -> usize {
         return 0;
     };
     let mut bytes = 0;
-    // A type without byte strings has none: the conversion will say so.
+    // `None` for a type without byte strings, which the conversion will refuse.
     let _ = Slots::of(part).for_each_byte_run(layout, |run| {
         bytes += match run {
             ByteRun::Between(_, ends) => ends.bounds().len(),
@@ -124,10 +124,10 @@ fn payload(part: &ArrayPart, leaf: &Leaf) -> usize {
 pub(super) struct ValueCursor<'s, 'a> {
     source: &'s ValueSource<'a>,
     leaf: &'s Leaf,
-    /// The place in parts: the part, and the range of its slots.
+    /// The position in parts: the part, and the range of its slots.
     part: usize,
     range: usize,
-    /// The slot in the range; of values that are whole, the next one.
+    /// The slot in the range; for `Whole`, the next value.
     slot: usize,
     /// Values of parts: those of the last step, at most `max`.
     gathered: LeafValues<'a>,
@@ -140,7 +140,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         Self { source, leaf, part: 0, range: 0, slot: 0, gathered, max }
     }
 
-    /// The next `n` values: those of a range of some.
+    /// The next `n` values, as a range of those that are given.
     ///
     /// # Errors
     /// As [`append`].
@@ -170,13 +170,13 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         Ok((&self.gathered, 0..n))
     }
 
-    /// Whether [`ValueCursor::take_bytes`] gives something.
+    /// Whether [`ValueCursor::take_bytes`] may give something.
     pub(super) fn has_own(&self) -> bool {
         matches!(self.source, ValueSource::Parts(_))
     }
 
-    /// The values of the last step as PLAIN has them, where they lie so in memory; there are none
-    /// any more.
+    /// Takes the values of the last step, if their bytes in memory are those of PLAIN. No values
+    /// are left.
     pub(super) fn take_bytes(&mut self, spare: &FreeLists) -> Option<Bytes> {
         let gathered = &mut self.gathered;
         let lent = gathered.shared_bytes(0..gathered.len());
@@ -203,7 +203,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
         LeafValues::shared(part.array.as_ref(), from, n, self.leaf)
     }
 
-    /// Steps over `n` values of parts, appending them where they are wanted.
+    /// Steps over `n` values of parts, and appends them to `out`.
     fn step(&mut self, mut n: usize, mut out: Option<&mut LeafValues<'a>>) -> Result<()> {
         let parts: &'a [ArrayPart] = match self.source {
             ValueSource::Whole(_) => &[],
@@ -239,8 +239,8 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
     }
 }
 
-/// How many of the slots it takes for `n` values, or for all that they have: the number of these,
-/// and the end of the slots.
+/// The slots that hold the next `n` values, or all values if there are fewer: how many values they
+/// hold, and where the slots end.
 fn some_of(part: &ArrayPart, slots: Range<usize>, n: usize) -> (usize, usize) {
     let Some(nulls) = &part.nulls else {
         let gathered = slots.len().min(n);

@@ -19,9 +19,9 @@ use crate::write::options::{LeafSettings, StatisticsLevel};
 
 /// The values of a page.
 pub(super) enum PageValues<'p, 'a> {
-    /// Some of all values.
+    /// A range of the values.
     Plain(&'p LeafValues<'a>, Range<usize>),
-    /// Those between these two, which are among them: byte strings that rise.
+    /// The first and the last of byte strings that rise.
     Rising(&'p [u8], &'p [u8]),
     /// Indices into the dictionary.
     Codes(&'p [u32]),
@@ -40,7 +40,8 @@ pub(super) struct StatisticsCollector<'s, 'a> {
     nans: u64,
 }
 
-/// Values for each entry from which on the entries are ranked.
+/// Minimum values for each entry of a dictionary whose entries are ranked, because ranking many
+/// entries costs more than comparing the values.
 const MIN_VALUES_PER_ENTRY: usize = 16;
 
 /// What was collected.
@@ -55,6 +56,8 @@ pub(super) struct ChunkSummary {
 }
 
 impl<'s, 'a> StatisticsCollector<'s, 'a> {
+    /// `dictionary` is the dictionary of the chunk, and whether the values are known by its codes
+    /// only.
     pub(super) fn new(
         leaf: &'s Leaf,
         settings: &'s LeafSettings,
@@ -193,7 +196,8 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.order
     }
 
-    /// As [`SortDetector`], of a dictionary's indices.
+    /// The order of the values that a dictionary's codes stand for, as `SortDetector` finds it for
+    /// values.
     pub(super) fn sorted_codes(&self, codes: &[u32]) -> Option<SortDirection> {
         let dictionary = self.dictionary.as_ref()?;
         if let (LeafValues::Bytes(ByteArrayValues::Slices(entries)), false) =
@@ -223,7 +227,8 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         if let Some((min, max)) = self.bounds.filter(|_| !unknown) {
             let min = lower(&min, self.cut, self.settings.bound_bytes);
             let max = upper(&max, self.cut, self.settings.bound_bytes);
-            // Zeros of the older order of floats may be wider than the values.
+            // In the type-defined order a zero is written with the sign that is wider, so it may
+            // not occur.
             let exact = !matches!(self.order, ValueOrder::Float | ValueOrder::Float16);
             statistics.is_min_value_exact = Some(min.exact && (exact || !is_zero(&min.bytes)));
             statistics.is_max_value_exact = Some(max.exact && (exact || !is_zero(&max.bytes)));

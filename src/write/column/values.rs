@@ -54,7 +54,8 @@ impl<'a> LeafValues<'a> {
         }
     }
 
-    /// `n` values of an array without nulls, from a slot on, if they lie there as PLAIN has them.
+    /// `n` values from slot `from` on, not copied, if their bytes in the array are those of PLAIN.
+    /// None of the slots may be null.
     pub(super) fn shared(array: &dyn Array, from: usize, n: usize, leaf: &Leaf) -> Option<Self> {
         if cfg!(target_endian = "big") {
             return None;
@@ -83,7 +84,7 @@ impl<'a> LeafValues<'a> {
         }
     }
 
-    /// The bytes of some values that lie in an array as PLAIN has them.
+    /// The bytes of a range, if the values are those of an array, not copied.
     pub(super) fn shared_bytes(&self, range: Range<usize>) -> Option<Bytes> {
         match self {
             Self::Words32(words) => words.shared(range),
@@ -93,7 +94,8 @@ impl<'a> LeafValues<'a> {
         }
     }
 
-    /// The bytes of values that were gathered, as this machine has them; there are none any more.
+    /// Takes the bytes of values that were gathered, in the byte order of this machine. No values
+    /// are left.
     pub(super) fn take_bytes(&mut self, spare: &FreeLists) -> Option<Bytes> {
         Some(match self {
             Self::Words32(words) => spare.lend_bytes(std::mem::take(words.own())),
@@ -113,7 +115,7 @@ impl<'a> LeafValues<'a> {
         }
     }
 
-    /// Whether memory is to be found before values are gathered.
+    /// Whether it has no memory yet that values could be gathered into.
     pub(super) fn needs_memory(&self) -> bool {
         match self {
             Self::Words32(Ints::Own(values)) => values.capacity() == 0,

@@ -1,8 +1,8 @@
 //! Interning of byte strings, straight from the buffers that they lie in.
 //!
-//! A slot of the table has a part of the hash, a code, and where the bytes of the entry stand:
-//! copied to one place, where they lie closer together than in the rows, those of short ones filled
-//! up with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
+//! A slot of the table has a part of the hash, a code, and the place of the entry's bytes. Bytes
+//! are copied to one vector, where they lie closer together than in the rows. Short ones are padded
+//! with zeros. Trap: strings may be made to collide; a lookup gives up after a while.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -11,17 +11,17 @@ use super::limits::{AHEAD, BLOCK, DictionaryGrowth, DictionaryLimits, MAX_PROBES
 use crate::free_lists::FreeLists;
 use crate::simd::prefetch;
 
-/// The most bytes of a string that is short.
+/// Maximum bytes of a short string.
 const MAX_SHORT: usize = 32;
 
-/// The most bytes of one that half the words tell.
+/// Maximum bytes of a string that two words hold.
 const MAX_HALF: usize = 16;
 
 /// All bytes of a short string, padded with zeros.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct ShortValue([u64; 4]);
 
-/// What is left of 32 bytes by how many of them count.
+/// Masks that keep the first bytes of 32, by their number.
 const MASKS: [ShortValue; MAX_SHORT + 1] = {
     let mut masks = [ShortValue([0; 4]); MAX_SHORT + 1];
     let mut n = 1;
@@ -119,7 +119,7 @@ fn tag(hash: u64) -> u32 {
     hash as u32
 }
 
-/// Of a value that is not copied.
+/// The place of a value that is not copied.
 const NOWHERE: u32 = u32::MAX;
 
 /// Bits of the first table.
@@ -128,7 +128,7 @@ const FIRST_BITS: u32 = 8;
 /// Tables of more bits are likely to lie beyond the nearest caches.
 const NEAR_BITS: u32 = 12;
 
-/// The most bytes of a string that is copied.
+/// Maximum bytes of a string that is copied.
 const MAX_COPIED: usize = 128;
 
 /// A value that is to be looked up.
@@ -316,7 +316,7 @@ impl<'v> ByteArrayTable<'v> {
         if self.codes.len() >= self.next_check { self.check() } else { Some(()) }
     }
 
-    /// Asks for all that will be looked at, step by step: the misses of a block overlap.
+    /// Prefetches all that the lookups of a block read, so that the cache misses overlap.
     #[inline(always)]
     fn fetch(&self, block: &[Lookup<'v>]) {
         for wanted in block {
@@ -394,7 +394,7 @@ impl<'v> ByteArrayTable<'v> {
 
     #[cold]
     fn grow(&mut self) -> Option<()> {
-        // Small ones soon are too small.
+        // Small tables grow faster, because they are soon too small again.
         self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
         let mask = (1 << self.bits) - 1;
         let mut slots = empty(self.bits, &self.spare);

@@ -188,7 +188,7 @@ fn by_hash<T: DictionaryInt>(
                 homes.iter().for_each(|home| prefetch(&table.slots, *home));
             }
             for (&value, home) in some.iter().zip(homes) {
-                #[expect(clippy::cast_possible_truncation, reason = "the watch stops before")]
+                #[expect(clippy::cast_possible_truncation, reason = "the growth has limits")]
                 let fresh = entries.len() as u32;
                 let code = table.code(value, home, fresh)?;
                 if code == fresh {

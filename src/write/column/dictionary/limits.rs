@@ -22,12 +22,12 @@ pub(super) const MAX_DISTINCT_SHARE: f64 = 0.5;
 
 /// Watches a dictionary grow.
 pub(super) struct DictionaryGrowth {
-    /// Entries that are too many.
+    /// Maximum entries.
     max: usize,
     /// Values in all.
     n: usize,
     next_look: usize,
-    /// Values and entries at the look before.
+    /// Values and entries at the check before.
     seen_then: usize,
     entries_then: usize,
     must_pay: bool,

@@ -106,8 +106,8 @@ pub(super) fn intern_parts<'a>(
     })
 }
 
-/// One entry for each distinct value that is used, and the codes that follow; `None` where nothing
-/// repeats.
+/// One entry for each distinct value that is used, and the codes that follow. `None` if a key has
+/// no value, or there are too many.
 pub(super) fn unify<'a>(
     entries: &LeafValues<'a>,
     keys: &[u32],
@@ -138,7 +138,7 @@ pub(super) fn unify<'a>(
             Some(ValueDictionary { entries: unified.entries, codes, distinct: true })
         }
         Some(_) => Some(ValueDictionary { entries, codes, distinct: true }),
-        // Given up: equal entries do no harm.
+        // Interning gave up. Equal entries are legal.
         None => Some(ValueDictionary { entries, codes, distinct: false }),
     }
 }
