@@ -49,18 +49,18 @@
 //!
 //! # The architecture: start reading here
 //!
-//! Names that are no links are modules of the crate's own, to be found in its sources.
+//! Names without a link are private modules; their documentation is in the sources.
 //!
-//! Reading is a row of stages, each a value. A stage that wants bytes says which
-//! ([`read::Tail::needs`]) and is given them ([`read::Tail::supply`]); what comes back is the next
-//! stage. Writing takes the same stages backwards, in files of the same names. Nothing in either
-//! reads or writes a file.
+//! Reading is a row of stages, each a value. A stage that needs bytes says which
+//! ([`read::Tail::needs`]). It is given them ([`read::Tail::supply`]), and returns the next stage.
+//! Writing takes the same stages backwards, mostly in files of the same names. Neither does any
+//! input or output: the drivers in [`io`] do.
 //!
 //! ```text
-//!  READ   bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ── Chunk ── Page ──── Leaf ───── Assemble ─ Batch
+//!  READ   bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ── Chunk ── Page ──── Column ─── Assemble ─ Batch
 //!                 magic  thrift   project   ranges      pages    decompr.  levels     Dremel     RecordBatch
 //!                        schema   rows                                     + values   assembly
-//!  WRITE  bytes ─ Tail ─ Footer ─ Sink ──── RowGroup ── Chunk ── Page ──── Leaf ───── Shred ──── Batch
+//!  WRITE  bytes ─ Tail ─ Footer ─ Sink ──── RowGroup ── Chunk ── Page ──── Column ─── Shred ──── Batch
 //!                        thrift   offsets   order       offsets  compress  choose,    Dremel     RecordBatch
 //!                        indexes                                           encode     shredding
 //! ```
@@ -72,40 +72,42 @@
 //! 2. [`read::Plan`] decides which leaves and rows are read, and as which Arrow types
 //!    ([`schema`](mod@schema)). With a filter ([`predicate`]), [`io::RowGroupOpening`] asks bloom
 //!    filters and page indexes which rows are left, and then for the pages.
-//! 3. [`read::RowGroup`] holds the bytes of a row group; its batches are decoded leaf by leaf, on
-//!    any thread ([`read::RowGroup::next_batch`] is the plain way).
-//! 4. `read::chunk` walks a column chunk, `page` opens a page: checksum, decompression
-//!    (`compress`), the cut into levels and values.
-//! 5. `read::leaf` decodes levels (`levels`) and values (`encoding`) straight into what becomes the
-//!    Arrow buffers (`simd`).
-//! 6. `read::assemble` builds lists, maps and structs around the leaves, and a batch is done.
+//! 3. [`read::RowGroup`] holds the bytes of a row group. Its batches are decoded window by window,
+//!    a window being the rows of one batch, and leaf by leaf (`read::column_task`), on any thread.
+//!    [`read::RowGroup::next_batch`] does it on the calling one.
+//! 4. `read::chunk` walks the pages of a column chunk. `page::open` opens a page: checksum,
+//!    decompression (`compress`), and the cut into levels and values.
+//! 5. `read::column` decodes levels (`levels`) and values (`encoding`, `simd`) straight into what
+//!    becomes the Arrow buffers.
+//! 6. `read::assemble` builds lists, maps and structs around the leaves. `read::batch` makes a
+//!    batch of the columns.
 //! 7. [`io`] drives it: on the calling thread, on a pool of threads, or (feature `async`) where
-//!    bytes come asynchronously.
+//!    bytes come asynchronously. [`Reader::batches`] is where it begins.
 //!
 //! Writing, in `write`:
 //!
-//! 1. Batches wait until a row group is full ([`Writer::write`]); its columns are then worked on by
-//!    as many threads as there are.
+//! 1. Batches wait until a row group is full ([`Writer::write`]). Its columns are then encoded by
+//!    as many threads as there are (`io::encode`).
 //! 2. `shred` makes the levels of each leaf, and finds where its values lie.
-//! 3. `leaf` gathers the values, looks for a dictionary, measures samples (`encoding::choose`),
-//!    encodes page by page, and collects the statistics (`stats`); `page::seal` compresses each
-//!    page and gives it a checksum and a header.
+//! 3. `column` gathers the values, looks for a dictionary, measures samples of the encodings that
+//!    `encoding::choose` lists, encodes page by page, and collects the statistics (`stats`).
+//!    `page::seal` compresses each page, and gives it a checksum and a header.
 //! 4. `row_group` and `footer` place the chunks in the file, and write indexes, bloom filters and
 //!    the footer.
 //!
-//! Each layer uses those below it, never those above; a test holds the code to that.
+//! Each layer uses those below it, never those above; a test checks that.
 //!
 //! ```text
-//!  0 ground      error, limits, bytes, simd, spare, trusted
+//!  0 base        error, limits, bytes, range_cache, simd, free_lists, trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
-//!  3 codecs      encoding, compress
-//!  4 vocabulary  levels, stats
-//!  5 page        page
+//!  3 encodings   encoding, compress
+//!  4 columns     levels, stats
+//!  5 pages       page
 //!  6 selection   selection, predicate
-//!  7 corridors   read, write
+//!  7 stages      read, write
 //!  8 drivers     io
-//!  9 face        reader, writer, export
+//!  9 interface   reader, writer, export
 //! ```
 //!
 //! # Untrusted files
