@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Bytes by their place in a file.
+/// Ranges of a file and their bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RangeCache {
-    /// By their start. None lies within another: so they are in the order of their ends, too.
+    /// By their start. No range lies within another, so their ends are in order too.
     ranges: BTreeMap<u64, Bytes>,
 }
 
@@ -31,7 +31,7 @@ impl RangeCache {
         self.ranges.insert(start, bytes);
     }
 
-    /// Where the bytes of a range are.
+    /// The bytes that hold a range, and where in them it is.
     fn find(&self, range: &Range<u64>) -> Option<(&Bytes, Range<usize>)> {
         let (start, bytes) = self.ranges.range(..=range.start).next_back()?;
         let from = usize::try_from(range.start - start).ok()?;

@@ -20,7 +20,7 @@ use crate::simd::native::PlainOldData;
 use crate::simd::spans as kernels;
 use crate::simd::strings::End;
 
-/// The promise that the strings of a file are UTF-8, so that nobody looks.
+/// The promise that the strings of a file are UTF-8, so that they are not checked.
 ///
 /// There is one way to get one, and it is unsafe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,7 +73,7 @@ impl Decompressor {
     /// A decompressor of `codec`.
     ///
     /// # Errors
-    /// `FeatureDisabled` if this build lacks it, `Unsupported` if nobody knows it.
+    /// `FeatureDisabled` if this build lacks it, `Unsupported` if the codec is unknown.
     pub(crate) fn new(codec: CompressionCodec) -> Result<Self> {
         Ok(Self(match codec {
             CompressionCodec::Uncompressed => Codec::Uncompressed,

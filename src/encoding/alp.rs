@@ -113,7 +113,7 @@ macro_rules! float {
                 factor: u8,
                 out: &mut Vec<$int>,
             ) {
-                // The door has checked both against the tables.
+                // Both were checked against the tables when they were read.
                 let up = $positive.get(usize::from(factor)).copied().unwrap_or(1.0);
                 let down = $negative.get(usize::from(exponent)).copied().unwrap_or(1.0);
                 let mut deltas = Vec::with_capacity(n.next_multiple_of(32));

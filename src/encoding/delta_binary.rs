@@ -386,9 +386,9 @@ impl<T: Int> Decoder<T> {
         Ok(())
     }
 
-    /// Miniblocks of one width that follow each other in a block are one stretch of packed
-    /// differences: they are read in one go. What the header of the last block says of miniblocks
-    /// behind the last value may join too; nobody asks for those values.
+    /// Miniblocks of one width that follow each other in a block are one run of packed differences:
+    /// they are read in one go. Miniblocks after the last value, as the header of the last block
+    /// states them, may join too; their values are never asked for.
     fn join_alike(&mut self) {
         let len = self.header.miniblock_len(self.miniblock.width);
         while let Some(&width) = self.bytes.get(self.widths.start)

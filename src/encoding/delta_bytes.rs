@@ -7,8 +7,8 @@
 //! | prefix lengths, DELTA_BINARY_PACKED of INT32 | suffixes, DELTA_LENGTH_BYTE_ARRAY |
 //! ```
 //!
-//! Trap: a page of some bytes can spell out gigabytes, as every value may repeat the one before:
-//! what is spelled out is counted first.
+//! Trap: a page of some bytes can stand for gigabytes, because every value may repeat the one
+//! before. So bytes are counted before values are built.
 
 use bytes::Bytes;
 

@@ -1,11 +1,11 @@
 //! Encodings: from the bytes of a page to values, and back. One file each: grammar, decoder,
 //! encoder, tests.
 //!
-//! Spec: Encodings.md. Used by `levels` and `read::column`. Every decoder is born ready (`new`
-//! checks its header), owns its [`Bytes`](bytes::Bytes), and has three verbs: `new(bytes, n)`,
-//! `read(n, out)`, `skip(n)`. `read` gives `n` values or an error; it never gives fewer. Encoders
-//! append to a buffer and cannot fail: `encode_into(values, out)`. Where there is an `encode` too,
-//! it is the slow twin that tests read by. Trap: a legal page may be one run of a hundred million
+//! Spec: Encodings.md. Used by `levels` and `read::column`. Every decoder checks its header in
+//! `new`, owns its [`Bytes`](bytes::Bytes), and has three methods: `new(bytes, n)`, `read(n, out)`,
+//! `skip(n)`. `read` gives `n` values or an error; it never gives fewer. Encoders append to a
+//! buffer and cannot fail: `encode_into(values, out)`. Where there is an `encode` too, it is slow
+//! and simple, and tests compare with it. Trap: a legal page may be one run of a hundred million
 //! values: nothing here is allocated by a count of the file, only by what is asked for.
 
 pub(crate) mod alp;

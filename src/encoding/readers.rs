@@ -1,11 +1,11 @@
-//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. The
-//! one place of it.
+//! [`TargetReader`]: which encodings the readers of today decode, by physical and logical type. No
+//! other module knows that.
 //!
-//! Spec: Encodings.md says what is legal. A chooser that goes by that alone writes valid files that
-//! some readers refuse. The table was found by experiment: for every Arrow type, encoding and page
-//! version one file, with and without nulls, all null, constant, in lists and as a dictionary, was
-//! read with each of the readers, column by column. Trap: a reader may decode an encoding for one
-//! logical type and not for another on the same physical type.
+//! Spec: Encodings.md says what is legal. Some legal files are refused by some readers. The table
+//! was found by experiment. For each Arrow type, encoding and page version a file was read with
+//! each of the readers, column by column; its columns were with and without nulls, all null,
+//! constant, in lists and dictionaries. Trap: a reader may decode an encoding for one logical type
+//! and not for another on the same physical type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,7 +78,7 @@ impl FromStr for TargetReader {
     }
 }
 
-/// What the values of a leaf are to a reader.
+/// The types of a leaf, by which a reader decodes it or refuses it.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueType<'a> {
     /// The physical type.
@@ -89,8 +89,8 @@ pub struct ValueType<'a> {
     pub hinted_dictionary: bool,
 }
 
-/// The readers that refuse values of this type in this encoding. Encodings that the format does not
-/// have for the type, and those that it has deprecated, are read by none.
+/// The readers that refuse values of this type in this encoding. All of them, if the format does
+/// not allow the encoding for the type, or has deprecated it.
 fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetReader] {
     use Encoding as E;
     use TargetReader::{DuckDb, Polars, PyArrow, Spark};
@@ -99,7 +99,7 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
         (E::Plain | E::RleDictionary, _) => &[],
         (E::Rle, Boolean) => &[],
         (E::DeltaBinaryPacked, Int32 | Int64) => &[],
-        // "DecodeArrow of DictAccumulator for DeltaByteArrayDecoder": not yet implemented.
+        // pyarrow: "DecodeArrow of DictAccumulator for DeltaByteArrayDecoder" is not implemented.
         (E::DeltaLengthByteArray | E::DeltaByteArray, ByteArray) if values.hinted_dictionary => {
             &[PyArrow]
         }
@@ -108,11 +108,11 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
             Some(LogicalType::Decimal(_)) => &TargetReader::ALL,
             _ => &[],
         },
-        // "Decoding FixedLenByteArray(16) "DeltaByteArray"-encoded": not yet supported.
+        // polars: "Decoding FixedLenByteArray(16) "DeltaByteArray"-encoded" is not supported.
         (E::DeltaByteArray, FixedLenByteArray) => &[Polars],
         // "only supported for FLOAT, DOUBLE, INT32 or INT64 data".
         (E::ByteStreamSplit, FixedLenByteArray) => &[DuckDb, Polars],
-        // The vectorized reader of the encoding has no `readUnsignedIntegers` and no
+        // Spark: the vectorized reader of the encoding has no `readUnsignedIntegers` and no
         // `readUnsignedLongs`.
         (E::ByteStreamSplit, Int32 | Int64) => match values.logical {
             Some(LogicalType::Integer(IntType { bit_width: 32 | 64, is_signed: false })) => {

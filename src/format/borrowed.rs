@@ -1,10 +1,10 @@
 //! The structs of which a wide file has very many, borrowed from the bytes: reading one allocates
 //! nothing.
 //!
-//! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex) and by whoever
-//! looks at all column chunks, or all page indexes. The fields are those of the same names in the
-//! structs that own; byte strings are slices, lists and what is rare stay on the wire ([`List`],
-//! [`Held`]). Trap: fields that are not known are not kept, so that nothing here can be written
+//! Spec: `parquet.thrift`, PageIndex.md. Read by [`FooterIndex`](super::FooterIndex), and where all
+//! column chunks or all page indexes are visited. The fields have the names that they have in the
+//! owning structs. Byte strings are slices; lists and rare structs are decoded when they are asked
+//! for ([`List`], [`Held`]). Trap: unknown fields are not kept, so that nothing here can be written
 //! back.
 
 use super::column::PageEncodingStats;
@@ -42,7 +42,7 @@ thrift! {
 }
 
 impl ColumnChunkRef<'_> {
-    /// Whether its pages and indexes are encrypted, whatever the footer is.
+    /// Whether its pages and indexes are encrypted, even if the footer is not.
     pub fn is_encrypted(&self) -> bool {
         self.crypto_metadata.is_some() || self.encrypted_column_metadata.is_some()
     }
@@ -54,7 +54,7 @@ thrift! {
     pub view struct ColumnMetaDataRef<'a> of "ColumnMetaData" {
         /// Physical type; that of the leaf.
         1 required r#type: Type,
-        /// All encodings in use, those of the levels included. Nobody may rely on it.
+        /// All encodings in use, those of the levels included. Not to be relied on.
         2 defaulted encodings: List<'a, Encoding>,
         /// Names from below the root to the leaf.
         3 required path_in_schema: List<'a, &'a str>,
@@ -142,7 +142,7 @@ thrift! {
     /// A [`ColumnIndex`](super::ColumnIndex), borrowed.
     #[derive(Copy)]
     pub view struct ColumnIndexRef<'a> of "ColumnIndex" {
-        /// Whether the page has no values at all.
+        /// For each page, whether it has no values at all.
         1 required null_pages: List<'a, bool>,
         /// Lower bounds; empty for pages of nulls.
         2 required min_values: List<'a, &'a [u8]>,

@@ -40,7 +40,7 @@ thrift! {
     pub struct ColumnMetaData {
         /// Physical type; that of the leaf.
         1 required r#type: Type,
-        /// All encodings in use, those of the levels included. Nobody may rely on it.
+        /// All encodings in use, those of the levels included. Not to be relied on.
         2 defaulted encodings: Vec<Encoding>,
         /// Names from below the root to the leaf.
         3 required path_in_schema: Vec<String>,

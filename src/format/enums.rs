@@ -2,7 +2,7 @@
 //!
 //! Spec: `parquet.thrift`. Used by every other module of `format`, and by all that read metadata. A
 //! number that is not known is kept as `Unknown`, and is written back as it was; it becomes an
-//! error only where somebody must act on it. Trap: never build `Unknown(n)` for a known number, it
+//! error only where it must be acted on. Trap: never build `Unknown(n)` for a known number, it
 //! would not be equal to the variant; use `from`.
 
 use crate::thrift::derive::thrift;

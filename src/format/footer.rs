@@ -1,11 +1,10 @@
-//! [`FooterIndex`]: the footer with its column chunks left where they are.
+//! [`FooterIndex`]: the footer, with column chunks that are decoded on demand.
 //!
 //! Spec: `parquet.thrift`, FileMetaData. Built by `read::footer`; `read::plan` decodes the chunks
 //! of the leaves that it wants. A wide footer is nearly all column chunks, and a read wants few of
-//! them: one pass decodes the small fields and skips every chunk, keeping 4 bytes for each, so that
-//! the time to open a file follows the bytes that are skipped, not the values in them. Trap: a
-//! chunk that is malformed inside, but whole on the wire, is noticed only when somebody asks for
-//! it.
+//! them. One pass decodes the small fields and skips every chunk, keeping 4 bytes for each. So the
+//! time to open a file depends on the bytes that are skipped, not on the values in them. Trap: a
+//! chunk that is malformed inside, but whole on the wire, is noticed only when it is decoded.
 
 use bytes::Bytes;
 
@@ -18,9 +17,9 @@ use crate::error::{Error, LimitKind, Result};
 use crate::thrift::derive::thrift;
 use crate::thrift::{Alike, Read, Reader, wire};
 
-/// A footer of which the column chunks are decoded on demand.
+/// A footer whose column chunks are decoded on demand.
 ///
-/// Cheap to clone as far as the bytes go, which are shared.
+/// A clone shares the bytes, and copies all else.
 #[derive(Debug, Clone)]
 pub struct FooterIndex {
     bytes: Bytes,
@@ -29,8 +28,8 @@ pub struct FooterIndex {
 }
 
 impl FooterIndex {
-    /// Reads `bytes`, which begin with a FileMetaData in plain; what follows it (a signature) is
-    /// left alone.
+    /// Reads `bytes`, which begin with a FileMetaData that is not encrypted. What follows it, such
+    /// as a signature, is ignored.
     ///
     /// # Errors
     /// `Malformed(Metadata)` if the bytes are no FileMetaData; `Limit(Footer)` beyond 4 GiB. See
@@ -47,8 +46,8 @@ impl FooterIndex {
         &self.head
     }
 
-    /// Takes the schema elements out, for the one who makes a tree of them: a wide schema is not
-    /// held twice.
+    /// Takes the schema elements out, to make a tree of them, so that a wide schema is not held
+    /// twice.
     pub(crate) fn take_schema(&mut self) -> Vec<SchemaElement> {
         std::mem::take(&mut self.head.schema)
     }
@@ -74,7 +73,7 @@ impl FooterIndex {
         &self.bytes
     }
 
-    /// Bytes that the FileMetaData takes; a signature begins behind them.
+    /// Bytes that the FileMetaData takes. A signature begins after them.
     pub fn byte_len(&self) -> usize {
         self.byte_len
     }
@@ -113,7 +112,7 @@ impl FooterIndex {
         Ok(ColumnChunks { reader: Reader::new(bytes), left })
     }
 
-    /// Where the indexes of the pages of these columns are: all else is passed over.
+    /// Where the page indexes of these columns are. All other fields are skipped.
     ///
     /// # Errors
     /// As [`FooterIndex::column_chunk`].
@@ -135,7 +134,7 @@ impl FooterIndex {
     /// The bytes from a column chunk on.
     fn chunk(&self, row_group: usize, column: usize) -> Result<&[u8]> {
         let chunk = self.head.row_groups.get(row_group).and_then(|group| {
-            // The pass has been there, so the bytes are.
+            // `parse` has skipped the chunk, so its bytes are there.
             let start = usize::try_from(*group.columns.starts.get(column)?).ok()?;
             self.bytes.get(start..)
         });
@@ -151,8 +150,8 @@ impl FooterIndex {
     }
 }
 
-/// The column chunks of a row group, decoded one after the other: none is held, as decoding costs
-/// no more than fetching it from memory would.
+/// The column chunks of a row group, decoded one after the other. None is kept, because decoding it
+/// again costs no more than fetching it from memory.
 #[derive(Debug)]
 pub struct ColumnChunks<'a> {
     reader: Reader<'a>,
@@ -207,8 +206,8 @@ impl From<&ColumnChunkRef<'_>> for IndexPlaces {
 }
 
 impl IndexPlaces {
-    /// Reads them from a column chunk whose metadata may be like those that were passed over
-    /// before.
+    /// Reads them from a column chunk. Metadata that are like those that were skipped before are
+    /// skipped faster.
     fn read<'a>(reader: &mut Reader<'a>, alike: &mut Alike<'a>) -> Result<Self> {
         let (mut places, mut id) = (Self::default(), 0);
         while let Some(field) = reader.field(id)? {
@@ -308,7 +307,7 @@ impl Read<'_> for ChunkStarts {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let (_, n) = reader.list()?;
-        // A whole chunk takes 4 bytes at the very least, and its place takes 4 here.
+        // A chunk takes at least 4 bytes, so there are at most so many.
         let mut starts = Vec::with_capacity(n.min(reader.rest().len() / 4));
         let mut alike = Alike::default();
         for _ in 0..n {

@@ -1,9 +1,9 @@
 //! The page index of a column chunk: where its data pages are, and what bounds they have.
 //!
-//! Spec: PageIndex.md, `parquet.thrift`. Fetched by `read::plan` when a filter or a selection wants
-//! it. Both indexes count data pages only, in file order. Whether their lists have one length is
-//! for `stats::page_index`. Trap: the bounds of a page of nulls are empty byte strings, which are
-//! also legal bounds of a page of strings.
+//! Spec: PageIndex.md, `parquet.thrift`. Fetched by `read::plan` when a filter or a selection can
+//! skip pages. Both indexes count data pages only, in file order. `stats::page_index` checks that
+//! their lists have one length. Trap: the bounds of a page of nulls are empty byte strings, which
+//! are also legal bounds of a page of strings.
 
 use super::enums::BoundaryOrder;
 use crate::thrift::derive::thrift;
@@ -16,7 +16,7 @@ thrift! {
         1 required offset: i64,
         /// Bytes of the page as stored, its header included.
         2 required compressed_page_size: i32,
-        /// First row of the page, counted from the begin of the row group.
+        /// First row of the page, counted from the first of the row group.
         3 required first_row_index: i64,
     }
 }
@@ -37,7 +37,7 @@ thrift! {
     /// page.
     #[derive(Eq, Hash)]
     pub struct ColumnIndex {
-        /// Whether the page has no values at all.
+        /// For each page, whether it has no values at all.
         1 required null_pages: Vec<bool>,
         /// Lower bounds; empty for pages of nulls.
         2 required min_values: Vec<Vec<u8>>,

@@ -5,7 +5,8 @@
 //! members, and structs fields that they do not know. Trap: nothing here is checked beyond the
 //! wire. Whoever uses an offset, a count or a size checks it first.
 //!
-//! The structs of which a wide file has very many have a twin that borrows and allocates nothing:
+//! The structs of which a wide file has very many have a second form that borrows and allocates
+//! nothing:
 //! [`ColumnChunkRef`] and what is in it, [`OffsetIndexRef`], [`ColumnIndexRef`].
 //!
 //! # Coverage

@@ -106,7 +106,7 @@ pub(super) enum PathStep {
 /// Where a column comes from.
 #[derive(Debug, Clone)]
 pub(super) enum ColumnOrigin {
-    /// Nobody said.
+    /// Not stated.
     Unknown,
     /// The file does not have it: all null.
     Missing,

@@ -199,7 +199,7 @@ impl BoundsOf<'_> {
             }
             other => other,
         };
-        // Nobody cuts numbers; of strings, only the file can tell.
+        // Numbers are never cut. Of strings, only the file can tell.
         let is_exact =
             said.or_else(|| (BoundCut::of(self.leaf) == BoundCut::Never).then_some(true));
         Some((value, if is_cut || is_rounded { Some(false) } else { is_exact }))

@@ -117,9 +117,9 @@ impl Latency {
 
 /// When the page index is asked where the pages of a column chunk are.
 ///
-/// An index that contradicts the pages which are read is put aside, and noted
+/// An index that contradicts the pages which are read is ignored, and counted
 /// ([`Progress::indexes_ignored`](crate::io::Progress::indexes_ignored)). What it says of pages
-/// that are not read, nobody can check.
+/// that are not read cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageIndexUse {
     /// Where not all rows are wanted, and the column chunks are larger than what is read at a time
@@ -140,7 +140,7 @@ pub enum Utf8 {
     Strict,
     /// Wrong sequences become U+FFFD.
     Lossy,
-    /// Nobody looks: the caller has promised that all is well.
+    /// Not checked: the caller has promised that all is well.
     Trusted(TrustedUtf8),
 }
 

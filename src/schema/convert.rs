@@ -232,7 +232,7 @@ pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
         (_, Some(LogicalType::Decimal(_))) => store_decimal(from, leaf),
         (Physical::Boolean, _) => (*from == D::Boolean).then_some(Store::Boolean),
         (Physical::Int32 | Physical::Int64, _) => store_integer(from, leaf),
-        // Nobody should write these any more.
+        // INT96 is deprecated.
         (Physical::Int96, _) => None,
         (Physical::Float, _) => (*from == D::Float32).then_some(Store::Float),
         (Physical::Double, _) => (*from == D::Float64).then_some(Store::Float),

@@ -20,23 +20,23 @@ pub(crate) enum Named {
 #[derive(Clone)]
 pub(super) struct Names {
     state: RandomState,
-    /// Nodes, by the group that they are in and their names; of equal names, the first.
+    /// Node numbers, hashed by parent and name. Of siblings with one name, only the first.
     table: HashTable<u32>,
-    /// Those of them that have siblings with the same name, sorted.
+    /// The nodes of `table` that have siblings with the same name, sorted.
     repeated: Vec<u32>,
-    /// Nodes, group by group.
+    /// The children of all groups, group by group.
     children: Vec<u32>,
-    /// For each node, where its children begin among them; and where the last ones end.
+    /// For each node, where its children begin in `children`; and the end of the last ones.
     starts: Vec<u32>,
     /// For each node, its position among its siblings.
     positions: Vec<u32>,
 }
 
 impl Names {
-    /// Of nodes numbered depth-first, each told by `of`: the node above it, and its name. The root
-    /// is its own parent.
+    /// Of nodes numbered depth-first. `of` gives the parent and the name of a node; it is not
+    /// called for node 0, the root.
     pub(super) fn new<'s>(nodes: usize, of: impl Fn(u32) -> (u32, &'s str)) -> Self {
-        // The root has no parent.
+        // The root is no child.
         let below = || (0u32..).take(nodes).skip(1);
         let mut starts = vec![0; nodes + 1];
         for node in below() {
@@ -94,7 +94,7 @@ impl Names {
         self.children.get(start..end)?.get(position).copied()
     }
 
-    /// Bytes of memory that it holds, about.
+    /// Bytes of memory that it holds, estimated.
     pub(super) fn heap_bytes(&self) -> usize {
         let numbers = self.repeated.capacity()
             + self.children.capacity()

@@ -26,7 +26,7 @@ pub(super) struct Mapper<'a> {
     pub(super) crs: CrsTexts<'a>,
 }
 
-/// What the levels of a node count from.
+/// The innermost list around a node, which its levels count from.
 #[derive(Debug, Clone, Copy, Default)]
 struct Outer {
     /// Definition level of an element of the innermost list around.
@@ -52,8 +52,8 @@ enum Nullable {
 }
 
 impl Mapper<'_> {
-    /// Maps the projected top-level fields, each refined by `refine`, which is told its position in
-    /// the file.
+    /// Maps the projected top-level fields. `refine` changes each; it is given the position of the
+    /// field in the file.
     pub(super) fn fields(
         &self,
         schema: &Schema,
@@ -82,14 +82,15 @@ impl Mapper<'_> {
         self.field(node, None, Outer::default())
     }
 
-    /// Maps a node with its repetition. Of what is below it, `inner` is wanted.
+    /// Maps a node with its repetition. `inner` says what is wanted of the nodes below; `None` is
+    /// all.
     fn field(&self, node: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Shape> {
         let element = node.max_def();
         match node.repetition()? {
             Repetition::Required => self.value(node, inner, outer, Nullable::No),
             Repetition::Optional => self.value(node, inner, outer, Nullable::Yes),
             // Repeated without a LIST around it: a list that is never null, of elements that are
-            // not either.
+            // never null.
             Repetition::Repeated => {
                 let item = self.value(node, inner, Outer::element_of(node), Nullable::No)?;
                 let data_type = DataType::List(Arc::clone(&item.field));
@@ -131,8 +132,8 @@ impl Mapper<'_> {
             }
             Group::Map(map) => {
                 let outer = Outer::element_of(map.entries);
-                // The key is always read, and if only the key is asked for the value too: an Arrow
-                // map has both.
+                // Key and value are always read, even if only the key is asked for, because an
+                // Arrow map has both.
                 let key = self.value(map.key, None, outer, Nullable::No)?;
                 let value = self.field(
                     map.value,
@@ -151,8 +152,8 @@ impl Mapper<'_> {
             }
             found => {
                 let children = self.children(node, inner, outer)?;
-                // A part of a variant is none: without metadata or typed values it would say
-                // something else.
+                // A part of a variant is no variant, because without the other fields its values
+                // have another meaning.
                 let extension = match found {
                     Group::Variant if inner.is_none() => {
                         Some(Marker::Extension(Extension::variant()))
@@ -312,7 +313,7 @@ impl Mapper<'_> {
         nullable: Nullable,
         marker: Option<Marker>,
     ) -> FieldRef {
-        // Whatever the schema says: an array of nulls holds nothing else.
+        // Even if the schema says otherwise, because an array of nulls holds nothing else.
         let nullable = nullable == Nullable::Yes || data_type == DataType::Null;
         let field = Field::new(node.name(), data_type, nullable);
         let field_id = node.element().field_id;
@@ -340,13 +341,13 @@ enum Marker {
     LogicalType(&'static str),
 }
 
-/// Whether there is anything to read of `node`. Groups without columns are left out, as peers do:
-/// nothing in the file tells how often they are there.
+/// Whether there is anything to read of `node`. Groups without columns are left out, as other
+/// readers do, because the file does not say where they are null.
 pub(super) fn has_columns(node: Node<'_>) -> bool {
     !node.leaves().is_empty()
 }
 
-/// A node that was asked for by name or index.
+/// Checks that there is something to read of a node that was asked for by name or index.
 fn picked(node: Node<'_>) -> Result<Node<'_>> {
     if !has_columns(node) {
         return Err(Error::usage(format_args!(

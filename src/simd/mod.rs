@@ -1,8 +1,8 @@
 //! Kernels: the only home of intrinsics and of memory written before it is initialised.
 //!
-//! Each kernel has a safe door, a scalar definition, and twins for instruction sets that are picked
-//! at run time ([`Isa`]). Where the compiler vectorises the scalar definition well, the twin is
-//! that same code compiled for the wider instruction set.
+//! Each kernel has a safe function, a scalar definition, and versions for instruction sets that are
+//! picked at run time ([`Isa`]). Where the compiler vectorises the scalar definition well, such a
+//! version is that same code compiled for the wider instruction set.
 
 pub(crate) mod bitmap;
 pub(crate) mod compact;

@@ -1,9 +1,9 @@
 //! Strings to payload and ends in one pass: a value is copied while its length is at hand, a whole
 //! step at a time.
 //!
-//! A step is one of four numbers of bytes, chosen so that most values take no more: no branch
-//! depends on their lengths then, which nobody could foretell. What a step writes behind its value,
-//! the next one overwrites.
+//! A step is one of four numbers of bytes, chosen so that most values take no more. So no branch
+//! depends on their lengths, which cannot be predicted. What a step writes after its value, the
+//! next one overwrites.
 
 use bytes::Bytes;
 

@@ -2,10 +2,10 @@
 
 use super::order::decimals;
 
-/// The least and the greatest of some values, as PLAIN has them, and how many are NaN.
+/// Minimum and maximum of some values, as PLAIN has them, and how many are NaN.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Extremes {
-    /// Absent where there are no values that count.
+    /// `None` if there are no values, or only NaNs and the order has no place for them.
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
     /// NaNs among the values.
     pub nans: u64,
@@ -41,11 +41,12 @@ ints!(i64s, i64, u64);
 
 macro_rules! floats {
     ($name:ident, $int:ty, $float:ty) => {
-        /// Bounds of floats, given as their bits, in the total or in the older order.
+        /// Bounds of floats, given as their bits, in the total order of IEEE 754 or in the
+        /// type-defined order.
         ///
-        /// NaNs are counted, and are bounds only in the total order where there is nothing else.
+        /// NaNs are counted. They are bounds only in the total order, if all values are NaN.
         pub(crate) fn $name(values: &[$int], total: bool) -> Extremes {
-            // As signed numbers the keys have the total order.
+            // Compared as signed numbers, the keys have the total order.
             let key = |bits: $int| bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX);
             let infinity = <$float>::INFINITY.to_bits().cast_signed();
             let (mut min, mut max) = (<$int>::MAX, <$int>::MIN);
@@ -68,7 +69,7 @@ macro_rules! floats {
             }
             let (mut min, mut max) = (key(min), key(max));
             if !total {
-                // Readers take the two zeros for one: a bound of either covers both.
+                // Readers take the two zeros for equal, so a bound gets the sign that covers both.
                 let zero = |bits: $int| bits & <$int>::MAX == 0;
                 min = if zero(min) { <$int>::MIN } else { min };
                 max = if zero(max) { 0 } else { max };
@@ -110,8 +111,8 @@ pub(crate) fn booleans(trues: usize, n: usize) -> Extremes {
     Extremes::of([u8::from(trues == n)], [u8::from(trues > 0)])
 }
 
-/// The first eight bytes as a number: of two byte strings the one with the lesser number is the
-/// lesser. Where they are equal, the rest decides.
+/// The first eight bytes as a number. Of two byte strings, the one with the smaller number is the
+/// smaller. If the numbers are equal, the rest decides.
 pub(crate) fn prefix(value: &[u8]) -> u64 {
     match value.first_chunk::<8>() {
         Some(chunk) => u64::from_be_bytes(*chunk),
@@ -123,25 +124,25 @@ pub(crate) fn prefix(value: &[u8]) -> u64 {
     }
 }
 
-/// The least and the greatest of byte strings.
+/// Minimum and maximum of byte strings.
 pub(crate) fn bytes<'a>(
     mut values: impl Iterator<Item = &'a [u8]>,
 ) -> Option<(&'a [u8], &'a [u8])> {
     let first = values.next()?;
     let mut extremes = OfBytes::new(first, first);
-    // From inside of the iterator, which may have several parts.
+    // `for_each` is faster than a loop if the iterator is a chain of several.
     values.for_each(|value| extremes.push(value));
     Some((extremes.min, extremes.max))
 }
 
-/// Bounds of byte strings: after what they have in common, as paths do, eight bytes at a time
-/// decide nearly always.
+/// Minimum and maximum of byte strings. After the prefix that they have in common, as paths do,
+/// eight bytes at a time nearly always decide.
 struct OfBytes<'a> {
     min: &'a [u8],
     max: &'a [u8],
-    /// What both begin with, if it is long: so does whatever lies between them.
+    /// The prefix of both, if it is long. Every value between them has it, too.
     common: &'a [u8],
-    /// The bytes after it.
+    /// The eight bytes after the prefix, as numbers.
     min_key: u64,
     max_key: u64,
 }
@@ -180,7 +181,7 @@ impl<'a> OfBytes<'a> {
 /// Bytes that are compared at a time.
 const ALIKE: usize = 16;
 
-/// Whether two byte strings of one length are equal; none, or at least so many bytes.
+/// Whether two byte strings of one length are equal. The length is 0, or at least [`ALIKE`].
 #[inline]
 fn begin_alike(a: &[u8], b: &[u8]) -> bool {
     let ((pieces, _), (others, _)) = (a.as_chunks::<ALIKE>(), b.as_chunks::<ALIKE>());
@@ -188,10 +189,10 @@ fn begin_alike(a: &[u8], b: &[u8]) -> bool {
         && a.last_chunk::<ALIKE>() == b.last_chunk::<ALIKE>()
 }
 
-/// The least and the greatest of big-endian numbers in two's complement.
+/// Minimum and maximum of big-endian numbers in two's complement.
 pub(crate) fn decimal_bytes<'a>(values: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
     if values.iter().all(|value| value.len() <= 16) {
-        // As one word each, the sign in front.
+        // As one word each, with the sign extended.
         let word = |value: &[u8]| {
             let sign = value.first().is_some_and(|byte| byte & 0x80 != 0);
             let mut bytes = [if sign { 0xFF } else { 0 }; 16];

@@ -2,9 +2,9 @@
 //!
 //! Spec: `thrift-compact-protocol.md` of Apache Thrift. Used by `format`, which declares every
 //! struct with the one macro of the crate ([`derive`]), and by `read::footer` and `page::open`,
-//! which read them: `PageHeader::read(&mut Reader::new(bytes))`. It borrows, it skips what nobody
-//! asked for without allocating, and it believes no length before comparing it with what is left.
-//! Trap: a bool has two encodings, the type nibble as a field and a byte in a list.
+//! which read them: `PageHeader::read(&mut Reader::new(bytes))`. It borrows, it skips fields that
+//! were not asked for without allocating, and it believes no length before comparing it with what
+//! is left. Trap: a bool has two encodings, the type nibble as a field and a byte in a list.
 //!
 //! # On the wire
 //!

@@ -152,7 +152,7 @@ fn parse(ty: TType, from: &mut impl TInputProtocol) -> thrift::Result<Tree> {
     })
 }
 
-/// Adds fields that nobody knows to some structs, at any place among the others.
+/// Adds unknown fields to some structs, at any place among the others.
 pub(crate) fn add_unknown_fields(tree: &mut Tree, rng: &mut Rng) {
     match tree {
         Tree::List(_, elements) => {

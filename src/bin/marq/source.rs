@@ -1,4 +1,4 @@
-//! Rows from files of any form: what a file is, and its record batches.
+//! Rows from files of any format: detects the format of a file, and gives its record batches.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, IsTerminal, Read as _, Seek, SeekFrom};
@@ -25,9 +25,9 @@ pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) schema: SchemaRef,
-    /// Rows, where the file says it.
+    /// Rows, if the file states them.
     pub(crate) rows: Option<u64>,
-    /// Bytes, where there is an end in sight.
+    /// Bytes to read, if they are known.
     pub(crate) bytes: Option<u64>,
     batches: Batches,
 }
@@ -39,7 +39,7 @@ impl Source {
     }
 }
 
-/// Opens all files of a command; they have one schema. `read` counts the bytes that are read.
+/// Opens all files of a command, which must have one schema. `read` counts the bytes that are read.
 pub(crate) fn open(
     command: &Convert,
     target: Target,
@@ -94,7 +94,7 @@ fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {
     files.iter_mut().filter(|file| file.form == form).collect()
 }
 
-/// A flag that does nothing for these forms, and what it is for.
+/// A flag that has no effect on these formats, and what it is for.
 fn without_effect(
     command: &Convert,
     target: Target,
@@ -143,12 +143,12 @@ fn parquet(file: Content, rows: &FilesOfRows, global: &Global, read: &mut Read) 
     };
     let opened = input::narrow(reader, &input, rows, global)?;
     let schema = opened.schema()?;
-    // How many pass a filter is known when they have passed.
+    // With a filter, the number of rows is known only at the end.
     let filtered = opened.reader.read_options().filter.is_some();
     let count = if filtered { None } else { Some(opened.reader.rows()?) };
     read.fetched.push(opened.reader.progress().clone());
     let mut batches = None;
-    // Begun when its turn comes, so that files that wait hold nothing but their footers.
+    // Begun in its turn, so that files that wait hold nothing but their footers.
     let batches = std::iter::from_fn(move || {
         let next = match &mut batches {
             Some(batches) => marquetry::Batches::next_batch(batches),
@@ -203,7 +203,7 @@ pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     }
 }
 
-/// Leaves the columns and rows that the flags say, and adds what the folders know.
+/// Selects columns and rows by the flags, and adds the columns that the folders tell.
 fn narrow(
     name: String,
     known: Option<RecordBatch>,
@@ -258,12 +258,12 @@ fn narrow(
     Ok(Source { name, schema, rows: None, bytes, batches })
 }
 
-/// A file that is open, and what it is.
+/// An open file, and its format.
 pub(crate) struct Content {
     pub(crate) name: String,
     input: Input,
     pub(crate) form: SourceForm,
-    /// Bytes, where it is a file and no pipe.
+    /// Length of a file; `None` for a pipe.
     len: Option<u64>,
     bytes: Kind,
 }
@@ -318,7 +318,7 @@ impl Content {
         Ok(Self { name, input, form, len, bytes })
     }
 
-    /// Reads from the beginning, which can then be read once more.
+    /// Lets `look` read from the beginning; the same bytes can then be read again.
     pub(crate) fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> T) -> Result<T> {
         let seen = self.bytes.head(|file| Ok(look(file)));
         seen.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
@@ -345,7 +345,7 @@ impl Content {
 }
 
 impl Kind {
-    /// A pipe cannot go back: what was read of it is kept, and comes first.
+    /// A pipe cannot seek, so the bytes that were read are kept, and come first.
     fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> io::Result<T>) -> io::Result<T> {
         match self {
             Self::File(file) => {
@@ -364,7 +364,7 @@ impl Kind {
     }
 }
 
-/// The form by the magic number, else by the ending.
+/// The format by the magic number, else by the file extension.
 fn recognise(magic: &[u8], name: &str) -> Option<SourceForm> {
     if magic.starts_with(b"PAR1") || magic.starts_with(b"PARE") {
         return Some(SourceForm::Parquet);
@@ -386,7 +386,7 @@ fn recognise(magic: &[u8], name: &str) -> Option<SourceForm> {
     })
 }
 
-/// Keeps what is read.
+/// Keeps the bytes that are read.
 struct Tee {
     inner: Box<dyn io::Read>,
     seen: Vec<u8>,

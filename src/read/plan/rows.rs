@@ -113,8 +113,7 @@ const SHORTEST_PAGE: u64 = 16;
 /// Checks that a file of `file_len` bytes can hold so many rows: each takes a slot of every leaf,
 /// and a page has fewer than 2^31 of them.
 ///
-/// A page may well be one run of so many nulls; but nobody could ever read what, say, 2^63 rows
-/// would be.
+/// A page may well be one run of so many nulls; but 2^63 rows, say, could never be read.
 fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Result<()> {
     let most = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
     if rows <= most || footer.schema().leaves_len() == 0 {
