@@ -39,7 +39,7 @@ impl TrustedUtf8 {
 
 /// An offset of the byte arrays.
 pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + End {
-    /// Appends the ends of values of these lengths behind the last offset; `None`, and nothing
+    /// Appends the ends of values of these lengths after the last offset; `None`, and nothing
     /// appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
 
@@ -282,7 +282,7 @@ mod populate {
         let before = start.align_offset(PAGE);
         let Some(len) = bytes.checked_sub(before).map(|len| len / PAGE * PAGE) else { return };
         // SAFETY: `before` is at most `bytes`, so that the place is within the allocation or right
-        // behind it.
+        // after it.
         let first = unsafe { start.add(before) };
         // SAFETY: the range is within memory that is borrowed for writing. The call makes pages
         // present and changes no byte of them; what it answers is of no matter, as pages that are
@@ -319,7 +319,7 @@ mod platform {
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            // SAFETY: `pread` gave the first `read` bytes behind the length as initialised ones,
+            // SAFETY: `pread` gave the first `read` bytes after the length as initialised ones,
             // and they are within the capacity.
             unsafe { out.set_len(out.len() + read) };
         }

@@ -47,7 +47,7 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// The difference, wrapping.
     fn minus(self, other: Self) -> Self;
 
-    /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up behind
+    /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up after
     /// `last`. Gives the last value.
     fn sum_packed(
         packed: Packed<'_>,
@@ -368,7 +368,7 @@ impl<T: Int> Decoder<T> {
             ));
         }
         let len = self.header.miniblock_len(width);
-        // The last miniblock of a stream is stored whole; peers read one that is cut behind its
+        // The last miniblock of a stream is stored whole; peers read one that is cut after its
         // last value.
         let stored = len.min(cursor.remaining());
         let values = if stored == len {
@@ -659,7 +659,7 @@ mod tests {
                 }
                 at += k;
             }
-            // Cut behind the last value.
+            // Cut after the last value.
             let used = (n - 1) % 32 * 33;
             if used > 0 && (5..33).contains(&n) {
                 let cut = bytes.len() - 32 * 33 / 8 + used.div_ceil(8);

@@ -255,7 +255,7 @@ impl ByteArrays {
     }
 
     /// Appends payload and ends of the next `n` values, and says how many it were: up to the first
-    /// that does not fit into the capacity of `payload` less some slack, would end behind `most`,
+    /// that does not fit into the capacity of `payload` less some slack, would end beyond `most`,
     /// or is not there.
     pub(crate) fn read_strings<O: End>(
         &mut self,
@@ -376,7 +376,7 @@ pub(crate) fn encode_bytes_into<V: AsRef<[u8]>>(values: &[V], out: &mut Vec<u8>)
 /// 1]` of `bytes`.
 ///
 /// # Panics
-/// If the ends fall, or lie behind the bytes.
+/// If the ends fall, or lie beyond the bytes.
 pub(crate) fn encode_between_into<O: Copy + Into<i64>>(
     bytes: &[u8],
     ends: &[O],

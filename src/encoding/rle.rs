@@ -472,7 +472,7 @@ impl ShortRuns<'_> {
     }
 }
 
-/// Decodes BOOLEAN values in RLE: the hybrid of width 1 behind its length, in pages of both
+/// Decodes BOOLEAN values in RLE: the hybrid of width 1 after its length, in pages of both
 /// versions.
 #[derive(Debug)]
 pub(crate) struct Booleans(Hybrid);
@@ -693,7 +693,7 @@ mod tests {
         assert_eq!(encoded(&[0; 9], 0), [18]);
         assert!(encoded(&[], 7).is_empty());
         assert_eq!(encoded(&[0xABCDE; 100], 20), [0xC8, 0x01, 0xDE, 0xBC, 0x0A]);
-        // A group, a run from where it ends, and three values behind.
+        // A group, a run from where it ends, and three values after.
         let mut values = vec![1, 2, 3, 4, 5, 6, 7, 7];
         values.extend([7; 33]);
         values.extend([1, 0, 2]);

@@ -10,7 +10,7 @@ thrift! {
     /// How the bits of a bloom filter are to be read.
     #[derive(Eq, Hash)]
     pub struct BloomFilterHeader {
-        /// Bytes of the filter behind this header.
+        /// Bytes of the filter after this header.
         1 required num_bytes: i32,
         /// How a hash sets bits.
         2 required algorithm: BloomFilterAlgorithm,

@@ -80,7 +80,7 @@ thrift! {
     /// Parameters of DECIMAL: the value is `unscaled × 10^-scale`.
     #[derive(Copy, Eq, Hash)]
     pub closed struct DecimalType {
-        /// Digits behind the point.
+        /// Digits after the point.
         1 required scale: i32,
         /// Digits in all.
         2 required precision: i32,

@@ -18,7 +18,7 @@ pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
 /// First and last four bytes of a file whose footer is encrypted.
 pub(crate) const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
 
-/// Bytes behind the footer: its length and the magic.
+/// Bytes after the footer: its length and the magic.
 pub(crate) const TAIL_LEN: usize = 8;
 
 /// The shortest file: both magics and a footer length.

@@ -373,7 +373,7 @@ mod tests {
     struct Meeting(Mutex<usize>, Condvar);
 
     impl Meeting {
-        /// Whether somebody else came.
+        /// Whether another worker came.
         fn come(&self) -> bool {
             let mut came = lock(&self.0);
             *came += 1;

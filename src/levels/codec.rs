@@ -162,7 +162,7 @@ impl LevelDecoder {
             }
             Form::Hybrid(hybrid) => {
                 let read = hybrid.read_planes(n, out);
-                // A level that is too high comes before what is wrong behind it.
+                // A level that is too high comes before what is wrong after it.
                 check(out, before, max)?;
                 read
             }
@@ -250,7 +250,7 @@ mod tests {
             &[16, 2, 3, 0b1010_1010, 0b1110_1010][..],
             &[16, 3],
             &[16, 2, 16, 3],
-            // What is wrong behind it comes later.
+            // What is wrong after it comes later.
             &[3, 0b1010_1010, 0b1110_1010],
         ] {
             let error = read(bytes, 2, 16).unwrap_err();

@@ -1,4 +1,4 @@
-//! [`Order`]: which levels may stand behind which; and whether the leaves of a group [`agree`].
+//! [`Order`]: which levels may stand after which; and whether the leaves of a group [`agree`].
 //!
 //! Spec: README.md, "Nested Encoding". Used by `read::column` before anything is made of levels,
 //! and by `read::assemble`. An entry stands for an element of the innermost list of which it
@@ -41,7 +41,7 @@ impl Order {
     /// sought, must begin a row.
     ///
     /// # Errors
-    /// `Malformed(Levels)` if one may not stand behind the one in front of it.
+    /// `Malformed(Levels)` if one may not stand after the one in front of it.
     pub(crate) fn check(&mut self, def: &LevelBitPlanes, rep: &LevelBitPlanes) -> Result<()> {
         let Some(last) = def.len().checked_sub(1) else {
             return Ok(());
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Puts what an entry says behind the last element of list `rep`; false if that list is not
+    /// Puts what an entry says after the last element of list `rep`; false if that list is not
     /// open, or the entry has no element.
     fn extend(value: &mut Value, steps: &[Step], rep: u16, def: u16) -> bool {
         let Some((_, rest)) = steps.split_first() else { return false };

@@ -70,7 +70,7 @@ impl RowSelection {
     /// The rows of ranges that ascend and do not overlap, of `len` rows.
     ///
     /// # Errors
-    /// `Usage` if a range begins before the one in front of it ends, or ends behind the last row.
+    /// `Usage` if a range begins before the one in front of it ends, or ends after the last row.
     pub fn from_ranges(len: u64, ranges: impl IntoIterator<Item = Range<u64>>) -> Result<Self> {
         let mut builder = Builder::new(len);
         let mut end = 0;
@@ -158,7 +158,7 @@ impl RowSelection {
         self.runs().flatten()
     }
 
-    /// From the first row that is wanted to behind the last; `0..0` if there is none.
+    /// From the first row that is wanted to the one after the last; `0..0` if there is none.
     pub(crate) fn hull(&self) -> Range<u64> {
         match &self.form {
             Form::Runs(runs) => match (runs.first(), runs.last()) {
@@ -318,7 +318,7 @@ impl RowSelection {
         builder.finish()
     }
 
-    /// What it says of the rows of `range`, which are counted from 0 then; rows behind the last are
+    /// What it says of the rows of `range`, which are counted from 0 then; rows after the last are
     /// left out.
     #[must_use]
     pub fn slice(&self, range: Range<u64>) -> Self {
@@ -345,7 +345,7 @@ impl RowSelection {
         (self.slice(0..row), self.slice(row..self.len))
     }
 
-    /// What they say, one behind the other.
+    /// What they say, one after the other.
     pub fn concat(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut builder = Builder::new(0);
         for part in parts {
@@ -404,7 +404,7 @@ impl Builder {
         Self { len, count: 0, runs: Vec::new() }
     }
 
-    /// Adds a run that begins where those so far end, before it or behind it, but not before the
+    /// Adds a run that begins where those so far end, before it or after it, but not before the
     /// last one begins.
     fn push(&mut self, run: Range<u64>) {
         if run.is_empty() {

@@ -238,7 +238,7 @@ pub(crate) fn append_aligned(bits: &[u8], offset: usize, n: usize, out: &mut Vec
         out.extend_from_slice(bytes);
     } else {
         out.reserve(len);
-        // Every byte but the last has one behind it to take bits from.
+        // Every byte but the last has one after it to take bits from.
         out.extend(bytes.windows(2).map(|pair| pair[0] >> shift | pair[1] << (8 - shift)));
         if out.len() - start < len {
             out.extend(bytes.last().map(|last| last >> shift));

@@ -25,7 +25,7 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
         slot.write(unsafe { *table.get_unchecked(index as usize) });
     }
     // SAFETY: `reserve` made room for `indices.len()` values, and the loop has written that many
-    // behind the length.
+    // after the length.
     unsafe { out.set_len(out.len() + indices.len()) };
     true
 }
@@ -114,7 +114,7 @@ mod x86 {
             }
         };
         if in_range {
-            // SAFETY: every one of the `n` slots behind the old length is written, and was
+            // SAFETY: every one of the `n` slots after the old length is written, and was
             // reserved.
             unsafe { out.set_len(out.len() + n) };
         }
@@ -144,7 +144,7 @@ mod x86 {
                 let mut indices = self.cut.sixteen(rest);
                 rest = rest.get(self.cut.step..).unwrap_or_default();
                 if self.n - at < LANES {
-                    // What is behind the last index is none.
+                    // What is after the last index is none.
                     indices = _mm512_maskz_mov_epi32((1 << (self.n - at)) - 1, indices);
                 }
                 highest = _mm512_max_epu32(highest, indices);
@@ -266,7 +266,7 @@ mod tests {
                 let indices: Vec<u32> = (0..n).map(|_| rng.u32(0..entries)).collect();
                 let mut bytes = Vec::new();
                 pack_u32_with(Isa::SCALAR, &indices, width, &mut bytes);
-                // Indices behind the last one are nobody's, wherever they point.
+                // Indices after the last one do not count, wherever they point.
                 bytes.resize(bytes.len() + rng.usize(0..3), 0xFF);
                 for isa in Isa::available() {
                     let (mut out, mut scratch) = (vec![entry(7)], Vec::new());

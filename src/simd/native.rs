@@ -72,11 +72,11 @@ pub(crate) fn append_le<T: Native>(bytes: &[u8], out: &mut Vec<T>) {
     out.reserve(n);
     let start = out.len();
     let target = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-    // SAFETY: `reserve` made room for `n` words behind the length, which is `n * size_of::<T>()`
+    // SAFETY: `reserve` made room for `n` words after the length, which is `n * size_of::<T>()`
     // bytes, and `bytes` has at least as many; `out` is borrowed mutably, so that the two do not
     // overlap.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, n * size_of::<T>()) };
-    // SAFETY: the `n` words behind the old length are written, and any bytes are a value of `T`
+    // SAFETY: the `n` words after the old length are written, and any bytes are a value of `T`
     // (`Native` is sealed).
     unsafe { out.set_len(start + n) };
     if cfg!(target_endian = "big") {

@@ -304,7 +304,7 @@ impl LevelBitPlanes {
     }
 }
 
-/// Where levels are appended: the last block is kept in registers, and put behind the others in the
+/// Where levels are appended: the last block is kept in registers, and put after the others in the
 /// end, by [`End::close`].
 pub(crate) struct End<'a, const W: usize> {
     planes: &'a mut LevelBitPlanes,
@@ -394,7 +394,7 @@ impl<const W: usize> End<'_, W> {
         }
     }
 
-    /// Puts the last block behind the others.
+    /// Puts the last block after the others.
     #[inline(always)]
     pub(crate) fn close(self) {
         if self.n > 0 {

@@ -148,7 +148,7 @@ impl Sums {
     }
 }
 
-/// Appends the running sums of `deltas` that begin behind `last`, each with `step` added; gives the
+/// Appends the running sums of `deltas` that begin after `last`, each with `step` added; gives the
 /// last sum. All of it wraps.
 pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
     prefix_sum_i32_with(Isa::best(), deltas, step, last, out)
@@ -247,10 +247,10 @@ mod x86 {
             // SAFETY: `reserve` made room for 8 words of each vector.
             unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi64(sums, carry)) };
             carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
-            // SAFETY: as above; at most one behind the end.
+            // SAFETY: as above; at most one after the end.
             target = unsafe { target.add(8) };
         }
-        // SAFETY: the loop has written 8 words of each vector behind the old length.
+        // SAFETY: the loop has written 8 words of each vector after the old length.
         unsafe { out.set_len(start + deltas.len() * 8) };
         if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
     }
@@ -287,7 +287,7 @@ mod x86 {
             unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi64(sums, carry)) };
             carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(end, sums));
         }
-        // SAFETY: the loop has written `n` words and more behind the old length.
+        // SAFETY: the loop has written `n` words and more after the old length.
         unsafe { out.set_len(start + n) };
         out.last().copied().unwrap_or(last)
     }
@@ -328,10 +328,10 @@ mod x86 {
             // SAFETY: `reserve` made room for 16 words of each vector.
             unsafe { _mm512_storeu_si512(target.cast(), _mm512_add_epi32(sums, carry)) };
             carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
-            // SAFETY: as above; at most one behind the end.
+            // SAFETY: as above; at most one after the end.
             target = unsafe { target.add(16) };
         }
-        // SAFETY: the loop has written 16 words of each vector behind the old length.
+        // SAFETY: the loop has written 16 words of each vector after the old length.
         unsafe { out.set_len(start + deltas.len() * 16) };
         if deltas.is_empty() { last } else { out.last().copied().unwrap_or(last) }
     }
@@ -368,7 +368,7 @@ mod x86 {
             unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi32(sums, carry)) };
             carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(end, sums));
         }
-        // SAFETY: the loop has written `n` words and more behind the old length.
+        // SAFETY: the loop has written `n` words and more after the old length.
         unsafe { out.set_len(start + n) };
         out.last().copied().unwrap_or(last)
     }

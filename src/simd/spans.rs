@@ -35,7 +35,7 @@ pub(crate) fn append_payload(
         let (start, len) = (span.start as usize, span.len as usize);
         if len <= STEP && last_step.is_some_and(|last| start <= last) {
             // SAFETY: `start + STEP <= source.len()`, and `out` has room for `total + STEP` bytes
-            // behind its length, of which at most `total` lie before `to + len`; the two do not
+            // after its length, of which at most `total` lie before `to + len`; the two do not
             // overlap, as `out` is borrowed mutably.
             unsafe { copy_step(source.as_ptr().add(start), target.add(to)) };
         } else {
@@ -79,7 +79,7 @@ fn grow(out: &mut Vec<u8>, more: usize) -> Result<(), TryReserveError> {
     Ok(())
 }
 
-/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing
+/// Appends the ends of values of these lengths after the last offset; `None`, and nothing
 /// appended, if one is beyond `i32::MAX`.
 ///
 /// # Panics
@@ -115,7 +115,7 @@ pub(crate) fn append_offsets_i64(spans: &[Span], offsets: &mut Vec<i64>) -> Opti
     Some(())
 }
 
-/// Appends the ends of values of these lengths behind the last offset; `None`, and nothing
+/// Appends the ends of values of these lengths after the last offset; `None`, and nothing
 /// appended, if one is beyond `i32::MAX`.
 ///
 /// # Panics
@@ -189,7 +189,7 @@ const KEEP: [u128; INLINE as usize + 1] = {
     masks
 };
 
-/// 16 bytes from `start`, padded with zeros behind the end.
+/// 16 bytes from `start`, padded with zeros after the end.
 #[inline(always)]
 fn step_at(source: &[u8], start: usize) -> [u8; STEP] {
     if let Some(step) = source.get(start..).and_then(|rest| rest.first_chunk::<STEP>()) {
@@ -257,7 +257,7 @@ pub(crate) struct Walk {
 /// How far before it is needed a line of the cache is asked for.
 const AHEAD: usize = 512;
 
-/// Appends the views of the next `n` PLAIN byte strings from `start`, each behind the four bytes of
+/// Appends the views of the next `n` PLAIN byte strings from `start`, each after the four bytes of
 /// its length; `None`, and nothing appended, if one reaches beyond the page.
 ///
 /// Each length says where the next one is: the walk is one chain of loads, and making the views
@@ -293,7 +293,7 @@ pub(crate) fn plain_views(
         walk.outside += if len > INLINE { u64::from(len) } else { 0 };
         walk.next = at + len as usize;
     }
-    // SAFETY: the loop has written each of the `n` slots behind the old length, which were
+    // SAFETY: the loop has written each of the `n` slots after the old length, which were
     // reserved.
     unsafe { out.set_len(before + n) };
     Some(walk)
@@ -312,13 +312,13 @@ pub(crate) struct Rests<'a> {
     pub start: usize,
 }
 
-/// Spells out values that each share a prefix with the one before, end to end behind `before`,
+/// Spells out values that each share a prefix with the one before, end to end after `before`,
 /// which the first shares its prefix with.
 ///
 /// `longest` is the length of the longest value or more, `total` the number of bytes of all values.
 ///
 /// The value before is kept at hand and not read back from where it was just written, which would
-/// wait for the stores: a value is those of its bytes that are shared, and behind them the bytes of
+/// wait for the stores: a value is those of its bytes that are shared, and after them the bytes of
 /// the source from so many before the rest.
 ///
 /// # Panics
@@ -411,7 +411,7 @@ impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
     }
 }
 
-/// The first `N` bytes of a value, behind its end zeros.
+/// The first `N` bytes of a value, with zeros after its end.
 fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
     let mut padded = [0; N];
     let n = value.len().min(N);
@@ -453,7 +453,7 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
             Some(window) if whole <= N => {
                 // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
                 last = unsafe { last.keep(prefix, window) };
-                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written behind
+                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written after
                 // `whole` is overwritten or never counted.
                 unsafe { last.write(target.add(to)) };
             }

@@ -40,17 +40,17 @@ impl End for i64 {
     }
 }
 
-/// Bytes that must be free behind the payload for the widest step.
+/// Bytes that must be free after the payload for the widest step.
 pub(crate) const SLACK: usize = 128;
 
-/// Where the next values go: behind the payload, as far as it has memory, and no further than
+/// Where the next values go: after the payload, as far as it has memory, and no further than
 /// allowed.
 struct Target<'a, O> {
     payload: &'a mut Vec<u8>,
     ends: &'a mut Vec<O>,
     /// Where the next value begins; all before it is written.
     to: usize,
-    /// Where the last value may end, so that a step still fits behind it.
+    /// Where the last value may end, so that a step still fits after it.
     most: usize,
     /// Values that may be appended; none if there is no room for a step.
     n: usize,
@@ -90,7 +90,7 @@ impl<'a, O: End> Target<'a, O> {
     /// announced.
     #[inline(always)]
     unsafe fn push<const N: usize>(&mut self, step: &[u8; N], len: usize) {
-        // SAFETY: `to <= most`, behind which `N` bytes of the capacity are left; `payload` is
+        // SAFETY: `to <= most`, after which `N` bytes of the capacity are left; `payload` is
         // borrowed mutably, so that the two do not overlap.
         unsafe {
             let to = self.payload.as_mut_ptr().add(self.to);
@@ -137,7 +137,7 @@ impl<'a, O: End> Target<'a, O> {
         let ends = self.ends.len() + self.done;
         // SAFETY: all of the payload up to `to` is written.
         unsafe { self.payload.set_len(self.to) };
-        // SAFETY: `done` ends behind the old length are written.
+        // SAFETY: `done` ends after the old length are written.
         unsafe { self.ends.set_len(ends) };
         self.done
     }
@@ -169,9 +169,9 @@ pub(crate) struct Walked {
     pub next: usize,
 }
 
-/// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each behind the four
+/// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each after the four
 /// bytes of its length; of fewer, if one reaches beyond the page, or would not fit into the
-/// capacity of `payload` less [`SLACK`] bytes, or end behind `most`. `mean` is how many bytes they
+/// capacity of `payload` less [`SLACK`] bytes, or end beyond `most`. `mean` is how many bytes they
 /// have, more or less.
 pub(crate) fn append_plain<O: End>(
     page: &[u8],
@@ -237,7 +237,7 @@ enum Lengths {
     /// None is longer than the shortest step, and all together stay in the cache: each in a stretch
     /// of its own.
     Short(Vec<([u8; SHORT], u32)>),
-    /// All lie in the bytes; of a small dictionary so that a step fits behind the start of each.
+    /// All lie in the bytes; of a small dictionary so that a step fits after the start of each.
     Long(Bytes, Vec<Span>),
 }
 
@@ -250,7 +250,7 @@ const MOST_SHORT: usize = 1 << 16;
 /// A step of so many bytes costs no more than to tell shorter values from longer ones.
 const CHEAP: usize = 32;
 
-/// In a dictionary of more bytes few entries lie so close to its end that no step fits behind their
+/// In a dictionary of more bytes few entries lie so close to its end that no step fits after their
 /// start.
 const MOST_PADDED: usize = 64 << 10;
 
@@ -321,7 +321,7 @@ impl Entries {
 
     /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up
     /// to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end
-    /// behind `most`, or is beyond the entries.
+    /// after `most`, or is beyond the entries.
     pub(crate) fn append<O: End>(
         &self,
         indices: &[u32],
@@ -476,7 +476,7 @@ mod tests {
             source.extend(&value);
             let span = Span { start: 5, len: len as u32 };
             let empty = Span { start: source.len() as u32, len: 0 };
-            // The value is the last of its source, and an empty one stands behind it.
+            // The value is the last of its source, and an empty one stands after it.
             let entries = Entries::new(&Bytes::from(source), &[span, empty]);
             for mean in [0, 1, 16, 21, 22, 42, 43, 85, 86, 1_000] {
                 for room in [0, 1, len, 3 * len, 3 * len + SLACK - 1, 3 * len + SLACK] {
@@ -499,7 +499,7 @@ mod tests {
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn no_end_is_beyond_32_bits() {
-        // Zeros that nobody looks at take no memory.
+        // Zeros that are never read take no memory.
         let mut payload = vec![0u8; i32::MAX as usize + 2 * SLACK];
         let before = i32::MAX as usize - 40;
         payload.truncate(before);
@@ -512,7 +512,7 @@ mod tests {
         let entries = Entries::new(&Bytes::from(vec![8; 10]), &[Span { start: 0, len: 10 }]);
         assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 1);
         assert_eq!(ends.last(), Some(&i32::MAX));
-        // Nor is anything appended behind what is longer already.
+        // Nor is anything appended after what is longer already.
         assert_eq!(entries.append(&[0], before, &mut payload, &mut ends), 0);
     }
 
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(entries.append(&[0], usize::MAX, &mut payload, &mut ends), 0);
         assert_eq!(entries.append(&[], usize::MAX, &mut payload, &mut ends), 0);
         assert_eq!((entries.len(), entries.total(&[0, u32::MAX]), ends.len()), (0, 0, 1));
-        // A length without its value, a start behind the page, and no page.
+        // A length without its value, a start beyond the page, and no page.
         for (page, start) in [(&[1, 0, 0, 0][..], 0), (&[0; 4], 9), (&[255; 8], 0), (&[], 0)] {
             let walked = append_plain(page, start, 5, 0, usize::MAX, &mut payload, &mut ends);
             assert_eq!((walked.n, payload.len()), (0, 0));

@@ -345,7 +345,7 @@ macro_rules! thrift {
                     })*
                     *id = header.id;
                     if false $(|| header.id == $id)* {
-                        // One that stands behind a later one: from the start.
+                        // One that stands after a later one: from the start.
                         next = Some(header);
                         continue;
                     }

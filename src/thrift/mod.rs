@@ -35,7 +35,7 @@
 //! * An optional field of another wire type than declared, or a list of other elements: skipped.
 //! * Text that is not UTF-8 where it is free text (`created_by`, keys and values): read with
 //!   replacement characters, written back as it was.
-//! * Bytes behind the outermost struct.
+//! * Bytes after the outermost struct.
 //!
 //! # What is not
 //!

@@ -15,7 +15,7 @@ use crate::input::{self, Opened};
 use crate::printer::Printer;
 use crate::progress::{Bar, Read, Work};
 
-/// Rows shown where nobody says how many.
+/// Rows shown unless the user says how many.
 const DEFAULT_ROWS: u64 = 10;
 
 /// The first rows of all files together.

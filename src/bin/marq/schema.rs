@@ -1,4 +1,4 @@
-//! `schema`: the schema in the form that somebody needs.
+//! `schema`: the schema in the form that is asked for.
 
 use std::io::Write;
 

@@ -132,7 +132,7 @@ fn value_len(width: BitWidth) -> usize {
 }
 
 /// Equal values that are a run. In 8 values of 1 bit a run saves nothing: it takes 2 bytes, and a
-/// header for what is packed behind it.
+/// header for what is packed after it.
 fn paying_run(width: BitWidth) -> usize {
     match width.bits() {
         0 => 1,
@@ -158,7 +158,7 @@ trait Value: Copy + Eq {
     /// Whether all of a group are equal.
     fn all_equal(group: &[Self; 8]) -> bool;
 
-    /// Packs values behind `out`.
+    /// Packs values after `out`.
     fn pack(values: &[Self], width: u32, out: &mut Vec<u8>);
 }
 

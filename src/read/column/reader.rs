@@ -119,7 +119,7 @@ impl LeafReader {
     /// Runs a step that changes the column. After a step has failed, all later ones are refused.
     pub(super) fn guarded<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.is_broken {
-            return Err(Error::usage("a column chunk is not read on behind what is wrong in it"));
+            return Err(Error::usage("a column chunk is not read on after an error in it"));
         }
         self.is_broken = true;
         let done = step(self)?;

@@ -16,7 +16,7 @@ use crate::selection::RowSelection;
 pub struct RowRange {
     /// Index of the row group.
     pub row_group: usize,
-    /// From the first row of it that is wanted to behind the last, counted from its first.
+    /// From the first row of it that is wanted to the one after the last, counted from its first.
     pub rows: Range<u64>,
     /// Which of its rows, all counted; `None` if they are all of `rows`.
     pub(crate) selection: Option<RowSelection>,

@@ -12,8 +12,8 @@ pub(super) const fn fits<T>() -> bool {
     matches!(size_of::<T>(), 1 | 2 | 4 | 8 | 16)
 }
 
-/// Moves those of the 64 values from `at` on whose bits are set to `to`, one behind the other. What
-/// stood behind them, before `at + 64`, is lost.
+/// Moves those of the 64 values from `at` on whose bits are set to `to`, one after the other. What
+/// stood after them, before `at + 64`, is lost.
 ///
 /// # Safety
 /// The machine must have AVX-512 F, BW and VBMI2; `to` must be at most `at`, `at + 64` at most the

@@ -15,7 +15,7 @@ use super::{Isa, Level};
 /// Slots of a word.
 const WORD: usize = 64;
 
-/// A block of values with room behind it, so that a vector can be read from any of the 64.
+/// A block of values with room after it, so that a vector can be read from any of the 64.
 type Block<T> = [T; 2 * WORD];
 
 /// Moves the values from `start` on to the set bits of `validity[first..first + slots]`; the slots

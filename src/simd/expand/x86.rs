@@ -19,7 +19,7 @@ pub(super) const fn fits<T>() -> bool {
 /// last word to the first; the slots of nulls become 0. Gives the number of values that are left
 /// where they are: those of the words before the one that `words` gives `None` for.
 ///
-/// A vector is read before it is written, and no value of a slot before it stands behind its first
+/// A vector is read before it is written, and no value of a slot before it stands after its first
 /// slot: nothing is copied aside.
 ///
 /// # Safety

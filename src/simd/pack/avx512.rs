@@ -22,7 +22,7 @@ const WIDEST_64: u32 = 57;
 struct Plan {
     /// The lane that a byte begins in.
     bytes: [u8; 64],
-    /// The lane that begins in a byte, behind the first of its bits, where `begins` says that there
+    /// The lane that begins in a byte, after the first of its bits, where `begins` says that there
     /// is one.
     others: [u8; 64],
     begins: u64,
@@ -117,7 +117,7 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm256_loadu_si256(block.as_ptr().add(8 * quarter).cast()) };
                 let lanes = _mm512_and_si512(_mm512_cvtepu32_epi64(values), keep);
                 let packed = plan.gather(_mm512_sllv_epi64(lanes, plan.shifts));
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more after
                 // those.
                 unsafe { _mm512_storeu_si512(to.cast(), packed) };
                 // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.
@@ -133,7 +133,7 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm512_loadu_si512(block.as_ptr().add(16 * half).cast()) };
                 let lanes = _mm512_and_si512(values, keep);
                 let packed = plan.gather(_mm512_sllv_epi32(lanes, plan.shifts));
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more after
                 // those.
                 unsafe { _mm512_storeu_si512(to.cast(), packed) };
                 // SAFETY: the next 16 values begin within the bytes of the blocks, or at their end.
@@ -149,7 +149,7 @@ pub(super) unsafe fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [
                 let bytes = _mm512_cvtepi32_epi8(values);
                 for eight in [_mm_cvtsi128_si64(bytes), _mm_extract_epi64::<1>(bytes)] {
                     let packed = _pext_u64(eight.cast_unsigned(), keep).to_le_bytes();
-                    // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                    // SAFETY: `to` is within the bytes of the blocks, and there are 64 more after
                     // those.
                     unsafe { to.cast::<[u8; 8]>().write(packed) };
                     // SAFETY: the next 8 values begin within the bytes of the blocks, or at their
@@ -183,7 +183,7 @@ pub(super) unsafe fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm512_loadu_si512(block.as_ptr().add(8 * quarter).cast()) };
                 let lanes = _mm512_and_si512(values, keep);
                 let packed = plan.gather(_mm512_sllv_epi64(lanes, plan.shifts));
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more after
                 // those.
                 unsafe { _mm512_storeu_si512(to.cast(), packed) };
                 // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.
@@ -198,7 +198,7 @@ pub(super) unsafe fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [
                 let values = unsafe { _mm512_loadu_si512(block.as_ptr().add(8 * quarter).cast()) };
                 let eight = _mm_cvtsi128_si64(_mm512_cvtepi64_epi8(values));
                 let packed = _pext_u64(eight.cast_unsigned(), keep).to_le_bytes();
-                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more behind
+                // SAFETY: `to` is within the bytes of the blocks, and there are 64 more after
                 // those.
                 unsafe { to.cast::<[u8; 8]>().write(packed) };
                 // SAFETY: the next 8 values begin within the bytes of the blocks, or at their end.

@@ -59,7 +59,7 @@ pub(crate) fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<
     });
 }
 
-/// Bytes behind the last block that a kernel may write to: a vector.
+/// Bytes after the last block that a kernel may write to: a vector.
 const SLACK: usize = 64;
 
 /// Whole blocks go straight into `out`; the rest through a block that is padded with zeros.

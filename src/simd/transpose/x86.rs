@@ -49,7 +49,7 @@ pub(super) unsafe fn interleave_8(streams: [*const u8; 8], n: usize, out: *mut u
 ///
 /// The address of a byte among 16 values is 4 bits of the value, then those of its place in the
 /// value. Interleaving the first half of the vectors with the second one moves the highest bit of
-/// the address behind the lowest; four times, and the value comes last.
+/// the address after the lowest; four times, and the value comes last.
 ///
 /// # Safety
 /// `values` must have `n * K` bytes and `out` room for as many; `whole` must be a multiple of 16

@@ -680,7 +680,7 @@ fn whole_only(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
     }
 }
 
-/// Bytes as `marq` writes them, in hex behind `0x`, or as a UUID for 16 of them; other text is its
+/// Bytes as `marq` writes them, in hex after `0x`, or as a UUID for 16 of them; other text is its
 /// own bytes.
 fn bytes(cell: &str, to: &DataType) -> Result<Vec<u8>, ArrowError> {
     if *to == DataType::FixedSizeBinary(16) && is_uuid(cell) {
