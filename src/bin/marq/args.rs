@@ -117,14 +117,15 @@ pub(crate) struct Global {
     /// The longest footer that is read. Default: 1GiB.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) limit_footer: Option<u64>,
-    /// Key of the footer, in hex.
-    #[arg(long, global = true, value_name = "HEX", hide = true)]
+    /// Key of encrypted footers, and of columns without a key of their own, in hexadecimal digits.
+    /// Others on this machine can see it: --key-file keeps it to yourself.
+    #[arg(long, global = true, value_name = "HEX", help_heading = KEYS)]
     pub(crate) footer_key: Option<String>,
-    /// Key of a column, in hex.
-    #[arg(long, global = true, value_name = "COL=HEX", hide = true)]
+    /// Key of an encrypted column, or of all columns in a field.
+    #[arg(long, global = true, value_name = "COL=HEX", help_heading = KEYS)]
     pub(crate) column_key: Vec<String>,
-    /// AAD prefix that the file does not store.
-    #[arg(long, global = true, value_name = "TEXT", hide = true)]
+    /// AAD prefix that an encrypted file does not store.
+    #[arg(long, global = true, value_name = "TEXT", help_heading = KEYS)]
     pub(crate) aad_prefix: Option<String>,
 }
 
@@ -133,21 +134,12 @@ const OUTPUT: &str = "Output";
 const READING: &str = "Reading";
 const WRITING: &str = "Writing Parquet";
 const TEXT: &str = "CSV and JSON lines";
+const KEYS: &str = "Encryption";
 
 impl Global {
     /// Whether messages have colours.
     pub(crate) fn color(&self) -> When {
         if self.no_color { When::Never } else { self.color }
-    }
-
-    /// The first flag whose capability is still to come.
-    pub(crate) fn not_there_yet(&self) -> Option<&'static str> {
-        let flags = [
-            ("--footer-key", self.footer_key.is_some()),
-            ("--column-key", !self.column_key.is_empty()),
-            ("--aad-prefix", self.aad_prefix.is_some()),
-        ];
-        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 }
 
@@ -394,21 +386,38 @@ impl WriteFlags {
     }
 }
 
-/// Encryption on the way out, which is still to come: flags that are refused by name.
-#[derive(Debug, Default, clap::Args)]
+/// Encryption on the way out.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Encrypting")]
 pub(crate) struct EncryptFlags {
-    #[arg(long, value_name = "HEX", hide = true)]
-    encrypt_footer_key: Option<String>,
-    #[arg(long, value_name = "COL=HEX", hide = true)]
-    encrypt_column_key: Vec<String>,
-    #[arg(long, value_name = "ALGORITHM", hide = true)]
-    algorithm: Option<String>,
-    #[arg(long, hide = true)]
-    plaintext_footer: bool,
-    #[arg(long, value_name = "TEXT", hide = true)]
-    footer_key_metadata: Option<String>,
-    #[arg(long, value_name = "COL=TEXT", hide = true)]
-    column_key_metadata: Vec<String>,
+    /// Encrypts the file with this key; with keys of columns, those columns and the footer.
+    #[arg(long, value_name = "HEX")]
+    pub(crate) encrypt_footer_key: Option<String>,
+    /// Encrypts a column, or all columns in a field, with a key of its own; columns without one
+    /// stay in plain text.
+    #[arg(long, value_name = "COL=HEX")]
+    pub(crate) encrypt_column_key: Vec<String>,
+    /// The algorithm: gcm, or gcm-ctr, which does not authenticate the pages.
+    #[arg(long, value_name = "ALGORITHM")]
+    pub(crate) algorithm: Option<AlgorithmName>,
+    /// Leaves the footer in plain text, and signs it.
+    #[arg(long)]
+    pub(crate) plaintext_footer: bool,
+    /// What the file stores to tell the key of the footer by.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) footer_key_metadata: Option<String>,
+    /// What the file stores to tell the key of a column by.
+    #[arg(long, value_name = "COL=TEXT")]
+    pub(crate) column_key_metadata: Vec<String>,
+}
+
+/// An algorithm of Encryption.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AlgorithmName {
+    /// AES_GCM_V1: everything is authenticated.
+    Gcm,
+    /// AES_GCM_CTR_V1: the bodies of pages are encrypted, and not authenticated.
+    GcmCtr,
 }
 
 impl EncryptFlags {

@@ -15,12 +15,8 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
         Command::Convert(command) => Some(command),
         _ => None,
     };
-    let of_convert = convert.and_then(|command| match &command.variant {
-        Some(_) => Some("--variant"),
-        None => command.encrypt.given(),
-    });
-    if let Some(flag) = args.global.not_there_yet().or(of_convert) {
-        return Err(not_there_yet(flag));
+    if convert.is_some_and(|command| command.variant.is_some()) {
+        return Err(not_there_yet("--variant"));
     }
     if let Some((flag, purpose)) = without_effect(&args.command, &args.global) {
         return Err(Failure::Usage(format!("{flag} is for {purpose}")));

@@ -127,7 +127,7 @@ fn parquet(
     sources: Vec<Source>,
     progress: &mut Bar,
 ) -> Result<()> {
-    let mut out = ParquetOut::create(schema, &command.write, global)?;
+    let mut out = ParquetOut::create(schema, &command.write, &command.encrypt, global)?;
     for_each_batch(sources, progress, |batch| Ok(out.write(&batch)?))?;
     let report = out.finish()?;
     let columns = report.row_groups.iter().flat_map(|row_group| &row_group.columns);

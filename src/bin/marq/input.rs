@@ -13,6 +13,7 @@ use crate::args::{FilesOfRows, Global, Unit};
 use crate::checks;
 use crate::failure::{Failure, Result};
 use crate::hive::{self, Completed, Input};
+use crate::keys;
 
 /// Spells out globs and folders; the order of what was typed is kept.
 pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
@@ -114,7 +115,11 @@ pub(crate) fn configure(
     if let Some(bytes) = global.limit_footer {
         limits.footer_bytes = bytes;
     }
-    let reader = Reader::with_limits(source, limits).map_err(|e| e.at_file(path))?;
+    let opened = match keys::decryption(global)? {
+        Some(keys) => Reader::with_keys(source, limits, &keys),
+        None => Reader::with_limits(source, limits),
+    };
+    let reader = opened.map_err(|e| e.at_file(path))?;
     let mut reader = reader.file_name(path);
     if let Some(threads) = global.threads {
         reader = reader.threads(threads);

@@ -16,6 +16,7 @@ mod info;
 mod input;
 mod integers;
 mod interrupt;
+mod keys;
 mod output;
 mod pages;
 mod parquet_out;

@@ -9,9 +9,9 @@ use marquetry::{
     WriteReport, Writer,
 };
 
-use crate::args::{Global, ProfileName, Switch, WriteFlags};
+use crate::args::{EncryptFlags, Global, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::{interrupt, keys};
 
 /// The options that the flags say.
 pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
@@ -70,8 +70,17 @@ pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOption
 pub(crate) struct ParquetOut(Writer<Box<dyn Sink>>);
 
 impl ParquetOut {
-    pub(crate) fn create(schema: SchemaRef, flags: &WriteFlags, global: &Global) -> Result<Self> {
-        let encoder = RowGroupEncoder::new(schema, options(flags, global)?)?;
+    pub(crate) fn create(
+        schema: SchemaRef,
+        flags: &WriteFlags,
+        encrypt: &EncryptFlags,
+        global: &Global,
+    ) -> Result<Self> {
+        let mut options = options(flags, global)?;
+        if let Some(encryption) = keys::encryption(encrypt, global)? {
+            options = options.with_encryption(encryption);
+        }
+        let encoder = RowGroupEncoder::new(schema, options)?;
         let encoder = match global.threads {
             Some(threads) => encoder.with_threads(threads)?,
             None => encoder,

@@ -109,6 +109,9 @@ fn without_effect(
     if let Some(flag) = command.write.given().filter(|_| target != Target::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
+    if let Some(flag) = command.encrypt.given().filter(|_| target != Target::Parquet) {
+        return Some((flag, "Parquet as an output"));
+    }
     let flags = [
         (text.schema.is_some(), text_in, "--schema", "CSV and JSON lines as inputs"),
         (text.infer_rows.is_some(), text_in, "--infer-rows", "CSV and JSON lines as inputs"),
