@@ -164,6 +164,129 @@ impl Error {
         Self::new(ErrorKind::Crypto, message.to_string())
     }
 
+    /// The caller asked for something that does not exist or does not fit.
+    Usage,
+}
+
+/// Where in the specification the broken rule stands. The text names the section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Spec {
+    /// File layout: magic numbers, footer, offsets (README.md of parquet-format).
+    Container,
+    /// The thrift compact protocol.
+    Thrift,
+    /// A metadata structure; names it (`parquet.thrift`).
+    Metadata(&'static str),
+    /// The schema tree.
+    Schema,
+    /// Page layout, levels, checksums (README.md, "Data Pages").
+    Pages,
+    /// Definition and repetition levels.
+    Levels,
+    /// An encoding; names it (Encodings.md).
+    Encodings(&'static str),
+    /// A codec; names it (Compression.md).
+    Compression(&'static str),
+    /// A logical type; names it (LogicalTypes.md).
+    LogicalTypes(&'static str),
+    /// Page index (PageIndex.md).
+    PageIndex,
+    /// Bloom filters (BloomFilter.md).
+    BloomFilter,
+    /// Modular encryption (Encryption.md).
+    Encryption,
+    /// Variant values (VariantEncoding.md, VariantShredding.md).
+    Variant,
+}
+
+/// Which limit of [`Limits`](crate::Limits) was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// Bytes of the footer.
+    Footer,
+    /// Bytes of a page, uncompressed.
+    Page,
+    /// Depth of the schema or of a thrift value.
+    Nesting,
+    /// Memory budget of the read.
+    Memory,
+    /// Bytes or items of one Arrow array (32-bit offsets, dictionary keys).
+    ArrayLength,
+    /// Rows of a read without columns.
+    Rows,
+}
+
+/// A place in a file. Parts that are not known are `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct At {
+    /// Name of the file.
+    pub file: Option<Arc<str>>,
+    /// Number of the stream, where several are written.
+    pub stream: Option<usize>,
+    /// Index of the row group.
+    pub row_group: Option<usize>,
+    /// Dotted path of the column.
+    pub column: Option<Arc<str>>,
+    /// Index of the page in its column chunk, the dictionary page not counted.
+    pub page: Option<usize>,
+    /// Byte offset in the file.
+    pub offset: Option<u64>,
+}
+
+impl Error {
+    #[cold]
+    #[inline(never)]
+    fn new(kind: ErrorKind, message: String) -> Self {
+        Self(Box::new(Inner { kind, at: At::default(), message, source: None }))
+    }
+
+    /// The bytes break a rule of the section `spec`.
+    #[cold]
+    pub fn malformed(spec: Spec, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Malformed(spec), message.to_string())
+    }
+
+    /// As [`Error::malformed`], with both numbers: "`what`: expected …, found …".
+    #[cold]
+    pub(crate) fn mismatch(
+        spec: Spec,
+        what: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(ErrorKind::Malformed(spec), format!("{what}: expected {expected}, found {found}"))
+    }
+
+    /// Legal, but not done by this crate. `what` is the name of the thing, `message` the detail.
+    #[cold]
+    pub fn unsupported(what: &'static str, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Unsupported(what), message.to_string())
+    }
+
+    /// A limit was reached. The text should say how to raise it.
+    #[cold]
+    pub(crate) fn limit(which: LimitKind, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Limit(which), message.to_string())
+    }
+
+    /// This build lacks the cargo feature `feature`, which is needed for `what`.
+    #[cold]
+    pub(crate) fn feature_disabled(feature: &'static str, what: impl fmt::Display) -> Self {
+        Self::new(
+            ErrorKind::FeatureDisabled(feature),
+            format!("{what} needs the cargo feature `{feature}`"),
+        )
+    }
+
+    /// A key is missing or authentication failed.
+    #[cold]
+    pub fn crypto(message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Crypto, message.to_string())
+    }
+
     /// A column is encrypted, of which nothing but what the footer says can be read.
     #[cold]
     pub(crate) fn encrypted_column() -> Self {

@@ -13,6 +13,7 @@ use super::cipher::{NONCE_LEN, TAG_LEN};
 #[cfg(feature = "async")]
 use super::key::AsyncKeyRetriever;
 use super::key::{Key, KeyRequest, KeyRetriever};
+use super::signature::Signature;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnCryptoMetaData, EncryptionAlgorithm};
 use crate::schema::LeafPath;
@@ -144,21 +145,6 @@ impl fmt::Debug for Decryption {
     }
 }
 
-/// Whether the footer of a file is what its writer wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Signature {
-    /// The footer is not protected.
-    None,
-    /// It is encrypted, and was decrypted.
-    Encrypted,
-    /// It is in plain text, and its signature is right.
-    Verified,
-    /// It is in plain text and signed; without its key, nobody can say whether the signature is
-    /// right.
-    Unverified,
-}
-
 /// The keys of one file, as far as they were found. Cheap to share.
 pub(crate) struct FileDecryptor {
     decryption: Decryption,
@@ -178,10 +164,8 @@ impl fmt::Debug for FileDecryptor {
     }
 }
 
-/// What an encrypted file says of its encryption, and the key that came for its footer.
 impl FileDecryptor {
-    /// For a file of this algorithm, whose footer key has this metadata. `retrieved` are keys that
-    /// came asynchronously.
+    /// For a file of this algorithm, whose footer key has this metadata.
     ///
     /// # Errors
     /// `Crypto` if the AAD prefix is missing or another.

@@ -107,8 +107,8 @@ impl Key {
         self.0.bytes.len() * 8
     }
 
-    /// The bytes, for wrapping them.
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// The secret bytes, for a key management service that wraps them.
+    pub fn expose_bytes(&self) -> &[u8] {
         &self.0.bytes
     }
 
@@ -272,9 +272,9 @@ mod tests {
         }
         assert!(Key::from_hex(&"0".repeat(31)).is_err());
         assert!(Key::from_hex(&"0g".repeat(16)).is_err());
-        assert_eq!(Key::from_hex(&"0F".repeat(16)).unwrap().bytes(), [15; 16]);
+        assert_eq!(Key::from_hex(&"0F".repeat(16)).unwrap().expose_bytes(), [15; 16]);
         assert!(Key::generate(100).is_err());
-        assert_ne!(Key::generate(256).unwrap().bytes(), Key::generate(256).unwrap().bytes());
+        assert_ne!(Key::generate(256).unwrap().expose_bytes(), Key::generate(256).unwrap().expose_bytes());
     }
 
     #[test]

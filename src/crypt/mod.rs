@@ -17,8 +17,16 @@
 //! Trap: AES_GCM_CTR_V1 does not authenticate the bodies of pages. Whoever can write the file can
 //! change values there, and no reader notices; headers, metadata and indexes are protected.
 
-#[cfg(feature = "encryption")]
+#[cfg_attr(
+    not(feature = "encryption"),
+    allow(dead_code, reason = "modules are named where none is encrypted")
+)]
 mod aad;
+#[cfg_attr(
+    not(feature = "encryption"),
+    allow(unreachable_pub, reason = "public where keys are")
+)]
+mod signature;
 #[cfg(feature = "encryption")]
 mod cipher;
 #[cfg(feature = "encryption")]
@@ -30,15 +38,20 @@ mod key;
 #[cfg(feature = "encryption")]
 pub mod kms;
 
+pub(crate) use aad::Module;
+#[cfg(feature = "encryption")]
+pub use signature::Signature;
+#[cfg(not(feature = "encryption"))]
+pub(crate) use signature::Signature;
+
 #[cfg(feature = "encryption")]
 pub(crate) use self::{
-    aad::Module,
     decrypt::{ChunkDecryptor, FileDecryptor, opened},
     encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
 };
 #[cfg(feature = "encryption")]
 pub use self::{
-    decrypt::{Decryption, Signature},
+    decrypt::Decryption,
     encrypt::{Algorithm, Encryption, UnlistedColumns},
     key::{Key, KeyRequest, KeyRetriever},
 };
@@ -50,5 +63,5 @@ mod disabled;
 #[cfg(not(feature = "encryption"))]
 pub(crate) use disabled::{
     ChunkDecryptor, ChunkEncryptor, Decryption, Encryption, FileDecryptor, FileEncryptor,
-    LeafProtection, Module, Signature, opened,
+    LeafProtection, opened,
 };

@@ -68,11 +68,6 @@ impl FooterIndex {
         self.bytes.len() + groups.sum::<usize>() + pairs.sum::<usize>() + rest
     }
 
-    /// The bytes that were given to [`FooterIndex::parse`].
-    pub(crate) fn bytes(&self) -> &Bytes {
-        &self.bytes
-    }
-
     /// Bytes that the FileMetaData takes. A signature begins after them.
     pub fn byte_len(&self) -> usize {
         self.byte_len

@@ -1,0 +1,16 @@
+//! [`Signature`]: what protects the footer of a file.
+
+/// Whether the footer of a file is what its writer wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Signature {
+    /// The footer is not protected.
+    None,
+    /// It is encrypted, and was decrypted.
+    Encrypted,
+    /// It is in plain text, and its signature is right.
+    Verified,
+    /// It is in plain text and signed; without its key, nobody can say whether the signature is
+    /// right.
+    Unverified,
+}
