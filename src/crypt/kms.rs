@@ -1,1 +1,710 @@
-//! Key material.
+//! Keys that a key management service (KMS) wraps, by the key material of parquet-java and pyarrow.
+//!
+//! A file is encrypted with data encryption keys (DEK) of its own. They are stored beside it,
+//! wrapped with a master key that never leaves the KMS. With double wrapping, a DEK is wrapped with
+//! a key encryption key (KEK), and only the KEK by the KMS, which is then asked once for many files
+//! and columns.
+//!
+//! ```text
+//! key metadata of a column or the footer, internal   {"keyMaterialType":"PKMT1", "masterKeyID", "wrappedDEK", …}
+//! key metadata, external                             {"keyMaterialType":"PKMT1", "keyReference":"columnKey0"}
+//! beside the file: _KEY_MATERIAL_FOR_<file>.json     {"footerKey": "{…}", "columnKey0": "{…}"}
+//! ```
+//!
+//! [`KmsEncryption`] makes keys and wraps them for a writer, [`KmsKeys`] finds them for a reader,
+//! [`KeyMaterials::rewrap`] changes the master keys of a file without touching its data.
+//!
+//! Trap: key material can name the address of a KMS. It comes from the file, so that it is never
+//! used: the application says which KMS it trusts by giving a [`Kms`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value};
+
+use super::cipher::{NONCE_LEN, TAG_LEN};
+use super::encrypt::Encryption;
+use super::key::{Key, KeyRequest, KeyRetriever, random};
+use crate::error::{Error, Result, Spec};
+
+/// A key management service: it holds master keys, and wraps other keys with them.
+pub trait Kms: Send + Sync {
+    /// Encrypts `key` with the master key of this name, and gives what
+    /// [`unwrap`](Kms::unwrap) needs to decrypt it.
+    ///
+    /// # Errors
+    /// Any; best of [`ErrorKind::Crypto`](crate::ErrorKind::Crypto) where the master key does not
+    /// exist or is denied.
+    fn wrap(&self, key: &Key, master_key: &str) -> Result<String>;
+
+    /// Decrypts a key.
+    ///
+    /// # Errors
+    /// As [`Kms::wrap`].
+    fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key>;
+}
+
+impl<K: Kms + ?Sized> Kms for Arc<K> {
+    fn wrap(&self, key: &Key, master_key: &str) -> Result<String> {
+        (**self).wrap(key, master_key)
+    }
+
+    fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key> {
+        (**self).unwrap(wrapped, master_key)
+    }
+}
+
+/// Master keys in memory: a KMS for tests, and for tools that are given the master keys. Keys are
+/// wrapped by AES-GCM with the name of the master key as authenticated data, as parquet-java does
+/// where it wraps locally.
+#[derive(Clone, Default)]
+pub struct KeyRing {
+    keys: HashMap<String, Key>,
+}
+
+impl KeyRing {
+    /// Without keys.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a master key.
+    #[must_use]
+    pub fn with_key(mut self, name: impl Into<String>, key: Key) -> Self {
+        self.keys.insert(name.into(), key);
+        self
+    }
+
+    /// The key of this name.
+    pub fn key(&self, name: &str) -> Option<&Key> {
+        self.keys.get(name)
+    }
+
+    fn master(&self, name: &str) -> Result<&Key> {
+        self.key(name)
+            .ok_or_else(|| Error::crypto(format_args!("there is no master key \"{name}\"")))
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<_> = self.keys.keys().collect();
+        names.sort();
+        f.debug_struct("KeyRing").field("keys", &names).finish()
+    }
+}
+
+impl Kms for KeyRing {
+    fn wrap(&self, key: &Key, master_key: &str) -> Result<String> {
+        wrap_locally(key, self.master(master_key)?, master_key.as_bytes())
+    }
+
+    fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key> {
+        unwrap_locally(wrapped, self.master(master_key)?, master_key.as_bytes())
+    }
+}
+
+/// Encrypts a key by AES-GCM: nonce, ciphertext and tag as Base64.
+fn wrap_locally(key: &Key, with: &Key, aad: &[u8]) -> Result<String> {
+    let mut data = zeroize::Zeroizing::new(key.expose_bytes().to_vec());
+    let (nonce, tag) = with.seal(aad, &mut data)?;
+    Ok(BASE64.encode([&nonce[..], &data, &tag].concat()))
+}
+
+fn unwrap_locally(wrapped: &str, with: &Key, aad: &[u8]) -> Result<Key> {
+    let bytes = BASE64.decode(wrapped).map_err(|_| malformed("a wrapped key is no Base64"))?;
+    let parts = bytes.split_first_chunk::<NONCE_LEN>();
+    let parts = parts.and_then(|(nonce, rest)| Some((*nonce, rest.split_last_chunk::<TAG_LEN>()?)));
+    let Some((nonce, (data, tag))) = parts else {
+        return Err(malformed("a wrapped key is too short"));
+    };
+    let mut data = zeroize::Zeroizing::new(data.to_vec());
+    with.open(nonce, aad, &mut data, *tag).ok_or_else(|| {
+        Error::crypto("a wrapped key is not authentic: the master key is another, or it was changed")
+    })?;
+    Key::new(&data).map_err(|_| malformed("a wrapped key has another length than keys of AES have"))
+}
+
+#[cold]
+fn malformed(message: impl fmt::Display) -> Error {
+    Error::malformed(Spec::Encryption, format_args!("key material: {message}"))
+}
+
+/// How a data encryption key is wrapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyMaterial {
+    /// Whether it is the key of the footer.
+    pub is_footer_key: bool,
+    /// Which KMS the writer had, for people. Nothing follows it.
+    pub kms_instance_id: Option<String>,
+    /// Where that was, for people. Nothing follows it.
+    pub kms_instance_url: Option<String>,
+    /// The name of the master key.
+    pub master_key_id: String,
+    /// The data encryption key, wrapped with the master key or the key encryption key.
+    pub wrapped_dek: String,
+    /// The key encryption key, with double wrapping.
+    pub kek: Option<WrappedKek>,
+}
+
+/// A key encryption key, wrapped with the master key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrappedKek {
+    /// Its name, in Base64; the keys that it wraps are authenticated with it.
+    pub id: String,
+    /// The key, wrapped.
+    pub wrapped: String,
+}
+
+/// What key metadata are: key material, or a reference to material in another file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stored {
+    Internal(KeyMaterial),
+    External(String),
+}
+
+/// The only type of key material that there is.
+const MATERIAL_TYPE: &str = "PKMT1";
+
+fn text(fields: &Map<String, Value>, name: &str) -> Result<String> {
+    let found = fields.get(name).and_then(Value::as_str).map(str::to_owned);
+    found.ok_or_else(|| malformed(format_args!("\"{name}\" is missing, or is no string")))
+}
+
+fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool> {
+    let found = fields.get(name).and_then(Value::as_bool);
+    found.ok_or_else(|| malformed(format_args!("\"{name}\" is missing, or is no boolean")))
+}
+
+fn object(json: &[u8]) -> Result<Map<String, Value>> {
+    match serde_json::from_slice(json) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(malformed("it is no JSON object")),
+    }
+}
+
+/// The fields of key material, of its only type.
+fn material_fields(json: &[u8]) -> Result<Map<String, Value>> {
+    let fields = object(json)?;
+    match text(&fields, "keyMaterialType")?.as_str() {
+        MATERIAL_TYPE => Ok(fields),
+        other => Err(malformed(format_args!("the type \"{other}\" is not known"))),
+    }
+}
+
+impl KeyMaterial {
+    /// Reads it from its JSON.
+    ///
+    /// # Errors
+    /// `Malformed(Encryption)` if it is none.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        Self::from_fields(&material_fields(json)?)
+    }
+
+    fn from_fields(fields: &Map<String, Value>) -> Result<Self> {
+        let optional = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let kek = match flag(fields, "doubleWrapping")? {
+            true => Some(WrappedKek {
+                id: text(fields, "keyEncryptionKeyID")?,
+                wrapped: text(fields, "wrappedKEK")?,
+            }),
+            false => None,
+        };
+        Ok(Self {
+            is_footer_key: flag(fields, "isFooterKey")?,
+            kms_instance_id: optional("kmsInstanceID"),
+            kms_instance_url: optional("kmsInstanceURL"),
+            master_key_id: text(fields, "masterKeyID")?,
+            wrapped_dek: text(fields, "wrappedDEK")?,
+            kek,
+        })
+    }
+
+    /// Its JSON, as it stands in a file of key material.
+    pub fn to_json(&self) -> String {
+        Value::Object(self.fields(false)).to_string()
+    }
+
+    fn fields(&self, is_internal: bool) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        add("keyMaterialType", MATERIAL_TYPE.into());
+        if is_internal {
+            add("internalStorage", true.into());
+        }
+        add("isFooterKey", self.is_footer_key.into());
+        if self.is_footer_key {
+            // Readers of other implementations want both.
+            let default = || "DEFAULT".to_owned();
+            add("kmsInstanceID", self.kms_instance_id.clone().unwrap_or_else(default).into());
+            add("kmsInstanceURL", self.kms_instance_url.clone().unwrap_or_else(default).into());
+        }
+        add("masterKeyID", self.master_key_id.clone().into());
+        add("wrappedDEK", self.wrapped_dek.clone().into());
+        add("doubleWrapping", self.kek.is_some().into());
+        if let Some(kek) = &self.kek {
+            add("keyEncryptionKeyID", kek.id.clone().into());
+            add("wrappedKEK", kek.wrapped.clone().into());
+        }
+        fields
+    }
+
+    fn key(&self, kms: &dyn Kms, keks: &KekCache) -> Result<Key> {
+        match &self.kek {
+            None => kms.unwrap(&self.wrapped_dek, &self.master_key_id),
+            Some(kek) => {
+                let with = keks.get(kms, &self.master_key_id, kek)?;
+                unwrap_locally(&self.wrapped_dek, &with, &kek.aad()?)
+            }
+        }
+    }
+}
+
+impl WrappedKek {
+    fn aad(&self) -> Result<Vec<u8>> {
+        BASE64.decode(&self.id).map_err(|_| malformed("\"keyEncryptionKeyID\" is no Base64"))
+    }
+}
+
+impl Stored {
+    fn from_json(json: &[u8]) -> Result<Self> {
+        let fields = material_fields(json)?;
+        match flag(&fields, "internalStorage")? {
+            true => KeyMaterial::from_fields(&fields).map(Self::Internal),
+            false => text(&fields, "keyReference").map(Self::External),
+        }
+    }
+
+    fn to_json(&self) -> String {
+        let fields = match self {
+            Self::Internal(material) => material.fields(true),
+            Self::External(reference) => {
+                let mut fields = Map::new();
+                fields.insert("keyMaterialType".to_owned(), MATERIAL_TYPE.into());
+                fields.insert("internalStorage".to_owned(), false.into());
+                fields.insert("keyReference".to_owned(), reference.clone().into());
+                fields
+            }
+        };
+        Value::Object(fields).to_string()
+    }
+}
+
+/// Key encryption keys that were unwrapped, so that the KMS is asked for each once.
+#[derive(Default)]
+struct KekCache(Mutex<HashMap<(String, String), Key>>);
+
+impl KekCache {
+    fn get(&self, kms: &dyn Kms, master_key: &str, kek: &WrappedKek) -> Result<Key> {
+        let name = (master_key.to_owned(), kek.wrapped.clone());
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = lock().get(&name) {
+            return Ok(key.clone());
+        }
+        let key = kms.unwrap(&kek.wrapped, master_key)?;
+        lock().insert(name, key.clone());
+        Ok(key)
+    }
+}
+
+/// Finds the keys of files by their key material: a [`KeyRetriever`].
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::crypt::kms::{KeyRing, KmsKeys};
+/// use marquetry::crypt::{Decryption, Key};
+///
+/// let kms = KeyRing::new().with_key("finance", Key::new(b"0123456789012345")?);
+/// let keys = Decryption::new().with_retriever(KmsKeys::new(kms));
+/// # let _ = keys;
+/// # Ok(())
+/// # }
+/// ```
+pub struct KmsKeys {
+    kms: Box<dyn Kms>,
+    external: KeyMaterials,
+    keks: KekCache,
+}
+
+impl KmsKeys {
+    /// Keys that this KMS unwraps.
+    pub fn new(kms: impl Kms + 'static) -> Self {
+        Self { kms: Box::new(kms), external: KeyMaterials::default(), keks: KekCache::default() }
+    }
+
+    /// Material that lies beside the file.
+    #[must_use]
+    pub fn with_materials(mut self, materials: KeyMaterials) -> Self {
+        self.external = materials;
+        self
+    }
+}
+
+impl fmt::Debug for KmsKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KmsKeys").field("external", &self.external).finish_non_exhaustive()
+    }
+}
+
+impl KeyRetriever for KmsKeys {
+    fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Key> {
+        let json = request
+            .key_metadata
+            .ok_or_else(|| Error::crypto("the file stores no key material for it"))?;
+        match Stored::from_json(json)? {
+            Stored::Internal(material) => material.key(&*self.kms, &self.keks),
+            Stored::External(reference) => match self.external.0.get(&reference) {
+                Some(material) => material.key(&*self.kms, &self.keks),
+                None => Err(Error::crypto(format_args!(
+                    "its key material \"{reference}\" lies in another file, \
+                     _KEY_MATERIAL_FOR_<file>.json, and was not given"
+                ))),
+            },
+        }
+    }
+}
+
+/// The key material of a file that lies beside it, so that its master keys can be changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyMaterials(BTreeMap<String, KeyMaterial>);
+
+impl KeyMaterials {
+    /// Where the material of a Parquet file lies, as parquet-java and pyarrow have it: in the same
+    /// folder, `_KEY_MATERIAL_FOR_<file>.json`.
+    pub fn path_for(parquet: impl AsRef<Path>) -> PathBuf {
+        let parquet = parquet.as_ref();
+        let name = parquet.file_name().unwrap_or_default().to_string_lossy();
+        parquet.with_file_name(format!("_KEY_MATERIAL_FOR_{name}.json"))
+    }
+
+    /// Reads it from its JSON.
+    ///
+    /// # Errors
+    /// `Malformed(Encryption)` if it is none.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let read = |(reference, material): (String, Value)| {
+            let json = material.as_str().ok_or_else(|| malformed("an entry is no string"))?;
+            Ok((reference, KeyMaterial::from_json(json.as_bytes())?))
+        };
+        object(json)?.into_iter().map(read).collect::<Result<_>>().map(Self)
+    }
+
+    /// Its JSON.
+    pub fn to_json(&self) -> String {
+        let entries = self.0.iter().map(|(name, of)| (name.clone(), of.to_json().into()));
+        Value::Object(entries.collect()).to_string()
+    }
+
+    /// The material of each key, by its reference: `footerKey`, `columnKey0`, ….
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &KeyMaterial)> {
+        self.0.iter().map(|(name, of)| (name.as_str(), of))
+    }
+
+    /// Wraps all keys anew, with the master keys that `new_master_key` gives for those that they
+    /// had. Data encryption keys stay as they are, and so does the file: whoever could read it
+    /// before and kept them still can.
+    ///
+    /// # Errors
+    /// As the KMS; nothing is changed then.
+    pub fn rewrap(
+        &mut self,
+        kms: &dyn Kms,
+        new_master_key: impl Fn(&str) -> String,
+    ) -> Result<()> {
+        let keks = KekCache::default();
+        let mut wrapper = KeyWrapper::new(kms);
+        let mut rewrapped = BTreeMap::new();
+        for (reference, old) in &self.0 {
+            let key = old.key(kms, &keks)?;
+            let new = wrapper.wrap(&key, &new_master_key(&old.master_key_id), old.kek.is_some())?;
+            let material = KeyMaterial {
+                is_footer_key: old.is_footer_key,
+                kms_instance_id: old.kms_instance_id.clone(),
+                kms_instance_url: old.kms_instance_url.clone(),
+                ..new
+            };
+            rewrapped.insert(reference.clone(), material);
+        }
+        self.0 = rewrapped;
+        Ok(())
+    }
+}
+
+/// Wraps keys, each master key having one key encryption key.
+struct KeyWrapper<'a> {
+    kms: &'a dyn Kms,
+    keks: HashMap<String, (Key, WrappedKek)>,
+}
+
+impl<'a> KeyWrapper<'a> {
+    fn new(kms: &'a dyn Kms) -> Self {
+        Self { kms, keks: HashMap::new() }
+    }
+
+    fn wrap(&mut self, key: &Key, master_key: &str, is_double: bool) -> Result<KeyMaterial> {
+        let (wrapped_dek, kek) = match is_double {
+            false => (self.kms.wrap(key, master_key)?, None),
+            true => {
+                let (with, kek) = self.kek(master_key)?;
+                (wrap_locally(key, &with, &kek.aad()?)?, Some(kek))
+            }
+        };
+        Ok(KeyMaterial {
+            is_footer_key: false,
+            kms_instance_id: None,
+            kms_instance_url: None,
+            master_key_id: master_key.to_owned(),
+            wrapped_dek,
+            kek,
+        })
+    }
+
+    fn kek(&mut self, master_key: &str) -> Result<(Key, WrappedKek)> {
+        if let Some(known) = self.keks.get(master_key) {
+            return Ok(known.clone());
+        }
+        let key = Key::generate(KEK_BITS)?;
+        let mut id = [0; 16];
+        random(&mut id)?;
+        let wrapped = self.kms.wrap(&key, master_key)?;
+        let made = (key, WrappedKek { id: BASE64.encode(id), wrapped });
+        self.keks.insert(master_key.to_owned(), made.clone());
+        Ok(made)
+    }
+}
+
+/// As other writers have.
+const KEK_BITS: usize = 128;
+
+/// Makes new keys for a file, and wraps them by a KMS.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::WriteOptions;
+/// use marquetry::crypt::Key;
+/// use marquetry::crypt::kms::{KeyRing, KmsEncryption};
+///
+/// let kms = KeyRing::new()
+///     .with_key("finance", Key::new(b"0123456789012345")?)
+///     .with_key("people", Key::new(b"1234567890123450")?);
+/// let encryption = KmsEncryption::new("finance").with_column("customer.iban", "people");
+/// // For each file anew: no two have the same keys.
+/// let options = WriteOptions::new().with_encryption(encryption.internal(&kms)?);
+/// # let _ = options;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct KmsEncryption {
+    footer: String,
+    columns: Vec<(String, String)>,
+    is_double: bool,
+    data_key_bits: usize,
+}
+
+impl KmsEncryption {
+    /// The footer is encrypted with a key that this master key wraps, and so is everything else
+    /// unless columns have keys of their own.
+    pub fn new(footer_master_key: impl Into<String>) -> Self {
+        let footer = footer_master_key.into();
+        Self { footer, columns: Vec::new(), is_double: true, data_key_bits: 128 }
+    }
+
+    /// Encrypts a column with a key of its own, which this master key wraps: its dotted path, or
+    /// that of a field, for all columns in that.
+    #[must_use]
+    pub fn with_column(mut self, path: impl Into<String>, master_key: impl Into<String>) -> Self {
+        self.columns.push((path.into(), master_key.into()));
+        self
+    }
+
+    /// Whether keys are wrapped twice, so that the KMS is asked once a master key. Default true.
+    #[must_use]
+    pub fn with_double_wrapping(mut self, is_double: bool) -> Self {
+        self.is_double = is_double;
+        self
+    }
+
+    /// Bits of the data encryption keys: 128 (the default), 192 or 256.
+    #[must_use]
+    pub fn with_data_key_bits(mut self, bits: usize) -> Self {
+        self.data_key_bits = bits;
+        self
+    }
+
+    /// New keys for a file, whose material is stored in the file.
+    ///
+    /// # Errors
+    /// As the KMS; `Crypto` if the generator of the operating system fails, `Usage` for another
+    /// number of bits.
+    pub fn internal(&self, kms: &dyn Kms) -> Result<Encryption> {
+        self.make(kms, |_, material| Stored::Internal(material))
+    }
+
+    /// New keys for a file, whose material is to be stored beside it, at
+    /// [`KeyMaterials::path_for`]: it can be wrapped anew without touching the file.
+    ///
+    /// # Errors
+    /// As [`KmsEncryption::internal`].
+    pub fn external(&self, kms: &dyn Kms) -> Result<(Encryption, KeyMaterials)> {
+        let mut materials = KeyMaterials::default();
+        let encryption = self.make(kms, |reference, material| {
+            materials.0.insert(reference.to_owned(), material);
+            Stored::External(reference.to_owned())
+        })?;
+        Ok((encryption, materials))
+    }
+
+    fn make(
+        &self,
+        kms: &dyn Kms,
+        mut store: impl FnMut(&str, KeyMaterial) -> Stored,
+    ) -> Result<Encryption> {
+        let mut wrapper = KeyWrapper::new(kms);
+        let key = Key::generate(self.data_key_bits)?;
+        let material = wrapper.wrap(&key, &self.footer, self.is_double)?;
+        let stored = store("footerKey", KeyMaterial { is_footer_key: true, ..material });
+        let mut encryption = Encryption::new(key).with_footer_key_metadata(stored.to_json());
+        for (i, (path, master_key)) in self.columns.iter().enumerate() {
+            let key = Key::generate(self.data_key_bits)?;
+            let material = wrapper.wrap(&key, master_key, self.is_double)?;
+            let stored = store(&format!("columnKey{i}"), material);
+            encryption = encryption.with_column_key_and_metadata(path, key, stored.to_json());
+        }
+        Ok(encryption)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn ring() -> KeyRing {
+        let key = |of: &[u8; 16]| Key::new(of).unwrap();
+        KeyRing::new()
+            .with_key("a", key(b"0123456789012345"))
+            .with_key("b", key(b"1234567890123450"))
+    }
+
+    fn retrieve(keys: &KmsKeys, stored: &str) -> Result<Key> {
+        keys.retrieve(&KeyRequest::new(None, Some(stored.as_bytes())))
+    }
+
+    #[test]
+    fn keys_come_back_from_their_material_whichever_way_they_are_wrapped() {
+        for is_double in [false, true] {
+            for bits in [128, 192, 256] {
+                let key = Key::generate(bits).unwrap();
+                let material = KeyWrapper::new(&ring()).wrap(&key, "a", is_double).unwrap();
+                assert_eq!(material.kek.is_some(), is_double);
+                let json = material.to_json();
+                assert_eq!(KeyMaterial::from_json(json.as_bytes()).unwrap(), material);
+                let stored = Stored::Internal(material.clone()).to_json();
+                let found = retrieve(&KmsKeys::new(ring()), &stored).unwrap();
+                assert_eq!(found.expose_bytes(), key.expose_bytes());
+                // External.
+                let all = KeyMaterials([("columnKey0".to_owned(), material)].into());
+                let all = KeyMaterials::from_json(all.to_json().as_bytes()).unwrap();
+                let reference = Stored::External("columnKey0".to_owned()).to_json();
+                let found = retrieve(&KmsKeys::new(ring()).with_materials(all), &reference);
+                assert_eq!(found.unwrap().expose_bytes(), key.expose_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn the_kms_is_asked_once_a_key_encryption_key() {
+        struct Counting(KeyRing, AtomicUsize, AtomicUsize);
+        impl Kms for Counting {
+            fn wrap(&self, key: &Key, master_key: &str) -> Result<String> {
+                self.1.fetch_add(1, Ordering::Relaxed);
+                self.0.wrap(key, master_key)
+            }
+            fn unwrap(&self, wrapped: &str, master_key: &str) -> Result<Key> {
+                self.2.fetch_add(1, Ordering::Relaxed);
+                self.0.unwrap(wrapped, master_key)
+            }
+        }
+        let kms = Arc::new(Counting(ring(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let of = KmsEncryption::new("a").with_column("x", "b").with_column("y", "b");
+        let (_, materials) = of.external(&*kms).unwrap();
+        assert_eq!(kms.1.load(Ordering::Relaxed), 2, "a, b");
+        let keys = KmsKeys::new(kms.clone()).with_materials(materials);
+        for reference in ["footerKey", "columnKey0", "columnKey1", "columnKey0"] {
+            retrieve(&keys, &Stored::External(reference.to_owned()).to_json()).unwrap();
+        }
+        assert_eq!(kms.2.load(Ordering::Relaxed), 2, "a, b");
+    }
+
+    #[test]
+    fn rewrapped_material_has_the_same_keys_under_other_master_keys() {
+        for is_double in [false, true] {
+            let of = KmsEncryption::new("a").with_column("x", "a").with_double_wrapping(is_double);
+            let (_, before) = of.external(&ring()).unwrap();
+            let mut after = before.clone();
+            after.rewrap(&ring(), |old| if old == "a" { "b".into() } else { old.into() }).unwrap();
+            assert_ne!(before, after);
+            for (reference, material) in after.iter() {
+                assert_eq!(material.master_key_id, "b");
+                assert_eq!(material.is_footer_key, reference == "footerKey");
+                let stored = Stored::External(reference.to_owned()).to_json();
+                let keys = [&before, &after].map(|of| {
+                    let keys = KmsKeys::new(ring()).with_materials(of.clone());
+                    retrieve(&keys, &stored).unwrap()
+                });
+                assert_eq!(keys[0].expose_bytes(), keys[1].expose_bytes());
+            }
+            let unchanged = after.clone();
+            assert!(after.rewrap(&ring(), |_| "missing".into()).is_err());
+            assert_eq!(after, unchanged);
+        }
+    }
+
+    #[test]
+    fn material_that_is_none_is_an_error_and_shows_no_key() {
+        let key = Key::generate(128).unwrap();
+        let material = KeyWrapper::new(&ring()).wrap(&key, "a", true).unwrap();
+        let good = Stored::Internal(material).to_json();
+        let keys = KmsKeys::new(ring());
+        for wrong in ["", "{}", "[1]", "null", "{\"keyMaterialType\":\"PKMT2\"}", "\u{0}"] {
+            assert!(retrieve(&keys, wrong).is_err(), "{wrong}");
+        }
+        // Any field missing or of another type.
+        let Value::Object(fields) = serde_json::from_str(&good).unwrap() else { panic!() };
+        for name in fields.keys() {
+            let mut less = fields.clone();
+            less.remove(name);
+            assert!(retrieve(&keys, &Value::Object(less.clone()).to_string()).is_err(), "{name}");
+            less.insert(name.clone(), Value::Array(Vec::new()));
+            assert!(retrieve(&keys, &Value::Object(less).to_string()).is_err(), "{name}");
+        }
+        // Any bit of what is wrapped.
+        for name in ["wrappedDEK", "wrappedKEK"] {
+            let wrapped = BASE64.decode(fields[name].as_str().unwrap()).unwrap();
+            for i in 0..wrapped.len() {
+                let mut changed = wrapped.clone();
+                changed[i] ^= 1;
+                let mut other = fields.clone();
+                other.insert(name.to_owned(), BASE64.encode(changed).into());
+                let refused = retrieve(&keys, &Value::Object(other).to_string());
+                assert_eq!(refused.unwrap_err().kind(), crate::ErrorKind::Crypto, "{name} {i}");
+            }
+        }
+        let none = keys.retrieve(&KeyRequest::new(None, None)).unwrap_err();
+        assert_eq!(none.kind(), crate::ErrorKind::Crypto);
+    }
+
+    #[test]
+    fn the_path_of_the_material_is_that_of_other_writers() {
+        let path = KeyMaterials::path_for("data/part-0.parquet");
+        assert_eq!(path, Path::new("data/_KEY_MATERIAL_FOR_part-0.parquet.json"));
+    }
+}
