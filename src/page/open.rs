@@ -602,6 +602,7 @@ mod tests {
             ignore_is_compressed: false,
             bit_order: BitOrder::default(),
             page_bytes: 1 << 20,
+            decryptor: None,
         };
         let mut opener = Opener::new(context, &Budget::new(1 << 20));
         let page = opener.open_start(&header, &body.into(), slots)?;

@@ -21,6 +21,8 @@ mod control;
 mod convert;
 mod display;
 mod encodings;
+#[cfg(feature = "encryption")]
+mod encryption;
 mod errors;
 mod export;
 mod faults;

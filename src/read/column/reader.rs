@@ -412,7 +412,7 @@ mod tests {
             let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
             let end = start + meta.total_compressed_size as usize;
             let leaf = &plan.leaves()[0];
-            let context = plan.page_context(leaf, meta.codec);
+            let context = plan.page_context(leaf, meta.codec, None);
             // Without its last page.
             let list = PageList::whole(file.slice(start..end - 20), start as u64, 3_000);
             let pages = Pages::new(&list, context, plan.budget()).unwrap();
@@ -451,7 +451,7 @@ mod tests {
             let start = meta.data_page_offset as usize;
             let bytes = file.slice(start..start + meta.total_compressed_size as usize);
             let leaf = &plan.leaves()[0];
-            let context = plan.page_context(leaf, CompressionCodec::Snappy);
+            let context = plan.page_context(leaf, CompressionCodec::Snappy, None);
             let list = PageList::whole(bytes, start as u64, 2_000);
             let list = list.find_pages(2_000, &context).unwrap();
             for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
@@ -493,7 +493,7 @@ mod tests {
         let meta = plan.footer().column_chunk(0, 0).unwrap().meta_data.unwrap();
         let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
         let bytes = file.slice(start..start + meta.total_compressed_size as usize);
-        let context = plan.page_context(&plan.leaves()[0], meta.codec);
+        let context = plan.page_context(&plan.leaves()[0], meta.codec, None);
         let list = PageList::whole(bytes.clone(), start as u64, 2_000);
         let list = list.find_pages(2_000, &context).unwrap();
         let pages = list.pages().unwrap().to_vec();
@@ -516,7 +516,7 @@ mod tests {
             (options.arrow.views, options.arrow.dictionaries) = (views, dictionaries);
             let plan = coded.footer().plan(&options, coded.file_len(), None).unwrap();
             let leaf = &plan.leaves()[0];
-            let context = plan.page_context(leaf, CompressionCodec::Uncompressed);
+            let context = plan.page_context(leaf, CompressionCodec::Uncompressed, None);
             let list = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
             let pages = Pages::new(&list, context, plan.budget()).unwrap();
             let mut reader =
