@@ -178,6 +178,12 @@ impl Error {
         error
     }
 
+    /// Whether an encrypted module is not what was written: the file was changed, or a key is
+    /// missing or wrong. Nothing may go on as if it were not there.
+    pub(crate) fn is_of_encryption(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Crypto | ErrorKind::Malformed(Spec::Encryption))
+    }
+
     /// What kind of error this is.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -223,11 +223,8 @@ impl FileDecryptor {
 
     /// Gives it the key of the footer that came asynchronously.
     #[cfg(feature = "async")]
-    pub(crate) fn with_retrieved_footer_key(mut self, found: Result<Key>) -> Self {
-        if self.footer_key.is_err() {
-            self.footer_key = found.map_err(|e| e.to_string());
-        }
-        self
+    pub(crate) fn set_footer_key(&mut self, found: Result<Key>) {
+        self.footer_key = found.map_err(|e| e.to_string());
     }
 
     /// Gives it keys that came asynchronously.

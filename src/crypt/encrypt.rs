@@ -275,7 +275,8 @@ impl FileEncryptor {
         let of = &self.0.encryption;
         let aad_prefix = of.aad_prefix.clone().filter(|_| of.stores_aad_prefix);
         let aad_file_unique = Some(self.0.unique.to_vec());
-        let supply_aad_prefix = Some(of.aad_prefix.is_some() && !of.stores_aad_prefix);
+        let must_supply = of.aad_prefix.is_some() && !of.stores_aad_prefix;
+        let supply_aad_prefix = must_supply.then_some(true);
         match of.algorithm {
             Algorithm::AesGcmV1 => EncryptionAlgorithm::AesGcmV1(AesGcmV1 {
                 aad_prefix,

@@ -96,14 +96,11 @@ impl SealedFooter {
             FooterBody::Encrypted { key_metadata, .. } => key_metadata.as_deref(),
             FooterBody::Plain(index) => index.head().footer_signing_key_metadata.as_deref(),
         };
-        if let (Some(file), Some(retriever)) = (self.file.take(), keys.async_retriever()) {
-            self.file = Some(match file.has_footer_key() {
-                true => file,
-                false => {
-                    let found = retriever.retrieve(KeyRequest::new(None, key_metadata)).await;
-                    file.with_retrieved_footer_key(found)
-                }
-            });
+        if let (Some(file), Some(retriever)) = (&mut self.file, keys.async_retriever())
+            && !file.has_footer_key()
+        {
+            let found = retriever.retrieve(KeyRequest::new(None, key_metadata)).await;
+            file.set_footer_key(found);
         }
         self
     }

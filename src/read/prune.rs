@@ -16,7 +16,7 @@ use super::column::{ColumnSpec, LeafReader};
 use super::filter::{LeafFacts, find};
 use super::plan::{Plan, RowRange};
 use crate::crypt::{ChunkDecryptor, Module, opened};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
 use crate::predicate::{PageFacts, PruneResult, dictionary_is_complete};
@@ -213,7 +213,7 @@ impl RowGroupPruner {
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
-                if e.kind() == ErrorKind::Crypto {
+                if e.is_of_encryption() {
                     // What was changed is no reason to read on.
                     return Err(e);
                 }

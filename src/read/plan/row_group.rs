@@ -10,7 +10,7 @@ use super::chunk::{ChunkPlan, LARGE, WantedPages, not_negative};
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
 use crate::crypt::{Module, opened};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
 use crate::limits::Reservation;
 use crate::page::PageContext;
@@ -242,7 +242,7 @@ impl PageIndexPlan {
                 };
                 match map() {
                     // What was changed is no reason to read on.
-                    Err(e) if e.kind() == ErrorKind::Crypto => {
+                    Err(e) if e.is_of_encryption() => {
                         return Err(self.plan.place(e, leaf, &self.range));
                     }
                     Ok(map) => {
@@ -355,9 +355,6 @@ impl RowGroupPlan {
                     };
                     let cost = cost.unwrap_or(usize::MAX);
                     fetched.push(FetchedChunk { leaf, pages, context, cost });
-                }
-                Err(e) if e.kind() == ErrorKind::Crypto => {
-                    return Err(self.plan.place(e, leaf, &self.range));
                 }
                 Err(e) => {
                     self.ignored.push(self.plan.place(e, leaf, &self.range));

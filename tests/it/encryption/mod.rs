@@ -274,7 +274,7 @@ fn row_groups_that_were_encoded_apart_are_encrypted_when_they_are_appended() {
 #[test]
 fn one_encoder_writes_two_files_that_cannot_be_mixed() {
     let of = options(Some(modes().remove(0).1));
-    let schema = batch(0, 1).schema();
+    let schema = batch(0, 10).schema();
     let encoder = marquetry::RowGroupEncoder::new(schema, of).unwrap();
     let unique = |bytes: &[u8]| {
         // FileCryptoMetaData stands in plain text before the footer.
