@@ -22,7 +22,7 @@ const LAYERS: [(u8, &[&str]); 10] = [
 /// Uses that the table would forbid, each with its reason.
 const EXCEPTIONS: [(&str, &str, &str); 2] = [
     ("simd", "encoding", "a span is a word of the encodings that kernels copy by"),
-    ("trusted", "encoding", "the same"),
+    ("trusted", "encoding", "builders of strings take them as the decoders give them"),
 ];
 
 fn layer(module: &str) -> u8 {
@@ -122,7 +122,7 @@ fn unsafe_stands_in_simd_and_trusted_alone() {
     for file in files {
         let inside =
             file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/");
-        if inside.starts_with("simd/") || inside == "trusted.rs" {
+        if inside.starts_with("simd/") || inside.starts_with("trusted/") {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a source file");

@@ -16,6 +16,7 @@ use crate::error::{Error, Result, Spec};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
 use crate::simd::gather::gather;
+use crate::simd::native::PlainOldData;
 
 const SPEC: Spec = Spec::Encodings("RLE_DICTIONARY");
 
@@ -66,7 +67,7 @@ impl Indices {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or one is beyond the dictionary; `out` is as it was then.
-    pub(crate) fn gather<T: Copy>(
+    pub(crate) fn gather<T: PlainOldData>(
         &mut self,
         n: usize,
         dictionary: &[T],
@@ -96,13 +97,9 @@ impl Indices {
         let before = out.len();
         let mut picked = std::mem::take(&mut self.scratch);
         picked.clear();
-        let result = self.read_picked(n, picks, &mut picked).and_then(|()| {
-            if gather(&picked, dictionary, out) {
-                return Ok(());
-            }
-            let highest = picked.iter().copied().max().unwrap_or(0);
-            Err(out_of_range(highest, dictionary.len()))
-        });
+        let result = self
+            .read_picked(n, picks, &mut picked)
+            .and_then(|()| look_up(&picked, dictionary, out));
         self.scratch = picked;
         if result.is_err() {
             out.truncate(before);
@@ -138,7 +135,12 @@ impl Indices {
         Ok(())
     }
 
-    fn gather_runs<T: Copy>(&mut self, n: usize, dictionary: &[T], out: &mut Vec<T>) -> Result<()> {
+    fn gather_runs<T: PlainOldData>(
+        &mut self,
+        n: usize,
+        dictionary: &[T],
+        out: &mut Vec<T>,
+    ) -> Result<()> {
         let mut left = n;
         while left > 0 {
             match self.hybrid.next_run(left.min(BLOCK))? {
@@ -162,6 +164,18 @@ impl Indices {
         }
         Ok(())
     }
+}
+
+/// Appends the entry of each index.
+///
+/// # Errors
+/// `Malformed` if one is beyond the entries; nothing is appended then.
+pub(crate) fn look_up<T: Copy>(indices: &[u32], entries: &[T], out: &mut Vec<T>) -> Result<()> {
+    if gather(indices, entries, out) {
+        return Ok(());
+    }
+    let highest = indices.iter().copied().max().unwrap_or(0);
+    Err(out_of_range(highest, entries.len()))
 }
 
 /// An index that stands for no entry.

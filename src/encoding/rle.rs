@@ -24,6 +24,7 @@ use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::{gather, gather_packed};
+use crate::simd::native::PlainOldData;
 use crate::simd::planes::{self, LevelBitPlanes, SimdOps, SimdTask};
 use crate::simd::unpack::unpack_u32;
 
@@ -138,7 +139,7 @@ impl Packed<'_> {
 
     /// Appends the entries of `table` that the values stand for; false if one is beyond them.
     /// `scratch` is overwritten.
-    pub(crate) fn gather<T: Copy>(
+    pub(crate) fn gather<T: PlainOldData>(
         &self,
         table: &[T],
         scratch: &mut Vec<u32>,

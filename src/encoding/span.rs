@@ -46,6 +46,13 @@ impl<'a> EndToEnd<'a> {
         })
     }
 
+    /// Whether all that they are said to lie in is there, where 32 bits can count it. Nothing is
+    /// said of the lengths.
+    pub(crate) fn is_whole(self) -> bool {
+        let end = self.start.checked_add(self.total);
+        end.is_some_and(|end| end as usize <= self.source.len())
+    }
+
     /// The bytes of all of them.
     pub(crate) fn stretch(self) -> &'a [u8] {
         let start = self.start as usize;

@@ -215,7 +215,7 @@ impl Node<'_> {
         let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
-        let offsets = trusted::list_offsets(lists.offsets);
+        let offsets = trusted::list_offsets(lists.offsets)?;
         let items = assemble(self.item, leaves, elements)?;
         Ok(Parts { offsets, nulls, items })
     }

@@ -3,6 +3,7 @@
 //! Packed indices are cut out of their bytes and looked up in one go. With AVX-512 small tables lie
 //! in registers, where a look-up is a permutation.
 
+use super::native::PlainOldData;
 use super::unpack::unpack_u32_with;
 use super::{Isa, Level};
 
@@ -31,12 +32,12 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
 }
 
 /// As [`gather`], of `n` indices of `width` bits, the first at bit 0 of `bytes`. Bytes that are not
-/// there read as 0.
+/// there read as 0. Entries are looked up as bits, so that they have no padding.
 ///
 /// # Panics
 /// If `width` is over 32.
 #[must_use]
-pub(crate) fn gather_packed<T: Copy>(
+pub(crate) fn gather_packed<T: PlainOldData>(
     bytes: &[u8],
     width: u32,
     n: usize,
@@ -47,7 +48,7 @@ pub(crate) fn gather_packed<T: Copy>(
     gather_packed_with(Isa::best(), bytes, width, n, table, scratch, out)
 }
 
-fn gather_packed_with<T: Copy>(
+fn gather_packed_with<T: PlainOldData>(
     isa: Isa,
     bytes: &[u8],
     width: u32,
@@ -79,6 +80,7 @@ mod x86 {
         _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi32_mask,
     };
 
+    use crate::simd::native::PlainOldData;
     use crate::simd::unpack::avx512::Cut;
 
     /// Indices of a vector.
@@ -92,7 +94,7 @@ mod x86 {
     /// # Panics
     /// If the table is empty, or `width` is not one that a lane holds.
     #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
-    pub(super) unsafe fn gather_packed<T: Copy>(
+    pub(super) unsafe fn gather_packed<T: PlainOldData>(
         bytes: &[u8],
         width: u32,
         n: usize,
@@ -159,7 +161,7 @@ mod x86 {
         /// There must be room for all indices, rounded up to whole vectors, and `table` must have
         /// the entries.
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
-        unsafe fn load<T: Copy>(&self, table: &[T], to: *mut T) -> bool {
+        unsafe fn load<T: PlainOldData>(&self, table: &[T], to: *mut T) -> bool {
             self.each(|at, indices| {
                 let mut lanes = [0u32; LANES];
                 // SAFETY: 16 indices of 4 bytes.
@@ -254,7 +256,7 @@ mod tests {
         assert!(!gather(&[0], &[], &mut out));
     }
 
-    fn check<T: Copy + PartialEq + std::fmt::Debug>(
+    fn check<T: PlainOldData + PartialEq + std::fmt::Debug>(
         rng: &mut fastrand::Rng,
         entry: impl Fn(u32) -> T,
     ) {

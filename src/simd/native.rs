@@ -27,14 +27,16 @@ impl Native for i64 {
     }
 }
 
-/// A value without padding of which all zero bits are one, so that kernels may write it as bits.
+/// A value without padding of which all zero bits are one, so that kernels may read and write it as
+/// bits.
 pub(crate) trait PlainOldData: Copy + plain_old_data::Sealed {
     /// The value whose bits are all zero.
     const ZERO: Self;
 }
 
 mod plain_old_data {
-    /// Numbers and arrays of bytes only: no references, no enums, no types with a niche.
+    /// Numbers, arrays of them, spans, and `bool`, which kernels move but never make of other bits
+    /// (they do so of ends, of 4 and 8 bytes): no references, no enums.
     pub(crate) trait Sealed {}
     macro_rules! plain_old_data {
         ($($number:ty = $zero:expr),*) => {
@@ -45,6 +47,7 @@ mod plain_old_data {
         };
     }
     plain_old_data!(
+        bool = false,
         u8 = 0,
         u16 = 0,
         u32 = 0,
@@ -60,9 +63,14 @@ mod plain_old_data {
         half::f16 = half::f16::ZERO,
         arrow_buffer::i256 = arrow_buffer::i256::ZERO
     );
-    impl<const N: usize> Sealed for [u8; N] {}
-    impl<const N: usize> super::PlainOldData for [u8; N] {
-        const ZERO: Self = [0; N];
+    impl<T: Sealed, const N: usize> Sealed for [T; N] {}
+    impl<T: super::PlainOldData, const N: usize> super::PlainOldData for [T; N] {
+        const ZERO: Self = [T::ZERO; N];
+    }
+    // Two words of one size: nothing is between them.
+    impl Sealed for crate::encoding::Span {}
+    impl super::PlainOldData for crate::encoding::Span {
+        const ZERO: Self = Self { start: 0, len: 0 };
     }
 }
 
@@ -172,6 +180,7 @@ mod tests {
         assert_eq!(<f32 as PlainOldData>::ZERO.to_bits(), 0);
         assert_eq!(<half::f16 as PlainOldData>::ZERO.to_bits(), 0);
         assert_eq!(<arrow_buffer::i256 as PlainOldData>::ZERO.to_le_bytes(), [0; 32]);
+        assert_eq!(size_of::<crate::encoding::Span>(), 2 * size_of::<u32>(), "no padding");
     }
 
     #[test]

@@ -8,9 +8,8 @@ use crate::failure::{Failure, Result};
 /// The keys that the flags give to read with; `None` if they give none. Files that are not
 /// encrypted are read too: often some of a folder are.
 pub(crate) fn decryption(global: &Global) -> Result<Option<Decryption>> {
-    let is_given = global.footer_key.is_some()
-        || !global.column_key.is_empty()
-        || global.aad_prefix.is_some();
+    let is_given =
+        global.footer_key.is_some() || !global.column_key.is_empty() || global.aad_prefix.is_some();
     if !is_given {
         return Ok(None);
     }

@@ -5,19 +5,15 @@
 //! once.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryViewType, ByteViewType, Int32Type, StringViewType};
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef, OffsetSizeTrait};
-use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, Int32Type, StringViewType};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef, GenericByteArray, OffsetSizeTrait};
 use arrow_schema::DataType;
 use arrow_select::take::take;
-use bytes::Bytes;
 
 use super::values::Offsets;
-use crate::encoding::Span;
 use crate::error::{Error, Result};
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
-use crate::simd::strings::Entries;
 use crate::trusted;
 
 /// The same values, as this type.
@@ -33,14 +29,8 @@ pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<Arr
             let dictionary = array.as_any_dictionary();
             let values = dictionary.values();
             match to {
-                DataType::Utf8 => {
-                    let values = values.as_string::<i32>();
-                    looked_up(dictionary, values.value_offsets(), values.values(), to)
-                }
-                DataType::Binary => {
-                    let values = values.as_binary::<i32>();
-                    looked_up(dictionary, values.value_offsets(), values.values(), to)
-                }
+                DataType::Utf8 => looked_up(dictionary, values.as_string::<i32>(), to),
+                DataType::Binary => looked_up(dictionary, values.as_binary::<i32>(), to),
                 _ => Ok(take(values, dictionary.keys(), None)?),
             }
         }
@@ -88,24 +78,17 @@ pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u6
     }
 }
 
-/// Looks up the keys of a dictionary array. `offsets` and `data` are those of its values, none of
-/// which is null.
-fn looked_up(
+/// Looks up the keys of a dictionary array, whose `values` are none of them null.
+fn looked_up<T: ByteArrayType<Offset = i32>>(
     dictionary: &dyn AnyDictionaryArray,
-    offsets: &[i32],
-    data: &Buffer,
+    values: &GenericByteArray<T>,
     to: &DataType,
 ) -> Result<ArrayRef> {
     let slots = dictionary.len();
-    let span = |ends: &[i32]| {
-        let (start, end) = (ends.first()?.to_usize()?, ends.last()?.to_usize()?);
-        Some(Span { start: u32::try_from(start).ok()?, len: u32::try_from(end - start).ok()? })
-    };
-    let spans: Vec<Span> = offsets.windows(2).filter_map(span).collect();
     let nulls = dictionary.keys().nulls().filter(|nulls| nulls.null_count() > 0).cloned();
     let mut keys: Vec<u32> = match dictionary.keys().as_primitive_opt::<Int32Type>() {
         Some(keys) => keys.values().iter().map(|key| key.cast_unsigned()).collect(),
-        None if spans.is_empty() => vec![0; slots],
+        None if values.is_empty() => vec![0; slots],
         None => {
             let keys = dictionary.normalized_keys();
             keys.into_iter().map(|key| u32::try_from(key).unwrap_or(u32::MAX)).collect()
@@ -117,8 +100,7 @@ fn looked_up(
         compact(&mut keys, 0, &valid, 0);
     }
     let mut out = Offsets::<i32>::new();
-    let data = Bytes::from_owner(ScalarBuffer::<u8>::from(data.clone()));
-    out.look_up(&keys, &Entries::new(&data, &spans))?;
+    out.look_up(&keys, values)?;
     if nulls.is_some() {
         out.spread_nulls(&valid, slots, keys.len());
     }
@@ -132,7 +114,6 @@ fn copied<V: ByteViewType, O: trusted::Offset>(
 ) -> Result<ArrayRef> {
     let views = array.as_byte_view::<V>();
     let mut out = Offsets::<O>::new();
-    let bytes = |i: usize| -> &[u8] { views.value(i).as_ref() };
-    out.append_all(views.lengths().collect(), (0..views.len()).map(bytes))?;
+    out.append_views(views)?;
     out.into_array(to, views.nulls().cloned())
 }

@@ -7,6 +7,7 @@
 mod x86;
 
 use super::bitmap::Bitmap;
+use super::native::PlainOldData;
 use super::{Isa, Level};
 
 /// Bits of a word.
@@ -14,12 +15,17 @@ const WORD: usize = 64;
 
 /// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
 /// that are not there are not set.
-pub(crate) fn compact<T: Copy>(values: &mut Vec<T>, start: usize, keep: &Bitmap, first: usize) {
+pub(crate) fn compact<T: PlainOldData>(
+    values: &mut Vec<T>,
+    start: usize,
+    keep: &Bitmap,
+    first: usize,
+) {
     compact_with(Isa::best(), values, start, keep, first);
 }
 
 /// As [`compact`], with the kernel of an instruction set.
-pub(crate) fn compact_with<T: Copy>(
+pub(crate) fn compact_with<T: PlainOldData>(
     isa: Isa,
     values: &mut Vec<T>,
     start: usize,
@@ -31,7 +37,7 @@ pub(crate) fn compact_with<T: Copy>(
 }
 
 /// Moves the values that are kept to the front, and says how many they are.
-fn compact_in<T: Copy>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) -> usize {
+fn compact_in<T: PlainOldData>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) -> usize {
     let len = values.len();
     let mut to = 0;
     for at in (0..len).step_by(WORD) {
@@ -70,7 +76,7 @@ fn compact_in<T: Copy>(isa: Isa, values: &mut [T], keep: &Bitmap, first: usize) 
 mod tests {
     use super::*;
 
-    fn widths<T: Copy + PartialEq + std::fmt::Debug>(value: impl Fn(usize) -> T) {
+    fn widths<T: PlainOldData + PartialEq + std::fmt::Debug>(value: impl Fn(usize) -> T) {
         let seed = 11;
         let mut rng = fastrand::Rng::with_seed(seed);
         for case in 0..300 {

@@ -6,6 +6,7 @@ use std::arch::x86_64::{
 };
 
 use super::WORD;
+use crate::simd::native::PlainOldData;
 
 /// Whether values of this width can be compressed.
 pub(super) const fn fits<T>() -> bool {
@@ -23,7 +24,7 @@ pub(super) const fn fits<T>() -> bool {
     clippy::cast_possible_truncation,
     reason = "a mask has as many bits as a vector has lanes"
 )]
-pub(super) unsafe fn compress<T: Copy>(values: &mut [T], at: usize, to: usize, word: u64) {
+pub(super) unsafe fn compress<T: PlainOldData>(values: &mut [T], at: usize, to: usize, word: u64) {
     debug_assert!(to <= at && at + WORD <= values.len(), "a whole word, moved to the front");
     let lanes = WORD / size_of::<T>();
     let mut to = to;

@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 
-use super::layout::{Payload, Place};
+use super::layout::Payload;
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{Span, delta_bytes, delta_length, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::read::column::values::reader::{Count, illegal, no_page};
 use crate::schema::Physical;
+use crate::trusted::Place;
 
 /// Finds the byte strings of a page.
 pub(in crate::read::column) struct SpanDecoder {
@@ -132,10 +133,7 @@ impl SpanDecoder {
 
     /// What the spans lie in, until the next call that reads.
     pub(in crate::read::column) fn buffer(&self) -> Result<&[u8]> {
-        Ok(match self.payload()? {
-            Payload::Shared(bytes) => bytes,
-            Payload::Borrowed(bytes) => bytes,
-        })
+        self.payload().map(Payload::bytes)
     }
 
     pub(super) fn payload(&self) -> Result<Payload<'_>> {

@@ -1,132 +1,99 @@
 //! Offsets into one buffer: the payload is copied.
 
 use arrow_array::ArrayRef;
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{GenericByteArray, GenericByteViewArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::layout::{
-    BLOCK, Dictionary, Layout, Payload, Place, make_room, no_memory, payload_len, too_long,
-};
-use super::text::{begins_a_character, is_text_in_one};
+use super::layout::{BLOCK, Dictionary, Layout, Payload, make_room, payload_len};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::column::values::reader::{no_dictionary, over_memory_limit};
 use crate::simd::bitmap::Bitmap;
-use crate::simd::strings::Entries;
-use crate::simd::{expand, spans as kernels};
-use crate::trusted;
+use crate::trusted::{Offset, OffsetStrings, Place, StringEntries, TextCheck, too_long};
 
 /// Offsets into one buffer.
 pub(in crate::read::column) struct Offsets<O> {
-    spare: FreeLists,
-    /// The offsets of the array: 0, then the end of every value.
-    offsets: Vec<O>,
-    values: Vec<u8>,
-    dictionary: Option<Entries>,
+    room: OffsetsRoom<O>,
+    dictionary: Option<StringEntries>,
     indices: Vec<u32>,
-    /// Slots that were reserved: those of the whole batch.
+}
+
+/// The values so far, and how many are expected.
+struct OffsetsRoom<O> {
+    spare: FreeLists,
+    strings: OffsetStrings<O>,
+    /// Slots that were reserved.
     slots: usize,
 }
 
-impl<O: trusted::Offset> Offsets<O> {
-    pub(in crate::read::column) fn new() -> Self {
-        Self {
-            spare: FreeLists::new(0),
-            offsets: Vec::new(),
-            values: Vec::new(),
-            dictionary: None,
-            indices: Vec::new(),
-            slots: 0,
-        }
-    }
-
-    fn begin(&mut self) {
-        if self.offsets.is_empty() {
-            self.offsets.push(O::default());
-        }
+impl<O: Offset> OffsetsRoom<O> {
+    /// Makes room for `total` bytes of `values` values.
+    fn make(&mut self, total: u64, values: usize, room: usize) -> Result<()> {
+        let seen = self.strings.len() + values;
+        make_room(self.strings.payload_memory(), total, room, seen, self.slots, &self.spare)
     }
 
     /// Appends the entries that indices stand for.
-    fn append_entries(&mut self, entries: &Entries, indices: &[u32], room: usize) -> Result<()> {
-        let most = room;
+    fn append_entries(
+        &mut self,
+        entries: &StringEntries,
+        indices: &[u32],
+        room: usize,
+    ) -> Result<()> {
         let mut left = indices;
         loop {
-            let done = entries.append(left, most, &mut self.values, &mut self.offsets);
-            left = left.get(done..).unwrap_or_default();
+            let done = self.strings.append_entries(entries, left, room);
+            left = left.get(done..).expect("no more are appended than there are");
             if left.is_empty() {
                 return Ok(());
             }
-            // An index is out of range, or there is no room for all values.
-            let highest = left.iter().copied().max().unwrap_or(0);
+            // Something is wrong, or there is no room for all of them.
+            let highest = left.iter().copied().max().expect("some are left");
             if highest as usize >= entries.len() {
                 return Err(out_of_range(highest, entries.len()));
             }
             let total = entries.total(left);
-            let end = (self.values.len() as u64).saturating_add(total);
+            let held = self.strings.payload_len();
+            let end = (held as u64).saturating_add(total);
             if end > room as u64 {
-                return Err(over_memory_limit(total, room.saturating_sub(self.values.len())));
+                return Err(over_memory_limit(total, room.saturating_sub(held)));
             }
             if end > O::MOST as u64 {
                 return Err(too_long());
             }
-            let seen = self.offsets.len() - 1 + left.len();
-            make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
-        }
-    }
-
-    fn append_spans(
-        &mut self,
-        source: &[u8],
-        spans: &[Span],
-        place: Place,
-        room: usize,
-    ) -> Result<()> {
-        self.begin();
-        let total = payload_len(spans, room.saturating_sub(self.values.len()))?;
-        let seen = self.offsets.len() - 1 + spans.len();
-        // Before the offsets, so that none lies beyond the values if there is no memory.
-        make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
-        O::append_offsets(spans, &mut self.offsets).ok_or_else(too_long)?;
-        match (place, spans.first(), spans.last()) {
-            (Place::EndToEnd, Some(first), Some(last)) => {
-                let stretch = first.start as usize..last.start as usize + last.len as usize;
-                self.values.extend_from_slice(source.get(stretch).unwrap_or_default());
-                Ok(())
-            }
-            _ => kernels::append_payload(source, spans, &mut self.values).map_err(no_memory),
+            self.make(total, left.len(), room)?;
         }
     }
 }
 
-/// For `materialize`: arrays of values that are in memory.
-impl<O: trusted::Offset> Offsets<O> {
-    /// Appends the entries that indices stand for.
-    pub(in crate::read::column) fn look_up(
-        &mut self,
-        indices: &[u32],
-        entries: &Entries,
-    ) -> Result<()> {
-        self.slots = indices.len();
-        self.begin();
-        self.append_entries(entries, indices, usize::MAX)
+/// Values that are at hand, as an array.
+impl<O: Offset> Offsets<O> {
+    pub(in crate::read::column) fn new() -> Self {
+        let strings = OffsetStrings::new();
+        let room = OffsetsRoom { spare: FreeLists::new(0), strings, slots: 0 };
+        Self { room, dictionary: None, indices: Vec::new() }
     }
 
-    /// Appends values, of which the lengths are given too.
-    pub(in crate::read::column) fn append_all<'a>(
+    /// Appends the values of an array that indices stand for.
+    pub(in crate::read::column) fn look_up<T: ByteArrayType<Offset = i32>>(
         &mut self,
-        lengths: Vec<u32>,
-        values: impl Iterator<Item = &'a [u8]>,
+        indices: &[u32],
+        entries: &GenericByteArray<T>,
     ) -> Result<()> {
-        self.begin();
-        let lengths: Vec<i32> = lengths.into_iter().map(u32::cast_signed).collect();
-        O::append_ends(&lengths, &mut self.offsets).ok_or_else(too_long)?;
-        let total = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum::<u64>();
-        let total = usize::try_from(total).map_err(|_| too_long())?;
-        self.values.try_reserve_exact(total).map_err(no_memory)?;
-        values.for_each(|value| self.values.extend_from_slice(value));
-        Ok(())
+        self.room.slots = indices.len();
+        self.room.append_entries(&StringEntries::of_array(entries), indices, usize::MAX)
+    }
+
+    /// Appends the values of an array of views.
+    pub(in crate::read::column) fn append_views<V: ByteViewType>(
+        &mut self,
+        array: &GenericByteViewArray<V>,
+    ) -> Result<()> {
+        self.room.strings.append_views(array)
     }
 
     /// Moves the last `values` values to the slots that are valid.
@@ -149,61 +116,47 @@ impl<O: trusted::Offset> Offsets<O> {
     }
 }
 
-impl<O: trusted::Offset> Layout for Offsets<O> {
+impl<O: Offset> Layout for Offsets<O> {
     fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.spare = spare.clone();
+        self.room.spare = spare.clone();
     }
 
     fn reserve(&mut self, slots: usize) {
-        self.spare.reserve(&mut self.offsets, slots.saturating_add(1));
-        self.slots = slots;
-        self.begin();
+        self.room.strings.reserve(slots, &self.room.spare);
+        self.room.slots = slots;
     }
 
     fn dictionary_bytes(entries: usize) -> usize {
-        Entries::most_bytes(entries)
+        StringEntries::most_bytes(entries)
     }
 
-    fn set_dictionary(&mut self, dictionary: &Dictionary) -> Result<()> {
-        self.dictionary = Some(Entries::new(&dictionary.bytes, &dictionary.spans));
+    fn set_dictionary(
+        &mut self,
+        dictionary: &Dictionary,
+        place: Place,
+        check: TextCheck,
+    ) -> Result<bool> {
+        let Dictionary { bytes, spans } = dictionary;
+        self.dictionary = StringEntries::new(bytes, spans, place, check);
+        Ok(self.dictionary.is_some())
+    }
+
+    fn gather(&mut self, indices: &mut Indices, n: usize, room: usize) -> Result<()> {
+        let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        let mut left = n;
+        while left > 0 {
+            self.indices.clear();
+            let n = left.min(BLOCK);
+            indices.read(n, &mut self.indices)?;
+            self.room.append_entries(entries, &self.indices, room)?;
+            left -= n;
+        }
         Ok(())
     }
 
-    fn gather(
-        &mut self,
-        indices: &mut Indices,
-        n: usize,
-        _dictionary: &Dictionary,
-        room: usize,
-    ) -> Result<()> {
-        self.begin();
-        let entries = self.dictionary.take().ok_or_else(no_dictionary)?;
-        let mut block = std::mem::take(&mut self.indices);
-        let mut left = n;
-        let mut gathered = Ok(());
-        while left > 0 && gathered.is_ok() {
-            block.clear();
-            let n = left.min(BLOCK);
-            gathered = indices
-                .read(n, &mut block)
-                .and_then(|()| self.append_entries(&entries, &block, room));
-            left -= n;
-        }
-        (self.dictionary, self.indices) = (Some(entries), block);
-        gathered
-    }
-
-    fn gather_indices(
-        &mut self,
-        indices: &[u32],
-        _dictionary: &Dictionary,
-        room: usize,
-    ) -> Result<()> {
-        self.begin();
-        let entries = self.dictionary.take().ok_or_else(no_dictionary)?;
-        let appended = self.append_entries(&entries, indices, room);
-        self.dictionary = Some(entries);
-        appended
+    fn gather_indices(&mut self, indices: &[u32], room: usize) -> Result<()> {
+        let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        self.room.append_entries(entries, indices, room)
     }
 
     fn append(
@@ -211,67 +164,53 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         payload: Payload<'_>,
         spans: &[Span],
         place: Place,
+        check: TextCheck,
         room: usize,
-    ) -> Result<()> {
-        match payload {
-            Payload::Shared(source) => self.append_spans(source, spans, place, room),
-            Payload::Borrowed(source) => self.append_spans(source, spans, place, room),
-        }
+    ) -> Result<bool> {
+        let left = room.saturating_sub(self.room.strings.payload_len());
+        let total = payload_len(spans, left)?;
+        self.room.make(total, spans.len(), room)?;
+        self.room.strings.append(payload.bytes(), spans, place, check)
     }
 
-    fn append_lengths(&mut self, values: EndToEnd<'_>, room: usize) -> Result<()> {
-        self.begin();
-        let left = room.saturating_sub(self.values.len());
-        if values.total as usize > left {
-            return Err(over_memory_limit(u64::from(values.total), left));
+    fn append_lengths(
+        &mut self,
+        values: EndToEnd<'_>,
+        check: TextCheck,
+        room: usize,
+    ) -> Result<bool> {
+        let left = room.saturating_sub(self.room.strings.payload_len());
+        let total = u64::from(values.total);
+        if total > left as u64 {
+            return Err(over_memory_limit(total, left));
         }
-        let (total, seen) =
-            (u64::from(values.total), self.offsets.len() - 1 + values.lengths.len());
-        make_room(&mut self.values, total, room, seen, self.slots, &self.spare)?;
-        O::append_ends(values.lengths, &mut self.offsets).ok_or_else(too_long)?;
-        self.values.extend_from_slice(values.stretch());
-        Ok(())
+        self.room.make(total, values.lengths.len(), room)?;
+        self.room.strings.append_lengths(values, check)
     }
 
     fn append_plain(
         &mut self,
         page: &mut plain::ByteArrays,
         n: usize,
-        text: bool,
+        check: TextCheck,
         room: usize,
     ) -> usize {
-        self.begin();
-        let (mark, before, first) = (page.mark(), self.values.len(), self.offsets.len());
+        let before = self.room.strings.payload_len();
         let expected = page.mean().saturating_mul(n);
         let expected = expected.saturating_add(expected / 16).min(room.saturating_sub(before));
-        let seen = first - 1 + n;
-        let expected = expected as u64;
-        if make_room(&mut self.values, expected, room, seen, self.slots, &self.spare).is_err() {
+        // Without room for them, the way by spans says what is wrong.
+        if self.room.make(expected as u64, n, room).is_err() {
             return 0;
         }
-        let done = page.read_strings(n, room, &mut self.values, &mut self.offsets);
-        let added = self.values.get(before..).unwrap_or_default();
-        let ends = self.offsets.get(first..).unwrap_or_default();
-        let begin_characters =
-            || ends.iter().all(|end| begins_a_character(added, end.as_usize() - before));
-        if text && !is_text_in_one(added, begin_characters) {
-            self.values.truncate(before);
-            self.offsets.truncate(first);
-            page.rewind(mark);
-            return 0;
-        }
-        done
+        self.room.strings.append_plain(page, n, room, check)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
-        self.begin();
-        let start = self.offsets.len() - values;
-        // A null has no bytes: it ends where the value before it ends.
-        expand::spread_ends(&mut self.offsets, start, validity, first, slots);
+        self.room.strings.spread(validity, first, slots, values);
     }
 
     fn bytes_held(&self) -> usize {
-        self.offsets.capacity() * size_of::<O>() + self.values.capacity()
+        self.room.strings.bytes_held()
     }
 
     fn finish(
@@ -280,14 +219,6 @@ impl<O: trusted::Offset> Layout for Offsets<O> {
         nulls: Option<NullBuffer>,
         _slots: usize,
     ) -> Result<ArrayRef> {
-        self.begin();
-        let offsets = std::mem::take(&mut self.offsets);
-        let mut values = std::mem::take(&mut self.values);
-        // The last batch of a chunk may leave most of it unused.
-        if values.capacity() > values.len() + values.len() / 4 + (64 << 10) {
-            values = self.spare.fitted(values);
-        }
-        let (offsets, values) = (self.spare.lend(offsets), self.spare.lend(values));
-        trusted::byte_array::<O>(data_type, offsets.into(), values, nulls)
+        self.room.strings.finish(data_type, nulls, &self.room.spare)
     }
 }

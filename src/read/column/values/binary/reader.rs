@@ -7,10 +7,10 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::find::{Decoder, SpanDecoder};
-use super::layout::{BLOCK, Dictionary, Layout, Payload, Place};
+use super::layout::{BLOCK, Dictionary, Layout, Payload};
 use super::offsets::Offsets;
 use super::sparse::SparseDictionary;
-use super::text::{Lossy, checked_text, is_text_end_to_end};
+use super::text::{Lossy, mended, text_check};
 use super::views::Views;
 use crate::encoding::Span;
 use crate::error::Result;
@@ -23,14 +23,14 @@ use crate::schema::Physical;
 use crate::schema::convert::BytesLayout;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::compact::compact;
+use crate::trusted::Place;
 
 /// Decodes a leaf of byte strings into a layout.
 pub(in crate::read::column::values) struct BinaryReader<L> {
     values: SpanDecoder,
     /// How text is checked; `None` for bytes.
     utf8: Option<Utf8>,
-    dictionary: Option<Dictionary>,
-    /// Used instead of `dictionary` while few entries are wanted.
+    /// Used instead of the dictionary while few entries are wanted.
     sparse: Option<SparseDictionary>,
     layout: L,
     spans: Vec<Span>,
@@ -58,7 +58,6 @@ impl BinaryReader<Views> {
             Box::new(BinaryReader {
                 values,
                 utf8,
-                dictionary: None,
                 sparse: None,
                 layout,
                 spans: Vec::new(),
@@ -86,15 +85,13 @@ fn set_whole_dictionary<L: Layout>(
     let Payload::Shared(bytes) = decoder.payload()? else {
         return Err(no_page());
     };
-    let mut dictionary = Dictionary { bytes: bytes.clone(), spans };
-    if let Some(utf8) = column.utf8
-        && let Some(lossy) =
-            checked_text(utf8, &dictionary.bytes, &dictionary.spans, decoder.place())?
-    {
-        dictionary = Dictionary { bytes: lossy.bytes.into(), spans: lossy.spans };
+    let dictionary = Dictionary { bytes: bytes.clone(), spans };
+    let check = text_check(column.utf8);
+    if !column.layout.set_dictionary(&dictionary, decoder.place(), check)? {
+        let Lossy { bytes, spans } = mended(column.utf8, &dictionary.bytes, &dictionary.spans)?;
+        let dictionary = Dictionary { bytes: bytes.into(), spans };
+        column.layout.set_dictionary(&dictionary, Place::EndToEnd, check)?;
     }
-    column.layout.set_dictionary(&dictionary)?;
-    column.dictionary = Some(dictionary);
     Ok(())
 }
 
@@ -149,10 +146,9 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                 indices.read(n, &mut self.picked)?;
                 return look_up_sparse(self, room);
             }
-            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            return self.layout.gather(indices, n, dictionary, room);
+            return self.layout.gather(indices, n, room);
         }
-        let check = self.utf8.filter(|utf8| !matches!(utf8, Utf8::Trusted(_)));
+        let check = text_check(self.utf8);
         let mut left = n;
         while left > 0 {
             let mut block = left.min(BLOCK);
@@ -165,8 +161,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                         Decoder::DeltaBytes(decoder) => decoder.read_block(block, room)?,
                         _ => return Err(no_page()),
                     };
-                    if check.is_none() || is_text_end_to_end(values) {
-                        self.layout.append_lengths(values, room)?;
+                    if self.layout.append_lengths(values, check, room)? {
                         left -= values.lengths.len();
                         continue;
                     }
@@ -174,7 +169,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                     block = self.spans.len();
                 }
                 Decoder::Plain(decoder) => {
-                    let n = self.layout.append_plain(decoder, block, check.is_some(), room);
+                    let n = self.layout.append_plain(decoder, block, check, room);
                     if n > 0 {
                         left -= n;
                         continue;
@@ -200,8 +195,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
             if self.sparse.is_some() {
                 return look_up_sparse(self, room);
             }
-            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            return self.layout.gather_indices(&self.picked, dictionary, room);
+            return self.layout.gather_indices(&self.picked, room);
         }
         let mut at = 0;
         while at < n {
@@ -247,17 +241,24 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
 /// Appends the values of `column.spans`.
 fn append_spans<L: Layout>(column: &mut BinaryReader<L>, place: Place, room: usize) -> Result<()> {
     let BinaryReader { values, utf8, layout, spans, .. } = column;
-    let lossy = match *utf8 {
-        None => None,
-        Some(utf8) => checked_text(utf8, values.buffer()?, spans, place)?,
-    };
-    match lossy {
-        None => layout.append(values.payload()?, spans, place, room),
-        Some(lossy) => {
-            let payload = Payload::Borrowed(&lossy.bytes);
-            layout.append(payload, &lossy.spans, Place::EndToEnd, room)
-        }
+    append_mended(layout, values.payload()?, spans, place, *utf8, room)
+}
+
+/// Appends values, mended if they are no text and may be.
+fn append_mended<L: Layout>(
+    layout: &mut L,
+    payload: Payload<'_>,
+    spans: &[Span],
+    place: Place,
+    utf8: Option<Utf8>,
+    room: usize,
+) -> Result<()> {
+    let check = text_check(utf8);
+    if layout.append(payload, spans, place, check, room)? {
+        return Ok(());
     }
+    let Lossy { bytes, spans } = mended(utf8, payload.bytes(), spans)?;
+    layout.append(Payload::Borrowed(&bytes), &spans, Place::EndToEnd, check, room).map(drop)
 }
 
 /// Called before `more` indices are looked up. Builds the whole dictionary, unless few of its
@@ -278,17 +279,8 @@ fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, room: usize) -> Resul
     let sparse = sparse.as_mut().ok_or_else(no_dictionary)?;
     for &index in &*picked {
         let span = [sparse.span(index)?];
-        let page = sparse.buffer();
-        let lossy = match *utf8 {
-            None => None,
-            Some(utf8) => checked_text(utf8, page, &span, Place::Apart)?,
-        };
-        match lossy {
-            None => layout.append(Payload::Shared(page), &span, Place::Apart, room)?,
-            Some(Lossy { bytes, spans }) => {
-                layout.append(Payload::Borrowed(&bytes), &spans, Place::Apart, room)?;
-            }
-        }
+        let page = Payload::Shared(sparse.buffer());
+        append_mended(layout, page, &span, Place::Apart, *utf8, room)?;
     }
     Ok(())
 }

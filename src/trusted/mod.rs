@@ -1,24 +1,27 @@
 //! Arrow arrays built without a second validation, and the few other calls that need a promise.
-//! Every function states the invariant and who established it.
+//!
+//! No function trusts its caller: what it needs is checked in it, or held by a type whose fields
+//! are private to its file. `docs/soundness.md` says of each why it is sound.
 
 use std::cell::RefCell;
+use std::collections::TryReserveError;
 use std::sync::Arc;
 
 use arrow_array::types::ArrowDictionaryKeyType;
-use arrow_array::{
-    ArrayRef, BinaryViewArray, DictionaryArray, GenericBinaryArray, GenericStringArray,
-    OffsetSizeTrait, PrimitiveArray, StringViewArray,
-};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, DictionaryArray, OffsetSizeTrait, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc as ipc;
 use arrow_schema::DataType;
 use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
 
-use crate::encoding::Span;
-use crate::error::{Error, Result};
-use crate::simd::native::PlainOldData;
-use crate::simd::spans as kernels;
-use crate::simd::strings::End;
+pub(crate) use self::offsets::{Memory, Offset, OffsetStrings, StringEntries};
+pub(crate) use self::text::{Place, TextCheck};
+pub(crate) use self::views::{Home, INLINE, ViewStrings};
+use crate::error::{Error, LimitKind, Result};
+
+mod text;
+mod offsets;
+mod views;
 
 /// The promise that the strings of a file are UTF-8, so that they are not checked.
 ///
@@ -37,111 +40,26 @@ impl TrustedUtf8 {
     }
 }
 
-/// An offset of the byte arrays.
-pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + End {
-    /// Appends the ends of values of these lengths after the last offset; `None`, and nothing
-    /// appended, on overflow.
-    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;
-
-    /// As [`Offset::append_offsets`], from the lengths alone; none is negative.
-    fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()>;
-}
-
-impl Offset for i32 {
-    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
-        kernels::append_offsets_i32(spans, offsets)
-    }
-
-    fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()> {
-        kernels::append_ends_i32(lengths, offsets)
-    }
-}
-
-impl Offset for i64 {
-    fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()> {
-        kernels::append_offsets_i64(spans, offsets)
-    }
-
-    fn append_ends(lengths: &[i32], offsets: &mut Vec<Self>) -> Option<()> {
-        kernels::append_ends_i64(lengths, offsets)
-    }
-}
-
-/// The offsets of lists.
+/// The offsets of lists, which `levels::list_slots` finds: they begin with 0 and never fall.
 ///
-/// Established by `levels::list_slots`: offsets begin with 0, never fall (they count elements), and
-/// it has checked that the last one fits.
-pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> OffsetBuffer<O> {
-    debug_assert!(offsets.first().is_some_and(|first| first.is_zero()), "offsets begin with 0");
-    debug_assert!(offsets.is_sorted(), "offsets never fall");
-    // SAFETY: as established, there is at least one offset, none is below 0 or the one before it.
-    unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) }
-}
-
-/// An array of strings or bytes from offsets and values.
-///
-/// Established by `read::column::values`: offsets begin with 0, never fall (they are sums of
-/// lengths), and end at the length of `values`; for text, `checked_text` has seen every value to be
-/// UTF-8 (or the caller has promised it).
-pub(crate) fn byte_array<O: Offset>(
-    data_type: &DataType,
-    offsets: ScalarBuffer<O>,
-    values: Buffer,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
-    let ends = offsets.first().zip(offsets.last()).map(|(first, last)| (first.as_usize(), last));
-    if ends.is_none_or(|(first, last)| first != 0 || last.as_usize() != values.len()) {
-        return Err(Error::usage("the offsets of byte strings must end with their values"));
+/// # Errors
+/// `Usage` if they do not.
+pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> Result<OffsetBuffer<O>> {
+    // Of all pairs, without a branch for each: it is done in vectors.
+    let never_fall = offsets.windows(2).fold(true, |all, pair| all & (pair[0] <= pair[1]));
+    if !offsets.first().is_some_and(|first| first.is_zero()) || !never_fall {
+        return Err(Error::usage("the offsets of lists must begin with 0 and never fall"));
     }
-    debug_assert!(offsets.is_sorted(), "offsets never fall");
-    // SAFETY: the offsets begin with 0 and never fall, by the invariant above.
-    let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
-    Ok(match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 => {
-            // SAFETY: the offsets lie within the values, and every value between two of them is
-            // UTF-8, by the invariant above.
-            Arc::new(unsafe { GenericStringArray::<O>::new_unchecked(offsets, values, nulls) })
-        }
-        DataType::Binary | DataType::LargeBinary => {
-            // SAFETY: the offsets lie within the values, by the invariant above.
-            Arc::new(unsafe { GenericBinaryArray::<O>::new_unchecked(offsets, values, nulls) })
-        }
-        other => return Err(wrong_type(other)),
-    })
-}
-
-/// An array of views.
-///
-/// Established by `read::column::values`: every view was made by `simd::spans::make_views` from
-/// spans within the buffer that it names; for text, `checked_text` has seen every value to be UTF-8
-/// (or the caller has promised it). Slots of nulls are 0: the empty string.
-pub(crate) fn view_array(
-    data_type: &DataType,
-    views: ScalarBuffer<u128>,
-    buffers: Vec<Buffer>,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
-    let buffers: Arc<[Buffer]> = buffers.into();
-    Ok(match data_type {
-        DataType::Utf8View => {
-            // SAFETY: every view lies within its buffer and is UTF-8, by the invariant above.
-            Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
-        }
-        DataType::BinaryView => {
-            // SAFETY: every view lies within its buffer, by the invariant above.
-            Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) })
-        }
-        other => return Err(wrong_type(other)),
-    })
+    // SAFETY: there is at least one offset, and none is below 0 or the one before it, as was
+    // checked.
+    Ok(unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) })
 }
 
 /// An array of keys into a dictionary.
 ///
-/// Established by `read::column::values::dictionary`: `Coded::read` has checked that every index is
-/// below the entries of the page or those that follow them, and `Coded::finish` keeps them below
-/// the values that it gives. What they promise is checked here all the same: one pass over the keys
-/// costs little, and a kernel of another crate that gives fewer values than it was asked for must
-/// not become undefined behaviour.
+/// `read::column::values::dictionary` sees to it that every key is one of the values. It is checked
+/// here all the same: one pass over the keys costs little, and a kernel of another crate that gives
+/// fewer values than it was asked for must not become undefined behaviour.
 ///
 /// # Errors
 /// `Arrow` if a key that is not null is no index of the values.
@@ -239,6 +157,37 @@ const IPC_VISITS: usize = 8;
 #[cold]
 fn wrong_type(data_type: &DataType) -> Error {
     Error::usage(format_args!("byte strings cannot be laid out as {data_type}"))
+}
+
+#[cold]
+fn not_text() -> Error {
+    Error::usage("byte strings that were not checked to be UTF-8 cannot become text")
+}
+
+/// The nulls of `len` slots.
+fn checked_nulls(nulls: Option<NullBuffer>, len: usize) -> Result<Option<NullBuffer>> {
+    match nulls {
+        Some(nulls) if nulls.len() != len => Err(Error::usage(format_args!(
+            "{len} slots of byte strings were given the validity of {}",
+            nulls.len()
+        ))),
+        nulls => Ok(nulls),
+    }
+}
+
+/// An end, or the number of a buffer, that the layout has no room for.
+#[cold]
+pub(crate) fn too_long() -> Error {
+    Error::limit(
+        LimitKind::ArrayLength,
+        "more than 2 GiB of strings in one batch; read fewer rows per batch, or with 64-bit offsets",
+    )
+}
+
+/// The system has no memory for the values of a batch.
+#[cold]
+pub(crate) fn no_memory(error: TryReserveError) -> Error {
+    Error::limit(LimitKind::Memory, format_args!("the values of one batch: {error}"))
 }
 
 /// Reads `len` bytes at `offset` into `out`, which is emptied first; memory that is overwritten
@@ -441,13 +390,11 @@ mod tests {
     }
 
     #[test]
-    fn offsets_that_do_not_end_with_the_values_are_an_error() {
-        let of = |offsets: Vec<i32>| {
-            byte_array::<i32>(&DataType::Utf8, offsets.into(), Buffer::from(b"abc"), None)
-        };
-        assert!(of(vec![0, 1, 3]).is_ok());
-        for wrong in [vec![], vec![0, 2], vec![0, 4], vec![1, 3]] {
-            assert!(of(wrong).is_err());
+    fn offsets_of_lists_that_fall_or_do_not_begin_with_0_are_an_error() {
+        assert_eq!(list_offsets(vec![0, 0, 3, 3]).unwrap().len(), 4);
+        for wrong in [vec![], vec![1, 2], vec![-1, 2], vec![0, 3, 2], vec![0, i64::MAX, i64::MIN]] {
+            let error = list_offsets(wrong).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
         }
     }
 }
