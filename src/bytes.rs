@@ -6,6 +6,13 @@
 
 use crate::error::{Error, Result, Spec};
 
+/// A number of bytes, rows or values as one that memory is counted by. What is beyond all memory is
+/// all of it: there is never so much, and never room for it.
+#[inline]
+pub(crate) fn saturated(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
 /// A slice of a file, read from the front.
 ///
 /// Carries the section of the specification that the bytes belong to, so that "ends early" can say

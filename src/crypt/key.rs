@@ -274,7 +274,10 @@ mod tests {
         assert!(Key::from_hex(&"0g".repeat(16)).is_err());
         assert_eq!(Key::from_hex(&"0F".repeat(16)).unwrap().expose_bytes(), [15; 16]);
         assert!(Key::generate(100).is_err());
-        assert_ne!(Key::generate(256).unwrap().expose_bytes(), Key::generate(256).unwrap().expose_bytes());
+        assert_ne!(
+            Key::generate(256).unwrap().expose_bytes(),
+            Key::generate(256).unwrap().expose_bytes()
+        );
     }
 
     #[test]

@@ -124,7 +124,9 @@ fn unwrap_locally(wrapped: &str, with: &Key, aad: &[u8]) -> Result<Key> {
     };
     let mut data = zeroize::Zeroizing::new(data.to_vec());
     with.open(nonce, aad, &mut data, *tag).ok_or_else(|| {
-        Error::crypto("a wrapped key is not authentic: the master key is another, or it was changed")
+        Error::crypto(
+            "a wrapped key is not authentic: the master key is another, or it was changed",
+        )
     })?;
     Key::new(&data).map_err(|_| malformed("a wrapped key has another length than keys of AES have"))
 }
@@ -412,11 +414,7 @@ impl KeyMaterials {
     ///
     /// # Errors
     /// As the KMS; nothing is changed then.
-    pub fn rewrap(
-        &mut self,
-        kms: &dyn Kms,
-        new_master_key: impl Fn(&str) -> String,
-    ) -> Result<()> {
+    pub fn rewrap(&mut self, kms: &dyn Kms, new_master_key: impl Fn(&str) -> String) -> Result<()> {
         let keks = KekCache::default();
         let mut wrapper = KeyWrapper::new(kms);
         let mut rewrapped = BTreeMap::new();

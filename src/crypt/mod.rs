@@ -22,10 +22,7 @@
     allow(dead_code, reason = "modules are named where none is encrypted")
 )]
 mod aad;
-#[cfg_attr(
-    not(feature = "encryption"),
-    allow(unreachable_pub, reason = "public where keys are")
-)]
+#[cfg_attr(not(feature = "encryption"), allow(unreachable_pub, reason = "public where keys are"))]
 mod signature;
 #[cfg(feature = "encryption")]
 mod cipher;
@@ -45,15 +42,15 @@ pub use signature::Signature;
 pub(crate) use signature::Signature;
 
 #[cfg(feature = "encryption")]
-pub(crate) use self::{
-    decrypt::{ChunkDecryptor, FileDecryptor, opened},
-    encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
-};
-#[cfg(feature = "encryption")]
 pub use self::{
     decrypt::Decryption,
     encrypt::{Algorithm, Encryption, UnlistedColumns},
     key::{Key, KeyRequest, KeyRetriever},
+};
+#[cfg(feature = "encryption")]
+pub(crate) use self::{
+    decrypt::{ChunkDecryptor, FileDecryptor, opened},
+    encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
 };
 #[cfg(all(feature = "encryption", feature = "async"))]
 pub use key::AsyncKeyRetriever;

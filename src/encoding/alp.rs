@@ -177,7 +177,7 @@ macro_rules! float {
                     for (delta, integer) in deltas.iter_mut().zip(block) {
                         *delta = integer.wrapping_sub(frame).cast_unsigned();
                     }
-                    $pack(isa, deltas.get(..block.len()).unwrap_or_default(), width, out);
+                    $pack(isa, deltas.get(..block.len()).expect("no longer"), width, out);
                 }
             }
         }
@@ -289,15 +289,16 @@ impl<F: Float> Decoder<F> {
                 self.decode_vector(index, len, out)?;
             } else {
                 if self.vector_index != Some(index) {
+                    // If it is broken, none is there.
+                    self.vector_index = None;
                     let mut vector = std::mem::take(&mut self.vector);
                     vector.clear();
                     self.decode_vector(index, len, &mut vector)?;
                     self.vector = vector;
                     self.vector_index = Some(index);
                 }
-                out.extend_from_slice(
-                    self.vector.get(self.next - start..until - start).unwrap_or_default(),
-                );
+                let wanted = self.vector.get(self.next - start..until - start);
+                out.extend_from_slice(wanted.expect("a vector has all of its values"));
             }
             self.next = until;
         }
@@ -334,7 +335,7 @@ impl<F: Float> Decoder<F> {
     }
 
     fn decode_vector(&self, index: usize, n: usize, out: &mut Vec<F::Int>) -> Result<()> {
-        let body = self.bytes.get(HEADER..).unwrap_or_default();
+        let body = self.bytes.get(HEADER..).expect("the header was read");
         let start = self.offset(index)?;
         let end = if (index + 1) << self.log_vector < self.n {
             self.offset(index + 1)?

@@ -190,6 +190,7 @@ impl Header {
                 miniblocks,
             ));
         };
+        // A count beyond all memory is no count that a page can have: it differs from all of them.
         let fits = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         Ok(Self {
             miniblocks: fits(miniblocks),
@@ -302,8 +303,10 @@ impl<T: Int> Decoder<T> {
             let Miniblock { packed, width, next, values } = &mut self.miniblock;
             let n = (*values - *next).min(wanted);
             let (width, group, skip) = (*width, *next / 8, *next % 8);
-            let packed = self.bytes.get(packed.clone()).unwrap_or_default();
-            let mut bytes = packed.get(group * width as usize..).unwrap_or_default();
+            let packed = self.bytes.get(packed.clone()).expect("what was stored of a miniblock");
+            // A last miniblock may be cut off within a group, but not before it.
+            let bytes = packed.get(group * width as usize..);
+            let mut bytes = bytes.expect("the values of a group begin in the miniblock");
             let mut width = width;
             if width > T::BITS {
                 narrow(bytes, width as usize, skip + n, &mut self.narrowed);
@@ -323,7 +326,7 @@ impl<T: Int> Decoder<T> {
                 let mut sums = Vec::with_capacity(skip + n);
                 let first = self.last.minus(given);
                 let last = T::sum_packed(packed(skip + n), self.step, first, scratch, &mut sums);
-                out.extend_from_slice(sums.get(skip..).unwrap_or_default());
+                out.extend_from_slice(sums.get(skip..).expect("as many were summed, and more"));
                 last
             };
             *next += n;
@@ -349,7 +352,7 @@ impl<T: Int> Decoder<T> {
     }
 
     fn next_miniblock(&mut self) -> Result<()> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).expect("miniblocks end within the bytes");
         let mut cursor = Cursor::new(rest, SPEC);
         if self.widths.is_empty() {
             self.step = T::wrap(cursor.zigzag()?);
@@ -358,7 +361,7 @@ impl<T: Int> Decoder<T> {
             self.widths = from..from + self.header.miniblocks;
         }
         let width = self.widths.next().and_then(|at| self.bytes.get(at).copied());
-        let width = u32::from(width.unwrap_or(0));
+        let width = u32::from(width.expect("the widths of a block were skipped as a whole"));
         if width > T::MOST_WIDTH {
             return Err(Error::mismatch(
                 SPEC,
@@ -410,6 +413,7 @@ fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
     out.clear();
     out.reserve(n * size_of::<u32>());
     for first in (0..n).map(|i| i * width) {
+        // As for kernels, bytes that are not there are 0.
         let bytes = packed.get(first / 8..).unwrap_or_default();
         let mut word = [0; 8];
         let there = bytes.len().min(word.len());
@@ -425,6 +429,7 @@ fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
 /// The last block ends with its last miniblock in use, of full size; the widths of the absent ones
 /// are 0.
 pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
+    // Of no values, the first is 0.
     put_header(values.len(), values.first().map_or(0, |&first| first.into()), out);
     let isa = Isa::best();
     let mut deltas = [T::Delta::default(); BLOCK];

@@ -58,6 +58,7 @@ impl Decoder {
             prefixes: delta_binary::Decoder::new(bytes, n)?,
             suffixes: delta_length::Decoder::new(suffixes, n)?,
             values: Vec::new(),
+            // Before the first value stands an empty one.
             last: previous.unwrap_or_default(),
             prefix_block: Vec::new(),
             prefixes_used: 0,
@@ -89,7 +90,7 @@ impl Decoder {
             self.prefixes_used = 0;
             self.prefixes.read(n, &mut self.prefix_block)?;
         }
-        let prefixes = self.prefix_block.get(self.prefixes_used..).unwrap_or_default();
+        let prefixes = self.prefix_block.get(self.prefixes_used..).expect("no more are used");
         let prefixes = few_enough(prefixes.get(..n).unwrap_or(prefixes));
         self.prefixes_used += prefixes.len();
         let suffixes = self.suffixes.read_block(prefixes.len())?;
@@ -101,7 +102,7 @@ impl Decoder {
             return Err(refused(before, prefixes, suffixes.lengths, room));
         }
         self.values.clear();
-        let total = usize::try_from(block.total).unwrap_or(usize::MAX);
+        let total = usize::try_from(block.total).expect("no more than half of 32 bits count");
         let rests = Rests {
             prefixes,
             suffixes: suffixes.lengths,
@@ -111,9 +112,9 @@ impl Decoder {
         join(&self.last, rests, block.longest, total, &mut self.values);
         let values = self.values.len();
         if let Some(len) = self.lengths.last() {
-            let last = values.saturating_sub(len.cast_unsigned() as usize);
+            let last = values - len.cast_unsigned() as usize;
             self.last.clear();
-            self.last.extend_from_slice(self.values.get(last..).unwrap_or_default());
+            self.last.extend_from_slice(self.values.get(last..).expect("the last of the values"));
         }
         #[expect(clippy::cast_possible_truncation, reason = "each at most half of 32 bits")]
         let (start, total) = ((values - total) as u32, total as u32);
@@ -169,8 +170,11 @@ impl Block {
         lengths.extend(prefixes.iter().zip(suffixes).map(|(a, b)| a.wrapping_add(*b)));
         let sum =
             |lengths: &[i32]| lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum::<u64>();
-        let first = prefixes.first().map_or(0, |prefix| prefix.cast_unsigned() as usize);
-        let others = prefixes.get(1..).unwrap_or_default();
+        // Of no values, there is neither.
+        let (first, others) = match prefixes {
+            [first, others @ ..] => (first.cast_unsigned() as usize, others),
+            [] => (0, prefixes),
+        };
         let bad = others.iter().zip(&*lengths).fold(false, |bad, (prefix, last)| {
             bad | (prefix.cast_unsigned() > last.cast_unsigned())
         });
@@ -244,7 +248,8 @@ pub(crate) fn encode_all_into<'a>(
         let shared = shared_prefix(previous, value);
         // No longer than the value, whose own length is looked at as well.
         let len = delta_length::length(value);
-        let prefix = delta_length::length(value.get(..shared).unwrap_or_default());
+        let prefix = value.get(..shared).expect("it shares no more than it has");
+        let prefix = delta_length::length(prefix);
         prefixes.push(prefix);
         suffixes.push(len - prefix);
         previous = value;
@@ -252,11 +257,11 @@ pub(crate) fn encode_all_into<'a>(
     delta_binary::encode_into(prefixes, out);
     delta_binary::encode_into(suffixes, out);
     let bytes: i64 = suffixes.iter().map(|len| i64::from(*len)).sum();
-    out.reserve(usize::try_from(bytes).unwrap_or(0) + SHORT);
+    out.reserve(usize::try_from(bytes).expect("no suffix is negative") + SHORT);
     let mut prefixes = prefixes.iter();
     values.for_each(|value| {
-        let prefix = prefixes.next().copied().unwrap_or(0);
-        append_tail(value, usize::try_from(prefix).unwrap_or(0), out);
+        let prefix = *prefixes.next().expect("one for each value");
+        append_tail(value, usize::try_from(prefix).expect("none is negative"), out);
     });
 }
 
@@ -267,7 +272,7 @@ const SHORT: usize = 16;
 /// copied in one piece.
 #[inline(always)]
 fn append_tail(value: &[u8], start: usize, out: &mut Vec<u8>) {
-    let tail = value.get(start..).unwrap_or_default();
+    let tail = value.get(start..).expect("a value shares no more than it has");
     match value.last_chunk::<SHORT>() {
         Some(last) if tail.len() <= SHORT => {
             if !tail.is_empty() {

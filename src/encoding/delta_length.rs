@@ -162,7 +162,7 @@ pub(crate) fn encode_pieces_into<'a>(
 ) {
     delta_binary::encode_into(lengths, out);
     let bytes: i64 = lengths.iter().map(|len| i64::from(*len)).sum();
-    out.reserve(usize::try_from(bytes).unwrap_or(0));
+    out.reserve(usize::try_from(bytes).expect("no length is negative"));
     pieces.for_each(|piece| out.extend_from_slice(piece));
 }
 

@@ -156,7 +156,8 @@ impl Indices {
                     if !packed.gather(dictionary, &mut self.scratch, out) {
                         self.scratch.clear();
                         packed.unpack(&mut self.scratch);
-                        let highest = self.scratch.iter().copied().max().unwrap_or(0);
+                        let highest = self.scratch.iter().copied().max();
+                        let highest = highest.expect("a run has values");
                         return Err(out_of_range(highest, dictionary.len()));
                     }
                 }
@@ -174,7 +175,7 @@ pub(crate) fn look_up<T: Copy>(indices: &[u32], entries: &[T], out: &mut Vec<T>)
     if gather(indices, entries, out) {
         return Ok(());
     }
-    let highest = indices.iter().copied().max().unwrap_or(0);
+    let highest = indices.iter().copied().max().expect("of none, none is beyond the entries");
     Err(out_of_range(highest, entries.len()))
 }
 

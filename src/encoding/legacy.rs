@@ -53,7 +53,8 @@ impl BitPacked {
         let end = self.advance(n)?;
         let width = self.width.bits() as usize;
         let bit = |at: usize, shift: usize| {
-            u32::from(self.bytes.get(at / 8).copied().unwrap_or(0) >> shift & 1)
+            let byte = self.bytes.get(at / 8).expect("`new` has checked that all are there");
+            u32::from(byte >> shift & 1)
         };
         out.extend((end - n..end).map(|i| {
             let bits = i * width..(i + 1) * width;

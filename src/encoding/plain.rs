@@ -226,7 +226,7 @@ impl ByteArrays {
     pub(crate) fn read_spans(&mut self, n: usize, out: &mut Vec<Span>) -> Result<()> {
         let before = out.len();
         out.resize(before + n, Span::default());
-        let mut slots = out.get_mut(before..).unwrap_or_default().iter_mut();
+        let mut slots = out.get_mut(before..).expect("it has just grown").iter_mut();
         let walked = self.walk(n, |span| {
             if let Some(slot) = slots.next() {
                 *slot = span;
@@ -291,7 +291,7 @@ impl ByteArrays {
 
     /// The bytes of a block, lengths included.
     pub(crate) fn stretch(&self, block: &PlainBlock) -> &[u8] {
-        self.bytes.get(block.next..block.walk.next).unwrap_or_default()
+        self.bytes.get(block.next..block.walk.next).expect("the walk went through the page")
     }
 
     /// Goes back to before a block, which is then read anew.
@@ -301,13 +301,15 @@ impl ByteArrays {
 
     /// Whether the next `n` values are there as a whole.
     pub(crate) fn holds(&self, n: usize) -> bool {
-        let mut rest = self.bytes.get(self.next..).unwrap_or_default();
+        let mut rest = self.bytes.get(self.next..).expect("values end within the page");
         n <= self.left
             && (0..n).all(|_| {
                 let Some((len, after)) = rest.split_first_chunk::<4>() else { return false };
                 let after = after.get(u32::from_le_bytes(*len) as usize..);
-                rest = after.unwrap_or_default();
-                after.is_some()
+                after.is_some_and(|after| {
+                    rest = after;
+                    true
+                })
             })
     }
 
@@ -324,7 +326,7 @@ impl ByteArrays {
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
         self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
         let bytes = &self.bytes[..];
-        let mut rest = bytes.get(self.next..).unwrap_or_default();
+        let mut rest = bytes.get(self.next..).expect("values end within the page");
         for _ in 0..n {
             let at = bytes.len() - rest.len();
             let Some((len, after)) = rest.split_first_chunk::<4>() else {
@@ -349,7 +351,7 @@ impl ByteArrays {
     /// The error for a value at `at` that is not whole, found by reading it again.
     #[cold]
     fn cut(&self, at: usize) -> Error {
-        let rest = self.bytes.get(at..).unwrap_or_default();
+        let rest = self.bytes.get(at..).expect("values end within the page");
         match Cursor::new(rest, SPEC).prefixed() {
             Err(error) => error,
             Ok(_) => too_few(1, 0),
@@ -393,7 +395,7 @@ pub(crate) fn encode_between_into<O: Copy + Into<i64>>(
         let value = bytes.get(place(*start)..place(*end)).expect("ends rise to that of the bytes");
         let len = i32::try_from(value.len()).expect("a value of at most 2 GiB");
         out.extend_from_slice(&len.to_le_bytes());
-        let rest = bytes.get(place(*start)..).unwrap_or_default();
+        let rest = bytes.get(place(*start)..).expect("the value was there");
         // A copy of a known length is a few instructions; what is too much is taken back.
         let whole = out.len() + value.len();
         if let (true, Some(chunk)) = (value.len() <= SHORT, rest.first_chunk::<SHORT>()) {

@@ -133,6 +133,7 @@ impl Packed<'_> {
         unpack_u32(self.bytes, bits, 8.min(self.skip + self.n), out);
         out.drain(before..before + self.skip);
         let head = out.len() - before;
+        // The padding of the last group may be cut off: bytes that are not there are 0.
         let rest = self.bytes.get(bits as usize..).unwrap_or_default();
         unpack_u32(rest, bits, self.n - head, out);
     }
@@ -153,8 +154,9 @@ impl Packed<'_> {
         let head = (8 - self.skip).min(self.n);
         scratch.clear();
         unpack_u32(self.bytes, bits, self.skip + head, scratch);
+        // As in `unpack`.
         let rest = self.bytes.get(bits as usize..).unwrap_or_default();
-        gather(scratch.get(self.skip..).unwrap_or_default(), table, out)
+        gather(scratch.get(self.skip..).expect("as many were unpacked, and more"), table, out)
             && gather_packed(rest, bits, self.n - head, table, scratch, out)
     }
 
@@ -210,7 +212,8 @@ impl Hybrid {
                 let first = *next;
                 *next += n;
                 let start = *from + first / 8 * width.bits() as usize;
-                let bytes = self.bytes.get(start..*to).unwrap_or_default();
+                // The padding of the last group may be cut off, but it begins within the bytes.
+                let bytes = self.bytes.get(start..*to).expect("a value there begins in its run");
                 Run::Packed(Packed { bytes, width, skip: first % 8, n })
             }
         })
@@ -367,9 +370,10 @@ impl Hybrid {
     /// Reads the header of the next run. Runs of no values are passed over by the caller: each
     /// takes a byte, so that they end.
     fn read_header(&mut self) -> Result<()> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).expect("runs end within the bytes");
         let mut cursor = Cursor::new(rest, SPEC);
         let header = cursor.uleb128()?;
+        // More than can be counted are more than are left, like any number that is too large.
         let n = usize::try_from(header >> 1).unwrap_or(usize::MAX);
         let bits = self.width.bits() as usize;
         self.run = if header & 1 == 0 {
@@ -443,7 +447,7 @@ impl ShortRuns<'_> {
             return 0;
         }
         let mut end = out.end::<W>();
-        let bytes = hybrid.bytes.get(hybrid.at..).unwrap_or_default();
+        let bytes = hybrid.bytes.get(hybrid.at..).expect("runs end within the bytes");
         let (mut at, mut done) = (0, 0);
         while let Some(&[header, first]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             let n = usize::from(header >> 1);

@@ -16,6 +16,7 @@ impl Span {
     #[inline]
     pub(crate) fn slice(self, buffer: &[u8]) -> &[u8] {
         let (start, len) = (self.start as usize, self.len as usize);
+        // What is not there is no part of the value: kernels assert before that all is.
         buffer.get(start..start.saturating_add(len)).unwrap_or_default()
     }
 }
@@ -53,9 +54,9 @@ impl<'a> EndToEnd<'a> {
         end.is_some_and(|end| end as usize <= self.source.len())
     }
 
-    /// The bytes of all of them.
+    /// The bytes of all of them; none if not all are there, which [`EndToEnd::is_whole`] says.
     pub(crate) fn stretch(self) -> &'a [u8] {
         let start = self.start as usize;
-        self.source.get(start..start + self.total as usize).unwrap_or_default()
+        self.source.get(start..start.saturating_add(self.total as usize)).unwrap_or_default()
     }
 }

@@ -36,6 +36,7 @@ impl FilterFirst {
     /// For the filter of `plan`. `None` if there is no filter, or it needs all columns, or its
     /// columns cannot be planned alone.
     pub(super) fn new(plan: &Plan) -> Option<Self> {
+        // What is wrong comes to light where all columns are read.
         let plan = plan.scout().ok().flatten()?;
         Some(Self { plan, doubtful: AtomicU64::new(0), fetched: AtomicU64::new(0) })
     }
@@ -52,6 +53,7 @@ impl FilterFirst {
         if range.is_sure() {
             return None;
         }
+        // As above.
         let own = self.plan.row_group(range).ok()?.wanted_bytes();
         let bytes = left.wanted_bytes().saturating_sub(own);
         let (before, fetched) =
@@ -83,10 +85,12 @@ impl FilterFirst {
         while !cancelled.load(Ordering::Relaxed)
             && let Some(ReservedBatch { batch, .. }) = row_group.next_batch()?
         {
-            let numbers = batch.columns().last().and_then(|it| it.as_primitive_opt::<Int64Type>());
-            let numbers = numbers.map(|numbers| &numbers.values()[..]).unwrap_or_default();
-            let numbers = numbers.iter().filter_map(|number| u64::try_from(*number).ok());
-            passed.extend(numbers.map(|number| number.saturating_sub(first_row)));
+            let numbers = batch.columns().last().expect("the numbers of the rows come last");
+            let number = |number: &i64| {
+                let number = u64::try_from(*number).expect("rows are counted from 0");
+                number.checked_sub(first_row).expect("rows are counted from the first of the group")
+            };
+            passed.extend(numbers.as_primitive::<Int64Type>().values().iter().map(number));
         }
         RowSelection::from_rows(rows_in_group, passed)
     }

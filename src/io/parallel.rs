@@ -417,7 +417,7 @@ pub(super) fn wave_of(
             result.size = size;
             match rewound(parts, retry) {
                 Ok(row_groups) => {
-                    let distrusts = distrusts.unwrap_or_default();
+                    let distrusts = distrusts.expect("a part was taken");
                     for row_group in row_groups.into_iter().rev() {
                         result.queue.push_front(QueuedRowGroup {
                             row_group,
@@ -458,7 +458,7 @@ fn gather(
         let left = size.bytes.saturating_sub(bytes);
         let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
         let batches = batches.min(windows_left);
-        let windows = row_group.windows(usize::try_from(batches).unwrap_or(usize::MAX));
+        let windows = row_group.windows(usize::try_from(batches).expect("at most MOST_WINDOWS"));
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
         windows_left -= windows.len() as u64;
         let done = row_group.is_done();
@@ -476,6 +476,7 @@ fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGr
     let budget = plan.budget();
     let room = (budget.cap() / 2).saturating_sub(budget.used());
     let range = plan.ranges().get(next_range)?;
+    // What is wrong with it comes to light in its turn.
     let wanted = plan.row_group(range).ok()?.chunk_bytes();
     let useful = !source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
     (useful && wanted <= room).then(|| shared.opener.open(range))
@@ -530,15 +531,14 @@ fn decode(
             let cost = task.cost();
             let wanted = |(i, window): (usize, _)| {
                 let wanted = task.is_wanted(early, window) && window.rows() > 0;
-                wanted.then(|| (i, window, ends.get(i).copied().unwrap_or_default()))
+                wanted.then(|| (i, window, ends[i]))
             };
             let all: Vec<_> = windows.iter().enumerate().map(wanted).collect();
             let decoders = task.parts();
             let n = decoders.len();
             for (i, decoder) in decoders.iter_mut().enumerate() {
                 let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);
-                let of_part = all.get(first..end).unwrap_or_default();
-                let windows: Vec<_> = of_part.iter().flatten().copied().collect();
+                let windows: Vec<_> = all[first..end].iter().flatten().copied().collect();
                 if !windows.is_empty() {
                     jobs.push(Job { part, leaf, cost: cost / n, decoder, windows });
                 }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::progress::Progress;
 use super::ranges::exactly;
 use super::source::Source;
+use crate::bytes::saturated;
 use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::RangeReader;
@@ -40,7 +41,8 @@ impl FileRanges {
 impl RangeReader for FileRanges {
     fn pull(&self, range: Range<u64>) -> Result<Bytes> {
         let len = range.end.saturating_sub(range.start);
-        let mut memory = self.spare.take(usize::try_from(len).unwrap_or(usize::MAX));
+        // Of more than all memory, none is taken, and the source says what is wrong.
+        let mut memory = self.spare.take(saturated(len));
         self.source.read_into(range.clone(), &mut memory)?;
         exactly(&range, memory.len())?;
         self.progress.fetched(len);

@@ -77,7 +77,8 @@ impl Requests {
             let piece = len.div_ceil(n);
             let starts = (0..n).map(|i| range.start + i * piece);
             needs.extend(starts.map(|start| start..range.end.min(start + piece)));
-            pieces.push(usize::try_from(n).unwrap_or(usize::MAX));
+            // Each is a request of its own, in a vector.
+            pieces.push(usize::try_from(n).expect("no more pieces than memory counts"));
         }
         Self { wanted: wanted.to_vec(), fetches, pieces, needs }
     }
@@ -105,18 +106,16 @@ impl Requests {
                 [whole] => whole.clone(),
                 pieces => pieces.concat().into(),
             };
-            let wanted = |part: &usize| self.wanted.get(*part).cloned().unwrap_or_default();
+            let wanted = |part: &usize| self.wanted[*part].clone();
             let wanted_len: u64 = parts.iter().map(wanted).map(|part| part.end - part.start).sum();
             // If most of a read is gaps, the ranges are copied, so that the gaps are not held in
             // memory.
             let is_mostly_gap = range.end - range.start > wanted_len.saturating_mul(2);
             for &part in parts {
                 let wanted = wanted(&part);
-                let at = |n: u64| usize::try_from(n - range.start).unwrap_or(usize::MAX);
+                let at = |n: u64| usize::try_from(n - range.start).expect("within bytes in memory");
                 let found = bytes.slice(at(wanted.start)..at(wanted.end));
-                if let Some(out) = out.get_mut(part) {
-                    *out = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
-                }
+                out[part] = if is_mostly_gap { Bytes::copy_from_slice(&found) } else { found };
             }
         }
         Ok(out)
@@ -164,8 +163,8 @@ pub(super) fn fetch(
         return ranges.iter().map(|range| read_exactly(source, range.clone())).collect();
     }
     let at_hand = |range: &Range<u64>| {
-        let found = source.at_hand(range)?;
-        exactly(range, found.len()).ok().map(|()| found)
+        // What is at hand with another length is asked for again, which says what is wrong.
+        source.at_hand(range).filter(|found| exactly(range, found.len()).is_ok())
     };
     let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();
     let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
@@ -174,7 +173,8 @@ pub(super) fn fetch(
     let bytes = requests.needs().iter().map(|need| read_exactly(source, need.clone()));
     let bytes = bytes.collect::<Result<_>>()?;
     let mut read = requests.supply(bytes)?.into_iter();
-    Ok(at_hand.into_iter().map(|found| found.or_else(|| read.next()).unwrap_or_default()).collect())
+    let mut next = || read.next().expect("one for each that was missing");
+    Ok(at_hand.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect())
 }
 
 #[cfg(test)]

@@ -104,7 +104,10 @@ impl Source for File {
             .map_err(|_| Error::usage("a range longer than memory"))?;
         trusted::read_at(self, range.start, len, out).map_err(|e| {
             if e.kind() == std::io::ErrorKind::UnexpectedEof {
-                beyond_the_end(&range, Source::len(self).unwrap_or_default())
+                match Source::len(self) {
+                    Ok(len) => beyond_the_end(&range, len),
+                    Err(e) => e,
+                }
             } else {
                 Error::io(format_args!("reading {len} bytes at {}", range.start), e)
             }

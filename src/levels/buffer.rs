@@ -9,6 +9,15 @@ pub(crate) struct LevelBuffer {
     mixed: Vec<u16>,
 }
 
+/// What a buffer holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LevelView<'a> {
+    /// All slots have this level, also if there are none.
+    Uniform(u16),
+    /// The level of each slot.
+    Mixed(&'a [u16]),
+}
+
 impl LevelBuffer {
     /// Slots held.
     pub(crate) fn len(&self) -> usize {
@@ -18,6 +27,15 @@ impl LevelBuffer {
     /// Whether no slot is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The level of all slots, or those of each.
+    pub(crate) fn view(&self) -> LevelView<'_> {
+        if self.mixed.is_empty() {
+            LevelView::Uniform(self.uniform)
+        } else {
+            LevelView::Mixed(&self.mixed)
+        }
     }
 
     /// The level of all slots, if all are the same (also if there are none).

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::buffer::LevelBuffer;
+use super::buffer::{LevelBuffer, LevelView};
 use crate::encoding::rle::{self, BitWidth};
 use crate::simd::bitmap::Bitmap;
 
@@ -126,9 +126,9 @@ impl LeafLevels {
 
     /// The definition and repetition level of every entry.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
-        let of = |levels: &LevelBuffer, i: usize| match levels.mixed() {
-            Some(levels) => levels.get(i).copied().unwrap_or_default(),
-            None => levels.uniform().unwrap_or_default(),
+        let of = |levels: &LevelBuffer, i: usize| match levels.view() {
+            LevelView::Mixed(levels) => levels[i],
+            LevelView::Uniform(level) => level,
         };
         (0..self.len).map(move |i| {
             let def = match &self.def {
@@ -143,10 +143,10 @@ impl LeafLevels {
     pub(crate) fn values(&self, range: Range<usize>) -> usize {
         match &self.def {
             Def::Bits(bits) => bits.count_ones(range),
-            Def::Levels(levels) => match levels.mixed() {
-                None if levels.uniform().unwrap_or_default() == self.max_def => range.len(),
-                None => 0,
-                Some(levels) => occurrences(levels.get(range).unwrap_or_default(), self.max_def),
+            Def::Levels(levels) => match levels.view() {
+                LevelView::Uniform(level) if level == self.max_def => range.len(),
+                LevelView::Uniform(_) => 0,
+                LevelView::Mixed(levels) => occurrences(&levels[range], self.max_def),
             },
         }
     }
@@ -168,7 +168,7 @@ impl LeafLevels {
                 row += begun;
                 at += block.len();
             }
-            let rest = levels.get(at..).unwrap_or_default();
+            let rest = &levels[at..];
             let begins = rest.iter().enumerate().filter(|(_, level)| **level == 0);
             let entry = begins.map(|(i, _)| i).nth(wanted - row);
             entries.push(entry.map_or(levels.len(), |i| at + i));
@@ -219,27 +219,23 @@ impl LeafLevels {
 }
 
 fn encode(levels: &LevelBuffer, range: Range<usize>, width: BitWidth, out: &mut Vec<u8>) {
-    match levels.mixed() {
-        None => {
-            let level = u32::from(levels.uniform().unwrap_or_default());
-            rle::encode_run_into(level, range.len(), width, out);
+    match levels.view() {
+        LevelView::Uniform(level) => {
+            rle::encode_run_into(u32::from(level), range.len(), width, out);
         }
-        Some(levels) => {
-            rle::encode_levels_into(levels.get(range).unwrap_or_default(), width, out);
-        }
+        LevelView::Mixed(levels) => rle::encode_levels_into(&levels[range], width, out),
     }
 }
 
 fn histogram(levels: &LevelBuffer, range: Range<usize>, max: u16) -> Vec<i64> {
-    match levels.mixed() {
-        None => {
-            let of = levels.uniform().unwrap_or_default();
+    match levels.view() {
+        LevelView::Uniform(of) => {
             (0..=max).map(|level| if level == of { count(range.len()) } else { 0 }).collect()
         }
-        Some(levels) => {
+        LevelView::Mixed(levels) => {
             // There are few levels: a vectorised pass for each is faster than one that counts in
             // memory.
-            let levels = levels.get(range).unwrap_or_default();
+            let levels = &levels[range];
             (0..=max).map(|level| count(occurrences(levels, level))).collect()
         }
     }
@@ -257,7 +253,7 @@ fn occurrences(levels: &[u16], level: u16) -> usize {
 
 /// A count as the format has it.
 fn count(n: usize) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
+    i64::try_from(n).expect("no vector has more items")
 }
 
 #[cfg(test)]

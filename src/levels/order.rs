@@ -47,7 +47,8 @@ impl Order {
             return Ok(());
         };
         let before = std::mem::replace(&mut self.before, def.get(last));
-        let highest = self.elements.last().copied().unwrap_or_default();
+        // A leaf in no list has no elements, and its levels need none.
+        let highest = self.elements.last().copied().unwrap_or(0);
         let all_have_elements = def.uniform().is_some_and(|level| level.min(before) >= highest);
         if rep.uniform() == Some(0) || all_have_elements {
             return Ok(());
@@ -70,7 +71,8 @@ impl Order {
         let (d, r) = (def.get(wrong), rep.get(wrong));
         let before = wrong.checked_sub(1).map_or(before, |i| def.get(i));
         let k = usize::from(r).saturating_sub(1);
-        let element = self.elements.get(k).copied().unwrap_or_default();
+        // Only the text of the error goes by it; levels above the highest are refused elsewhere.
+        let element = self.elements.get(k).copied().unwrap_or(0);
         let found = if d < element {
             format!("has definition level {d}")
         } else {

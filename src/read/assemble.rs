@@ -56,8 +56,7 @@ impl Leaves {
 
     /// Bytes of the arrays of the leaves handed out since the one at `first`.
     pub(super) fn bytes_since(&self, first: usize) -> usize {
-        let taken = self.leaves.get(first..self.next).unwrap_or_default();
-        taken.iter().map(|leaf| leaf.array.get_buffer_memory_size()).sum()
+        self.leaves[first..self.next].iter().map(|leaf| leaf.array.get_buffer_memory_size()).sum()
     }
 
     /// The array of the next leaf.
@@ -212,7 +211,7 @@ impl Node<'_> {
         if lists.offsets.len() != len + 1 {
             return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
         }
-        let elements = lists.offsets.last().map_or(0, |end| end.as_usize());
+        let elements = lists.offsets.last().expect("one more than there are lists").as_usize();
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
         let offsets = trusted::list_offsets(lists.offsets)?;
@@ -273,7 +272,8 @@ impl Node<'_> {
         len: usize,
     ) -> Result<ArrayRef> {
         let Parts { offsets, nulls, items } = self.parts::<i64>(leaves, len)?;
-        let wanted = usize::try_from(size).unwrap_or_default();
+        let wanted = usize::try_from(size)
+            .map_err(|_| Error::usage(format_args!("lists cannot have a fixed size of {size}")))?;
         let is_null = |i| nulls.as_ref().is_some_and(|nulls| nulls.is_null(i));
         for (i, list) in offsets.windows(2).enumerate() {
             let found = (list[1] - list[0]).as_usize();

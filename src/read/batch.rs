@@ -19,7 +19,8 @@ use super::options::VirtualColumn;
 use super::plan::Plan;
 use super::row_filter::RowFilter;
 use super::window::{UnselectedRows, Window, most_bytes};
-use crate::error::Result;
+use crate::bytes::saturated;
+use crate::error::{Error, Result, Spec};
 use crate::limits::Reservation;
 use crate::schema::Kind;
 
@@ -95,7 +96,8 @@ pub(super) fn record_batch(
     let mut memory = BatchMemory::of(plan, &mut early, &mut late);
     let mut columns = Vec::with_capacity(width);
     let most = most_bytes(plan.batch_bytes(), window.rows());
-    let is_early = plan.filter().map(Filter::early_columns).unwrap_or_default();
+    // Without a filter no column is early.
+    let is_early = plan.filter().map_or(&[][..], Filter::early_columns);
     for (i, shape) in plan.shapes().iter().enumerate() {
         let (leaves, kept) = match is_early.get(i) {
             Some(true) => (&mut early, &early_keep),
@@ -118,13 +120,13 @@ pub(super) fn record_batch(
                 // A few dictionary entries may become many bytes of strings.
                 let spelled = materialized_bytes(&column, to);
                 window.weight.change(0, spelled, most)?;
-                memory.arrays.grow(usize::try_from(spelled).unwrap_or(usize::MAX))?;
+                memory.arrays.grow(saturated(spelled))?;
                 materialize(column, to)
             });
         columns.push(column.map_err(|e| e.at_column(shape.field.name().as_str()))?);
     }
     for column in virtual_columns {
-        let column = virtual_column(column, stretches.rows, &stretches.spans, origin);
+        let column = virtual_column(column, stretches.rows, &stretches.spans, origin)?;
         columns.push(late_keep.of(column)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));
@@ -132,7 +134,7 @@ pub(super) fn record_batch(
     if early_keep.keep.is_some() || late_keep.keep.is_some() {
         // The batch holds copies, so the originals can go.
         drop((early, late));
-        let held = usize::try_from(memory.arrays.bytes()).unwrap_or(usize::MAX);
+        let held = saturated(memory.arrays.bytes());
         memory.arrays.resize(held.min(batch.get_array_memory_size()))?;
     }
     Ok(ReservedBatch { batch, _memory: memory })
@@ -160,7 +162,7 @@ impl KeptRows {
             _ => column.get_buffer_memory_size(),
         };
         let part = bytes as u128 * keep.rows() as u128 / column.len().max(1) as u128;
-        usize::try_from(part).unwrap_or(usize::MAX)
+        usize::try_from(part).expect("no more than the bytes of the column")
     }
 
     fn of(&self, column: ArrayRef) -> Result<ArrayRef> {
@@ -176,20 +178,27 @@ fn virtual_column(
     rows: usize,
     spans: &[Range<u64>],
     origin: &Origin<'_>,
-) -> ArrayRef {
-    match column {
+) -> Result<ArrayRef> {
+    Ok(match column {
         VirtualColumn::RowNumber { .. } => {
-            let number = |row: u64| i64::try_from(origin.first_row + row).unwrap_or(i64::MAX);
+            let last = spans.last().map_or(0, |span| span.end);
+            let end = origin.first_row.checked_add(last).and_then(|end| i64::try_from(end).ok());
+            end.ok_or_else(|| {
+                Error::malformed(Spec::Metadata("RowGroup"), "row numbers overflow 64 bits")
+            })?;
+            // None is beyond the end.
+            let number = |row: u64| (origin.first_row + row).cast_signed();
             let spans = spans.iter().cloned();
             Arc::new(Int64Array::from_iter_values(spans.flatten().map(number)))
         }
         VirtualColumn::RowGroup { .. } => {
-            let row_group = i32::try_from(origin.row_group).unwrap_or(i32::MAX);
+            let row_group = i32::try_from(origin.row_group);
+            let row_group = row_group.expect("a footer of 2 GiB has no more row groups");
             Arc::new(Int32Array::from_value(row_group, rows))
         }
         VirtualColumn::FileName { .. } => match origin.file_name {
             Some(name) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows))),
             None => Arc::new(StringArray::new_null(rows)),
         },
-    }
+    })
 }

@@ -12,6 +12,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use super::plan::Plan;
 use super::row_filter;
+use crate::bytes::saturated;
 use crate::error::Result;
 use crate::limits::Reservation;
 
@@ -41,6 +42,7 @@ impl Coalescer {
             batch_rows: options.batch_rows,
             batch_bytes: plan.batch_bytes(),
             skip: options.offset,
+            // Without a limit, all are wanted.
             left: options.limit.unwrap_or(u64::MAX),
             waiting: Vec::new(),
             rows: 0,
@@ -67,7 +69,7 @@ impl Coalescer {
         if taken == 0 {
             return Ok(None);
         }
-        let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let at = |n: u64| saturated(n);
         let batch = if taken == rows { batch } else { batch.slice(at(skipped), at(taken)) };
         let bytes = batch.get_array_memory_size();
         let fits = self.rows + batch.num_rows() <= self.batch_rows

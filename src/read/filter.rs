@@ -92,7 +92,7 @@ impl Filter {
         for shape in shapes {
             let mut end = first;
             shape.for_each_leaf(&mut |_, _| end += 1);
-            let of_column = early_leaves.get_mut(first..end).unwrap_or_default();
+            let of_column = &mut early_leaves[first..end];
             let early = of_column.contains(&true);
             of_column.fill(early);
             early_columns.push(early);
@@ -106,7 +106,7 @@ impl Filter {
                 early - usize::from(*is_early)
             })
             .collect();
-        let places = indices.iter().filter_map(|index| place_of.get(*index).copied()).collect();
+        let places = indices.iter().map(|index| place_of[*index]).collect();
         let (schema, shapes) = (mapping.schema, mapping.shapes);
         let adaptive = AdaptiveStats::default();
         Ok(Self { bound, adaptive, schema, shapes, places, early_leaves, early_columns })
@@ -114,7 +114,7 @@ impl Filter {
 
     /// Whether a leaf of the plan is decoded before the predicate is evaluated.
     pub(super) fn is_early(&self, leaf: usize) -> bool {
-        self.early_leaves.get(leaf).copied().unwrap_or_default()
+        self.early_leaves[leaf]
     }
 
     /// Whether each column of the output is decoded before the predicate is evaluated.
@@ -242,7 +242,8 @@ pub(super) fn find(facts: &[LeafFacts], leaf: usize) -> Option<&LeafFacts> {
 /// For each column and for each leaf, whether unwanted rows are left out while it is decoded. They
 /// are if the column has no lists and the filter does not need it.
 pub(super) fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
-    let early = filter.map(Filter::early_columns).unwrap_or_default();
+    // Without a filter no column is early.
+    let early = filter.map_or(&[][..], Filter::early_columns);
     let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());
     for (i, shape) in shapes.iter().enumerate() {
         let first = leaves.len();

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
+use crate::bytes::saturated;
 use crate::page::DictionaryPage;
 use crate::selection::PageMap;
 
@@ -70,7 +71,7 @@ impl KeptDictionary {
             return;
         }
         let more = bytes.saturating_add(page.bytes.len());
-        let part = usize::try_from(memory_cap / PART_OF_CAP).unwrap_or(usize::MAX);
+        let part = saturated(memory_cap / PART_OF_CAP);
         let most = part.min(MOST_BYTES - FOR_PAGES);
         // A copy, because these bytes may share memory with more of the read.
         let own = || {

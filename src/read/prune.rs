@@ -186,7 +186,7 @@ impl RowGroupPruner {
         let asked = std::mem::take(&mut self.asked);
         let needs = std::mem::take(&mut self.needs);
         for (i, asked) in asked.into_iter().enumerate() {
-            let at = |i: usize| bytes.get(i).map(|bytes| &bytes[..]).unwrap_or_default();
+            let at = |i: usize| &bytes[i][..];
             let leaf = match asked {
                 IndexRequest::Bloom { leaf, .. }
                 | IndexRequest::Blocks { leaf, .. }
@@ -196,8 +196,7 @@ impl RowGroupPruner {
             };
             let read = match asked {
                 IndexRequest::Bloom { leaf, hashes } => {
-                    let start = needs.get(i).map_or(0, |need| need.start);
-                    self.bloom(leaf, &hashes, start, at(i))
+                    self.bloom(leaf, &hashes, needs[i].start, at(i))
                 }
                 IndexRequest::Blocks { leaf, layout, ranges } => {
                     let parts = (i..).take(ranges.len()).map(at);
@@ -205,8 +204,7 @@ impl RowGroupPruner {
                     Ok(())
                 }
                 IndexRequest::Dictionary { leaf, data_type } => {
-                    let bytes = bytes.get(i).cloned().unwrap_or_default();
-                    self.dictionary(leaf, data_type, bytes)
+                    self.dictionary(leaf, data_type, bytes[i].clone())
                 }
                 _ => self.page_facts(leaf, at(i), at(i + 1)),
             };

@@ -12,6 +12,7 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, SchemaRef};
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 
+use crate::bytes::saturated;
 use crate::error::Result;
 
 /// Which rows of arrays are kept.
@@ -69,8 +70,8 @@ pub(crate) fn take(
         } else if is_copied(field.data_type()) {
             let row = |place: &u64| {
                 let part = ends.partition_point(|end| end <= place);
-                let first = part.checked_sub(1).and_then(|before| ends.get(before)).unwrap_or(&0);
-                let row = usize::try_from(place - first).unwrap_or(usize::MAX);
+                let first = part.checked_sub(1).map_or(0, |before| ends[before]);
+                let row = saturated(place - first);
                 (part, row..row.saturating_add(1))
             };
             copy(&parts, places.len(), places.iter().map(row))?

@@ -14,6 +14,7 @@ use super::column::LeafBatch;
 use super::column_task::{ChunkSource, ColumnTask};
 use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
 use super::window::Window;
+use crate::bytes::saturated;
 use crate::error::{Error, ErrorKind, LimitKind, Result};
 use crate::limits::Reservation;
 
@@ -74,8 +75,7 @@ impl RowGroup {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
         let task = |FetchedChunk { leaf, pages, context, cost }| {
-            let column = plan.leaves().get(leaf).map(|spec| spec.leaf.path.dotted());
-            let column = column.unwrap_or_default().into();
+            let column = plan.leaves()[leaf].leaf.path.dotted().into();
             let (plan, row_group) = (plan.clone(), range.row_group);
             let chunk = ChunkSource { plan, leaf, list: pages, context, row_group, column };
             ColumnTask::new(chunk, rows_in_group, cost)
@@ -276,7 +276,7 @@ impl RowGroup {
         }
         let width = (window.weight.bytes() / (window.decoded() as u64).max(1)).max(1);
         let fitting = self.plan.batch_bytes() as u64 / width;
-        let fitting = usize::try_from(fitting).unwrap_or(usize::MAX);
+        let fitting = saturated(fitting);
         let most = self.most_rows.min(self.batch_rows.saturating_mul(2));
         let rows = fitting.clamp(1, most.max(1));
         // A single long row says nothing of the rows after it.

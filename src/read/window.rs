@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
+use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 
 /// The rows of one batch, counted from the first of the row group.
@@ -114,7 +115,7 @@ impl Window {
         }
         let all = RowSpans::joined(&wanted);
         let few = rows.saturating_mul(MOST_FOR_ONE + 1) < all.rows as u64;
-        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let rows = saturated(rows);
         let apart = few.then(|| RowSpans { spans: wanted.into(), rows, keep: None });
         Self { all, apart, rows, is_sure: false, behind: u64::MAX, weight: Weight::default() }
     }
@@ -149,7 +150,7 @@ impl Window {
     fn runs<'a>(&'a self, passed: &'a BooleanBuffer) -> impl Iterator<Item = Range<u64>> + 'a {
         let mut first = 0usize;
         self.all.spans.iter().flat_map(move |span| {
-            let len = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+            let len = saturated(span.end - span.start);
             let len = len.min(passed.len() - first);
             let bits = passed.slice(first, len);
             first += len;
@@ -206,7 +207,7 @@ impl Window {
 impl RowSpans {
     /// Runs, joined across short gaps.
     fn joined(runs: &[Range<u64>]) -> Self {
-        let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let of = |n: u64| saturated(n);
         // A run may be a count of more rows than there is memory for bits.
         if let [run] = runs {
             let rows = of(run.end - run.start);

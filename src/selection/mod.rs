@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
+use crate::bytes::saturated;
 use crate::error::{Error, Result};
 
 pub(crate) use pages::PageMap;
@@ -361,7 +362,7 @@ impl RowSelection {
         match &self.form {
             Form::Runs(runs) => {
                 let first = runs.partition_point(|run| run.end <= row);
-                Runs::of_ranges(runs.get(first..).unwrap_or_default())
+                Runs::of_ranges(&runs[first..])
             }
             Form::Bits(bits) => Runs::of_bits_from(bits, row),
         }
@@ -435,7 +436,7 @@ impl Builder {
 
 /// Bits of `len` rows, of which those of `runs` are set; `len` must fit memory.
 fn bits_of(len: u64, runs: impl Iterator<Item = Range<u64>>) -> BooleanBuffer {
-    let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let of = |n: u64| saturated(n);
     let mut bits = BooleanBufferBuilder::new(of(len));
     for run in runs {
         bits.append_n(of(run.start) - bits.len(), false);

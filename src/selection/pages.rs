@@ -94,7 +94,7 @@ impl PageMap {
         let mut needed = Vec::new();
         let mut next = 0;
         for run in selection.runs() {
-            let rest = self.pages.get(next..).unwrap_or_default();
+            let rest = &self.pages[next..];
             next += rest.partition_point(|page| page.rows.end <= run.start);
             while let Some(page) = self.pages.get(next).filter(|page| page.rows.start < run.end) {
                 needed.push(next);

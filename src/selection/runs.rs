@@ -5,6 +5,8 @@ use std::ops::Range;
 use arrow_buffer::BooleanBuffer;
 use arrow_buffer::bit_iterator::BitSliceIterator;
 
+use crate::bytes::saturated;
+
 /// The runs of rows that are wanted: ascending, none empty, no two touching.
 #[derive(Debug)]
 pub(crate) struct Runs<'a>(Form<'a>);
@@ -30,7 +32,7 @@ impl<'a> Runs<'a> {
 
     /// From `row` on: a run that it lies in begins with it.
     pub(super) fn of_bits_from(bits: &'a BooleanBuffer, row: u64) -> Self {
-        let skip = usize::try_from(row).unwrap_or(usize::MAX).min(bits.len());
+        let skip = saturated(row).min(bits.len());
         let slices = BitSliceIterator::new(bits.values(), bits.offset() + skip, bits.len() - skip);
         Self(Form::Bits { slices, first: skip as u64 })
     }

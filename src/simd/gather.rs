@@ -12,10 +12,9 @@ use super::{Isa, Level};
 /// The bounds are checked once, by the highest index, so that the loop has no branch.
 #[must_use]
 pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) -> bool {
-    let highest = indices.iter().copied().max().unwrap_or(0);
-    if indices.is_empty() {
+    let Some(highest) = indices.iter().copied().max() else {
         return true;
-    }
+    };
     if highest as usize >= table.len() {
         return false;
     }
@@ -102,7 +101,7 @@ mod x86 {
         out: &mut Vec<T>,
     ) -> bool {
         let packed = Packed { bytes, cut: Cut::into_32(width), n, entries: table.len() };
-        out.reserve(n.checked_next_multiple_of(LANES).unwrap_or(usize::MAX));
+        out.reserve(n.checked_next_multiple_of(LANES).expect("more than all memory"));
         let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
         // SAFETY: `reserve` made room for all vectors of indices, and the table has as many entries
         // as `packed` says.

@@ -110,6 +110,7 @@ impl LevelBitPlanes {
         if self.words.is_empty() {
             return if self.uniform >= least { there } else { 0 };
         }
+        // No level is in blocks behind the last.
         let planes = self.words.get(block * self.stride..).unwrap_or_default();
         let planes = planes.get(..self.stride).unwrap_or_default();
         if u32::from(least) >> planes.len() != 0 {
@@ -148,6 +149,7 @@ impl LevelBitPlanes {
     fn at_least_with<const W: usize>(&self, first: usize, least: u16, out: &mut [u64]) {
         // Bits beyond the length are levels of 0, which are below all that is asked for.
         debug_assert!(least > 0, "no level is below 0");
+        // As above.
         let (blocks, _) = self.words.get(first * W..).unwrap_or_default().as_chunks::<W>();
         for (planes, out) in blocks.iter().zip(out) {
             let (mut above, mut equal) = (0, u64::MAX);
@@ -363,6 +365,7 @@ impl<const W: usize> End<'_, W> {
             self.push(planes.map(|plane| plane >> skip & all(n)), n);
             left -= n;
             skip = 0;
+            // Bytes that are not there are 0.
             bytes = bytes.get(step..).unwrap_or_default();
         }
     }
@@ -390,6 +393,7 @@ impl<const W: usize> End<'_, W> {
             });
             self.push(planes, n);
             left -= n;
+            // Behind the last block there are none.
             words = words.get(W..).unwrap_or_default();
         }
     }

@@ -62,7 +62,7 @@ fn sum_packed_i64_with(
     }
     let mut sums = Sums { step, last };
     let done = sums.groups(bytes, width, n, out, |sum| sum);
-    let rest = bytes.get(done / GROUP * width as usize..).unwrap_or_default();
+    let rest = bytes.get(done / GROUP * width as usize..).expect("groups are whole bytes of them");
     scratch.clear();
     unpack_u64_with(isa, rest, width, n - done, scratch);
     prefix_sum_i64_with(isa, scratch, step, sums.last, out)
@@ -85,7 +85,7 @@ fn sum_packed_i32_with(
     // What wraps at 64 bits wraps at 32 too.
     let mut sums = Sums { step: step.into(), last: last.into() };
     let done = sums.groups(bytes, width, n, out, truncated);
-    let rest = bytes.get(done / GROUP * width as usize..).unwrap_or_default();
+    let rest = bytes.get(done / GROUP * width as usize..).expect("groups are whole bytes of them");
     scratch.clear();
     unpack_u32_with(isa, rest, width, n - done, scratch);
     prefix_sum_i32_with(isa, scratch, step, truncated(sums.last), out)
@@ -135,13 +135,14 @@ impl Sums {
         {
             let sums: [T; GROUP] = std::array::from_fn(|i| {
                 let (at, shift) = places[i];
-                let word = words[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+                let word = words[at..].first_chunk().expect("the furthest ends with the words");
+                let word = u64::from_le_bytes(*word);
                 let delta = (word >> shift & mask).cast_signed();
                 self.last = self.last.wrapping_add(delta.wrapping_add(self.step));
                 give(self.last)
             });
             out.extend_from_slice(&sums);
-            rest = rest.get(width as usize..).unwrap_or_default();
+            rest = rest.get(width as usize..).expect("more bytes were there");
             done += GROUP;
         }
         done
@@ -273,7 +274,7 @@ mod x86 {
         if n == 0 {
             return last;
         }
-        out.reserve(n.checked_next_multiple_of(8).unwrap_or(usize::MAX));
+        out.reserve(n.checked_next_multiple_of(8).expect("more than all memory"));
         let start = out.len();
         let target = out.spare_capacity_mut().as_mut_ptr();
         let cut = Cut::into_64(width);
@@ -354,7 +355,7 @@ mod x86 {
         if n == 0 {
             return last;
         }
-        out.reserve(n.checked_next_multiple_of(16).unwrap_or(usize::MAX));
+        out.reserve(n.checked_next_multiple_of(16).expect("more than all memory"));
         let start = out.len();
         let target = out.spare_capacity_mut().as_mut_ptr();
         let cut = Cut::into_32(width);

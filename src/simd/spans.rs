@@ -56,6 +56,7 @@ pub(crate) fn append_payload(
 /// The sum of lengths, or more than all memory if it overflows.
 fn total_len(lengths: impl Iterator<Item = u64>) -> usize {
     let total = lengths.fold(0u64, u64::saturating_add);
+    // No memory is given for so much.
     usize::try_from(total).unwrap_or(usize::MAX)
 }
 
@@ -196,7 +197,7 @@ fn step_at(source: &[u8], start: usize) -> [u8; STEP] {
         return *step;
     }
     let mut step = [0; STEP];
-    let rest = source.get(start..).unwrap_or_default();
+    let rest = source.get(start..).expect("spans begin within their source");
     step[..rest.len()].copy_from_slice(rest);
     step
 }

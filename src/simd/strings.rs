@@ -69,6 +69,7 @@ impl<'a, O: End> Target<'a, O> {
         ends.reserve(n);
         // Even a value of no bytes takes a step: where there is no room for one, nothing fits.
         let room = payload.capacity().checked_sub(step);
+        // Where there is no room, `n` is 0 below, and `most` is of no matter.
         let most = most.min(O::MOST).min(room.unwrap_or(0));
         let to = payload.len();
         let n = if room.is_some() && to <= most { n } else { 0 };
@@ -197,6 +198,7 @@ fn plain<const N: usize, O: End>(
     // How far before it is needed a line of the cache is asked for.
     let ahead = 512 + 8 * N;
     let mut target = Target::new(payload, ends, n, most, N);
+    // Behind the page, as at its end, there is no value.
     let mut rest = page.get(start..).unwrap_or_default();
     for _ in 0..target.n {
         let Some((len, after)) = rest.split_first_chunk::<LEN>() else { break };
@@ -270,7 +272,8 @@ impl Entries {
         assert!(furthest.unwrap_or(0) <= source.len() as u64, "spans lie within their source");
         let longest = spans.iter().map(|span| span.len as usize).max().unwrap_or(0);
         let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
-        let mean = usize::try_from(total / (spans.len() as u64).max(1)).unwrap_or(usize::MAX / 2);
+        let mean = total / (spans.len() as u64).max(1);
+        let mean = usize::try_from(mean).expect("no span is longer than memory");
         let lengths = if longest <= SHORT && spans.len() <= MOST_SHORT {
             let short = |span: &Span| {
                 let mut bytes = [0; SHORT];
@@ -370,21 +373,23 @@ fn long<const N: usize, O: End>(
     let mut target = Target::new(payload, ends, indices.len(), most, N);
     for (i, index) in indices.iter().enumerate().take(target.n) {
         if is_far && let Some(next) = indices.get(i + AHEAD) {
-            let start = spans.get(*next as usize).map_or(0, |span| span.start as usize);
-            prefetch(source, start);
-            prefetch(source, start + 64);
+            // An index beyond the entries is found in its turn.
+            if let Some(span) = spans.get(*next as usize) {
+                prefetch(source, span.start as usize);
+                prefetch(source, span.start as usize + 64);
+            }
         }
         let Some(span) = spans.get(*index as usize) else { break };
         let len = span.len as usize;
         if !target.fits(len) {
             break;
         }
-        let rest = source.get(span.start as usize..).unwrap_or_default();
+        let rest = source.get(span.start as usize..).expect("`new` has checked the spans");
         match rest.first_chunk::<N>() {
             // SAFETY: it fits, and as many values as indices were announced.
             Some(step) if len <= N => unsafe { target.push(step, len) },
             // SAFETY: as above.
-            _ => unsafe { target.push_long(rest.get(..len).unwrap_or_default()) },
+            _ => unsafe { target.push_long(rest.get(..len).expect("`new` has checked the spans")) },
         }
     }
     target.close()

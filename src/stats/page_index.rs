@@ -76,6 +76,7 @@ impl ColumnIndexBuilder {
             counts.push(signed(page.nulls));
         }
         if let Some(counts) = &mut index.nan_counts {
+            // Pages of other types have none.
             counts.push(signed(page.nans.unwrap_or(0)));
         }
         if page.rep_histogram.len() > 1 {
@@ -158,8 +159,8 @@ pub(crate) fn check(offset: &OffsetIndex, column: Option<&ColumnIndex>, rows: u6
         ("null_counts", column.null_counts.as_ref().map(Vec::len)),
         ("nan_counts", column.nan_counts.as_ref().map(Vec::len)),
     ] {
-        if len.is_some_and(|len| len != pages) {
-            return Err(Error::mismatch(spec, name, pages, len.unwrap_or(0)));
+        if let Some(len) = len.filter(|len| *len != pages) {
+            return Err(Error::mismatch(spec, name, pages, len));
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ pub(crate) fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut V
     while left > 0 {
         let n = left.min(MOST_RUN);
         put_uleb((n as u64) << 1, out);
-        out.extend_from_slice(value.get(..value_len(width)).unwrap_or_default());
+        out.extend_from_slice(value.get(..value_len(width)).expect("at most 4 bytes"));
         left -= n;
     }
 }
@@ -55,6 +55,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
         &shifted
     };
     let (whole, last) = bytes.split_at(n / 8);
+    // The bits behind the last whole byte; there may be none.
     let last = last.first().map_or(0, |last| last & !(u8::MAX << (n % 8)));
     let one = BitWidth(1);
     let (mut packed, mut at) = (0, 0);
@@ -63,14 +64,14 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
             at += 1;
             continue;
         }
-        let run = equal_bytes(whole.get(at..).unwrap_or_default(), byte);
+        let run = equal_bytes(whole.get(at..).expect("it has a byte there"), byte);
         let end = at + run;
         // A run up to the end takes what is left of the last byte too.
         let tail =
             if end == whole.len() && last == byte & !(u8::MAX << (n % 8)) { n % 8 } else { 0 };
         let all = packed == at && 8 * end + tail == n;
         if run >= PAYING_BYTES || all {
-            put_packed_bytes(whole.get(packed..at).unwrap_or_default(), out);
+            put_packed_bytes(whole.get(packed..at).expect("packed stays behind at"), out);
             encode_run_into(u32::from(byte & 1), 8 * run + tail, one, out);
             if 8 * end + tail == n {
                 return;
@@ -79,7 +80,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
         }
         at = end;
     }
-    let whole = whole.get(packed..).unwrap_or_default();
+    let whole = whole.get(packed..).expect("runs end within the bytes");
     let left = n % 8;
     if left == 0 {
         put_packed_bytes(whole, out);
@@ -87,7 +88,8 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
         encode_run_into(u32::from(last & 1), left, one, out);
     } else if let Some(groups) = whole.get(whole.len() / MOST_GROUPS * MOST_GROUPS..) {
         // The last byte of the bitmap is not taken as it is, but belongs to the last of the runs.
-        put_packed_bytes(whole.get(..whole.len() - groups.len()).unwrap_or_default(), out);
+        let before = whole.len() - groups.len();
+        put_packed_bytes(whole.get(..before).expect("the groups are a part of it"), out);
         put_uleb((groups.len() as u64 + 1) << 1 | 1, out);
         out.extend_from_slice(groups);
         out.push(last);
@@ -195,7 +197,7 @@ impl Value for u16 {
         let mut wide = [0; 1024];
         for block in values.chunks(wide.len()) {
             wide.iter_mut().zip(block).for_each(|(wide, &value)| *wide = u32::from(value));
-            pack_u32(wide.get(..block.len()).unwrap_or_default(), width, out);
+            pack_u32(wide.get(..block.len()).expect("blocks are no longer"), width, out);
         }
     }
 }
@@ -213,7 +215,7 @@ fn stretches<'a, T: Value>(
     let mut rest = values;
     let mut at = 0;
     loop {
-        let ahead = rest.get(at..).unwrap_or_default();
+        let ahead = rest.get(at..).expect("whole groups, or whole runs, were seen");
         let Some(group) = ahead.first_chunk::<8>() else { break };
         if !T::all_equal(group) {
             at += 8;
@@ -222,10 +224,10 @@ fn stretches<'a, T: Value>(
         let run = equal_values(ahead);
         if run >= paying || (at == 0 && run == rest.len()) {
             if at > 0 {
-                visit(Stretch::Packed(rest.get(..at).unwrap_or_default()));
+                visit(Stretch::Packed(rest.get(..at).expect("a run begins there")));
             }
             visit(Stretch::Run(group[0], run));
-            rest = ahead.get(run..).unwrap_or_default();
+            rest = ahead.get(run..).expect("runs end within the values");
             at = 0;
         } else {
             at += run / 8 * 8;
@@ -248,7 +250,7 @@ fn equal_values<T: Value>(values: &[T]) -> usize {
     let (groups, _) = values.as_chunks::<8>();
     let equal = |group: &&[T; 8]| T::all_equal(group) && group[0] == first;
     let whole = 8 * groups.iter().take_while(equal).count();
-    let rest = values.get(whole..).unwrap_or_default();
+    let rest = values.get(whole..).expect("whole groups of them");
     whole + rest.iter().take_while(|&&value| value == first).count()
 }
 
@@ -256,7 +258,7 @@ fn equal_values<T: Value>(values: &[T]) -> usize {
 fn equal_bytes(bytes: &[u8], byte: u8) -> usize {
     let (words, _) = bytes.as_chunks::<8>();
     let whole = 8 * words.iter().take_while(|&&word| word == [byte; 8]).count();
-    let rest = bytes.get(whole..).unwrap_or_default();
+    let rest = bytes.get(whole..).expect("whole words of them");
     whole + rest.iter().take_while(|&&other| other == byte).count()
 }
 

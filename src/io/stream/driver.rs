@@ -435,7 +435,7 @@ impl Shared {
         let row_group = match left.passed(passed) {
             None => None,
             Some(left) => {
-                let source = source.with(early.kept.unwrap_or_default());
+                let source = source.with(early.kept.expect("it keeps what it fetches"));
                 let opening = RowGroupOpening::pruned(plan, &left, progress)?;
                 self.drive(opening, &source, &mut late).await?
             }
@@ -515,7 +515,7 @@ impl Shared {
         let (mut needs, mut bytes) = (Vec::new(), 0u64);
         for range in &self.ranges {
             // An error in the metadata is given in its turn.
-            let of_group = self.plan.index_ranges(range).unwrap_or_default();
+            let Ok(of_group) = self.plan.index_ranges(range) else { continue };
             bytes += of_group.iter().map(|need| need.end - need.start).sum::<u64>();
             if bytes > MOST_INDEXES {
                 break;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::bytes::saturated;
 use crate::error::Result;
 use crate::limits::{Budget, Reservation};
 use crate::read::window::Weight;
@@ -53,7 +54,7 @@ impl ColumnMemory {
         let left = self.budget.cap().saturating_sub(self.budget.used());
         let left = left.saturating_add(self.array.bytes());
         let others = self.batch.bytes().saturating_sub(self.counted);
-        usize::try_from(left.min(self.max_batch.saturating_sub(others))).unwrap_or(usize::MAX)
+        saturated(left.min(self.max_batch.saturating_sub(others)))
     }
 
     /// Reserves what the array holds now, and counts it in the batch.

@@ -3,6 +3,7 @@
 use super::cursor::misplaced;
 use super::reader::{LeafReader, too_few_rows};
 use super::rows::{DecodedRows, LevelsAhead, Output};
+use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::free_lists::round_to_size_class;
 use crate::levels::leaf_validity;
@@ -73,7 +74,7 @@ impl LeafReader {
     /// Maximum slots that are preallocated.
     fn most_expected(&self) -> usize {
         let of_chunk = self.cursor.pages.bytes() / BYTES_A_SLOT;
-        let most = usize::try_from(of_chunk).unwrap_or(usize::MAX).max(MOST_EXPECTED);
+        let most = saturated(of_chunk).max(MOST_EXPECTED);
         most.min(self.cursor.memory.capacity() / BYTES_EXPECTED)
     }
 
@@ -101,6 +102,7 @@ impl LeafReader {
 /// The slots that `wanted` rows are likely to have, where `rows` rows have `slots`: a little more.
 fn slots_expected(slots: u64, rows: u64, wanted: usize) -> usize {
     let expected = u128::from(slots) * wanted as u128 / u128::from(rows.max(1));
+    // No more than all memory.
     round_to_size_class(usize::try_from(expected + expected / 32).unwrap_or(usize::MAX))
 }
 

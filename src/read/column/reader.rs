@@ -12,6 +12,7 @@ use super::memory::ColumnMemory;
 use super::rows::{DecodedRows, LevelsAhead, Output};
 use super::spec::ColumnSpec;
 use super::values::value_reader;
+use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::levels::{Decoded, Order};
 use crate::limits::{Budget, Reservation};
@@ -278,12 +279,12 @@ impl LeafReader {
     pub(in crate::read) fn skip(&mut self, rows: u64) -> Result<()> {
         let mut left = rows;
         while left > 0 {
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(SKIP_BLOCK);
+            let n = saturated(left).min(SKIP_BLOCK);
             if self.cursor.max_rep == 0 {
                 let between_pages =
                     self.cursor.page.as_ref().is_none_or(|page| page.slots_left == 0);
                 if between_pages && self.pages_stand_alone && !self.cursor.pages.are_placed() {
-                    let most = usize::try_from(left).unwrap_or(usize::MAX);
+                    let most = saturated(left);
                     if let Some(slots) = self.cursor.pages.skip_page(most)? {
                         self.first_slot_seen |= slots > 0;
                         self.next_row += slots as u64;

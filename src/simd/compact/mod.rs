@@ -15,6 +15,9 @@ const WORD: usize = 64;
 
 /// Of the values from `start` on, keeps those whose bits of `keep`, from `first` on, are set; bits
 /// that are not there are not set.
+///
+/// # Panics
+/// If there are not so many values.
 pub(crate) fn compact<T: PlainOldData>(
     values: &mut Vec<T>,
     start: usize,
@@ -25,6 +28,9 @@ pub(crate) fn compact<T: PlainOldData>(
 }
 
 /// As [`compact`], with the kernel of an instruction set.
+///
+/// # Panics
+/// As [`compact`].
 pub(crate) fn compact_with<T: PlainOldData>(
     isa: Isa,
     values: &mut Vec<T>,
@@ -32,7 +38,7 @@ pub(crate) fn compact_with<T: PlainOldData>(
     keep: &Bitmap,
     first: usize,
 ) {
-    let kept = compact_in(isa, values.get_mut(start..).unwrap_or_default(), keep, first);
+    let kept = compact_in(isa, &mut values[start..], keep, first);
     values.truncate(start + kept);
 }
 

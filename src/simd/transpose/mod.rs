@@ -116,6 +116,7 @@ fn put<const K: usize>(streams: [&[u8]; K], block: &mut [u8], width: usize, at: 
 /// # Panics
 /// If the last value is not whole.
 pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
+    // Without bytes there are no values; others are not whole then.
     let n = values.len().checked_div(width).unwrap_or(0);
     assert_eq!(n * width, values.len(), "whole values");
     let start = out.len();

@@ -97,11 +97,12 @@ impl FromBytes for Int96 {
     type Out = i64;
 
     fn convert(&self, bytes: &[u8]) -> Result<i64> {
-        let (Some((nanos, day)), true) = (bytes.split_first_chunk::<8>(), bytes.len() == 12) else {
+        let parts = bytes.split_first_chunk::<8>();
+        let Some((nanos, Ok(day))) = parts.map(|(nanos, day)| (nanos, <[u8; 4]>::try_from(day)))
+        else {
             return Err(wrong_length("INT96", 12, bytes.len()));
         };
-        let nanos = i64::from_le_bytes(*nanos);
-        let day = <[u8; 4]>::try_from(day).map(i32::from_le_bytes).unwrap_or_default();
+        let (nanos, day) = (i64::from_le_bytes(*nanos), i32::from_le_bytes(day));
         let per_second = match self.unit {
             TimeUnit::Second => 1,
             TimeUnit::Millisecond => 1_000,
@@ -199,7 +200,7 @@ impl<T: DecimalInt> FromBytes for Decimal<T> {
             return Ok(());
         };
         let values = tail.windows(16).step_by(width).map(|window| {
-            let window = <[u8; 16]>::try_from(window).unwrap_or_default();
+            let window = *window.first_chunk::<16>().expect("windows of 16 bytes");
             (i128::from_be_bytes(window) << shift) >> shift
         });
         if self.factor.is_one() && size_of::<T>() == 16 {
@@ -307,14 +308,10 @@ impl FromBytes for HalfTo64 {
 
 /// The months, days and milliseconds of an INTERVAL: three unsigned numbers.
 fn interval_parts(bytes: &[u8]) -> Result<[u32; 3]> {
-    let mut parts = [0; 3];
-    if bytes.len() != 12 {
-        return Err(wrong_length("INTERVAL", 12, bytes.len()));
+    match bytes.as_chunks::<4>() {
+        ([months, days, millis], []) => Ok([*months, *days, *millis].map(u32::from_le_bytes)),
+        _ => Err(wrong_length("INTERVAL", 12, bytes.len())),
     }
-    for (part, bytes) in parts.iter_mut().zip(bytes.chunks_exact(4)) {
-        *part = u32::from_le_bytes(<[u8; 4]>::try_from(bytes).unwrap_or_default());
-    }
-    Ok(parts)
 }
 
 #[cold]

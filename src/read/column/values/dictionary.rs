@@ -145,6 +145,7 @@ impl DictionaryIndices {
     }
 
     fn entries(&self) -> usize {
+        // A chunk without a dictionary has none.
         self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len())
     }
 
@@ -190,7 +191,7 @@ impl DictionaryIndices {
     fn checked(&self, read: Result<()>, start: usize, out: &mut Vec<u32>) -> Result<()> {
         let checked = read.and_then(|()| {
             let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?.len();
-            match out.get(start..).unwrap_or_default().iter().copied().max() {
+            match out[start..].iter().copied().max() {
                 Some(highest) if highest as usize >= entries => Err(out_of_range(highest, entries)),
                 _ => Ok(()),
             }
@@ -205,7 +206,7 @@ impl DictionaryIndices {
     fn append(&mut self, n: usize, out: &mut Vec<u32>) -> Result<()> {
         let first = self.entries() + self.appended;
         let end = u32::try_from(first + n).map_err(|_| too_many(first + n))?;
-        out.extend(end - u32::try_from(n).unwrap_or_default()..end);
+        out.extend(end - u32::try_from(n).expect("the end, which is no less, fits")..end);
         self.appended += n;
         Ok(())
     }
@@ -237,7 +238,7 @@ impl DictionaryIndices {
             return Ok(all);
         }
         for index in indices {
-            *index = place.get(*index as usize).copied().unwrap_or_default();
+            *index = place[*index as usize];
         }
         taken(&all, &UInt32Array::from(first))
     }
@@ -269,11 +270,11 @@ fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
             let at = match table.entry(hash, is_it, |(hash, _)| *hash) {
                 Entry::Occupied(known) if i >= entries => known.get().1,
                 entry => {
-                    let at = u32::try_from(first.len()).unwrap_or(u32::MAX);
+                    let at = u32::try_from(first.len()).expect("indices have 32 bits");
                     if let Entry::Vacant(vacant) = entry {
                         vacant.insert((hash, at));
                     }
-                    first.push(u32::try_from(i).unwrap_or(u32::MAX));
+                    first.push(u32::try_from(i).expect("indices have 32 bits"));
                     at
                 }
             };
@@ -374,7 +375,9 @@ fn counting_indices(indices: Range<usize>) -> Bytes {
     }
     bytes.push((header & 0x7F) as u8);
     for index in indices.start..indices.start + groups * 8 {
-        bytes.extend_from_slice(&u32::try_from(index).unwrap_or_default().to_le_bytes());
+        // Those behind the last are padding, and wrap.
+        #[expect(clippy::cast_possible_truncation, reason = "entries have 32 bits")]
+        bytes.extend_from_slice(&(index as u32).to_le_bytes());
     }
     bytes.into()
 }

@@ -172,6 +172,7 @@ fn spread_fixed<const W: usize>(region: &mut [u8], values: usize, validity: &Bit
 
 /// As [`spread_fixed`], for any width.
 fn spread_any(region: &mut [u8], width: usize, values: usize, validity: &Bitmap, first: usize) {
+    // Values of no bytes have no place to move to.
     let slots = region.len().checked_div(width).unwrap_or(0);
     // From the back, so that no value is overwritten before it has moved.
     let mut from = values;

@@ -5,6 +5,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use crate::bytes::saturated;
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
@@ -134,7 +135,7 @@ pub(super) fn make_room(
     slots: usize,
     spare: &FreeLists,
 ) -> Result<()> {
-    let more = usize::try_from(more).unwrap_or(usize::MAX);
+    let more = saturated(more);
     if values.capacity() - values.len() >= more.saturating_add(SLACK) {
         return Ok(());
     }
