@@ -7,17 +7,16 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use super::filter_first::FilterFirst;
+use super::filter_first::{FilterFirst, FilteredOpening, OpenContext, OpenStep};
 use super::progress::Progress;
 use super::pull::FileRanges;
 use super::ranges::{fetch, read_exactly};
-use super::row_group_open::{Opened, RowGroupOpening, contradicts};
-use super::source::{Ahead, Source};
+use super::row_group_open::contradicts;
+use super::source::Source;
 use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::read::{Footer, Metadata, Plan, RangeReader, ReservedBatch, RowGroup, RowRange, Tail};
-use crate::selection::RowSelection;
 
 /// Reads the footer of a file. Gives the length of the file too.
 ///
@@ -111,7 +110,7 @@ pub(super) struct Opener {
     pub(super) plan: Plan,
     pub(super) progress: Progress,
     pull: Option<Arc<dyn RangeReader>>,
-    scout: Option<FilterFirst>,
+    filter_first: Option<FilterFirst>,
 }
 
 impl Opener {
@@ -121,8 +120,8 @@ impl Opener {
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
         let is_far = !source.in_memory() && !source.is_local();
-        let scout = if is_far { FilterFirst::new(&plan) } else { None };
-        Self { source, plan, progress, pull, scout }
+        let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
+        Self { source, plan, progress, pull, filter_first }
     }
 
     /// Opens a row group. `None` if no row passes the filter, as bloom filters or page indexes
@@ -135,62 +134,7 @@ impl Opener {
     /// `Io`, or whatever is wrong with its metadata and indexes; if the filter is evaluated first,
     /// with the pages of its columns too.
     pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
-        let source = &*self.source;
-        let mut opening = RowGroupOpening::new(&self.plan, range, &self.progress)?;
-        let Some(scout) = &self.scout else { return self.drive(opening, source) };
-        while opening.left().is_none() {
-            let bytes = self.fetch(source, opening.needs(), opening.row_group())?;
-            match opening.supply(bytes)? {
-                Opened::More(more) => opening = more,
-                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
-            }
-        }
-        let gap = self.plan.options().latency.unwrap_or_else(|| source.latency()).gap();
-        let Some(candidate) = opening.left().and_then(|left| scout.candidate(left, gap)) else {
-            return self.drive(opening, source);
-        };
-        let mut source = Ahead::new(source);
-        let passed = match self.passed(scout, &candidate.left, &mut source) {
-            // Its page index is wrong.
-            Err(e) if contradicts(&e) => return self.reopen(&candidate.left),
-            passed => passed?,
-        };
-        let before = self.progress.bytes_fetched();
-        let row_group = match candidate.left.passed(passed) {
-            None => None,
-            Some(left) => {
-                self.drive(RowGroupOpening::pruned(&self.plan, &left, &self.progress)?, &source)?
-            }
-        };
-        scout.learn(&candidate, self.progress.bytes_fetched().saturating_sub(before));
-        Ok(row_group)
-    }
-
-    /// The rows of a row group that pass the filter. The bytes fetched for that stay in `source`.
-    fn passed(
-        &self,
-        scout: &FilterFirst,
-        left: &RowRange,
-        source: &mut Ahead<'_>,
-    ) -> Result<RowSelection> {
-        let rows = scout.plan().footer().row_group_rows(left.row_group)?;
-        let mut opening = RowGroupOpening::pruned(scout.plan(), left, &Progress::default())?;
-        loop {
-            opening.check_memory()?;
-            let needs = opening.needs().to_vec();
-            let bytes = self.fetch(source, &needs, left.row_group)?;
-            for (need, bytes) in needs.iter().zip(&bytes) {
-                source.ahead.insert(need.start, bytes.clone());
-            }
-            match opening.supply(bytes)? {
-                Opened::More(more) => opening = more,
-                Opened::Done(None) => return Ok(RowSelection::none(rows)),
-                Opened::Done(Some(row_group)) => {
-                    let never = AtomicBool::new(false);
-                    return FilterFirst::passed(*row_group, rows, left.first_row, &never);
-                }
-            }
-        }
+        self.drive(FilteredOpening::new(self.context(), range)?)
     }
 
     /// Opens a row group whose index was found to be wrong while it was decoded.
@@ -198,32 +142,38 @@ impl Opener {
     /// # Errors
     /// As [`Opener::open`].
     pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
-        self.drive(RowGroupOpening::again(&self.plan, rest, &self.progress)?, &*self.source)
+        self.drive(FilteredOpening::again(self.context(), rest)?)
     }
 
-    fn drive(&self, opening: RowGroupOpening, source: &dyn Source) -> Result<Option<RowGroup>> {
-        let mut opening = opening.with_pull(&self.pull);
+    fn context(&self) -> OpenContext<'_> {
+        let Self { source, plan, progress, pull, filter_first } = self;
+        let gap = plan.options().latency.unwrap_or_else(|| source.latency()).gap();
+        OpenContext { plan, progress, pull, filter_first: filter_first.as_ref(), gap }
+    }
+
+    /// Fetches what a row group needs until it is there.
+    fn drive(&self, opening: FilteredOpening<'_>) -> Result<Option<RowGroup>> {
+        let mut step = OpenStep::More(opening);
         loop {
-            opening.check_memory()?;
-            let bytes = self.fetch(source, opening.needs(), opening.row_group())?;
-            match opening.supply(bytes)? {
-                Opened::More(more) => opening = more,
-                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
-            }
+            step = match step {
+                OpenStep::More(opening) => {
+                    opening.check_memory()?;
+                    let (bytes, read) = self.fetch(opening.needs(), opening.row_group())?;
+                    opening.supply(bytes, read)?
+                }
+                OpenStep::Filter(task, after) => after.resume(task.run(&AtomicBool::new(false)))?,
+                OpenStep::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+            };
         }
     }
 
-    fn fetch(
-        &self,
-        source: &dyn Source,
-        needs: &[Range<u64>],
-        row_group: usize,
-    ) -> Result<Vec<Bytes>> {
+    /// The bytes of ranges, and how many of them were not in memory.
+    fn fetch(&self, needs: &[Range<u64>], row_group: usize) -> Result<(Vec<Bytes>, u64)> {
         let latency = self.plan.options().latency;
-        let missing = needs.iter().filter(|need| source.at_hand(need).is_none());
+        let missing = needs.iter().filter(|need| self.source.at_hand(need).is_none());
         let missing = missing.map(|need| need.end - need.start).sum();
-        let bytes = fetch(source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
+        let bytes = fetch(&*self.source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
         self.progress.fetched(missing);
-        Ok(bytes)
+        Ok((bytes, missing))
     }
 }

@@ -1,18 +1,24 @@
-//! [`FilterFirst`]: which rows of a row group pass the filter, found out before the columns that
-//! the filter does not need are fetched.
+//! [`FilteredOpening`]: a row group on its way, of which the columns of the filter are fetched and
+//! decoded first, if that pays; then of the others only the pages of the rows that pass.
 //!
-//! Used by the drivers of sources where bytes cost time: the asynchronous one, and the blocking
-//! ones where the source is neither memory nor a local file. Trap: each row group costs one more
-//! round trip. If the rows that pass lie in all pages, nothing is saved; the read learns that as it
-//! goes on.
+//! Used by the blocking drivers and the asynchronous one, which fetch its bytes. It pays where bytes
+//! cost time: where the source is neither memory nor a local file. Trap: each row group costs one
+//! more round trip. If the rows that pass lie in all pages, nothing is saved; [`FilterFirst`] learns
+//! that as the read goes on.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use bytes::Bytes;
 
+use super::progress::Progress;
+use super::row_group_open::{Opened, RowGroupOpening, contradicts};
 use crate::error::Result;
-use crate::read::{PageIndexPlan, Plan, ReservedBatch, RowGroup, RowRange};
+use crate::range_cache::RangeCache;
+use crate::read::{PageIndexPlan, Plan, RangeReader, ReservedBatch, RowGroup, RowRange};
 use crate::selection::RowSelection;
 
 /// Finds out which rows pass a filter before the other columns are fetched.
@@ -25,11 +31,11 @@ pub(super) struct FilterFirst {
 }
 
 /// Candidate rows, and the estimated saving.
-pub(super) struct Candidate {
+struct Candidate {
     /// The rows that may be left.
-    pub(super) left: RowRange,
+    left: RowRange,
     /// Bytes that need not be fetched if no row passes, estimated.
-    pub(super) bytes: u64,
+    bytes: u64,
 }
 
 impl FilterFirst {
@@ -41,14 +47,9 @@ impl FilterFirst {
         Some(Self { plan, doubtful: AtomicU64::new(0), fetched: AtomicU64::new(0) })
     }
 
-    /// What is read to find out: the columns of the filter, and the numbers of the rows.
-    pub(super) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
     /// The candidate of a row group. `None` if a round trip for it is likely to cost more than it
     /// saves.
-    pub(super) fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
+    fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
         let range = left.range();
         if range.is_sure() {
             return None;
@@ -65,22 +66,217 @@ impl FilterFirst {
     }
 
     /// Counts how many bytes were fetched all the same.
-    pub(super) fn learn(&self, candidate: &Candidate, fetched: u64) {
+    fn learn(&self, candidate: &Candidate, fetched: u64) {
         self.doubtful.fetch_add(candidate.bytes, Ordering::Relaxed);
         self.fetched.fetch_add(fetched, Ordering::Relaxed);
     }
+}
 
-    /// The rows that pass of a row group that was opened by [`FilterFirst::plan`], as far as it was
-    /// read before it was cancelled.
+/// What row groups are opened for.
+#[derive(Clone, Copy)]
+pub(super) struct OpenContext<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) progress: &'a Progress,
+    /// Reads large chunks while they are decoded.
+    pub(super) pull: &'a Option<Arc<dyn RangeReader>>,
+    /// Where it may pay to evaluate the filter first.
+    pub(super) filter_first: Option<&'a FilterFirst>,
+    /// Bytes that come in the time of a request.
+    pub(super) gap: u64,
+}
+
+/// A row group that is being opened: a driver fetches the bytes of [`needs`](Self::needs) and gives
+/// them to [`supply`](Self::supply), until it is [`OpenStep::Done`].
+pub(super) struct FilteredOpening<'a> {
+    context: OpenContext<'a>,
+    opening: RowGroupOpening,
+    phase: Phase,
+    /// What was fetched for the filter, which is not fetched again.
+    kept: RangeCache,
+    /// What the opening needs and is not kept.
+    missing: Vec<Range<u64>>,
+}
+
+/// What the opening is for.
+enum Phase {
+    /// To find out which rows may be left, and whether to evaluate the filter first.
+    Undecided,
+    /// All columns of them.
+    AllColumns,
+    /// The columns of the filter.
+    FilterColumns(Candidate),
+    /// All columns of the rows that pass; so many bytes were fetched for that.
+    Passed(Candidate, u64),
+}
+
+/// What comes next.
+pub(super) enum OpenStep<'a> {
+    /// More bytes are needed.
+    More(FilteredOpening<'a>),
+    /// The filter is to be evaluated, on a thread that may be busy for long.
+    Filter(FilterTask, AfterFilter<'a>),
+    /// The row group; `None` if no row is left of it.
+    Done(Option<Box<RowGroup>>),
+}
+
+/// The columns of the filter, of a row group.
+pub(super) struct FilterTask {
+    row_group: Box<RowGroup>,
+    rows: u64,
+    first_row: u64,
+}
+
+/// A row group whose filter is being evaluated.
+pub(super) struct AfterFilter<'a> {
+    context: OpenContext<'a>,
+    candidate: Candidate,
+    kept: RangeCache,
+}
+
+impl<'a> FilteredOpening<'a> {
+    /// Opens a row group of the plan.
+    ///
+    /// # Errors
+    /// As [`RowGroupOpening::new`].
+    pub(super) fn new(context: OpenContext<'a>, range: &RowRange) -> Result<Self> {
+        let opening = RowGroupOpening::new(context.plan, range, context.progress)?;
+        let phase = match context.filter_first {
+            Some(_) => Phase::Undecided,
+            None => Phase::AllColumns,
+        };
+        Ok(Self::of(context, opening, phase))
+    }
+
+    /// As [`RowGroupOpening::again`].
+    ///
+    /// # Errors
+    /// As [`RowGroupOpening::new`].
+    pub(super) fn again(context: OpenContext<'a>, rest: &RowRange) -> Result<Self> {
+        let opening = RowGroupOpening::again(context.plan, rest, context.progress)?;
+        Ok(Self::of(context, opening, Phase::AllColumns))
+    }
+
+    fn of(context: OpenContext<'a>, opening: RowGroupOpening, phase: Phase) -> Self {
+        let (kept, missing) = (RangeCache::default(), Vec::new());
+        Self { context, opening, phase, kept, missing }.settled()
+    }
+
+    /// After the opening has changed.
+    fn settled(mut self) -> Self {
+        if matches!(self.phase, Phase::AllColumns | Phase::Passed(..)) {
+            self.opening = self.opening.with_pull(self.context.pull);
+        }
+        let missing = self.opening.needs().iter().filter(|need| self.kept.get(need).is_none());
+        self.missing = missing.cloned().collect();
+        self
+    }
+
+    /// The bytes wanted; none if there is nothing to ask at this stage.
+    pub(super) fn needs(&self) -> &[Range<u64>] {
+        &self.missing
+    }
+
+    /// Index of the row group.
+    pub(super) fn row_group(&self) -> usize {
+        self.opening.row_group()
+    }
+
+    /// As [`RowGroupOpening::check_memory`].
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the budget has no room for the bytes wanted.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        self.opening.check_memory()
+    }
+
+    /// Takes the bytes wanted, in the same order; `read` bytes were read for them.
+    ///
+    /// # Errors
+    /// As [`RowGroupOpening::supply`].
+    pub(super) fn supply(mut self, bytes: Vec<Bytes>, read: u64) -> Result<OpenStep<'a>> {
+        match &mut self.phase {
+            Phase::FilterColumns(_) => {
+                for (need, bytes) in self.missing.iter().zip(&bytes) {
+                    self.kept.insert(need.start, bytes.clone());
+                }
+            }
+            Phase::Passed(_, fetched) => *fetched += read,
+            Phase::Undecided | Phase::AllColumns => {}
+        }
+        let mut given = bytes.into_iter();
+        // As they were found missing; a driver that gives too few is told so.
+        let mut missing = self.missing.iter().peekable();
+        let wanted = self.opening.needs().iter().filter_map(|need| {
+            match missing.next_if(|missing| *missing == need) {
+                Some(_) => given.next(),
+                None => self.kept.get(need),
+            }
+        });
+        let wanted = wanted.collect();
+        let Self { context, opening, phase, kept, .. } = self;
+        let opened = opening.supply(wanted);
+        match (opened, phase) {
+            (Ok(Opened::More(opening)), phase) => {
+                Self { context, opening, phase, kept, missing: Vec::new() }.decided()
+            }
+            (Ok(Opened::Done(row_group)), Phase::FilterColumns(candidate)) => {
+                let rows = context.plan.footer().row_group_rows(candidate.left.row_group)?;
+                let first_row = candidate.left.first_row;
+                let after = AfterFilter { context, candidate, kept };
+                match row_group {
+                    None => after.resume(Ok(RowSelection::none(rows))),
+                    Some(row_group) => {
+                        Ok(OpenStep::Filter(FilterTask { row_group, rows, first_row }, after))
+                    }
+                }
+            }
+            (Ok(Opened::Done(row_group)), phase) => {
+                if let Phase::Passed(candidate, fetched) = phase {
+                    context.learn(&candidate, fetched);
+                }
+                Ok(OpenStep::Done(row_group))
+            }
+            (Err(e), Phase::FilterColumns(candidate)) => {
+                AfterFilter { context, candidate, kept }.resume(Err(e))
+            }
+            (Err(e), _) => Err(e),
+        }
+    }
+
+    /// Once it is known which rows may be left: goes on with the columns of the filter, if that
+    /// pays, or with all.
+    fn decided(mut self) -> Result<OpenStep<'a>> {
+        let context = self.context;
+        if let (Phase::Undecided, Some(left), Some(filter_first)) =
+            (&self.phase, self.opening.left(), context.filter_first)
+        {
+            self.phase = match filter_first.candidate(left, context.gap) {
+                None => Phase::AllColumns,
+                Some(candidate) => {
+                    // What is counted is fetched for the caller all the same.
+                    let progress = Progress::default();
+                    match RowGroupOpening::pruned(&filter_first.plan, &candidate.left, &progress) {
+                        Ok(opening) => self.opening = opening,
+                        Err(e) => {
+                            let kept = self.kept;
+                            return AfterFilter { context, candidate, kept }.resume(Err(e));
+                        }
+                    }
+                    Phase::FilterColumns(candidate)
+                }
+            };
+        }
+        Ok(OpenStep::More(self.settled()))
+    }
+}
+
+impl FilterTask {
+    /// The rows that pass, as far as they were decoded before the read was cancelled.
     ///
     /// # Errors
     /// Whatever is wrong with the pages.
-    pub(super) fn passed(
-        mut row_group: RowGroup,
-        rows_in_group: u64,
-        first_row: u64,
-        cancelled: &AtomicBool,
-    ) -> Result<RowSelection> {
+    pub(super) fn run(self, cancelled: &AtomicBool) -> Result<RowSelection> {
+        let Self { mut row_group, rows, first_row } = self;
         let mut passed = Vec::new();
         while !cancelled.load(Ordering::Relaxed)
             && let Some(ReservedBatch { batch, .. }) = row_group.next_batch()?
@@ -92,6 +288,39 @@ impl FilterFirst {
             };
             passed.extend(numbers.as_primitive::<Int64Type>().values().iter().map(number));
         }
-        RowSelection::from_rows(rows_in_group, passed)
+        RowSelection::from_rows(rows, passed)
+    }
+}
+
+impl<'a> AfterFilter<'a> {
+    /// Goes on with the rows that pass; with all of them if the filter contradicts the page index,
+    /// which is not believed then.
+    ///
+    /// # Errors
+    /// Another error of the filter; or as [`RowGroupOpening::new`].
+    pub(super) fn resume(self, passed: Result<RowSelection>) -> Result<OpenStep<'a>> {
+        let Self { context, candidate, kept } = self;
+        let passed = match passed {
+            Err(e) if contradicts(&e) => {
+                return FilteredOpening::again(context, &candidate.left).map(OpenStep::More);
+            }
+            passed => passed?,
+        };
+        let Some(left) = candidate.left.passed(passed) else {
+            context.learn(&candidate, 0);
+            return Ok(OpenStep::Done(None));
+        };
+        let opening = RowGroupOpening::pruned(context.plan, &left, context.progress)?;
+        let phase = Phase::Passed(candidate, 0);
+        let opening = FilteredOpening { context, opening, phase, kept, missing: Vec::new() };
+        Ok(OpenStep::More(opening.settled()))
+    }
+}
+
+impl OpenContext<'_> {
+    fn learn(&self, candidate: &Candidate, fetched: u64) {
+        if let Some(filter_first) = self.filter_first {
+            filter_first.learn(candidate, fetched);
+        }
     }
 }

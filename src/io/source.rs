@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, Result, Spec};
-use crate::range_cache::RangeCache;
 use crate::read::{Latency, Metadata};
 use crate::trusted;
 
@@ -185,37 +184,6 @@ impl Source for Indexed {
 
     fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         self.source.read_into(range, out)
-    }
-}
-
-/// A source, and ranges of it that were read ahead, which are served from memory.
-pub(super) struct Ahead<'a> {
-    source: &'a dyn Source,
-    pub(super) ahead: RangeCache,
-}
-
-impl<'a> Ahead<'a> {
-    /// `source`, of which nothing was read ahead yet.
-    pub(super) fn new(source: &'a dyn Source) -> Self {
-        Self { source, ahead: RangeCache::default() }
-    }
-}
-
-impl Source for Ahead<'_> {
-    fn len(&self) -> Result<u64> {
-        self.source.len()
-    }
-
-    fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        self.source.read(range)
-    }
-
-    fn latency(&self) -> Latency {
-        self.source.latency()
-    }
-
-    fn at_hand(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.ahead.get(range).or_else(|| self.source.at_hand(range))
     }
 }
 

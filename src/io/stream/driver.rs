@@ -27,14 +27,12 @@ use futures_util::stream::FuturesOrdered;
 use super::source::{AsyncSource, CachedSource, Fetched, FileEnd};
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
-use crate::io::filter_first::FilterFirst;
+use crate::io::filter_first::{FilterFirst, FilterTask, FilteredOpening, OpenContext, OpenStep};
 use crate::io::parallel;
 use crate::io::pool::Pool;
 use crate::io::progress::Progress;
-use crate::io::row_group_open::{Opened, RowGroupOpening, contradicts};
 use crate::io::wave::{QueuedRowGroup, WaveResult, WaveSize, serial_wave};
 use crate::limits::Limits;
-use crate::range_cache::RangeCache;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
 
@@ -136,7 +134,7 @@ struct Shared {
     plan: Plan,
     /// Row groups of the plan, and parts of those that are large.
     ranges: Vec<RowRange>,
-    scout: Option<FilterFirst>,
+    filter_first: Option<FilterFirst>,
     pool: Option<Pool>,
     progress: Progress,
     cancelled: Arc<AtomicBool>,
@@ -181,7 +179,7 @@ impl Streamed {
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
         let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
         let cancelled = Arc::new(AtomicBool::new(false));
-        let scout = FilterFirst::new(&plan);
+        let filter_first = FilterFirst::new(&plan);
         let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).max(SMALLEST_PART);
         let mut ranges = Vec::new();
         for range in plan.ranges() {
@@ -191,7 +189,7 @@ impl Streamed {
         let wants_indexes = plan.options().filter.is_some()
             || ranges.len() > plan.ranges().len()
             || ranges.iter().any(|range| range.selection.is_some());
-        let shared = Shared { source, plan, ranges, scout, pool, progress, cancelled };
+        let shared = Shared { source, plan, ranges, filter_first, pool, progress, cancelled };
         let shared = Arc::new(shared);
         let of_indexes = shared.clone();
         let indexes = async move { of_indexes.fetch_indexes().await };
@@ -303,10 +301,7 @@ impl Streamed {
         for rest in again {
             let shared = self.shared.clone();
             self.again.push_back(Box::pin(async move {
-                let Shared { plan, progress, .. } = &*shared;
-                let opening = RowGroupOpening::again(plan, &rest, progress)?;
-                let opened =
-                    shared.drive(opening, &shared.source, &mut FetchStats::default()).await?;
+                let opened = shared.reopen(&rest).await?;
                 Ok(opened.map(|row_group| QueuedRowGroup {
                     row_group,
                     is_new: true,
@@ -387,15 +382,6 @@ impl Drop for Streamed {
     }
 }
 
-/// What was fetched for a row group.
-#[derive(Default)]
-struct FetchStats {
-    /// The bytes, if they are kept.
-    kept: Option<RangeCache>,
-    /// How many bytes were read, gaps included.
-    read: u64,
-}
-
 impl Shared {
     /// Opens a row group, to be decoded.
     fn open_queued(self: Arc<Self>, range: RowRange) -> Fetching {
@@ -407,101 +393,50 @@ impl Shared {
 
     /// Opens a row group: with a filter, only what is left of it.
     async fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
-        let Self { plan, progress, source, .. } = self;
-        let mut stats = FetchStats::default();
-        let mut opening = RowGroupOpening::new(plan, range, progress)?;
-        while opening.left().is_none() {
-            match self.step(opening, source, &mut stats).await? {
-                Opened::More(more) => opening = more,
-                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
-            }
-        }
-        let scout = self.scout.as_ref().zip(opening.left());
-        let candidate = scout.and_then(|(scout, left)| scout.candidate(left, source.gap()));
-        let Some((scout, candidate)) = self.scout.as_ref().zip(candidate) else {
-            return self.drive(opening, source, &mut stats).await;
-        };
-        let left = &candidate.left;
-        let mut early = FetchStats { kept: Some(RangeCache::default()), read: 0 };
-        let passed = match self.passed(scout, left, &mut early).await {
-            // Its page index is wrong.
-            Err(e) if contradicts(&e) => {
-                let opening = RowGroupOpening::again(plan, left, progress)?;
-                return self.drive(opening, source, &mut stats).await;
-            }
-            passed => passed?,
-        };
-        let mut late = FetchStats::default();
-        let row_group = match left.passed(passed) {
-            None => None,
-            Some(left) => {
-                let source = source.with(early.kept.expect("it keeps what it fetches"));
-                let opening = RowGroupOpening::pruned(plan, &left, progress)?;
-                self.drive(opening, &source, &mut late).await?
-            }
-        };
-        scout.learn(&candidate, late.read);
-        Ok(row_group)
+        self.drive(FilteredOpening::new(self.context(), range)?).await
+    }
+
+    /// Opens a row group whose index was found to be wrong while it was decoded.
+    async fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
+        self.drive(FilteredOpening::again(self.context(), rest)?).await
+    }
+
+    fn context(&self) -> OpenContext<'_> {
+        let Self { source, plan, progress, filter_first, .. } = self;
+        let filter_first = filter_first.as_ref();
+        OpenContext { plan, progress, pull: &None, filter_first, gap: source.gap() }
     }
 
     /// Fetches what a row group needs until it is there.
-    async fn drive(
-        &self,
-        mut opening: RowGroupOpening,
-        source: &CachedSource,
-        stats: &mut FetchStats,
-    ) -> Result<Option<RowGroup>> {
+    async fn drive(&self, opening: FilteredOpening<'_>) -> Result<Option<RowGroup>> {
+        let mut step = OpenStep::More(opening);
         loop {
-            match self.step(opening, source, stats).await? {
-                Opened::More(more) => opening = more,
-                Opened::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
-            }
+            step = match step {
+                OpenStep::More(opening) => {
+                    opening.check_memory()?;
+                    let fetched = match opening.needs() {
+                        [] => Fetched::default(),
+                        needs => {
+                            let fetched = self.source.fetch(needs).await;
+                            fetched.map_err(|e| e.at_row_group(opening.row_group()))?
+                        }
+                    };
+                    self.progress.fetched(fetched.wanted);
+                    opening.supply(fetched.bytes, fetched.read)?
+                }
+                OpenStep::Filter(task, after) => after.resume(self.filter(task).await)?,
+                OpenStep::Done(row_group) => return Ok(row_group.map(|row_group| *row_group)),
+            };
         }
     }
 
-    /// Fetches what is wanted next.
-    async fn step(
-        &self,
-        opening: RowGroupOpening,
-        source: &CachedSource,
-        stats: &mut FetchStats,
-    ) -> Result<Opened> {
-        opening.check_memory()?;
-        let needs = opening.needs();
-        let fetched = match needs {
-            [] => Fetched::default(),
-            needs => {
-                let fetched = source.fetch(needs).await;
-                fetched.map_err(|e| e.at_row_group(opening.row_group()))?
-            }
-        };
-        self.progress.fetched(fetched.wanted);
-        stats.read += fetched.read;
-        if let Some(kept) = &mut stats.kept {
-            for (need, bytes) in needs.iter().zip(&fetched.bytes) {
-                kept.insert(need.start, bytes.clone());
-            }
-        }
-        opening.supply(fetched.bytes)
-    }
-
-    /// The rows of a row group that pass the filter.
-    async fn passed(
-        &self,
-        scout: &FilterFirst,
-        left: &RowRange,
-        stats: &mut FetchStats,
-    ) -> Result<RowSelection> {
-        let opening = RowGroupOpening::pruned(scout.plan(), left, &Progress::default())?;
-        let row_group = self.drive(opening, &self.source, stats).await?;
-        let rows = scout.plan().footer().row_group_rows(left.row_group)?;
-        let Some(row_group) = row_group else { return Ok(RowSelection::none(rows)) };
-        let (first_row, cancelled) = (left.first_row, self.cancelled.clone());
-        let find = move || FilterFirst::passed(row_group, rows, first_row, &cancelled);
-        let Some(pool) = &self.pool else { return find() };
+    /// The rows of a row group that pass the filter, found by the pool if there is one.
+    async fn filter(&self, task: FilterTask) -> Result<RowSelection> {
+        let cancelled = self.cancelled.clone();
+        let Some(pool) = &self.pool else { return task.run(&cancelled) };
         let (send, receive) = oneshot::channel();
         pool.spawn(move || {
-            let _ = send.send(catch_unwind(AssertUnwindSafe(find)));
+            let _ = send.send(catch_unwind(AssertUnwindSafe(|| task.run(&cancelled))));
         });
         match receive.await {
             Ok(Ok(passed)) => passed,

@@ -123,8 +123,6 @@ pub(in crate::io) struct CachedSource {
     source: Arc<dyn AsyncSource>,
     latency: Latency,
     held: Arc<Mutex<RangeCache>>,
-    /// Ranges of this clone alone.
-    own: RangeCache,
     /// The metadata, for page indexes that are loaded.
     metadata: Option<Metadata>,
 }
@@ -132,17 +130,12 @@ pub(in crate::io) struct CachedSource {
 impl CachedSource {
     pub(in crate::io) fn new(source: Arc<dyn AsyncSource>, latency: Option<Latency>) -> Self {
         let latency = latency.unwrap_or_else(|| source.latency());
-        Self { source, latency, held: Arc::default(), own: RangeCache::default(), metadata: None }
+        Self { source, latency, held: Arc::default(), metadata: None }
     }
 
     /// The same, with the page indexes that the metadata hold.
     pub(in crate::io) fn knowing(self, metadata: Metadata) -> Self {
         Self { metadata: Some(metadata), ..self }
-    }
-
-    /// A clone that holds more ranges.
-    pub(in crate::io) fn with(&self, own: RangeCache) -> Self {
-        Self { own, ..self.clone() }
     }
 
     /// Holds the end of the file.
@@ -165,7 +158,7 @@ impl CachedSource {
     /// The bytes of `range`, if they are in memory.
     fn find(&self, range: &Range<u64>) -> Option<Bytes> {
         let loaded = || self.metadata.as_ref().and_then(|metadata| metadata.loaded(range));
-        self.own.get(range).or_else(loaded).or_else(|| self.lock().get(range))
+        loaded().or_else(|| self.lock().get(range))
     }
 
     /// What requests cost.
