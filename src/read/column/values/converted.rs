@@ -6,9 +6,10 @@ use bytes::Bytes;
 use half::f16;
 
 use super::binary::SpanDecoder;
-use super::fixed_bytes::{FixedBytesDecoder, whole_values};
+use super::fixed_bytes::FixedBytesDecoder;
 use super::primitive::{PrimitiveReader, PrimitiveSource};
 use super::reader::{Count, ValueReader};
+use super::sparse::whole_values;
 use crate::encoding::{Span, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;

@@ -5,9 +5,10 @@ use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::fixed_bytes::{FixedBytesDecoder, whole_values};
+use super::fixed_bytes::FixedBytesDecoder;
 use super::reader::{Count, ValueReader, no_dictionary, over_memory_limit};
-use crate::encoding::dictionary::{Indices, out_of_range};
+use super::sparse::SparseDictionary;
+use crate::encoding::dictionary::Indices;
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
@@ -19,7 +20,7 @@ use crate::simd::{Isa, expand};
 pub(super) struct FixedBinaryReader {
     width: usize,
     values: FixedBytesDecoder,
-    dictionary: Option<DictionaryPage>,
+    dictionary: Option<SparseDictionary>,
     /// The values of a page that refers to the dictionary.
     indices: Option<Indices>,
     out: Vec<u8>,
@@ -66,8 +67,7 @@ impl ValueReader for FixedBinaryReader {
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let bytes = whole_values(&page, self.width)?;
-        self.dictionary = Some(DictionaryPage { values: page.values, bytes });
+        self.dictionary = Some(SparseDictionary::of_width(page, self.width)?);
         Ok(())
     }
 
@@ -92,18 +92,10 @@ impl ValueReader for FixedBinaryReader {
         let Some(indices) = &mut self.indices else {
             return self.values.read(n, room, &mut self.out);
         };
-        let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        let dictionary = self.dictionary.as_mut().ok_or_else(no_dictionary)?;
         self.looked_up.clear();
         indices.read(n, &mut self.looked_up)?;
-        for &index in &self.looked_up {
-            let start = (index as usize).saturating_mul(self.width);
-            // The index is checked too, because any index finds a value of no bytes.
-            let value = dictionary.bytes.get(start..start.saturating_add(self.width));
-            let value = value.filter(|_| (index as usize) < dictionary.values);
-            let value = value.ok_or_else(|| out_of_range(index, dictionary.values))?;
-            self.out.extend_from_slice(value);
-        }
-        Ok(())
+        dictionary.append(&self.looked_up, &mut self.out)
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {

@@ -7,7 +7,6 @@ use super::reader::{Count, illegal, no_page};
 use crate::encoding::{Span, plain, split};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
-use crate::page::DictionaryPage;
 use crate::schema::Physical;
 
 /// Decodes byte strings of one length.
@@ -113,11 +112,4 @@ impl FixedBytesDecoder {
             PageBytes::Nothing => Err(no_page()),
         }
     }
-}
-
-/// The bytes of all entries of a dictionary page; an error if it has fewer.
-pub(super) fn whole_values(page: &DictionaryPage, width: usize) -> Result<Bytes> {
-    // `new` checks that the page holds them all.
-    plain::FixedBytes::new(page.bytes.clone(), width, page.values)?;
-    Ok(page.bytes.slice(..page.values * width))
 }

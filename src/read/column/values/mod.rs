@@ -5,10 +5,13 @@
 //! are nulls, they are then spread to their slots in place.
 
 mod reader;
+mod sparse;
 mod binary;
 mod boolean;
 mod fixed_bytes;
 mod fixed_binary;
+mod distinct;
+mod indices;
 mod dictionary;
 mod null;
 mod primitive;

@@ -5,9 +5,9 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::fixed_bytes::whole_values;
 use super::reader::{Count, ValueReader, fixed_width_array, no_dictionary, vec_for};
-use crate::encoding::dictionary::{Indices, out_of_range};
+use super::sparse::SparseDictionary;
+use crate::encoding::dictionary::Indices;
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
@@ -68,16 +68,10 @@ pub(super) struct PrimitiveReader<S: PrimitiveSource> {
 /// The dictionary of the chunk.
 enum Dictionary<T> {
     Missing,
-    /// The page, while few of its entries were wanted; `wanted` counts them.
-    Page {
-        page: DictionaryPage,
-        wanted: usize,
-    },
+    /// While few of its entries were wanted.
+    Sparse(SparseDictionary),
     Entries(Vec<T>),
 }
-
-/// One entry in so many is looked up by itself, before the whole dictionary is converted.
-const PART_OF_DICTIONARY: usize = 16;
 
 /// Whether so few of `n` values are selected that runs of them are read one by one.
 fn few(selected: &Bitmap, n: usize) -> bool {
@@ -91,13 +85,12 @@ fn entries<'a, S: PrimitiveSource>(
     source: &mut S,
     more: usize,
 ) -> Result<Option<&'a [S::Out]>> {
-    if let Dictionary::Page { page, wanted } = dictionary {
-        *wanted = wanted.saturating_add(more);
-        if *wanted <= page.values / PART_OF_DICTIONARY {
+    if let Dictionary::Sparse(sparse) = dictionary {
+        if sparse.stays_sparse(more) {
             return Ok(None);
         }
-        let mut entries = vec_for(page.values)?;
-        source.read_dictionary(page, &mut entries)?;
+        let mut entries = vec_for(sparse.page().values)?;
+        source.read_dictionary(sparse.page(), &mut entries)?;
         *dictionary = Dictionary::Entries(entries);
     }
     match dictionary {
@@ -122,18 +115,11 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
 
     /// Appends the entries at `selected`, taken from the dictionary page.
     fn look_up(&mut self) -> Result<()> {
-        let (Dictionary::Page { page, .. }, Some(width)) =
-            (&self.dictionary, self.source.entry_width())
-        else {
+        let Dictionary::Sparse(sparse) = &mut self.dictionary else {
             return Err(no_dictionary());
         };
-        let mut bytes = Vec::with_capacity(self.selected.len() * width);
-        for &index in &self.selected {
-            let start = (index as usize).saturating_mul(width);
-            let entry = page.bytes.get(start..start.saturating_add(width));
-            let entry = entry.filter(|_| (index as usize) < page.values);
-            bytes.extend_from_slice(entry.ok_or_else(|| out_of_range(index, page.values))?);
-        }
+        let mut bytes = Vec::new();
+        sparse.append(&self.selected, &mut bytes)?;
         let page = DictionaryPage { values: self.selected.len(), bytes: bytes.into() };
         self.source.read_dictionary(&page, &mut self.out)
     }
@@ -160,11 +146,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         self.dictionary = match self.source.entry_width() {
-            Some(width) => {
-                // Checked now, because lookups rely on it: the page holds all of its entries.
-                whole_values(&page, width)?;
-                Dictionary::Page { page, wanted: 0 }
-            }
+            Some(width) => Dictionary::Sparse(SparseDictionary::of_width(page, width)?),
             None => {
                 let mut entries = vec_for(page.values)?;
                 self.source.read_dictionary(&page, &mut entries)?;

@@ -9,16 +9,12 @@ use arrow_array::{ArrayRef, PrimitiveArray, RunArray, UInt32Array, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, FieldRef};
-use bytes::Bytes;
 
-use super::dictionary::DictionaryIndices;
 use super::fixed_binary::taken;
-use super::reader::{Count, ValueReader};
+use super::indices::{FromIndices, IndexReader};
+use super::reader::ValueReader;
 use crate::error::{Error, LimitKind, Result};
-use crate::format::Encoding;
-use crate::page::DictionaryPage;
-use crate::simd::bitmap::Bitmap;
-use crate::simd::expand;
+use crate::free_lists::FreeLists;
 
 /// The reader of a run-end array. `values` decodes its entries.
 pub(super) fn run_end_reader(
@@ -34,76 +30,29 @@ pub(super) fn run_end_reader(
             return Err(Error::usage(format_args!("{other} cannot be the run ends of an array")));
         }
     };
-    Ok(Box::new(RunEndReader {
-        indices: Vec::new(),
-        coded: DictionaryIndices::new(value.data_type(), values),
-        data_type: DataType::RunEndEncoded(ends.clone(), value.clone()),
-        build,
-    }))
+    let data_type = DataType::RunEndEncoded(ends.clone(), value.clone());
+    Ok(IndexReader::boxed(FromRuns { data_type, build }, value.data_type(), values))
 }
 
-struct RunEndReader {
-    /// The index of the value of each slot.
-    indices: Vec<u32>,
-    coded: DictionaryIndices,
+/// Runs of equal indices.
+struct FromRuns {
     data_type: DataType,
     build: fn(&DataType, &[usize], &ArrayRef) -> Result<ArrayRef>,
 }
 
-impl ValueReader for RunEndReader {
-    fn reserve(&mut self, slots: usize) {
-        self.indices.reserve_exact(slots);
-    }
-
-    fn wants_dictionary_first(&self) -> bool {
-        true
-    }
-
-    fn dictionary_bytes(&self, entries: usize, byte_len: usize) -> usize {
-        self.coded.dictionary_bytes(entries, byte_len)
-    }
-
-    fn leave_page(&mut self) -> bool {
-        self.coded.leave_page()
-    }
-
-    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        self.coded.set_dictionary(page)
-    }
-
-    fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
-        self.coded.set_page(encoding, bytes, count)
-    }
-
-    fn read(&mut self, n: usize, room: usize) -> Result<()> {
-        self.coded.read(n, room, &mut self.indices)
-    }
-
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
-        self.coded.read_picked(n, picks, room, &mut self.indices)
-    }
-
-    fn skip(&mut self, n: usize) -> Result<()> {
-        self.coded.skip(n)
-    }
-
-    fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
-        let start = self.indices.len() - values;
-        expand::spread(&mut self.indices, start, validity, first, slots);
-    }
-
-    fn bytes_held(&self) -> usize {
-        self.indices.capacity() * size_of::<u32>() + self.coded.bytes_held()
-    }
-
-    fn finish(&mut self, nulls: Option<NullBuffer>, slots: usize) -> Result<ArrayRef> {
-        let mut indices = std::mem::take(&mut self.indices);
-        // The values first: equal ones then have one index, and make one run.
-        let values = self.coded.finish(&mut indices)?;
+impl FromIndices for FromRuns {
+    fn build(
+        &self,
+        indices: &[u32],
+        values: ArrayRef,
+        nulls: Option<NullBuffer>,
+        _spare: &FreeLists,
+    ) -> Result<ArrayRef> {
         let slot = |i: usize| match &nulls {
             Some(nulls) if nulls.is_null(i) => None,
-            _ => indices.get(i).copied(),
+            _ => Some(indices[i]),
         };
+        let slots = indices.len();
         let (mut ends, mut keys) = (Vec::new(), Vec::new());
         for i in 0..slots {
             let here = slot(i);

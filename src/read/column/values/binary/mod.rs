@@ -7,7 +7,6 @@
 
 mod layout;
 mod find;
-mod sparse;
 mod text;
 mod offsets;
 mod views;

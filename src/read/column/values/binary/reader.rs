@@ -9,7 +9,6 @@ use bytes::Bytes;
 use super::find::{Decoder, SpanDecoder};
 use super::layout::{BLOCK, Dictionary, Layout, Payload};
 use super::offsets::Offsets;
-use super::sparse::SparseDictionary;
 use super::text::{Lossy, mended, text_check};
 use super::views::Views;
 use crate::encoding::Span;
@@ -18,6 +17,7 @@ use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::page::DictionaryPage;
 use crate::read::column::values::reader::{Count, ValueReader, no_dictionary, no_page, vec_for};
+use crate::read::column::values::sparse::SparseDictionary;
 use crate::read::options::Utf8;
 use crate::schema::Physical;
 use crate::schema::convert::BytesLayout;
@@ -126,7 +126,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         // Views point into the whole dictionary. Offsets copy, and can look up single entries.
         if !L::DICTIONARY_FIRST && self.values.physical == Physical::ByteArray {
-            self.sparse = Some(SparseDictionary::new(page)?);
+            self.sparse = Some(SparseDictionary::of_strings(page)?);
             return Ok(());
         }
         set_whole_dictionary(self, page)
@@ -268,7 +268,7 @@ fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> R
     if sparse.stays_sparse(more) {
         return Ok(());
     }
-    let page = sparse.page();
+    let page = sparse.page().clone();
     column.sparse = None;
     set_whole_dictionary(column, page)
 }
@@ -279,7 +279,7 @@ fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, room: usize) -> Resul
     let sparse = sparse.as_mut().ok_or_else(no_dictionary)?;
     for &index in &*picked {
         let span = [sparse.span(index)?];
-        let page = Payload::Shared(sparse.buffer());
+        let page = Payload::Shared(&sparse.page().bytes);
         append_mended(layout, page, &span, Place::Apart, *utf8, room)?;
     }
     Ok(())

@@ -1,0 +1,125 @@
+//! [`distinct`]: the values of an array that equal one another, so that each needs one entry of a
+//! dictionary.
+
+use std::hash::BuildHasher;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, StringViewArray};
+use arrow_buffer::{ArrowNativeType, Buffer};
+use arrow_schema::DataType;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+/// Finds equal values. Gives the position of the first of each distinct value, and for every value
+/// its index among those. The first `entries` values are kept even if they are equal.
+pub(super) fn distinct(values: &ArrayRef, entries: usize) -> (Vec<u32>, Vec<u32>) {
+    let bytes = ValueBytes::of(values);
+    let state = FixedState::default();
+    let mut table: HashTable<(u64, u32)> = HashTable::new();
+    let (mut first, mut place) = (Vec::<u32>::new(), Vec::with_capacity(values.len()));
+    let mut hashes = Vec::with_capacity(HASHED);
+    for start in (0..values.len()).step_by(HASHED) {
+        // Hashed in blocks, so that hashing does not wait for the table.
+        hashes.clear();
+        let end = values.len().min(start + HASHED);
+        hashes.extend((start..end).map(|i| state.hash_one(bytes.get(i))));
+        if first.len() > start / 2 {
+            // Most values are distinct: the table grows once, not many times.
+            table.reserve(values.len() - start, |(hash, _)| *hash);
+        }
+        for (i, &hash) in (start..end).zip(&hashes) {
+            let value = bytes.get(i);
+            let is_it = |(h, at): &(u64, u32)| {
+                let at = first.get(*at as usize);
+                *h == hash && at.is_some_and(|at| bytes.get(*at as usize) == value)
+            };
+            let at = match table.entry(hash, is_it, |(hash, _)| *hash) {
+                Entry::Occupied(known) if i >= entries => known.get().1,
+                entry => {
+                    let at = u32::try_from(first.len()).expect("indices have 32 bits");
+                    if let Entry::Vacant(vacant) = entry {
+                        vacant.insert((hash, at));
+                    }
+                    first.push(u32::try_from(i).expect("indices have 32 bits"));
+                    at
+                }
+            };
+            place.push(at);
+        }
+    }
+    (first, place)
+}
+
+/// Values that are hashed at a time.
+const HASHED: usize = 256;
+
+/// The values of an array as bytes, to compare them.
+enum ValueBytes<'a> {
+    Offsets32(&'a [i32], &'a [u8]),
+    Offsets64(&'a [i64], &'a [u8]),
+    Text(&'a StringViewArray),
+    Views(&'a BinaryViewArray),
+    Bits(&'a BooleanArray),
+    /// A buffer, where the first value begins, and the bytes of each.
+    Words(Buffer, usize, usize),
+    /// Values of no bytes.
+    Nothing,
+}
+
+impl<'a> ValueBytes<'a> {
+    fn of(array: &'a ArrayRef) -> Self {
+        match array.data_type() {
+            DataType::Utf8 => {
+                let array = array.as_string::<i32>();
+                Self::Offsets32(array.value_offsets(), array.value_data())
+            }
+            DataType::Binary => {
+                let array = array.as_binary::<i32>();
+                Self::Offsets32(array.value_offsets(), array.value_data())
+            }
+            DataType::LargeUtf8 => {
+                let array = array.as_string::<i64>();
+                Self::Offsets64(array.value_offsets(), array.value_data())
+            }
+            DataType::LargeBinary => {
+                let array = array.as_binary::<i64>();
+                Self::Offsets64(array.value_offsets(), array.value_data())
+            }
+            DataType::Utf8View => Self::Text(array.as_string_view()),
+            DataType::BinaryView => Self::Views(array.as_binary_view()),
+            DataType::Boolean => Self::Bits(array.as_boolean()),
+            other => {
+                let width = match other {
+                    DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
+                    other => other.primitive_width(),
+                };
+                let data = array.to_data();
+                match (width, data.buffers().first()) {
+                    (Some(width), Some(buffer)) => {
+                        Self::Words(buffer.clone(), data.offset() * width, width)
+                    }
+                    _ => Self::Nothing,
+                }
+            }
+        }
+    }
+
+    fn get(&self, i: usize) -> &[u8] {
+        fn between<'v, O: ArrowNativeType>(ends: &[O], values: &'v [u8], i: usize) -> &'v [u8] {
+            &values[ends[i].as_usize()..ends[i + 1].as_usize()]
+        }
+        match self {
+            Self::Offsets32(offsets, values) => between(offsets, values, i),
+            Self::Offsets64(offsets, values) => between(offsets, values, i),
+            Self::Text(array) => array.value(i).as_bytes(),
+            Self::Views(array) => array.value(i),
+            Self::Bits(array) if array.value(i) => &[1],
+            Self::Bits(_) => &[0],
+            Self::Words(buffer, start, width) => {
+                &buffer[start + i * width..start + (i + 1) * width]
+            }
+            Self::Nothing => &[],
+        }
+    }
+}
