@@ -11,8 +11,8 @@ use marquetry::{Compression, ErrorKind, LimitKind, Predicate, Reader, RowSelecti
 use crate::structure::codecs::compress as compressed;
 use crate::structure::read_every_way;
 use crate::support::{
-    Chunk, close, dictionary, file, file_with, group, ints, leaf, optional, page, required, v1,
-    v1_header, v2, with_index,
+    Chunk, close, dictionary, file, file_with, group, ints, leaf, optional, page, required, texts,
+    v1, v1_header, v2, with_index,
 };
 use crate::{HEAP, alone};
 
@@ -75,6 +75,43 @@ fn column(r#type: Type) -> Vec<SchemaElement> {
 /// A file of one required column and one chunk.
 fn one(r#type: Type, rows: usize, pages: &[Vec<u8>]) -> Vec<u8> {
     file(column(r#type), rows as i64, vec![Chunk::new(r#type, rows, pages)])
+}
+
+#[test]
+fn a_dictionary_that_states_more_entries_than_it_has_asks_for_no_memory() {
+    let _alone = alone();
+    let decimal = || {
+        Some(LogicalType::Decimal(DecimalType { scale: 2, precision: 9, ..Default::default() }))
+    };
+    let columns = [
+        (Type::Int32, None, ints(&[7, 8])),
+        (Type::Int32, decimal(), ints(&[7, 8])),
+        (Type::Int64, decimal(), vec![0; 16]),
+        (Type::Int96, None, vec![0; 24]),
+        (Type::Double, None, vec![0; 16]),
+        (Type::Boolean, None, vec![1]),
+        (Type::ByteArray, None, texts(&["a", "b"])),
+        (Type::ByteArray, Some(LogicalType::String), texts(&["a", "b"])),
+        // An Arrow value of 16 bytes is made of each entry.
+        (Type::ByteArray, decimal(), texts(&["a", "b"])),
+        (Type::FixedLenByteArray, decimal(), vec![0; 8]),
+        (Type::FixedLenByteArray, None, vec![0; 8]),
+    ];
+    for (r#type, logical_type, entries) in columns {
+        let column = SchemaElement {
+            type_length: (r#type == Type::FixedLenByteArray).then_some(4),
+            logical_type: logical_type.clone(),
+            ..required("v", r#type)
+        };
+        // One bit an index, one run of four.
+        let data = v1(4, Encoding::RleDictionary, &[1, 8, 0]);
+        for stated in [i32::MAX, 1 << 24, 1000] {
+            let chunk = Chunk::new(r#type, 4, std::slice::from_ref(&data));
+            let chunk = chunk.with_dictionary(dictionary(stated, &entries));
+            let name = format!("{type:?} {logical_type:?} {stated}");
+            check(&name, file(vec![column.clone()], 4, vec![chunk]), End::Refused);
+        }
+    }
 }
 
 fn varint(mut n: u64) -> Vec<u8> {

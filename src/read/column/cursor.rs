@@ -64,9 +64,17 @@ impl PageCursor {
         page: DictionaryPage,
         memory: PageMemory,
     ) -> Result<()> {
-        // A page that states more entries is malformed, which the value reader detects.
-        let entries = page.values.min(max_entries(self.physical, page.bytes.len()));
-        let tables = self.values.dictionary_bytes(entries, page.bytes.len());
+        // Checked here, because the tables are as long as is stated.
+        let max = max_entries(self.physical, page.bytes.len());
+        if page.values > max {
+            return Err(Error::mismatch(
+                Spec::Encodings("PLAIN"),
+                "entries of the dictionary page",
+                format_args!("at most the {max} that its {} bytes can hold", page.bytes.len()),
+                page.values,
+            ));
+        }
+        let tables = self.values.dictionary_bytes(page.values, page.bytes.len());
         let mut held = self.memory.budget().take_for("the tables of a dictionary", tables)?;
         if let Some(memory) = memory {
             held.absorb(memory);
