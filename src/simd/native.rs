@@ -27,51 +27,57 @@ impl Native for i64 {
     }
 }
 
-/// A value without padding of which all zero bits are one, so that kernels may read and write it as
-/// bits.
-pub(crate) trait PlainOldData: Copy + plain_old_data::Sealed {
+/// A value that kernels may read and write as bits, and move as a whole.
+///
+/// # Safety
+/// The type has no padding, all zero bits are a value of it, and it refers to nothing. If it has 4
+/// or 8 bytes, any bits are a value: of ends, kernels make others.
+pub(crate) unsafe trait PlainOldData: Copy {
     /// The value whose bits are all zero.
     const ZERO: Self;
 }
 
-mod plain_old_data {
-    /// Numbers, arrays of them, spans, and `bool`, which kernels move but never make of other bits
-    /// (they do so of ends, of 4 and 8 bytes): no references, no enums.
-    pub(crate) trait Sealed {}
-    macro_rules! plain_old_data {
-        ($($number:ty = $zero:expr),*) => {
-            $(impl Sealed for $number {}
-            impl super::PlainOldData for $number {
+macro_rules! plain_old_data {
+    ($($type:ty = $zero:expr),*) => {
+        $(
+            // SAFETY: numbers have no padding, and any bits are one; a `bool` has one byte, and is
+            // false if its bits are zero.
+            unsafe impl PlainOldData for $type {
                 const ZERO: Self = $zero;
-            })*
-        };
-    }
-    plain_old_data!(
-        bool = false,
-        u8 = 0,
-        u16 = 0,
-        u32 = 0,
-        u64 = 0,
-        u128 = 0,
-        i8 = 0,
-        i16 = 0,
-        i32 = 0,
-        i64 = 0,
-        i128 = 0,
-        f32 = 0.0,
-        f64 = 0.0,
-        half::f16 = half::f16::ZERO,
-        arrow_buffer::i256 = arrow_buffer::i256::ZERO
-    );
-    impl<T: Sealed, const N: usize> Sealed for [T; N] {}
-    impl<T: super::PlainOldData, const N: usize> super::PlainOldData for [T; N] {
-        const ZERO: Self = [T::ZERO; N];
-    }
-    // Two words of one size: nothing is between them.
-    impl Sealed for crate::encoding::Span {}
-    impl super::PlainOldData for crate::encoding::Span {
-        const ZERO: Self = Self { start: 0, len: 0 };
-    }
+            }
+        )*
+    };
+}
+plain_old_data!(
+    bool = false,
+    u8 = 0,
+    u16 = 0,
+    u32 = 0,
+    u64 = 0,
+    u128 = 0,
+    i8 = 0,
+    i16 = 0,
+    i32 = 0,
+    i64 = 0,
+    i128 = 0,
+    f32 = 0.0,
+    f64 = 0.0
+);
+
+// SAFETY: nothing lies between the items of an array, and they are what the trait asks for.
+unsafe impl<const N: usize> PlainOldData for [u8; N] {
+    const ZERO: Self = [0; N];
+}
+
+// SAFETY: two words of one size, between which nothing lies; any bits are a span.
+unsafe impl PlainOldData for crate::encoding::Span {
+    const ZERO: Self = Self { start: 0, len: 0 };
+}
+
+// SAFETY: as of one span.
+#[cfg(test)]
+unsafe impl PlainOldData for [u64; 4] {
+    const ZERO: Self = [0; 4];
 }
 
 /// Appends the little-endian words of `bytes`; a rest that is no whole word is left out.
@@ -178,8 +184,6 @@ mod tests {
     fn zero_is_all_zero_bits() {
         assert_eq!(<f64 as PlainOldData>::ZERO.to_bits(), 0);
         assert_eq!(<f32 as PlainOldData>::ZERO.to_bits(), 0);
-        assert_eq!(<half::f16 as PlainOldData>::ZERO.to_bits(), 0);
-        assert_eq!(<arrow_buffer::i256 as PlainOldData>::ZERO.to_le_bytes(), [0; 32]);
         assert_eq!(size_of::<crate::encoding::Span>(), 2 * size_of::<u32>(), "no padding");
     }
 

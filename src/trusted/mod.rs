@@ -18,6 +18,7 @@ pub(crate) use self::offsets::{Memory, Offset, OffsetStrings, StringEntries};
 pub(crate) use self::text::{Place, TextCheck};
 pub(crate) use self::views::{Home, INLINE, ViewStrings};
 use crate::error::{Error, LimitKind, Result};
+use crate::simd::native::PlainOldData;
 
 mod text;
 mod offsets;
@@ -38,6 +39,16 @@ impl TrustedUtf8 {
     pub unsafe fn promise() -> Self {
         Self(())
     }
+}
+
+// SAFETY: a number of 16 bits, any of which are one.
+unsafe impl PlainOldData for half::f16 {
+    const ZERO: Self = Self::ZERO;
+}
+
+// SAFETY: two words of 128 bits, between which nothing lies; any bits are a number.
+unsafe impl PlainOldData for arrow_buffer::i256 {
+    const ZERO: Self = Self::ZERO;
 }
 
 /// The offsets of lists, which `levels::list_slots` finds: they begin with 0 and never fall.
@@ -387,6 +398,12 @@ mod tests {
             let kinds = [std::io::ErrorKind::UnexpectedEof, std::io::ErrorKind::InvalidInput];
             assert!(kinds.contains(&error.kind()), "{error}");
         }
+    }
+
+    #[test]
+    fn zero_is_all_zero_bits() {
+        assert_eq!(<half::f16 as PlainOldData>::ZERO.to_bits(), 0);
+        assert_eq!(<arrow_buffer::i256 as PlainOldData>::ZERO.to_le_bytes(), [0; 32]);
     }
 
     #[test]
