@@ -15,16 +15,21 @@
 //! Trap: the last block may carry fewer miniblocks than its header says, and the widths of the
 //! absent ones are junk.
 
+mod encode;
+
 use bytes::Bytes;
 
+pub(crate) use self::encode::encode_into;
+#[cfg(test)]
+pub(crate) use self::encode::{encode, estimated_len};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
-use crate::simd::deltas::{BLOCK, Differences, MINIBLOCK, MINIBLOCKS};
+use crate::simd::deltas::{BLOCK, Differences};
 use crate::simd::deltas::{differences_i32_with, differences_i64_with};
 use crate::simd::native::Native;
 use crate::simd::pack::{pack_u32_with, pack_u64_with};
-use crate::simd::prefix_sum::{Packed, sum_packed_i32, sum_packed_i64};
+use crate::simd::prefix_sum::{PackedDeltas, sum_packed_i32, sum_packed_i64};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BINARY_PACKED");
 
@@ -50,7 +55,7 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// Appends `n` values: packed differences of `width` bits, each plus `step`, summed up after
     /// `last`. Gives the last value.
     fn sum_packed(
-        packed: Packed<'_>,
+        packed: PackedDeltas<'_>,
         step: Self,
         last: Self,
         scratch: &mut Vec<Self::Delta>,
@@ -84,7 +89,7 @@ macro_rules! int {
             }
 
             fn sum_packed(
-                packed: Packed<'_>,
+                packed: PackedDeltas<'_>,
                 step: Self,
                 last: Self,
                 scratch: &mut Vec<Self::Delta>,
@@ -128,7 +133,7 @@ int!(i64, u64, 64, sum_packed_i64, differences_i64_with, pack_u64_with);
 /// # Errors
 /// `Malformed` if the header is broken.
 pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
-    Ok(Header::read(&mut Cursor::new(bytes, SPEC))?.count)
+    Ok(StreamHeader::read(&mut Cursor::new(bytes, SPEC))?.count)
 }
 
 /// Where a stream ends in `bytes`: walks from block to block, and reads no value.
@@ -137,7 +142,7 @@ pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
 /// `Malformed` if a block ends early.
 pub(crate) fn end_offset(bytes: &[u8]) -> Result<usize> {
     let mut cursor = Cursor::new(bytes, SPEC);
-    let header = Header::read(&mut cursor)?;
+    let header = StreamHeader::read(&mut cursor)?;
     let mut left = header.count.saturating_sub(1);
     while left > 0 {
         cursor.zigzag()?;
@@ -154,7 +159,7 @@ pub(crate) fn end_offset(bytes: &[u8]) -> Result<usize> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Header {
+struct StreamHeader {
     /// Miniblocks of a block.
     miniblocks: usize,
     /// Values of a miniblock.
@@ -167,7 +172,7 @@ struct Header {
 /// No writer packs more values into a block; the next largest known are 2^15.
 const MOST_BLOCK_VALUES: u64 = 1 << 28;
 
-impl Header {
+impl StreamHeader {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let block_values = cursor.uleb128()?;
         let miniblocks = cursor.uleb128()?;
@@ -212,7 +217,7 @@ pub(crate) struct Decoder<T: Int> {
     bytes: Bytes,
     /// Where the next byte is that is not read yet.
     at: usize,
-    header: Header,
+    header: StreamHeader,
     /// Values that are still to come.
     left: usize,
     /// The last value that was given; before that, the first.
@@ -246,7 +251,7 @@ impl<T: Int> Decoder<T> {
     /// `Malformed` if the header is broken, or says another number.
     pub(crate) fn new(bytes: Bytes, n: usize) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes, SPEC);
-        let header = Header::read(&mut cursor)?;
+        let header = StreamHeader::read(&mut cursor)?;
         if header.count != n {
             return Err(Error::mismatch(SPEC, "values in the page", n, header.count));
         }
@@ -312,7 +317,7 @@ impl<T: Int> Decoder<T> {
                 narrow(bytes, width as usize, skip + n, &mut self.narrowed);
                 (bytes, width) = (&self.narrowed, T::BITS);
             }
-            let packed = |n| Packed { bytes, width, n };
+            let packed = |n| PackedDeltas { bytes, width, n };
             let scratch = &mut self.scratch;
             self.last = if width == 0 {
                 T::progression(n, self.step, self.last, out)
@@ -421,132 +426,6 @@ fn narrow(packed: &[u8], width: usize, n: usize, out: &mut Vec<u8>) {
         let [a, b, c, d, ..] = (u64::from_le_bytes(word) >> (first % 8)).to_le_bytes();
         out.extend_from_slice(&[a, b, c, d]);
     }
-}
-
-/// Appends values, in blocks of 128 with 4 miniblocks of 32, which is what pyarrow writes. Spec:
-/// Encodings.md, "Delta Encoding".
-///
-/// The last block ends with its last miniblock in use, of full size; the widths of the absent ones
-/// are 0.
-pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
-    // Of no values, the first is 0.
-    put_header(values.len(), values.first().map_or(0, |&first| first.into()), out);
-    let isa = Isa::best();
-    let mut deltas = [T::Delta::default(); BLOCK];
-    for block in blocks(values) {
-        let Differences { least, widths } = T::differences(isa, block, &mut deltas);
-        put_zigzag(least.into(), out);
-        // Behind the last value the differences are 0, and so are the widths.
-        out.extend_from_slice(&widths);
-        let used = (block.len() - 1).div_ceil(MINIBLOCK);
-        if used == MINIBLOCKS && widths == [widths[0]; MINIBLOCKS] {
-            T::pack(isa, &deltas, u32::from(widths[0]), out);
-            continue;
-        }
-        for (miniblock, width) in deltas.chunks(MINIBLOCK).zip(widths).take(used) {
-            T::pack(isa, miniblock, u32::from(width), out);
-        }
-    }
-}
-
-/// The bytes that [`encode_into`] appends for these values.
-#[cfg(test)]
-pub(crate) fn estimated_len<T: Int>(values: &[T]) -> usize {
-    let mut header = Vec::new();
-    put_header(values.len(), values.first().map_or(0, |&first| first.into()), &mut header);
-    let isa = Isa::best();
-    let mut deltas = [T::Delta::default(); BLOCK];
-    let mut len = header.len();
-    for block in blocks(values) {
-        let Differences { least, widths } = T::differences(isa, block, &mut deltas);
-        let packed =
-            widths.iter().map(|&width| usize::from(width) * (MINIBLOCK / 8)).sum::<usize>();
-        len += uleb_len(zigzag(least.into())) + MINIBLOCKS + packed;
-    }
-    len
-}
-
-/// Blocks of up to 128 differences, each with the value before the first of them.
-fn blocks<T>(values: &[T]) -> impl Iterator<Item = &[T]> {
-    let starts = (0..values.len().saturating_sub(1)).step_by(BLOCK);
-    starts.filter_map(move |at| values.get(at..values.len().min(at + BLOCK + 1)))
-}
-
-fn put_header(n: usize, first: i64, out: &mut Vec<u8>) {
-    put_uleb(BLOCK as u64, out);
-    put_uleb(MINIBLOCKS as u64, out);
-    put_uleb(n as u64, out);
-    put_zigzag(first, out);
-}
-
-/// Bytes of a number in LEB128.
-#[cfg(test)]
-fn uleb_len(value: u64) -> usize {
-    (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
-}
-
-fn zigzag(value: i64) -> u64 {
-    (value << 1 ^ value >> 63).cast_unsigned()
-}
-
-/// Encodes values, in blocks of 128 and miniblocks of 32. Value by value: the twin of
-/// [`encode_into`] that tests read by.
-#[cfg(test)]
-pub(crate) fn encode<T: Int>(values: &[T]) -> Vec<u8> {
-    let values: Vec<i64> = values.iter().map(|&value| value.into()).collect();
-    let mut out = Vec::new();
-    put_uleb(BLOCK as u64, &mut out);
-    put_uleb((BLOCK / MINIBLOCK) as u64, &mut out);
-    put_uleb(values.len() as u64, &mut out);
-    put_zigzag(values.first().copied().unwrap_or(0), &mut out);
-    let deltas: Vec<i64> = values
-        .windows(2)
-        .map(|pair| {
-            let delta = pair[1].wrapping_sub(pair[0]);
-            // A difference of 32 bits wraps in 32 bits.
-            let unused = 64 - T::BITS;
-            delta << unused >> unused
-        })
-        .collect();
-    let mask = u64::MAX >> (64 - T::BITS);
-    for block in deltas.chunks(BLOCK) {
-        let least = block.iter().copied().min().unwrap_or(0);
-        put_zigzag(least, &mut out);
-        let packed: Vec<u64> =
-            block.iter().map(|d| d.wrapping_sub(least).cast_unsigned() & mask).collect();
-        let width = |miniblock: &[u64]| {
-            let highest = miniblock.iter().copied().max().unwrap_or(0);
-            u8::try_from(u64::BITS - highest.leading_zeros()).expect("at most 64")
-        };
-        let mut widths = packed.chunks(MINIBLOCK).map(width).collect::<Vec<_>>();
-        widths.resize(BLOCK / MINIBLOCK, 0);
-        out.extend_from_slice(&widths);
-        for (miniblock, &width) in packed.chunks(MINIBLOCK).zip(&widths) {
-            let (mut bits, mut count) = (0u128, 0u32);
-            for i in 0..MINIBLOCK {
-                bits |= u128::from(miniblock.get(i).copied().unwrap_or(0)) << count;
-                count += u32::from(width);
-                while count >= 8 {
-                    out.push(bits.to_le_bytes()[0]);
-                    bits >>= 8;
-                    count -= 8;
-                }
-            }
-        }
-    }
-    out
-}
-
-fn put_uleb(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    out.push(value.to_le_bytes()[0]);
-}
-
-fn put_zigzag(value: i64, out: &mut Vec<u8>) {
-    put_uleb(zigzag(value), out);
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::{EndToEnd, delta_binary, delta_length};
 use crate::error::{Error, LimitKind, Result, Spec};
-use crate::simd::spans::{Rests, join};
+use crate::simd::join::{Rests, join};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 

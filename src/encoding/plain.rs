@@ -23,7 +23,7 @@ use crate::simd::bitmap::Bitmap;
 use crate::simd::native;
 pub(crate) use crate::simd::native::Native;
 use crate::simd::spans::{Walk, plain_views};
-use crate::simd::strings::{End, append_plain};
+use crate::simd::strings::{OffsetInt, append_plain};
 
 const SPEC: Spec = Spec::Encodings("PLAIN");
 
@@ -257,7 +257,7 @@ impl ByteArrays {
     /// Appends payload and ends of the next `n` values, and says how many it were: up to the first
     /// that does not fit into the capacity of `payload` less some slack, would end beyond `most`,
     /// or is not there.
-    pub(crate) fn read_strings<O: End>(
+    pub(crate) fn read_strings<O: OffsetInt>(
         &mut self,
         n: usize,
         most: usize,

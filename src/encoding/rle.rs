@@ -25,7 +25,8 @@ use crate::simd::Isa;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::gather::{gather, gather_packed};
 use crate::simd::native::PlainOldData;
-use crate::simd::planes::{self, LevelBitPlanes, SimdOps, SimdTask};
+use crate::simd::ops::{self, SimdOps, SimdTask};
+use crate::simd::planes::LevelBitPlanes;
 use crate::simd::unpack::unpack_u32;
 
 const SPEC: Spec = Spec::Encodings("RLE");
@@ -326,7 +327,7 @@ impl Hybrid {
         while left > 0 {
             if self.run_left() == 0 && !out.is_one_number() {
                 let most = left.min(self.left);
-                left -= planes::run(isa, ShortRuns { hybrid: self, most, out });
+                left -= ops::run(isa, ShortRuns { hybrid: self, most, out });
                 if left == 0 {
                     break;
                 }

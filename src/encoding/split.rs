@@ -19,7 +19,7 @@ use crate::simd::transpose::{split, transpose_any};
 const SPEC: Spec = Spec::Encodings("BYTE_STREAM_SPLIT");
 
 /// A word of 4 or 8 bytes.
-pub(crate) trait Native: Copy + sealed::Sealed {
+pub(crate) trait SplitWord: Copy + sealed::Sealed {
     /// Appends values `first` to `first + n` of `len` from their streams.
     fn append(bytes: &[u8], len: usize, first: usize, n: usize, out: &mut Vec<Self>);
 }
@@ -32,7 +32,7 @@ mod sealed {
 
 macro_rules! native {
     ($word:ty) => {
-        impl Native for $word {
+        impl SplitWord for $word {
             fn append(bytes: &[u8], len: usize, first: usize, n: usize, out: &mut Vec<Self>) {
                 native::append_transposed::<Self, { size_of::<Self>() }>(bytes, len, first, n, out);
             }
@@ -82,7 +82,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or the width is not that of the word.
-    pub(crate) fn read_into<T: Native>(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn read_into<T: SplitWord>(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         if self.width != size_of::<T>() {
             return Err(Error::mismatch(SPEC, "bytes of a value", size_of::<T>(), self.width));
         }

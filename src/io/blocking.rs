@@ -56,7 +56,7 @@ pub(crate) fn load_indexes(
 
 /// The batches of a plan, decoded by the thread that asks.
 pub(crate) struct Serial {
-    opener: Opener,
+    opener: RowGroupOpener,
     next_range: usize,
     row_group: Option<RowGroup>,
     /// Whether the row group is read without its page indexes, because one was found to be wrong.
@@ -66,7 +66,7 @@ pub(crate) struct Serial {
 impl Serial {
     /// The batches of `plan`, whose bytes come from `source`.
     pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
-        let opener = Opener::new(source, plan, progress);
+        let opener = RowGroupOpener::new(source, plan, progress);
         Self { opener, next_range: 0, row_group: None, distrusts: false }
     }
 
@@ -105,7 +105,7 @@ impl Serial {
 
 /// Opens the row groups of a plan: fetches what is wanted of them. Large chunks of local files are
 /// read later, while they are decoded.
-pub(super) struct Opener {
+pub(super) struct RowGroupOpener {
     pub(super) source: Arc<dyn Source>,
     pub(super) plan: Plan,
     pub(super) progress: Progress,
@@ -113,7 +113,7 @@ pub(super) struct Opener {
     filter_first: Option<FilterFirst>,
 }
 
-impl Opener {
+impl RowGroupOpener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
         let pull = FileRanges::from(&source, &progress, plan.budget().spare());
@@ -140,7 +140,7 @@ impl Opener {
     /// Opens a row group whose index was found to be wrong while it was decoded.
     ///
     /// # Errors
-    /// As [`Opener::open`].
+    /// As [`RowGroupOpener::open`].
     pub(super) fn reopen(&self, rest: &RowRange) -> Result<Option<RowGroup>> {
         self.drive(FilteredOpening::again(self.context(), rest)?)
     }

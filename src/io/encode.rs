@@ -78,7 +78,7 @@ pub(crate) const MOST_IN_FLIGHT: usize = 8;
 pub(crate) struct InFlight {
     threads: Encode,
     queue: Arc<Queue>,
-    groups: VecDeque<Arc<Group>>,
+    groups: VecDeque<Arc<EncodingGroup>>,
 }
 
 impl InFlight {
@@ -111,7 +111,7 @@ impl InFlight {
         let columns = pending.columns(layout);
         let state = State { left: columns.len(), ..State::default() };
         let mut jobs: Vec<usize> = (0..columns.len()).collect();
-        let group = Arc::new(Group {
+        let group = Arc::new(EncodingGroup {
             layout: layout.clone(),
             columns,
             pending,
@@ -266,7 +266,7 @@ impl Parallelism for Idle<'_> {
     }
 }
 
-struct Group {
+struct EncodingGroup {
     layout: Arc<RowGroupLayout>,
     pending: PendingRowGroup,
     encryption: Option<RowGroupEncryption>,
@@ -290,7 +290,7 @@ enum Failure {
     Panic(Box<dyn Any + Send>),
 }
 
-impl Columns for Group {
+impl Columns for EncodingGroup {
     fn encode(&self, column: usize, parallelism: &dyn Parallelism) {
         // The lock is not held while the column is encoded.
         let has_failed = lock(&self.state).failure.is_some();
@@ -317,7 +317,7 @@ impl Columns for Group {
     }
 }
 
-impl Group {
+impl EncodingGroup {
     fn chunks(&self, column: usize, parallelism: &dyn Parallelism) -> Result<Vec<EncodedChunk>> {
         let Some(column) = self.columns.get(column) else {
             return Ok(Vec::new());

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use super::blocking::Opener;
+use super::blocking::RowGroupOpener;
 use super::pool::Pool;
 use super::progress::Progress;
 use super::row_group_open::contradicts;
@@ -35,16 +35,16 @@ pub(crate) struct Parallel {
     /// The wave that the pool works on.
     running: Option<Receiver<Finished>>,
     /// What the next wave continues from; with the pool while a wave runs.
-    state: Option<State>,
+    state: Option<ReadState>,
 }
 
 struct Shared {
-    opener: Opener,
+    opener: RowGroupOpener,
     cancelled: AtomicBool,
 }
 
 /// How far the read is.
-struct State {
+struct ReadState {
     /// Waves so far.
     waves: u32,
     /// What a wave may take.
@@ -64,7 +64,7 @@ struct State {
 /// The batches of a wave, perhaps none; `None` after the last.
 type Batches = Result<Option<Vec<ReservedBatch>>>;
 
-type Finished = std::thread::Result<(State, Batches)>;
+type Finished = std::thread::Result<(ReadState, Batches)>;
 
 /// Maximum windows of one row group in a wave, however narrow its rows are.
 const MOST_WINDOWS: u64 = 256;
@@ -73,7 +73,7 @@ const MOST_WINDOWS: u64 = 256;
 /// window may be enough, or all may be needed.
 const GROWTH: u64 = 4;
 
-impl State {
+impl ReadState {
     fn new(size: WaveSize) -> Self {
         Self {
             waves: 0,
@@ -92,14 +92,14 @@ impl Parallel {
     pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, pool: Pool, progress: Progress) -> Self {
         let size = WaveSize::new(&plan, pool.threads());
         let cancelled = AtomicBool::new(false);
-        let opener = Opener::new(source, plan, progress);
+        let opener = RowGroupOpener::new(source, plan, progress);
         let shared = Arc::new(Shared { opener, cancelled });
         let mut parallel = Self {
             shared,
             pool,
             ready: VecDeque::new(),
             running: None,
-            state: Some(State::new(size)),
+            state: Some(ReadState::new(size)),
         };
         parallel.start();
         parallel
@@ -203,7 +203,7 @@ impl Part {
 }
 
 /// Decodes as many windows as a wave may hold; `None` if none are left.
-fn wave(shared: &Shared, state: &mut State) -> Batches {
+fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
     let options = shared.opener.plan.options();
     let windows = match (&options.filter, options.limit) {
         (Some(_), Some(_)) => GROWTH.saturating_pow(state.waves),
@@ -288,7 +288,7 @@ fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
 /// The next batch of the first open row group, if its batches are made one at a time. No batch if
 /// there is memory for it only after the batches that wait are given out; `None` if no row group is
 /// read so.
-fn careful_batch(shared: &Shared, state: &mut State) -> Batches {
+fn careful_batch(shared: &Shared, state: &mut ReadState) -> Batches {
     while let Some(row_group) = state.open.front_mut().filter(|first| first.is_careful()) {
         let rest = row_group.rest();
         match row_group.next_batch() {
@@ -347,7 +347,7 @@ fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<ReservedBat
 impl Shared {
     /// The row group that a wave goes on with, and whether nothing of it was decoded yet; `None`
     /// after the last.
-    fn next(&self, state: &mut State) -> Result<Option<(RowGroup, bool)>> {
+    fn next(&self, state: &mut ReadState) -> Result<Option<(RowGroup, bool)>> {
         if let Some(row_group) = state.open.pop_front() {
             state.distrusts = false;
             return Ok(Some((row_group, false)));
@@ -472,7 +472,7 @@ fn gather(
 
 /// Fetches a row group before its turn, if reading takes time and there is room for it.
 fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGroup>>> {
-    let Opener { plan, source, .. } = &shared.opener;
+    let RowGroupOpener { plan, source, .. } = &shared.opener;
     let budget = plan.budget();
     let room = (budget.cap() / 2).saturating_sub(budget.used());
     let range = plan.ranges().get(next_range)?;
@@ -516,7 +516,7 @@ fn decode(
     early: bool,
     windows: &[Vec<Window>],
 ) -> Result<Decoded> {
-    struct Job<'a> {
+    struct DecodeJob<'a> {
         part: usize,
         leaf: usize,
         cost: usize,
@@ -540,7 +540,7 @@ fn decode(
                 let (first, end) = (windows.len() * i / n, windows.len() * (i + 1) / n);
                 let windows: Vec<_> = all[first..end].iter().flatten().copied().collect();
                 if !windows.is_empty() {
-                    jobs.push(Job { part, leaf, cost: cost / n, decoder, windows });
+                    jobs.push(DecodeJob { part, leaf, cost: cost / n, decoder, windows });
                 }
             }
         }
@@ -550,7 +550,7 @@ fn decode(
     let threads = rayon::current_num_threads().min(jobs.len());
     let queue = Mutex::new(jobs.into_iter());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let decode = |job: Job<'_>| -> Result<_> {
+    let decode = |job: DecodeJob<'_>| -> Result<_> {
         let batches = job.windows.iter().map(|&(i, window, ends)| {
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Error::usage("the read was cancelled"));

@@ -13,7 +13,8 @@ use super::validity::Validity;
 use crate::error::{Error, LimitKind, Result};
 use crate::schema::Levels;
 use crate::simd::Isa;
-use crate::simd::planes::{self, BLOCK, LevelBitPlanes, SimdOps, SimdTask, all, nth_set};
+use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask, all, nth_set};
+use crate::simd::planes::LevelBitPlanes;
 
 /// The slots of a list node.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub(crate) fn list_slots<O: ArrowNativeType>(
     }
     let offsets = Vec::with_capacity(expected.min(def.len()) + 1);
     let lists = Lists { offsets, validity: Validity::default() };
-    Ok(planes::run(Isa::best(), FindLists { def, rep, node, element, item_rep, lists }))
+    Ok(ops::run(Isa::best(), FindLists { def, rep, node, element, item_rep, lists }))
 }
 
 struct FindLists<'a, O> {
@@ -105,7 +106,7 @@ pub(crate) fn validity(def: &LevelBitPlanes, rep: &LevelBitPlanes, node: Levels)
         out.push_run(level >= node.present, slots);
         return out;
     }
-    planes::run(Isa::best(), FindSlots { def, rep, node })
+    ops::run(Isa::best(), FindSlots { def, rep, node })
 }
 
 struct FindSlots<'a> {
@@ -156,7 +157,7 @@ pub(crate) fn leaf_validity(
         let values = validity.push_all(level >= present, slots);
         return Decoded { slots, values };
     }
-    planes::run(Isa::best(), FindValues { def, range, slot, present, validity })
+    ops::run(Isa::best(), FindValues { def, range, slot, present, validity })
 }
 
 struct FindValues<'a> {
@@ -197,7 +198,7 @@ pub(crate) fn rows(rep: &LevelBitPlanes, range: Range<usize>, most: usize) -> (u
         }
         // No row begins here: all of it belongs to the row that is open.
         Some(_) => (0, range.end),
-        None => planes::run(Isa::best(), FindRows { rep, range, most }),
+        None => ops::run(Isa::best(), FindRows { rep, range, most }),
     }
 }
 

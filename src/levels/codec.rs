@@ -11,18 +11,19 @@ use super::validity::Validity;
 use crate::encoding::legacy::{BitOrder, BitPacked};
 use crate::encoding::rle::{BitWidth, Hybrid, Run};
 use crate::error::{Error, Result, Spec};
-use crate::simd::planes::{self, LevelBitPlanes};
+use crate::simd::ops::BLOCK;
+use crate::simd::planes::LevelBitPlanes;
 
 /// Decodes the definition or the repetition levels of one page.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelDecoder {
     max: u16,
-    form: Form,
+    form: LevelEncoding,
     scratch: Vec<u32>,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum LevelEncoding {
     /// Nothing is stored: every level is 0.
     Absent,
     Hybrid(Hybrid),
@@ -32,7 +33,7 @@ enum Form {
 impl LevelDecoder {
     /// Levels that are not stored, because their maximum is 0.
     pub(crate) fn absent() -> Self {
-        Self::new(0, Form::Absent)
+        Self::new(0, LevelEncoding::Absent)
     }
 
     /// Levels 0 to `max` of `slots` slots in the hybrid encoding, without a length in front.
@@ -44,7 +45,7 @@ impl LevelDecoder {
             return Ok(Self::absent());
         }
         let hybrid = Hybrid::new(bytes, width_of(max), slots)?;
-        Ok(Self::new(max, Form::Hybrid(hybrid)))
+        Ok(Self::new(max, LevelEncoding::Hybrid(hybrid)))
     }
 
     /// Levels 0 to `max` of `slots` slots in the deprecated BIT_PACKED encoding.
@@ -61,10 +62,10 @@ impl LevelDecoder {
             return Ok(Self::absent());
         }
         let packed = BitPacked::new(bytes, order, width_of(max), slots)?;
-        Ok(Self::new(max, Form::BitPacked(packed)))
+        Ok(Self::new(max, LevelEncoding::BitPacked(packed)))
     }
 
-    fn new(max: u16, form: Form) -> Self {
+    fn new(max: u16, form: LevelEncoding) -> Self {
         Self { max, form, scratch: Vec::new() }
     }
 
@@ -74,7 +75,7 @@ impl LevelDecoder {
     /// # Errors
     /// `Malformed` if the data end early.
     pub(crate) fn read_validity(&mut self, n: usize, out: &mut Validity) -> Result<usize> {
-        let Form::Hybrid(hybrid) = &mut self.form else {
+        let LevelEncoding::Hybrid(hybrid) = &mut self.form else {
             let mut levels = Self::planes(self.max);
             self.read(n, &mut levels)?;
             if let Some(level) = levels.uniform() {
@@ -148,11 +149,11 @@ impl LevelDecoder {
     pub(crate) fn read(&mut self, n: usize, out: &mut LevelBitPlanes) -> Result<()> {
         let (max, before) = (self.max, out.len());
         match &mut self.form {
-            Form::Absent => {
+            LevelEncoding::Absent => {
                 out.push_run(0, n);
                 Ok(())
             }
-            Form::BitPacked(packed) => {
+            LevelEncoding::BitPacked(packed) => {
                 self.scratch.clear();
                 packed.read(n, &mut self.scratch)?;
                 let level = |&level: &u32| u16::try_from(level).unwrap_or(u16::MAX);
@@ -160,7 +161,7 @@ impl LevelDecoder {
                 out.push_levels(&levels);
                 check(out, before, max)
             }
-            Form::Hybrid(hybrid) => {
+            LevelEncoding::Hybrid(hybrid) => {
                 let read = hybrid.read_planes(n, out);
                 // A level that is too high comes before what is wrong after it.
                 check(out, before, max)?;
@@ -176,11 +177,11 @@ fn check(levels: &LevelBitPlanes, start: usize, max: u16) -> Result<()> {
         // Their bits cannot hold more.
         return Ok(());
     }
-    let mut shown = u64::MAX << (start % planes::BLOCK);
-    for block in start / planes::BLOCK..levels.blocks() {
+    let mut shown = u64::MAX << (start % BLOCK);
+    for block in start / BLOCK..levels.blocks() {
         let above = levels.at_least(block, max + 1) & shown;
         if above != 0 {
-            let i = block * planes::BLOCK + above.trailing_zeros() as usize;
+            let i = block * BLOCK + above.trailing_zeros() as usize;
             return Err(Error::mismatch(
                 Spec::Levels,
                 "level",

@@ -20,7 +20,8 @@ use super::validity::Validity;
 use crate::error::{Error, Result, Spec};
 use crate::schema::Levels;
 use crate::simd::Isa;
-use crate::simd::planes::{self, BLOCK, LevelBitPlanes, SimdOps, SimdTask};
+use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask};
+use crate::simd::planes::LevelBitPlanes;
 
 /// Holds the levels of a column chunk to the table, in pieces.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ impl Order {
             return Ok(());
         }
         let elements = &self.elements;
-        match planes::run(Isa::best(), FindWrong { def, rep, elements, before }) {
+        match ops::run(Isa::best(), FindWrong { def, rep, elements, before }) {
             None => Ok(()),
             Some(wrong) => Err(self.wrong(def, rep, before, wrong)),
         }
@@ -148,7 +149,7 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
             && same_up_to(a.rep, b.rep, node.rep);
     }
     let of = |leaf: OfLeaf<'_>, levels: &LevelBitPlanes, level: u16| {
-        planes::run(Isa::best(), Entries { levels, rep: leaf.rep, level, most: node.rep })
+        ops::run(Isa::best(), ElementLevels { levels, rep: leaf.rep, level, most: node.rep })
     };
     let same = |a: Validity, b: Validity| a.len() == b.len() && a.into_nulls() == b.into_nulls();
     (0..=node.present).all(|level| same(of(a, a.def, level), of(b, b.def, level)))
@@ -162,7 +163,7 @@ fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, most: u16) -> bool {
     }
     (1..=most).all(|level| match (a.uniform(), b.uniform()) {
         (Some(a), Some(b)) => (a >= level) == (b >= level),
-        _ => planes::run(Isa::best(), Same { a, b, level }),
+        _ => ops::run(Isa::best(), Same { a, b, level }),
     })
 }
 
@@ -189,14 +190,14 @@ impl SimdTask for Same<'_> {
 
 /// Which of the entries that begin something at repetition level `most` or above have at least a
 /// level.
-struct Entries<'a> {
+struct ElementLevels<'a> {
     levels: &'a LevelBitPlanes,
     rep: &'a LevelBitPlanes,
     level: u16,
     most: u16,
 }
 
-impl SimdTask for Entries<'_> {
+impl SimdTask for ElementLevels<'_> {
     type Output = Validity;
 
     #[inline(always)]

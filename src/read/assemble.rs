@@ -113,7 +113,7 @@ pub(super) fn assemble(shape: &Shape, leaves: &mut Leaves, len: usize) -> Result
         Kind::Leaf { .. } => leaves.take()?,
         Kind::Struct(children) => assemble_struct(shape, children, leaves, len)?,
         Kind::List { item, element, rep } | Kind::Map { entries: item, element, rep } => {
-            let node = Node { shape, item, element: *element, rep: *rep };
+            let node = ListNode { shape, item, element: *element, rep: *rep };
             match shape.field.data_type() {
                 DataType::List(field) => node.list::<i32>(field, leaves, len)?,
                 DataType::LargeList(field) => node.list::<i64>(field, leaves, len)?,
@@ -190,7 +190,7 @@ fn contradiction(error: arrow_schema::ArrowError) -> Error {
 }
 
 /// A list or map on the way to its array.
-struct Node<'a> {
+struct ListNode<'a> {
     shape: &'a Shape,
     item: &'a Shape,
     element: u16,
@@ -204,7 +204,7 @@ struct Parts<O: OffsetSizeTrait> {
     items: ArrayRef,
 }
 
-impl Node<'_> {
+impl ListNode<'_> {
     fn parts<O: OffsetSizeTrait>(&self, leaves: &mut Leaves, len: usize) -> Result<Parts<O>> {
         let (def, rep) = leaves.levels(leaves.next)?;
         let lists = list_slots::<O>(def, rep, self.shape.levels, self.element, self.rep, len)?;

@@ -33,7 +33,7 @@ pub(super) struct Origin<'a> {
 }
 
 /// Decoded leaves, in the order of the plan, and the rows that they are of.
-pub(super) struct Decoded {
+pub(super) struct DecodedLeaves {
     pub(super) leaves: Vec<LeafBatch>,
     /// How many rows.
     pub(super) rows: usize,
@@ -81,7 +81,7 @@ impl BatchMemory {
 pub(super) fn record_batch(
     plan: &Plan,
     window: &Window,
-    early: Decoded,
+    early: DecodedLeaves,
     late: Vec<LeafBatch>,
     origin: &Origin<'_>,
 ) -> Result<ReservedBatch> {

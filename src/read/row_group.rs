@@ -9,7 +9,7 @@ use std::ops::Range;
 use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 
-use super::batch::{Decoded, Origin, ReservedBatch, record_batch};
+use super::batch::{DecodedLeaves, Origin, ReservedBatch, record_batch};
 use super::column::LeafBatch;
 use super::column_task::{ChunkSource, ColumnTask};
 use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
@@ -365,7 +365,7 @@ impl Batcher {
             first_row: self.range.first_row,
             file_name: self.plan.file_name().map(|name| &**name),
         };
-        let early = Decoded { leaves: early, rows: decoded, keep };
+        let early = DecodedLeaves { leaves: early, rows: decoded, keep };
         record_batch(&self.plan, &rest, early, late, &origin)
             .map_err(|e: Error| e.at_row_group(self.range.row_group))
     }

@@ -9,10 +9,10 @@ use crate::bytes::saturated;
 
 /// The runs of rows that are wanted: ascending, none empty, no two touching.
 #[derive(Debug)]
-pub(crate) struct Runs<'a>(Form<'a>);
+pub(crate) struct Runs<'a>(RunsForm<'a>);
 
 #[derive(Debug)]
-enum Form<'a> {
+enum RunsForm<'a> {
     Ranges(std::slice::Iter<'a, Range<u64>>),
     Bits {
         slices: BitSliceIterator<'a>,
@@ -23,18 +23,18 @@ enum Form<'a> {
 
 impl<'a> Runs<'a> {
     pub(super) fn of_ranges(runs: &'a [Range<u64>]) -> Self {
-        Self(Form::Ranges(runs.iter()))
+        Self(RunsForm::Ranges(runs.iter()))
     }
 
     pub(super) fn of_bits(bits: &'a BooleanBuffer) -> Self {
-        Self(Form::Bits { slices: bits.set_slices(), first: 0 })
+        Self(RunsForm::Bits { slices: bits.set_slices(), first: 0 })
     }
 
     /// From `row` on: a run that it lies in begins with it.
     pub(super) fn of_bits_from(bits: &'a BooleanBuffer, row: u64) -> Self {
         let skip = saturated(row).min(bits.len());
         let slices = BitSliceIterator::new(bits.values(), bits.offset() + skip, bits.len() - skip);
-        Self(Form::Bits { slices, first: skip as u64 })
+        Self(RunsForm::Bits { slices, first: skip as u64 })
     }
 }
 
@@ -43,8 +43,8 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Form::Ranges(runs) => runs.next().cloned(),
-            Form::Bits { slices, first } => {
+            RunsForm::Ranges(runs) => runs.next().cloned(),
+            RunsForm::Bits { slices, first } => {
                 slices.next().map(|(start, end)| *first + start as u64..*first + end as u64)
             }
         }

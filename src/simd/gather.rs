@@ -100,7 +100,7 @@ mod x86 {
         table: &[T],
         out: &mut Vec<T>,
     ) -> bool {
-        let packed = Packed { bytes, cut: Cut::into_32(width), n, entries: table.len() };
+        let packed = PackedIndices { bytes, cut: Cut::into_32(width), n, entries: table.len() };
         out.reserve(n.checked_next_multiple_of(LANES).expect("more than all memory"));
         let to = out.spare_capacity_mut().as_mut_ptr().cast::<T>();
         // SAFETY: `reserve` made room for all vectors of indices, and the table has as many entries
@@ -123,14 +123,14 @@ mod x86 {
     }
 
     /// Indices that are looked up in a table of so many entries.
-    struct Packed<'a> {
+    struct PackedIndices<'a> {
         bytes: &'a [u8],
         cut: Cut,
         n: usize,
         entries: usize,
     }
 
-    impl Packed<'_> {
+    impl PackedIndices<'_> {
         /// Hands vectors of indices on, none of them beyond the table; whether none was to begin
         /// with.
         #[inline]
@@ -177,7 +177,7 @@ mod x86 {
         /// Looks up in `PAIRS` pairs of registers, of 32 entries each.
         ///
         /// # Safety
-        /// As [`Packed::load`]; no more than 32 entries a pair.
+        /// As [`PackedIndices::load`]; no more than 32 entries a pair.
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
         unsafe fn permute_32<const PAIRS: usize>(&self, table: *const i32, to: *mut i32) -> bool {
             let mut pairs = [[_mm512_setzero_si512(); 2]; PAIRS];
@@ -214,7 +214,7 @@ mod x86 {
         /// Looks up in a pair of registers, of 16 entries.
         ///
         /// # Safety
-        /// As [`Packed::load`]; no more than 16 entries.
+        /// As [`PackedIndices::load`]; no more than 16 entries.
         #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
         unsafe fn permute_64(&self, table: *const i64, to: *mut i64) -> bool {
             let mut pair = [0i64; 16];

@@ -9,7 +9,7 @@ use super::{Isa, Level};
 
 /// Packed differences, the first at bit 0.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Packed<'a> {
+pub(crate) struct PackedDeltas<'a> {
     /// Bytes that are not there read as 0.
     pub bytes: &'a [u8],
     /// Bits of each.
@@ -23,7 +23,7 @@ pub(crate) struct Packed<'a> {
 /// # Panics
 /// If the width is over 64.
 pub(crate) fn sum_packed_i64(
-    packed: Packed<'_>,
+    packed: PackedDeltas<'_>,
     step: i64,
     last: i64,
     scratch: &mut Vec<u64>,
@@ -37,7 +37,7 @@ pub(crate) fn sum_packed_i64(
 /// # Panics
 /// If the width is over 32.
 pub(crate) fn sum_packed_i32(
-    packed: Packed<'_>,
+    packed: PackedDeltas<'_>,
     step: i32,
     last: i32,
     scratch: &mut Vec<u32>,
@@ -48,13 +48,13 @@ pub(crate) fn sum_packed_i32(
 
 fn sum_packed_i64_with(
     isa: Isa,
-    packed: Packed<'_>,
+    packed: PackedDeltas<'_>,
     step: i64,
     last: i64,
     scratch: &mut Vec<u64>,
     out: &mut Vec<i64>,
 ) -> i64 {
-    let Packed { bytes, width, n } = packed;
+    let PackedDeltas { bytes, width, n } = packed;
     #[cfg(target_arch = "x86_64")]
     if isa.level() == Level::Avx512 && (1..=super::unpack::avx512::WIDEST_64).contains(&width) {
         // SAFETY: an `Isa` of this level exists only where the features were found.
@@ -70,13 +70,13 @@ fn sum_packed_i64_with(
 
 fn sum_packed_i32_with(
     isa: Isa,
-    packed: Packed<'_>,
+    packed: PackedDeltas<'_>,
     step: i32,
     last: i32,
     scratch: &mut Vec<u32>,
     out: &mut Vec<i32>,
 ) -> i32 {
-    let Packed { bytes, width, n } = packed;
+    let PackedDeltas { bytes, width, n } = packed;
     #[cfg(target_arch = "x86_64")]
     if isa.level() == Level::Avx512 && (1..=super::unpack::avx512::WIDEST_32).contains(&width) {
         // SAFETY: an `Isa` of this level exists only where the features were found.
@@ -210,7 +210,7 @@ mod x86 {
         _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
     };
 
-    use super::Packed;
+    use super::PackedDeltas;
     use crate::simd::unpack::avx512::Cut;
 
     /// The running sums of a vector.
@@ -265,12 +265,12 @@ mod x86 {
     /// If the width is not one that a lane holds.
     #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
     pub(super) unsafe fn sum_packed_i64(
-        packed: Packed<'_>,
+        packed: PackedDeltas<'_>,
         step: i64,
         last: i64,
         out: &mut Vec<i64>,
     ) -> i64 {
-        let Packed { bytes, width, n } = packed;
+        let PackedDeltas { bytes, width, n } = packed;
         if n == 0 {
             return last;
         }
@@ -346,12 +346,12 @@ mod x86 {
     /// If the width is not one that a lane holds.
     #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
     pub(super) unsafe fn sum_packed_i32(
-        packed: Packed<'_>,
+        packed: PackedDeltas<'_>,
         step: i32,
         last: i32,
         out: &mut Vec<i32>,
     ) -> i32 {
-        let Packed { bytes, width, n } = packed;
+        let PackedDeltas { bytes, width, n } = packed;
         if n == 0 {
             return last;
         }
@@ -424,7 +424,7 @@ mod tests {
             for width in 0..=64 {
                 for n in [0, 1, 7, 8, 9, 16, 31, 32, 33, 95, 128] {
                     let bytes = &bytes[rng.usize(0..4)..rng.usize(700..800)];
-                    let packed = Packed { bytes, width, n };
+                    let packed = PackedDeltas { bytes, width, n };
                     let (step, last) = (rng.i64(..), rng.i64(..));
                     let (mut deltas, mut scratch) = (Vec::new(), Vec::new());
                     unpack_u64_with(Isa::SCALAR, bytes, width, n, &mut deltas);

@@ -11,7 +11,7 @@ use super::prefetch;
 use crate::encoding::Span;
 
 /// The end of a value in the payload.
-pub(crate) trait End: Copy {
+pub(crate) trait OffsetInt: Copy {
     /// The furthest.
     const MOST: usize;
 
@@ -19,7 +19,7 @@ pub(crate) trait End: Copy {
     fn at(end: usize) -> Self;
 }
 
-impl End for i32 {
+impl OffsetInt for i32 {
     const MOST: usize = Self::MAX as usize;
 
     #[inline(always)]
@@ -29,7 +29,7 @@ impl End for i32 {
     }
 }
 
-impl End for i64 {
+impl OffsetInt for i64 {
     /// No vector is longer, and it fits.
     const MOST: usize = usize::MAX >> 1;
 
@@ -45,7 +45,7 @@ pub(crate) const SLACK: usize = 128;
 
 /// Where the next values go: after the payload, as far as it has memory, and no further than
 /// allowed.
-struct Target<'a, O> {
+struct StringTarget<'a, O> {
     payload: &'a mut Vec<u8>,
     ends: &'a mut Vec<O>,
     /// Where the next value begins; all before it is written.
@@ -57,7 +57,7 @@ struct Target<'a, O> {
     done: usize,
 }
 
-impl<'a, O: End> Target<'a, O> {
+impl<'a, O: OffsetInt> StringTarget<'a, O> {
     /// Takes up to `n` values, and steps of `step` bytes.
     fn new(
         payload: &'a mut Vec<u8>,
@@ -105,7 +105,7 @@ impl<'a, O: End> Target<'a, O> {
     /// and that of a step.
     ///
     /// # Safety
-    /// As [`Target::push`].
+    /// As [`StringTarget::push`].
     #[cold]
     #[inline(never)]
     unsafe fn push_long(&mut self, value: &[u8]) {
@@ -121,7 +121,7 @@ impl<'a, O: End> Target<'a, O> {
     /// Notes the end of a value that was written.
     ///
     /// # Safety
-    /// As [`Target::push`].
+    /// As [`StringTarget::push`].
     #[inline(always)]
     unsafe fn end(&mut self, len: usize) {
         self.to += len;
@@ -174,7 +174,7 @@ pub(crate) struct Walked {
 /// bytes of its length; of fewer, if one reaches beyond the page, or would not fit into the
 /// capacity of `payload` less [`SLACK`] bytes, or end beyond `most`. `mean` is how many bytes they
 /// have, more or less.
-pub(crate) fn append_plain<O: End>(
+pub(crate) fn append_plain<O: OffsetInt>(
     page: &[u8],
     start: usize,
     n: usize,
@@ -186,7 +186,7 @@ pub(crate) fn append_plain<O: End>(
     with_step!(most_of(mean), plain::<O>(page, start, n, most, payload, ends))
 }
 
-fn plain<const N: usize, O: End>(
+fn plain<const N: usize, O: OffsetInt>(
     page: &[u8],
     start: usize,
     n: usize,
@@ -197,7 +197,7 @@ fn plain<const N: usize, O: End>(
     const LEN: usize = size_of::<u32>();
     // How far before it is needed a line of the cache is asked for.
     let ahead = 512 + 8 * N;
-    let mut target = Target::new(payload, ends, n, most, N);
+    let mut target = StringTarget::new(payload, ends, n, most, N);
     // Behind the page, as at its end, there is no value.
     let mut rest = page.get(start..).unwrap_or_default();
     for _ in 0..target.n {
@@ -325,7 +325,7 @@ impl Entries {
     /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up
     /// to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end
     /// after `most`, or is beyond the entries.
-    pub(crate) fn append<O: End>(
+    pub(crate) fn append<O: OffsetInt>(
         &self,
         indices: &[u32],
         most: usize,
@@ -341,14 +341,14 @@ impl Entries {
     }
 }
 
-fn short<O: End>(
+fn short<O: OffsetInt>(
     entries: &[([u8; SHORT], u32)],
     indices: &[u32],
     most: usize,
     payload: &mut Vec<u8>,
     ends: &mut Vec<O>,
 ) -> usize {
-    let mut target = Target::new(payload, ends, indices.len(), most, SHORT);
+    let mut target = StringTarget::new(payload, ends, indices.len(), most, SHORT);
     for index in indices.iter().take(target.n) {
         let Some((step, len)) = entries.get(*index as usize) else { break };
         let len = *len as usize;
@@ -361,7 +361,7 @@ fn short<O: End>(
     target.close()
 }
 
-fn long<const N: usize, O: End>(
+fn long<const N: usize, O: OffsetInt>(
     source: &[u8],
     spans: &[Span],
     indices: &[u32],
@@ -370,7 +370,7 @@ fn long<const N: usize, O: End>(
     ends: &mut Vec<O>,
 ) -> usize {
     let is_far = source.len() > CACHED;
-    let mut target = Target::new(payload, ends, indices.len(), most, N);
+    let mut target = StringTarget::new(payload, ends, indices.len(), most, N);
     for (i, index) in indices.iter().enumerate().take(target.n) {
         if is_far && let Some(next) = indices.get(i + AHEAD) {
             // An index beyond the entries is found in its turn.

@@ -120,7 +120,7 @@ fn agree(a: &[u8], b: &[u8], mask: &[u8]) -> bool {
 }
 
 /// Learns, byte by byte, which bits of a value say where it ends.
-trait Mark {
+trait MaskRecorder {
     /// All bits of the next `n` bytes: a header, or a length.
     fn all(&mut self, n: usize);
     /// The highest bit of the next `n` bytes: a number.
@@ -130,7 +130,7 @@ trait Mark {
 }
 
 /// Learns nothing.
-impl Mark for () {
+impl MaskRecorder for () {
     #[inline(always)]
     fn all(&mut self, _: usize) {}
     #[inline(always)]
@@ -140,7 +140,7 @@ impl Mark for () {
 }
 
 /// The mask. It is never longer than the bytes that were passed over.
-impl Mark for Vec<u8> {
+impl MaskRecorder for Vec<u8> {
     fn all(&mut self, n: usize) {
         self.resize(self.len() + n, 0xFF);
     }
@@ -154,7 +154,7 @@ impl Mark for Vec<u8> {
 
 /// The fields of a struct and its stop. `depth` is how many levels may still be opened, this one
 /// included.
-fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
+fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
     };
@@ -176,7 +176,7 @@ fn fields<'a>(mut bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a>
 }
 
 #[inline(always)]
-fn field_value<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl Mark) -> Rest<'a> {
+fn field_value<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     match ty {
         wire::I16 | wire::I32 | wire::I64 => number(bytes, mark),
         wire::BINARY => binary(bytes, mark),
@@ -189,14 +189,14 @@ fn field_value<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl Mark) ->
 }
 
 /// As a field value, but a bool takes a byte.
-fn element<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl Mark) -> Rest<'a> {
+fn element<'a>(bytes: &'a [u8], ty: u8, depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     match ty {
         wire::TRUE | wire::FALSE => jump(bytes, 1, mark),
         _ => field_value(bytes, ty, depth, mark),
     }
 }
 
-fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
+fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
     };
@@ -226,7 +226,7 @@ fn list<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
 }
 
 #[inline(never)]
-fn map<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
+fn map<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Fault::Depth);
     };
@@ -246,7 +246,7 @@ fn map<'a>(bytes: &'a [u8], depth: u32, mark: &mut impl Mark) -> Rest<'a> {
 }
 
 #[inline(never)]
-fn fixed<'a>(bytes: &'a [u8], ty: u8, mark: &mut impl Mark) -> Rest<'a> {
+fn fixed<'a>(bytes: &'a [u8], ty: u8, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let n = match ty {
         wire::I8 => 1,
         wire::DOUBLE => 8,
@@ -257,14 +257,14 @@ fn fixed<'a>(bytes: &'a [u8], ty: u8, mark: &mut impl Mark) -> Rest<'a> {
 }
 
 #[inline(always)]
-fn binary<'a>(bytes: &'a [u8], mark: &mut impl Mark) -> Rest<'a> {
+fn binary<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Rest<'a> {
     let (len, bytes) = length(bytes, mark)?;
     jump(bytes, usize::try_from(len).map_err(|_| Fault::Short)?, mark)
 }
 
 /// Past `n` bytes that may be anything.
 #[inline(always)]
-fn jump<'a>(bytes: &'a [u8], n: usize, mark: &mut impl Mark) -> Rest<'a> {
+fn jump<'a>(bytes: &'a [u8], n: usize, mark: &mut impl MaskRecorder) -> Rest<'a> {
     let rest = bytes.get(n..).ok_or(Fault::Short)?;
     mark.none(n);
     Ok(rest)
@@ -274,7 +274,7 @@ fn jump<'a>(bytes: &'a [u8], n: usize, mark: &mut impl Mark) -> Rest<'a> {
 const MORE: u64 = 0x8080_8080_8080_8080;
 
 #[inline(always)]
-fn number<'a>(bytes: &'a [u8], mark: &mut impl Mark) -> Rest<'a> {
+fn number<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Rest<'a> {
     let rest = number_end(bytes)?;
     mark.highest(bytes.len() - rest.len());
     Ok(rest)
@@ -304,7 +304,7 @@ fn number_end_slow(bytes: &[u8]) -> Rest<'_> {
 
 /// `n` numbers, those that end in the next eight bytes at a time: as many as have a byte with the
 /// highest bit clear.
-fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl Mark) -> Rest<'a> {
+fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl MaskRecorder) -> Rest<'a> {
     while n > 0 {
         if let Some(word) = bytes.first_chunk() {
             let ends = !u64::from_le_bytes(*word) & MORE;
@@ -325,7 +325,7 @@ fn numbers<'a>(mut bytes: &'a [u8], mut n: usize, mark: &mut impl Mark) -> Rest<
 
 /// The length of a byte string, or the size of a list, and what follows it.
 #[inline(always)]
-fn length<'a>(bytes: &'a [u8], mark: &mut impl Mark) -> Result<(u64, &'a [u8]), Fault> {
+fn length<'a>(bytes: &'a [u8], mark: &mut impl MaskRecorder) -> Result<(u64, &'a [u8]), Fault> {
     let (value, rest) = match bytes.split_first() {
         Some((&first, rest)) if first < 0x80 => (u64::from(first), rest),
         _ => length_slow(bytes)?,

@@ -19,11 +19,11 @@ use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
 use crate::simd::bitmap::Bitmap;
 use crate::simd::native::PlainOldData;
-use crate::simd::strings::{End, Entries};
+use crate::simd::strings::{Entries, OffsetInt};
 use crate::simd::{expand, spans as kernels};
 
 /// An offset of the byte arrays.
-pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + End {
+pub(crate) trait Offset: OffsetSizeTrait + Default + PlainOldData + OffsetInt {
     /// Appends the ends of values of these lengths after the last offset; `None`, and nothing
     /// appended, on overflow.
     fn append_offsets(spans: &[Span], offsets: &mut Vec<Self>) -> Option<()>;

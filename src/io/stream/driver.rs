@@ -24,7 +24,7 @@ use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 
-use super::source::{AsyncSource, CachedSource, Fetched, FileEnd};
+use super::source::{AsyncSource, CachedSource, FetchedRanges, FileEnd};
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::filter_first::{FilterFirst, FilterTask, FilteredOpening, OpenContext, OpenStep};
@@ -415,7 +415,7 @@ impl Shared {
                 OpenStep::More(opening) => {
                     opening.check_memory()?;
                     let fetched = match opening.needs() {
-                        [] => Fetched::default(),
+                        [] => FetchedRanges::default(),
                         needs => {
                             let fetched = self.source.fetch(needs).await;
                             fetched.map_err(|e| e.at_row_group(opening.row_group()))?

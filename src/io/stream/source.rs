@@ -108,7 +108,7 @@ impl<S: AsyncSource + ?Sized> AsyncSource for Arc<S> {
 
 /// The bytes of ranges, and what fetching them took.
 #[derive(Default)]
-pub(in crate::io) struct Fetched {
+pub(in crate::io) struct FetchedRanges {
     /// Their bytes.
     pub(in crate::io) bytes: Vec<Bytes>,
     /// Bytes of the ranges that were not in memory.
@@ -175,7 +175,7 @@ impl CachedSource {
     ///
     /// # Errors
     /// `Io` if they cannot be read.
-    pub(in crate::io) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Fetched> {
+    pub(in crate::io) async fn fetch(&self, ranges: &[Range<u64>]) -> Result<FetchedRanges> {
         let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
         let mut out: Vec<_> = ranges.iter().map(|range| self.find(range)).collect();
         let missing = ranges.iter().zip(&out).filter(|(_, found)| found.is_none());
@@ -192,7 +192,7 @@ impl CachedSource {
             }
         }
         let bytes = out.into_iter().map(Option::unwrap_or_default).collect();
-        Ok(Fetched { bytes, wanted, read })
+        Ok(FetchedRanges { bytes, wanted, read })
     }
 
     /// Nothing panics while it holds the lock.

@@ -19,7 +19,7 @@ const WIDEST_32: u32 = 25;
 const WIDEST_64: u32 = 57;
 
 /// Where the bytes of a vector come from, and how far each lane is shifted, for one width.
-struct Plan {
+struct PackPlan {
     /// The lane that a byte begins in.
     bytes: [u8; 64],
     /// The lane that begins in a byte, after the first of its bits, where `begins` says that there
@@ -33,8 +33,9 @@ struct Plan {
 #[expect(clippy::cast_possible_truncation, reason = "below 64, and no conversion is const")]
 /// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`; those of less than 8 bits
 /// are not used.
-const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
-    const EMPTY: Plan = Plan { bytes: [0; 64], others: [0; 64], begins: 0, shifts: [0; 64] };
+const fn plans<const N: usize>(lane: usize) -> [PackPlan; N] {
+    const EMPTY: PackPlan =
+        PackPlan { bytes: [0; 64], others: [0; 64], begins: 0, shifts: [0; 64] };
     let mut plans = [const { EMPTY }; N];
     let mut width = NARROWEST as usize;
     while width < N {
@@ -61,8 +62,8 @@ const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
     plans
 }
 
-static PLANS_32: [Plan; WIDEST_32 as usize + 1] = plans(4);
-static PLANS_64: [Plan; WIDEST_64 as usize + 1] = plans(8);
+static PLANS_32: [PackPlan; WIDEST_32 as usize + 1] = plans(4);
+static PLANS_64: [PackPlan; WIDEST_64 as usize + 1] = plans(8);
 
 /// A plan in registers.
 #[derive(Clone, Copy)]
@@ -73,7 +74,7 @@ struct Loaded {
     shifts: __m512i,
 }
 
-impl Plan {
+impl PackPlan {
     #[inline]
     #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
     fn load(&self) -> Loaded {

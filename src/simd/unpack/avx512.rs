@@ -15,7 +15,7 @@ pub(in crate::simd) const WIDEST_32: u32 = 25;
 pub(in crate::simd) const WIDEST_64: u32 = 57;
 
 /// Which bytes go into each lane, and how far each lane is shifted, for one width.
-struct Plan {
+struct UnpackPlan {
     bytes: [u8; 64],
     shifts_32: [u32; 16],
     shifts_64: [u64; 8],
@@ -23,8 +23,8 @@ struct Plan {
 
 #[expect(clippy::cast_possible_truncation, reason = "below 64, and no conversion is const")]
 /// Plans for lanes of `lane` bytes, of which a vector has `64 / lane`.
-const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
-    const EMPTY: Plan = Plan { bytes: [0; 64], shifts_32: [0; 16], shifts_64: [0; 8] };
+const fn plans<const N: usize>(lane: usize) -> [UnpackPlan; N] {
+    const EMPTY: UnpackPlan = UnpackPlan { bytes: [0; 64], shifts_32: [0; 16], shifts_64: [0; 8] };
     let mut plans = [const { EMPTY }; N];
     let mut width = 0;
     while width < N {
@@ -51,8 +51,8 @@ const fn plans<const N: usize>(lane: usize) -> [Plan; N] {
     plans
 }
 
-static PLANS_32: [Plan; WIDEST_32 as usize + 1] = plans(4);
-static PLANS_64: [Plan; WIDEST_64 as usize + 1] = plans(8);
+static PLANS_32: [UnpackPlan; WIDEST_32 as usize + 1] = plans(4);
+static PLANS_64: [UnpackPlan; WIDEST_64 as usize + 1] = plans(8);
 
 /// How values of one width are cut out of their bytes, a vector at a time.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl Cut {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     pub(in crate::simd) fn into_32(width: u32) -> Self {
-        let Plan { bytes, shifts_32, .. } = &PLANS_32[width as usize];
+        let UnpackPlan { bytes, shifts_32, .. } = &PLANS_32[width as usize];
         // SAFETY: the table is 64 bytes long.
         let index = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
         // SAFETY: as above.
@@ -82,7 +82,7 @@ impl Cut {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     pub(in crate::simd) fn into_64(width: u32) -> Self {
-        let Plan { bytes, shifts_64, .. } = &PLANS_64[width as usize];
+        let UnpackPlan { bytes, shifts_64, .. } = &PLANS_64[width as usize];
         // SAFETY: the table is 64 bytes long.
         let index = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
         // SAFETY: as above.
@@ -130,7 +130,7 @@ pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK
         // SAFETY: the caller vouches for the features and the bytes.
         return unsafe { wide_u32(bytes, width, out) };
     }
-    let Plan { bytes: index, shifts_32, .. } = &PLANS_32[w];
+    let UnpackPlan { bytes: index, shifts_32, .. } = &PLANS_32[w];
     // SAFETY: both tables are 64 bytes long.
     let (index, shifts) = unsafe {
         (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_32.as_ptr().cast()))
@@ -160,7 +160,7 @@ pub(super) unsafe fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK
 #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]
 unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
     let w = width as usize;
-    let Plan { bytes: index, shifts_64, .. } = &PLANS_64[w];
+    let UnpackPlan { bytes: index, shifts_64, .. } = &PLANS_64[w];
     // SAFETY: both tables are 64 bytes long.
     let (index, shifts) = unsafe {
         (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_64.as_ptr().cast()))
@@ -200,7 +200,7 @@ pub(super) unsafe fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK
         // SAFETY: the caller vouches for AVX2 and BMI2.
         return unsafe { x86::blocks_u64(bytes, width, out) };
     }
-    let Plan { bytes: index, shifts_64, .. } = &PLANS_64[w];
+    let UnpackPlan { bytes: index, shifts_64, .. } = &PLANS_64[w];
     // SAFETY: both tables are 64 bytes long.
     let (index, shifts) = unsafe {
         (_mm512_loadu_si512(index.as_ptr().cast()), _mm512_loadu_si512(shifts_64.as_ptr().cast()))

@@ -20,12 +20,12 @@ use crate::simd::bitmap::Bitmap;
 pub(super) struct BooleanReader {
     /// Legal, though writers make none: at most two different entries.
     dictionary: Option<Vec<bool>>,
-    source: Source,
+    source: BooleanPage,
     out: Bitmap,
 }
 
 #[derive(Default)]
-enum Source {
+enum BooleanPage {
     #[default]
     Nothing,
     Plain(plain::Bits),
@@ -60,7 +60,7 @@ impl ValueReader for BooleanReader {
     }
 
     fn leave_page(&mut self) -> bool {
-        self.source = Source::Nothing;
+        self.source = BooleanPage::Nothing;
         false
     }
 
@@ -71,11 +71,11 @@ impl ValueReader for BooleanReader {
                     Count::Exactly(n) => n,
                     Count::AtMost(n) => n.min(bytes.len().saturating_mul(8)),
                 };
-                Source::Plain(plain::Bits::new(bytes, n)?)
+                BooleanPage::Plain(plain::Bits::new(bytes, n)?)
             }
-            Encoding::Rle => Source::Rle(rle::Booleans::new(bytes, count.most())?),
+            Encoding::Rle => BooleanPage::Rle(rle::Booleans::new(bytes, count.most())?),
             Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Source::Dictionary(Indices::new(bytes, count.most())?)
+                BooleanPage::Dictionary(Indices::new(bytes, count.most())?)
             }
             other => return Err(illegal(other, Physical::Boolean)),
         };
@@ -84,9 +84,9 @@ impl ValueReader for BooleanReader {
 
     fn read(&mut self, n: usize, _room: usize) -> Result<()> {
         match &mut self.source {
-            Source::Plain(bits) => bits.read(n, &mut self.out),
-            Source::Rle(runs) => runs.read(n, &mut self.out),
-            Source::Dictionary(indices) => {
+            BooleanPage::Plain(bits) => bits.read(n, &mut self.out),
+            BooleanPage::Rle(runs) => runs.read(n, &mut self.out),
+            BooleanPage::Dictionary(indices) => {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 let mut values = Vec::new();
                 let mut left = n;
@@ -98,7 +98,7 @@ impl ValueReader for BooleanReader {
                 }
                 Ok(())
             }
-            Source::Nothing => Err(no_page()),
+            BooleanPage::Nothing => Err(no_page()),
         }
     }
 
@@ -111,11 +111,11 @@ impl ValueReader for BooleanReader {
 
     fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.source {
-            Source::Plain(bits) => bits.skip(n),
-            Source::Rle(runs) => runs.skip(n),
-            Source::Dictionary(indices) => indices.skip(n),
-            Source::Nothing if n == 0 => Ok(()),
-            Source::Nothing => Err(no_page()),
+            BooleanPage::Plain(bits) => bits.skip(n),
+            BooleanPage::Rle(runs) => runs.skip(n),
+            BooleanPage::Dictionary(indices) => indices.skip(n),
+            BooleanPage::Nothing if n == 0 => Ok(()),
+            BooleanPage::Nothing => Err(no_page()),
         }
     }
 

@@ -87,7 +87,7 @@ fn of_rule<P: PhysicalInt, T: FromPhysicalInt>(
 
 /// A physical word: `i32` or `i64`, whatever it stands for.
 pub(super) trait PhysicalInt:
-    plain::Native + delta_binary::Int + split::Native + ArrowNativeType + PlainOldData
+    plain::Native + delta_binary::Int + split::SplitWord + ArrowNativeType + PlainOldData
 {
     const BYTES: usize;
     /// The ALP decoder of the float of this width.

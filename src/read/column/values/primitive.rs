@@ -55,7 +55,7 @@ pub(super) trait PrimitiveSource: Send {
 /// Reads the values of a primitive array.
 pub(super) struct PrimitiveReader<S: PrimitiveSource> {
     source: S,
-    dictionary: Dictionary<S::Out>,
+    dictionary: PrimitiveDictionary<S::Out>,
     /// The values of a page that refers to the dictionary.
     indices: Option<Indices>,
     out: Vec<S::Out>,
@@ -66,7 +66,7 @@ pub(super) struct PrimitiveReader<S: PrimitiveSource> {
 }
 
 /// The dictionary of the chunk.
-enum Dictionary<T> {
+enum PrimitiveDictionary<T> {
     Missing,
     /// While few of its entries were wanted.
     Sparse(SparseDictionary),
@@ -81,20 +81,20 @@ fn few(selected: &Bitmap, n: usize) -> bool {
 /// Counts `more` wanted entries. The entries, once they are converted; `None` while so few were
 /// wanted that they are looked up one by one.
 fn entries<'a, S: PrimitiveSource>(
-    dictionary: &'a mut Dictionary<S::Out>,
+    dictionary: &'a mut PrimitiveDictionary<S::Out>,
     source: &mut S,
     more: usize,
 ) -> Result<Option<&'a [S::Out]>> {
-    if let Dictionary::Sparse(sparse) = dictionary {
+    if let PrimitiveDictionary::Sparse(sparse) = dictionary {
         if sparse.stays_sparse(more) {
             return Ok(None);
         }
         let mut entries = vec_for(sparse.page().values)?;
         source.read_dictionary(sparse.page(), &mut entries)?;
-        *dictionary = Dictionary::Entries(entries);
+        *dictionary = PrimitiveDictionary::Entries(entries);
     }
     match dictionary {
-        Dictionary::Entries(entries) => Ok(Some(entries)),
+        PrimitiveDictionary::Entries(entries) => Ok(Some(entries)),
         _ => Err(no_dictionary()),
     }
 }
@@ -104,7 +104,7 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
     pub(super) fn boxed(data_type: &DataType, source: S) -> Box<dyn ValueReader> {
         Box::new(Self {
             source,
-            dictionary: Dictionary::Missing,
+            dictionary: PrimitiveDictionary::Missing,
             indices: None,
             out: Vec::new(),
             spare: FreeLists::new(0),
@@ -115,7 +115,7 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
 
     /// Appends the entries at `selected`, taken from the dictionary page.
     fn look_up(&mut self) -> Result<()> {
-        let Dictionary::Sparse(sparse) = &mut self.dictionary else {
+        let PrimitiveDictionary::Sparse(sparse) = &mut self.dictionary else {
             return Err(no_dictionary());
         };
         let mut bytes = Vec::new();
@@ -146,11 +146,11 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         self.dictionary = match self.source.entry_width() {
-            Some(width) => Dictionary::Sparse(SparseDictionary::of_width(page, width)?),
+            Some(width) => PrimitiveDictionary::Sparse(SparseDictionary::of_width(page, width)?),
             None => {
                 let mut entries = vec_for(page.values)?;
                 self.source.read_dictionary(&page, &mut entries)?;
-                Dictionary::Entries(entries)
+                PrimitiveDictionary::Entries(entries)
             }
         };
         Ok(())

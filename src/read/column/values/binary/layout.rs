@@ -38,7 +38,7 @@ impl<'a> Payload<'a> {
 }
 
 /// The dictionary of a chunk of byte strings.
-pub(super) struct Dictionary {
+pub(super) struct StringDictionary {
     pub(super) bytes: Bytes,
     pub(super) spans: Vec<Span>,
 }
@@ -58,7 +58,7 @@ pub(super) trait Layout: Send {
     /// Takes the dictionary of the chunk; false if it should be text and is not.
     fn set_dictionary(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &StringDictionary,
         place: Place,
         check: TextCheck,
     ) -> Result<bool>;

@@ -6,7 +6,7 @@ use arrow_array::{GenericByteArray, GenericByteViewArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::layout::{BLOCK, Dictionary, Layout, Payload, make_room, payload_len};
+use super::layout::{BLOCK, Layout, Payload, StringDictionary, make_room, payload_len};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
@@ -132,11 +132,11 @@ impl<O: Offset> Layout for Offsets<O> {
 
     fn set_dictionary(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &StringDictionary,
         place: Place,
         check: TextCheck,
     ) -> Result<bool> {
-        let Dictionary { bytes, spans } = dictionary;
+        let StringDictionary { bytes, spans } = dictionary;
         self.dictionary = StringEntries::new(bytes, spans, place, check);
         Ok(self.dictionary.is_some())
     }

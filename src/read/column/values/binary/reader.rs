@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::find::{Decoder, SpanDecoder};
-use super::layout::{BLOCK, Dictionary, Layout, Payload};
+use super::layout::{BLOCK, Layout, Payload, StringDictionary};
 use super::offsets::Offsets;
 use super::text::{Lossy, mended, text_check};
 use super::views::Views;
@@ -85,11 +85,11 @@ fn set_whole_dictionary<L: Layout>(
     let Payload::Shared(bytes) = decoder.payload()? else {
         return Err(no_page());
     };
-    let dictionary = Dictionary { bytes: bytes.clone(), spans };
+    let dictionary = StringDictionary { bytes: bytes.clone(), spans };
     let check = text_check(column.utf8);
     if !column.layout.set_dictionary(&dictionary, decoder.place(), check)? {
         let Lossy { bytes, spans } = mended(column.utf8, &dictionary.bytes, &dictionary.spans)?;
-        let dictionary = Dictionary { bytes: bytes.into(), spans };
+        let dictionary = StringDictionary { bytes: bytes.into(), spans };
         column.layout.set_dictionary(&dictionary, Place::EndToEnd, check)?;
     }
     Ok(())

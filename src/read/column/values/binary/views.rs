@@ -4,7 +4,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::layout::{Dictionary, Layout, Payload, make_room};
+use super::layout::{Layout, Payload, StringDictionary, make_room};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
@@ -72,11 +72,11 @@ impl Layout for Views {
 
     fn set_dictionary(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &StringDictionary,
         place: Place,
         check: TextCheck,
     ) -> Result<bool> {
-        let Dictionary { bytes, spans } = dictionary;
+        let StringDictionary { bytes, spans } = dictionary;
         let views = vec_for(spans.len())?;
         Ok(self.strings.set_dictionary(bytes, spans, place, check, views))
     }

@@ -1,0 +1,372 @@
+//! Values that each share a prefix with the one before, spelled out: what DELTA_BYTE_ARRAY stores.
+
+use super::{Isa, Level};
+
+/// Values of which each is a prefix of the one before and a rest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rests<'a> {
+    /// Bytes that each shares with the one before.
+    pub prefixes: &'a [i32],
+    /// Bytes of each rest.
+    pub suffixes: &'a [i32],
+    /// What the rests lie in, end to end from `start`.
+    pub source: &'a [u8],
+    /// Where the first begins.
+    pub start: usize,
+}
+
+/// Spells out values that each share a prefix with the one before, end to end after `before`,
+/// which the first shares its prefix with.
+///
+/// `longest` is the length of the longest value or more, `total` the number of bytes of all values.
+///
+/// The value before is kept at hand and not read back from where it was just written, which would
+/// wait for the stores: a value is those of its bytes that are shared, and after them the bytes of
+/// the source from so many before the rest.
+///
+/// # Panics
+/// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the
+/// source, or `total` is not what they add up to.
+pub(crate) fn join(before: &[u8], rests: Rests<'_>, longest: u32, total: usize, out: &mut Vec<u8>) {
+    join_with(Isa::best(), before, rests, longest, total, out);
+}
+
+fn join_with(
+    isa: Isa,
+    before: &[u8],
+    rests: Rests<'_>,
+    longest: u32,
+    total: usize,
+    out: &mut Vec<u8>,
+) {
+    assert!(out.is_empty(), "a buffer of its own");
+    assert!(rests.start <= rests.source.len(), "rests lie within their source");
+    match (isa.level(), longest) {
+        // SAFETY: words are what every machine has.
+        (_, ..=16) => unsafe { joined::<16, [u64; 2]>(before, rests, total, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: these exist only where `Isa::best` has found the features.
+        (Level::Avx2 | Level::Avx512, ..=32) => unsafe {
+            x86::joined_32(before, rests, total, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Level::Avx512, ..=64) => unsafe { x86::joined_64(before, rests, total, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Level::Avx512, _) => unsafe { x86::joined_128(before, rests, total, out) },
+        // SAFETY: words are what every machine has.
+        _ => unsafe { joined::<32, [u64; 4]>(before, rests, total, out) },
+    }
+}
+
+/// The first `N` bytes of a value, in registers.
+trait Hand<const N: usize>: Copy {
+    /// Takes bytes in hand.
+    ///
+    /// # Safety
+    /// The machine must have what the type is made of; so for all that follow.
+    unsafe fn of(bytes: &[u8; N]) -> Self;
+
+    /// Keeps the first `prefix` bytes, at most all, and takes the others from `window`.
+    unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self;
+
+    /// Writes all `N` bytes.
+    ///
+    /// # Safety
+    /// They must be writable.
+    unsafe fn write(self, to: *mut u8);
+}
+
+/// The lowest 0 to 8 bytes.
+const BYTES: [u64; 9] = {
+    let mut masks = [u64::MAX; 9];
+    let mut n = 0;
+    while n < 8 {
+        masks[n] = (1 << (8 * n)) - 1;
+        n += 1;
+    }
+    masks
+};
+
+/// The scalar definition.
+impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
+    #[inline(always)]
+    unsafe fn of(bytes: &[u8; N]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|i| u64::from_le_bytes(words[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
+        let (others, _) = window.as_chunks();
+        std::array::from_fn(|i| {
+            let kept = prefix.saturating_sub(8 * i).min(8);
+            let mask = BYTES[kept];
+            self[i] & mask | u64::from_le_bytes(others[i]) & !mask
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn write(self, to: *mut u8) {
+        // SAFETY: the caller vouches for `N` bytes, which is as many as `W` words have.
+        unsafe { to.cast::<[[u8; 8]; W]>().write_unaligned(self.map(u64::to_le_bytes)) };
+    }
+}
+
+/// The first `N` bytes of a value, with zeros after its end.
+fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
+    let mut padded = [0; N];
+    let n = value.len().min(N);
+    padded[..n].copy_from_slice(&value[..n]);
+    padded
+}
+
+/// Spells out values with the first `N` bytes of the last one at hand; longer ones are copied from
+/// where they were written.
+///
+/// # Safety
+/// The machine must have what `H` is made of.
+#[inline(always)]
+unsafe fn joined<const N: usize, H: Hand<N>>(
+    before: &[u8],
+    rests: Rests<'_>,
+    total: usize,
+    out: &mut Vec<u8>,
+) {
+    let Rests { prefixes, suffixes, source, mut start } = rests;
+    // The value before the first lies in front, so that every prefix can be copied from `out`
+    // itself.
+    let room = before.len().saturating_add(total);
+    out.reserve(room.saturating_add(N));
+    out.extend_from_slice(before);
+    let target = out.as_mut_ptr();
+    // SAFETY: the caller vouches for the machine.
+    let mut last = unsafe { H::of(&padded(before)) };
+    let (mut previous, mut to) = (before.len(), before.len());
+    for (prefix, suffix) in prefixes.iter().zip(suffixes) {
+        let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
+        let whole = prefix + len;
+        assert!(
+            prefix <= previous && whole <= room - to && len <= source.len() - start,
+            "values that were counted"
+        );
+        let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
+        match window {
+            Some(window) if whole <= N => {
+                // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
+                last = unsafe { last.keep(prefix, window) };
+                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written after
+                // `whole` is overwritten or never counted.
+                unsafe { last.write(target.add(to)) };
+            }
+            _ => {
+                // SAFETY: the value before lies in the `previous >= prefix` bytes that end at `to`,
+                // all written; `to + prefix <= room`, which is reserved. The two meet at most at
+                // `to`.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        target.add(to - previous),
+                        target.add(to),
+                        prefix,
+                    );
+                }
+                // SAFETY: `start + len <= source.len()` and `to + prefix + len <= room`, both
+                // asserted; `out` is borrowed mutably.
+                unsafe {
+                    let rest = source.as_ptr().add(start);
+                    std::ptr::copy_nonoverlapping(rest, target.add(to + prefix), len);
+                }
+                // SAFETY: the `whole` bytes from `to` were just written.
+                let written = unsafe { std::slice::from_raw_parts(target.add(to), whole) };
+                // SAFETY: the caller vouches for the machine.
+                last = unsafe { H::of(&padded(written)) };
+            }
+        }
+        previous = whole;
+        to += whole;
+        start += len;
+    }
+    // SAFETY: every byte up to `to` is written, and `to <= room`, which is reserved.
+    unsafe { out.set_len(to) };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m256i, __m512i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_storeu_si256,
+        _mm512_loadu_si512, _mm512_mask_loadu_epi8, _mm512_storeu_si512,
+    };
+
+    use super::{Hand, Rests};
+
+    /// With AVX2.
+    ///
+    /// # Safety
+    /// The machine must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn joined_32(
+        before: &[u8],
+        rests: Rests<'_>,
+        total: usize,
+        out: &mut Vec<u8>,
+    ) {
+        // SAFETY: the machine has AVX2.
+        unsafe { super::joined::<32, __m256i>(before, rests, total, out) };
+    }
+
+    /// With AVX-512.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F and BW.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) unsafe fn joined_64(
+        before: &[u8],
+        rests: Rests<'_>,
+        total: usize,
+        out: &mut Vec<u8>,
+    ) {
+        // SAFETY: the machine has AVX-512 F and BW.
+        unsafe { super::joined::<64, __m512i>(before, rests, total, out) };
+    }
+
+    /// With AVX-512, for longer values.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F and BW.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) unsafe fn joined_128(
+        before: &[u8],
+        rests: Rests<'_>,
+        total: usize,
+        out: &mut Vec<u8>,
+    ) {
+        // SAFETY: the machine has AVX-512 F and BW.
+        unsafe { super::joined::<128, [__m512i; 2]>(before, rests, total, out) };
+    }
+
+    /// 32 bytes that are kept, and 32 that are not.
+    const MASKS: [u8; 64] = {
+        let mut masks = [0; 64];
+        let mut i = 0;
+        while i < 32 {
+            masks[i] = u8::MAX;
+            i += 1;
+        }
+        masks
+    };
+
+    impl Hand<32> for __m256i {
+        #[inline(always)]
+        unsafe fn of(bytes: &[u8; 32]) -> Self {
+            // SAFETY: 32 bytes are there; the caller vouches for the machine.
+            unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(self, prefix: usize, window: &[u8; 32]) -> Self {
+            let mask: &[u8] = &MASKS[32 - prefix..][..32];
+            // SAFETY: 32 bytes are there of both; the caller vouches for the machine.
+            unsafe {
+                let mask = _mm256_loadu_si256(mask.as_ptr().cast());
+                _mm256_blendv_epi8(_mm256_loadu_si256(window.as_ptr().cast()), self, mask)
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn write(self, to: *mut u8) {
+            // SAFETY: the caller vouches for 32 bytes and the machine.
+            unsafe { _mm256_storeu_si256(to.cast(), self) };
+        }
+    }
+
+    impl Hand<64> for __m512i {
+        #[inline(always)]
+        unsafe fn of(bytes: &[u8; 64]) -> Self {
+            // SAFETY: 64 bytes are there; the caller vouches for the machine.
+            unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(self, prefix: usize, window: &[u8; 64]) -> Self {
+            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+            let others = u64::MAX.checked_shl(prefix as u32).unwrap_or(0);
+            // SAFETY: 64 bytes are there; the caller vouches for the machine.
+            unsafe { _mm512_mask_loadu_epi8(self, others, window.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn write(self, to: *mut u8) {
+            // SAFETY: the caller vouches for 64 bytes and the machine.
+            unsafe { _mm512_storeu_si512(to.cast(), self) };
+        }
+    }
+
+    impl Hand<128> for [__m512i; 2] {
+        #[inline(always)]
+        unsafe fn of(bytes: &[u8; 128]) -> Self {
+            let (halves, _) = bytes.as_chunks::<64>();
+            // SAFETY: the caller vouches for the machine.
+            unsafe { [__m512i::of(&halves[0]), __m512i::of(&halves[1])] }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(self, prefix: usize, window: &[u8; 128]) -> Self {
+            let (halves, _) = window.as_chunks::<64>();
+            let [low, high] = self;
+            // SAFETY: the caller vouches for the machine; each half keeps at most 64 bytes.
+            unsafe {
+                [
+                    low.keep(prefix.min(64), &halves[0]),
+                    high.keep(prefix.saturating_sub(64), &halves[1]),
+                ]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn write(self, to: *mut u8) {
+            let [low, high] = self;
+            // SAFETY: the caller vouches for 128 bytes and the machine.
+            unsafe {
+                low.write(to);
+                high.write(to.add(64));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_values_are_those_of_the_naive_twin() {
+        let seed = 12;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..600 {
+            let longest = *rng.choice(&[3, 9, 20, 70, 200]).unwrap();
+            let before: Vec<u8> = (0..rng.usize(0..longest)).map(|_| rng.u8(..)).collect();
+            let mut source = vec![7; rng.usize(0..3)];
+            let start = source.len();
+            let (mut prefixes, mut suffixes) = (Vec::new(), Vec::new());
+            let mut expected = vec![before.clone()];
+            for _ in 0..rng.usize(0..40) {
+                let previous = expected.last().unwrap();
+                let prefix = rng.usize(0..=previous.len().min(longest));
+                let suffix: Vec<u8> = (0..rng.usize(0..longest)).map(|_| rng.u8(..)).collect();
+                prefixes.push(prefix as i32);
+                suffixes.push(suffix.len() as i32);
+                source.extend(&suffix);
+                expected.push([&previous[..prefix], &suffix[..]].concat());
+            }
+            let total = expected[1..].iter().map(Vec::len).sum();
+            let most = expected[1..].iter().map(Vec::len).max().unwrap_or(0) as u32;
+            let rests = Rests { prefixes: &prefixes, suffixes: &suffixes, source: &source, start };
+            for isa in Isa::available() {
+                let mut out = Vec::new();
+                join_with(isa, &before, rests, most, total, &mut out);
+                assert_eq!(out, expected.concat(), "{isa:?} seed {seed}");
+            }
+        }
+    }
+}
