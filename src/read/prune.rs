@@ -16,7 +16,7 @@ use super::column::{ColumnSpec, LeafReader};
 use super::filter::{LeafFacts, find};
 use super::plan::{Plan, RowRange};
 use crate::crypt::{ChunkDecryptor, Module, opened};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
 use crate::predicate::{PageFacts, PruneResult, dictionary_is_complete};
@@ -194,6 +194,7 @@ impl RowGroupPruner {
                 | IndexRequest::Pages { leaf } => leaf,
                 IndexRequest::More | IndexRequest::Offsets => continue,
             };
+            let is_bloom = matches!(asked, IndexRequest::Bloom { .. });
             let read = match asked {
                 IndexRequest::Bloom { leaf, hashes } => {
                     self.bloom(leaf, &hashes, needs[i].start, at(i))
@@ -211,8 +212,10 @@ impl RowGroupPruner {
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
-                if e.is_of_encryption() {
-                    // What was changed is no reason to read on.
+                // What was changed is no reason to read on. Some writers leave bloom filters in plain
+                // text where the column is encrypted: not believed, and no reason to stop.
+                let is_plain_filter = is_bloom && e.kind() != ErrorKind::Crypto;
+                if e.is_of_encryption() && !is_plain_filter {
                     return Err(e);
                 }
                 self.found.ignored.push(e);

@@ -152,9 +152,17 @@ fn narrow_dictionaries_come_back_from_plain_pages() {
 /// The file as the `parquet` crate reads it, handed over as IPC; the text of the error where it
 /// does not.
 fn theirs(file: &bytes::Bytes) -> Result<Vec<RecordBatch>, String> {
+    theirs_with(file, parquet::arrow::arrow_reader::ArrowReaderOptions::new())
+}
+
+/// The same, with options of that crate.
+pub fn theirs_with(
+    file: &bytes::Bytes,
+    options: parquet::arrow::arrow_reader::ArrowReaderOptions,
+) -> Result<Vec<RecordBatch>, String> {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(file.clone()).map_err(|e| e.to_string())?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options)
+        .map_err(|e| e.to_string())?;
     let schema = builder.schema().clone();
     let reader = builder.build().map_err(|e| e.to_string())?;
     let mut stream = arrow_ipc_60::writer::StreamWriter::try_new(Vec::new(), &schema)

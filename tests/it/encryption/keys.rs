@@ -105,7 +105,9 @@ fn columns_in_plain_text_are_read_without_keys_and_others_are_errors_that_name_t
                 open(&file, &Decryption::new()).unwrap(),
                 open(&file, &Decryption::new().with_footer_key(key(FOOTER_KEY))).unwrap(),
             ],
-            false => vec![open(&file, &Decryption::new().with_footer_key(key(FOOTER_KEY))).unwrap()],
+            false => {
+                vec![open(&file, &Decryption::new().with_footer_key(key(FOOTER_KEY))).unwrap()]
+            }
         };
         for reader in readers {
             let names = ["id", "amount", "list"];
@@ -172,8 +174,7 @@ fn the_aad_prefix_must_be_that_of_the_writer() {
             file(base().with_stored_aad_prefix("table/1")),
             file(base().with_aad_prefix("table/1")),
         );
-        let (right, wrong) =
-            (keys().with_aad_prefix("table/1"), keys().with_aad_prefix("table/2"));
+        let (right, wrong) = (keys().with_aad_prefix("table/1"), keys().with_aad_prefix("table/2"));
         for (file, keys, is_read) in [
             (&none, keys(), true),
             (&none, right.clone(), false),
@@ -226,13 +227,16 @@ fn a_retriever_is_asked_for_what_is_read_and_for_each_key_metadata_once() {
         let asked = Arc::new(AtomicUsize::new(0));
         let retriever = Counting { keys: keys.into(), asked: asked.clone() };
         // The other column's key has no metadata, and is given.
-        let keys = Decryption::new()
-            .with_retriever(retriever)
-            .with_column_key("nested", key(COLUMN_KEY));
+        let keys =
+            Decryption::new().with_retriever(retriever).with_column_key("nested", key(COLUMN_KEY));
         let reader = open(&file, &keys).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 1, "{name}: the footer");
         read_with(reader.clone().project(["id", "amount"]).unwrap()).unwrap();
-        assert_eq!(asked.load(Ordering::Relaxed), 1, "{name}: columns in plain text or of the footer key");
+        assert_eq!(
+            asked.load(Ordering::Relaxed),
+            1,
+            "{name}: columns in plain text or of the footer key"
+        );
         for _ in 0..2 {
             assert_eq!(rows(&read_with(reader.clone()).unwrap()), rows(&[batch(0, 300)]));
         }
@@ -291,7 +295,8 @@ fn keys_that_come_asynchronously_are_asked_for_side_by_side_when_a_file_is_opene
             .with_column_key("nested.text", key(COLUMN_KEY));
         runtime.block_on(async {
             let source = file.clone();
-            let reader = Reader::open_async_encrypted(source, Limits::default(), &keys).await.unwrap();
+            let reader =
+                Reader::open_async_encrypted(source, Limits::default(), &keys).await.unwrap();
             let expected = if name.ends_with("uniform") { 1 } else { 2 };
             assert_eq!(asked.load(Ordering::Relaxed), expected, "{name}");
             let found: Vec<_> = reader.stream().unwrap().try_collect().await.unwrap();
@@ -306,9 +311,8 @@ fn keys_that_come_asynchronously_are_asked_for_side_by_side_when_a_file_is_opene
 
 #[test]
 fn keys_that_a_service_wraps_read_what_was_written_with_them() {
-    let ring = || {
-        KeyRing::new().with_key("finance", key(FOOTER_KEY)).with_key("people", key(COLUMN_KEY))
-    };
+    let ring =
+        || KeyRing::new().with_key("finance", key(FOOTER_KEY)).with_key("people", key(COLUMN_KEY));
     for is_double in [false, true] {
         for bits in [128, 192, 256] {
             let of = KmsEncryption::new("finance")

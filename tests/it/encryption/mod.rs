@@ -224,7 +224,10 @@ fn a_large_column_chunk_of_a_local_file_is_decrypted_while_it_is_read() {
                 let found = arrow_select::concat::concat_batches(&batch.schema(), &found).unwrap();
                 assert!(found.column(0) == batch.column(0), "{name} {threads} seed {seed}");
                 let some = reader.take(&[7, 250_000]).unwrap();
-                assert!(some.column(0).slice(1, 1).as_ref() == batch.column(0).slice(250_000, 1).as_ref());
+                assert!(
+                    some.column(0).slice(1, 1).as_ref()
+                        == batch.column(0).slice(250_000, 1).as_ref()
+                );
             }
         }
     }
@@ -261,8 +264,11 @@ fn row_groups_that_were_encoded_apart_are_encrypted_when_they_are_appended() {
     let mut writer = Writer::new(WriteSink(Vec::new()), batches[0].schema(), of).unwrap();
     let encoder = writer.encoder().clone();
     // Encoded in another order than they are appended.
-    let mut encoded: Vec<_> =
-        batches.iter().rev().map(|batch| encoder.encode(std::slice::from_ref(batch)).unwrap()).collect();
+    let mut encoded: Vec<_> = batches
+        .iter()
+        .rev()
+        .map(|batch| encoder.encode(std::slice::from_ref(batch)).unwrap())
+        .collect();
     while let Some(row_group) = encoded.pop() {
         writer.append(row_group).unwrap();
     }
@@ -301,7 +307,8 @@ fn files_without_rows_and_row_groups_without_rows_are_encrypted_too() {
 
 #[test]
 fn no_value_of_a_protected_column_is_in_the_bytes_of_the_file() {
-    let contains = |file: &[u8], text: &str| file.windows(text.len()).any(|at| at == text.as_bytes());
+    let contains =
+        |file: &[u8], text: &str| file.windows(text.len()).any(|at| at == text.as_bytes());
     let batches = [batch(0, 300)];
     for codec in [Compression::Uncompressed, Compression::Zstd(1)] {
         let plain = write(options(None).with_compression(codec), &batches).unwrap();
@@ -386,12 +393,79 @@ fn more_row_groups_than_their_numbers_can_say_are_refused_when_written() {
 fn more_pages_in_a_chunk_than_their_numbers_can_say_are_refused_when_written() {
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..32_769));
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
-    let options = WriteOptions::new()
-        .with_page_rows(1)
-        .with_encryption(Encryption::new(key(FOOTER_KEY)));
+    let options =
+        WriteOptions::new().with_page_rows(1).with_encryption(Encryption::new(key(FOOTER_KEY)));
     let file = write(options.clone(), &[batch.slice(0, 32_768)]).unwrap();
     assert_eq!(open(&file, &keys()).unwrap().rows().unwrap(), 32_768);
     let refused = write(options, &[batch]).unwrap_err();
     assert!(refused.to_string().contains("at most 32,768 pages"), "{refused}");
     assert!(refused.to_string().contains("row group 0"), "{refused}");
+}
+
+/// The `parquet` crate knows AES_GCM_V1 alone, with keys of 128 and 256 bits.
+#[test]
+fn the_parquet_crate_reads_what_we_encrypt_and_we_what_it_encrypts() {
+    use parquet::arrow::ArrowWriter;
+    use parquet::arrow::arrow_reader::ArrowReaderOptions;
+    use parquet::encryption::decrypt::FileDecryptionProperties;
+    use parquet::encryption::encrypt::FileEncryptionProperties;
+    use parquet::file::properties::WriterProperties;
+
+    for footer_key in [FOOTER_KEY.repeat(1), FOOTER_KEY.repeat(2)] {
+        for plaintext_footer in [false, true] {
+            for has_prefix in [false, true] {
+                let mut encryption = Encryption::new(key(&footer_key))
+                    .with_plaintext_footer(plaintext_footer)
+                    .with_column_key("secret", key(COLUMN_KEY))
+                    .with_column_key("nested.text", key(COLUMN_KEY))
+                    .with_unlisted_columns(UnlistedColumns::FooterKey);
+                let mut theirs = FileDecryptionProperties::builder(footer_key.clone())
+                    .with_column_key("secret", COLUMN_KEY.to_vec())
+                    .with_column_key("nested.text", COLUMN_KEY.to_vec());
+                if has_prefix {
+                    encryption = encryption.with_aad_prefix("prefix");
+                    theirs = theirs.with_aad_prefix(b"prefix".to_vec());
+                }
+                // That crate asks for bloom filters and indexes only where it is told to.
+                let file = write(options(Some(encryption)), &[batch(0, 250)]).unwrap();
+                let of = ArrowReaderOptions::new()
+                    .with_file_decryption_properties(theirs.build().unwrap())
+                    .with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
+                let found = super::round_trip::theirs_with(&file, of).unwrap();
+                assert_eq!(rows(&found), rows(&[batch(0, 250)]), "{plaintext_footer} {has_prefix}");
+
+                let mut encryption = FileEncryptionProperties::builder(footer_key.clone())
+                    .with_plaintext_footer(plaintext_footer);
+                let mut keys = Decryption::new().with_footer_key(key(&footer_key));
+                if has_prefix {
+                    encryption = encryption.with_aad_prefix(b"prefix".to_vec());
+                    encryption = encryption.with_aad_prefix_storage(!plaintext_footer);
+                    keys = keys.with_aad_prefix("prefix");
+                }
+                let ids = arrow_array_60::Int64Array::from_iter_values(0..1_000);
+                let ids: arrow_array_60::ArrayRef = Arc::new(ids);
+                let theirs = arrow_array_60::RecordBatch::try_from_iter([("id", ids)]).unwrap();
+                let properties = WriterProperties::builder()
+                    .set_bloom_filter_enabled(true)
+                    .set_data_page_row_count_limit(100)
+                    .set_write_batch_size(100)
+                    .with_file_encryption_properties(encryption.build().unwrap())
+                    .build();
+                let mut out = Vec::new();
+                let mut writer =
+                    ArrowWriter::try_new(&mut out, theirs.schema(), Some(properties)).unwrap();
+                writer.write(&theirs).unwrap();
+                writer.close().unwrap();
+                let reader = open(&out.into(), &keys).unwrap();
+                let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+                let ids = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+                assert_eq!(rows(&read_with(reader.clone()).unwrap()), rows(&[ids.clone()]));
+                let one = reader.filter(col("id").eq(777));
+                let progress = one.progress().clone();
+                assert_eq!(rows(&read_with(one).unwrap()), rows(&[ids.slice(777, 1)]));
+                // It leaves bloom filters in plain text, which are not believed.
+                assert_eq!(progress.indexes_ignored(), 1);
+            }
+        }
+    }
 }
