@@ -45,6 +45,9 @@
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
+//! | read an encrypted file | `Reader::open_encrypted`, `crypt::Decryption` (feature `encryption`) |
+//! | encrypt a file, or columns of it | `WriteOptions::with_encryption`, `crypt::Encryption`; `examples/encrypt.rs` |
+//! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
 //! # The architecture: start reading here
@@ -76,7 +79,7 @@
 //!    a window being the rows of one batch, and leaf by leaf (`read::column_task`), on any thread.
 //!    [`read::RowGroup::next_batch`] does it on the calling one.
 //! 4. `read::chunk` walks the pages of a column chunk. `page::open` opens a page: checksum,
-//!    decompression (`compress`), and the cut into levels and values.
+//!    decryption (`crypt`), decompression (`compress`), and the cut into levels and values.
 //! 5. `read::column` decodes levels (`levels`) and values (`encoding`, `simd`) straight into what
 //!    becomes the Arrow buffers.
 //! 6. `read::assemble` builds lists, maps and structs around the leaves. `read::batch` makes a
@@ -92,8 +95,8 @@
 //! 3. `column` gathers the values, looks for a dictionary, measures samples of the encodings that
 //!    `encoding::choose` lists, encodes page by page, and collects the statistics (`stats`).
 //!    `page::seal` compresses each page, and gives it a checksum and a header.
-//! 4. `row_group` and `footer` place the chunks in the file, and write indexes, bloom filters and
-//!    the footer.
+//! 4. `encrypt` encrypts the pages of columns that are protected. `row_group` and `footer` place the
+//!    chunks in the file, and write indexes, bloom filters and the footer.
 //!
 //! Each layer uses those below it, never those above; a test checks that.
 //!
@@ -101,7 +104,7 @@
 //!  0 base        error, limits, bytes, range_cache, simd, free_lists, trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
-//!  3 encodings   encoding, compress
+//!  3 encodings   encoding, compress, crypt
 //!  4 columns     levels, stats
 //!  5 pages       page
 //!  6 selection   selection, predicate
