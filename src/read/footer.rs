@@ -47,7 +47,7 @@ enum FooterBody {
     /// A module, which begins with this byte of what is stored.
     Encrypted { start: usize, key_metadata: Option<Vec<u8>> },
     /// In plain text, and perhaps signed.
-    Plain(FooterIndex),
+    Plain(Box<FooterIndex>),
 }
 
 impl SealedFooter {
@@ -85,7 +85,7 @@ impl SealedFooter {
             }
             (None, _) => None,
         };
-        Ok(Self { stored, body: FooterBody::Plain(index), file })
+        Ok(Self { stored, body: FooterBody::Plain(index.into()), file })
     }
 
     /// Gives it the key that an asynchronous retriever found for `request`.
@@ -126,12 +126,12 @@ impl SealedFooter {
                         Error::malformed(Spec::Container, "the footer ends behind its bytes")
                     })?;
                 let signature = file.verify(footer, signature)?;
-                (index, false, signature)
+                (*index, false, signature)
             }
             (FooterBody::Plain(index), None) => {
                 let is_signed = index.head().encryption_algorithm.is_some();
                 let signature = if is_signed { Signature::Unverified } else { Signature::None };
-                (index, false, signature)
+                (*index, false, signature)
             }
         };
         let schema = Schema::parse(index.take_schema(), limits)?;

@@ -245,7 +245,7 @@ impl Metadata {
     }
 
     /// The bytes of the offset index and of the column index, as they are in the file.
-    fn index_bytes_at(&self, places: &IndexPlaces) -> Result<(Option<&[u8]>, Option<&[u8]>)> {
+    fn index_bytes_at(&self, places: &IndexPlaces) -> Result<StoredIndexes<'_>> {
         let bytes = |range: Option<Range<u64>>| match range {
             None => Ok(None),
             Some(range) => match self.indexes.get_slice(&range) {
@@ -415,6 +415,9 @@ impl Metadata {
         })
     }
 }
+
+/// The offset index and the column index of a chunk, as far as it has them.
+type StoredIndexes<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
 /// Marks the bytes, and their first version.
 const MAGIC: &[u8; 8] = b"MQMETA1\0";

@@ -80,8 +80,7 @@ fn one(r#type: Type, rows: usize, pages: &[Vec<u8>]) -> Vec<u8> {
 #[test]
 fn a_dictionary_that_states_more_entries_than_it_has_asks_for_no_memory() {
     let _alone = alone();
-    let decimal =
-        || Some(LogicalType::Decimal(DecimalType { scale: 2, precision: 9, ..Default::default() }));
+    let decimal = || Some(LogicalType::Decimal(DecimalType { scale: 2, precision: 9 }));
     let columns = [
         (Type::Int32, None, ints(&[7, 8])),
         (Type::Int32, decimal(), ints(&[7, 8])),
