@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::aad::{ChunkOrdinals, Module};
 use super::cipher::{NONCE_LEN, TAG_LEN};
+use super::encrypt::UNIQUE_LEN;
 #[cfg(feature = "async")]
 use super::key::AsyncKeyRetriever;
 use super::key::{Key, KeyRequest, KeyRetriever};
 use super::signature::Signature;
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{ColumnCryptoMetaData, EncryptionAlgorithm};
 use crate::schema::LeafPath;
 
@@ -41,6 +42,7 @@ pub struct Decryption {
     aad_prefix: Option<Vec<u8>>,
     plaintext_files: bool,
     unverified_footers: bool,
+    unauthenticated_pages: bool,
 }
 
 impl Decryption {
@@ -80,26 +82,39 @@ impl Decryption {
     }
 
     /// The AAD prefix that the writer authenticated: it says which file this is. Needed where the
-    /// file does not store it; where it does, the two must be equal.
+    /// file does not store it; where it does, the two must be equal. A file is then refused whose
+    /// `aad_file_unique` has another length than the 8 bytes that all known writers give it: the
+    /// two are authenticated as one string, and a prefix could be passed off as another.
     #[must_use]
     pub fn with_aad_prefix(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.aad_prefix = Some(prefix.into());
         self
     }
 
-    /// Whether files that are not encrypted at all are read too. Default: they are an error, as one
-    /// may have been put in place of an encrypted one.
+    /// Whether files that are not encrypted at all are read too, and columns in plain text for
+    /// which a key is given. Default: they are an error, as they may have been put in place of
+    /// encrypted ones.
     #[must_use]
     pub fn with_plaintext_files(mut self, allowed: bool) -> Self {
         self.plaintext_files = allowed;
         self
     }
 
-    /// Whether a plaintext footer is believed although its key is denied, and its signature not
-    /// verified. Default: that is an error, if a footer key or a retriever is given at all.
+    /// Whether a plaintext footer is believed whose signature cannot be verified, because its key
+    /// is not given or denied. Default: that is an error.
     #[must_use]
     pub fn with_unverified_footers(mut self, allowed: bool) -> Self {
         self.unverified_footers = allowed;
+        self
+    }
+
+    /// Whether files of AES_GCM_CTR_V1 with an encrypted footer are read. Their pages are not
+    /// authenticated: whoever can write the file can change values, unnoticed. Default: they are
+    /// an error, because the algorithm stands in plain text before an encrypted footer, so that
+    /// a file of AES_GCM_V1 can be passed off as one of them.
+    #[must_use]
+    pub fn with_unauthenticated_pages(mut self, allowed: bool) -> Self {
+        self.unauthenticated_pages = allowed;
         self
     }
 
@@ -109,22 +124,14 @@ impl Decryption {
             return Ok(());
         }
         Err(Error::crypto(
-            "keys were given, and the file is not encrypted: another may have been put in its \
-             place; Decryption::with_plaintext_files(true) reads it",
+            "the file is not encrypted, and one that is was expected: another may have been put in \
+             its place; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
         ))
     }
 
     #[cfg(feature = "async")]
     pub(crate) fn async_retriever(&self) -> Option<&Arc<dyn AsyncKeyRetriever>> {
         self.async_retriever.as_ref()
-    }
-
-    fn may_find_footer_key(&self) -> bool {
-        #[cfg(feature = "async")]
-        if self.async_retriever.is_some() {
-            return true;
-        }
-        self.footer_key.is_some() || self.retriever.is_some()
     }
 
     fn explicit_key(&self, column: &LeafPath) -> Option<&Key> {
@@ -152,11 +159,16 @@ pub(crate) struct FileDecryptor {
     aad: Arc<[u8]>,
     /// Whether the bodies of pages are encrypted by CTR.
     has_ctr_pages: bool,
+    /// Whether the footer is encrypted.
+    has_encrypted_footer: bool,
     /// The key of the footer, or why there is none.
     footer_key: Result<Key, String>,
-    /// Keys that were retrieved, and those that were not, with the reason.
-    retrieved: Mutex<HashMap<Vec<u8>, Result<Key, String>>>,
+    /// Keys that were retrieved, and those that were denied, with the reason.
+    retrieved: Mutex<HashMap<KeyName, Result<Key, String>>>,
 }
+
+/// What keys are remembered by: the column, or none for the footer, and the key metadata.
+type KeyName = (Option<String>, Option<Vec<u8>>);
 
 impl fmt::Debug for FileDecryptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,11 +180,13 @@ impl FileDecryptor {
     /// For a file of this algorithm, whose footer key has this metadata.
     ///
     /// # Errors
-    /// `Crypto` if the AAD prefix is missing or another.
+    /// `Crypto` if the AAD prefix is missing or another, or the algorithm is not allowed; whatever
+    /// a retriever says that cannot be reached.
     pub(crate) fn new(
         decryption: &Decryption,
         algorithm: &EncryptionAlgorithm,
         key_metadata: Option<&[u8]>,
+        has_encrypted_footer: bool,
     ) -> Result<Self> {
         let (stored, unique, must_supply, has_ctr_pages) = match algorithm {
             EncryptionAlgorithm::AesGcmV1(gcm) => {
@@ -188,7 +202,22 @@ impl FileDecryptor {
                 ));
             }
         };
+        // A signed footer authenticates the algorithm.
+        if has_ctr_pages && has_encrypted_footer && !decryption.unauthenticated_pages {
+            return Err(Error::crypto(
+                "the file says that it is of AES_GCM_CTR_V1, whose pages are not authenticated, \
+                 and nothing protects that statement: if it is, \
+                 Decryption::with_unauthenticated_pages(true) reads it",
+            ));
+        }
         let supplied = decryption.aad_prefix.as_deref();
+        let unique_len = unique.as_ref().map_or(0, Vec::len);
+        if supplied.is_some() && unique_len != UNIQUE_LEN {
+            return Err(Error::crypto(format_args!(
+                "aad_file_unique has {unique_len} bytes, and {UNIQUE_LEN} were expected after an AAD \
+                 prefix: a prefix may have been passed off as another"
+            )));
+        }
         let prefix = match (stored.as_deref(), supplied) {
             (Some(stored), Some(supplied)) if stored != supplied => {
                 return Err(Error::crypto(
@@ -213,18 +242,25 @@ impl FileDecryptor {
         let retrieved = Mutex::default();
         let footer_key = Err(String::new());
         let decryption = decryption.clone();
-        let mut file = Self { decryption, aad, has_ctr_pages, footer_key, retrieved };
+        let mut file =
+            Self { decryption, aad, has_ctr_pages, has_encrypted_footer, footer_key, retrieved };
         file.footer_key = match &file.decryption.footer_key {
             Some(key) => Ok(key.clone()),
-            None => file.retrieve(&KeyRequest::new(None, key_metadata)),
+            None => file.retrieve(&KeyRequest::new(None, key_metadata))?,
         };
         Ok(file)
     }
 
+    /// Whether the bodies of pages are not authenticated.
+    pub(crate) fn has_ctr_pages(&self) -> bool {
+        self.has_ctr_pages
+    }
+
     /// Gives it the key of the footer that came asynchronously.
     #[cfg(feature = "async")]
-    pub(crate) fn set_footer_key(&mut self, found: Result<Key>) {
-        self.footer_key = found.map_err(|e| e.to_string());
+    pub(crate) fn set_footer_key(&mut self, found: Result<Key>) -> Result<()> {
+        self.footer_key = denied(found)?;
+        Ok(())
     }
 
     /// Gives it keys that came asynchronously.
@@ -234,10 +270,11 @@ impl FileDecryptor {
         column: &LeafPath,
         key_metadata: Option<&[u8]>,
         found: Result<Key>,
-    ) {
-        let request = KeyRequest::new(Some(column), key_metadata);
-        let mut retrieved = self.retrieved.lock().unwrap_or_else(PoisonError::into_inner);
-        retrieved.insert(memory_of(&request), found.map_err(|e| e.to_string()));
+    ) -> Result<()> {
+        let name = key_name(&KeyRequest::new(Some(column), key_metadata));
+        let found = denied(found)?;
+        self.retrieved.lock().unwrap_or_else(PoisonError::into_inner).insert(name, found);
+        Ok(())
     }
 
     /// Whether a column key would have to come asynchronously.
@@ -251,7 +288,7 @@ impl FileDecryptor {
                 .retrieved
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .contains_key(&memory_of(&request))
+                .contains_key(&key_name(&request))
     }
 
     /// `what` is encrypted, and no keys were given at all.
@@ -278,19 +315,15 @@ impl FileDecryptor {
     }
 
     /// Verifies the signature behind a plaintext footer: a nonce and a tag. `Unverified` without
-    /// the key.
+    /// the key, where that is allowed.
     ///
     /// # Errors
-    /// `Crypto` if the signature is wrong; or if a key was to be found for it, and was denied.
+    /// `Crypto` if the signature is wrong, or its key is not given or denied.
     pub(crate) fn verify(&self, footer: &[u8], signature: &[u8]) -> Result<Signature> {
         let key = match &self.footer_key {
             Ok(key) => key,
-            Err(why)
-                if self.decryption.may_find_footer_key() && !self.decryption.unverified_footers =>
-            {
-                return Err(missing("the signature of the footer", why));
-            }
-            Err(_) => return Ok(Signature::Unverified),
+            Err(_) if self.decryption.unverified_footers => return Ok(Signature::Unverified),
+            Err(why) => return Err(unverified(why)),
         };
         let parts = signature.split_first_chunk::<NONCE_LEN>();
         let parts =
@@ -333,7 +366,7 @@ impl FileDecryptor {
                     return Ok(key.clone());
                 }
                 let request = KeyRequest::new(Some(column), of.key_metadata.as_deref());
-                self.retrieve(&request).map_err(|why| missing(&what, &why))
+                self.retrieve(&request)?.map_err(|why| missing(&what, &why))
             }
             other => Err(Error::unsupported(
                 "column encryption",
@@ -342,16 +375,45 @@ impl FileDecryptor {
         }
     }
 
-    /// Asks the retriever, for each key metadata once.
-    fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Key, String> {
-        let mut retrieved = self.retrieved.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = retrieved.entry(memory_of(request));
-        entry
-            .or_insert_with(|| match &self.decryption.retriever {
-                Some(retriever) => retriever.retrieve(request).map_err(|e| e.to_string()),
-                None => Err(String::new()),
-            })
-            .clone()
+    /// Refuses a column in plain text for which a key is given: another may have been put in place
+    /// of the encrypted one.
+    ///
+    /// # Errors
+    /// `Crypto`.
+    pub(crate) fn check_plaintext_column(&self, column: &LeafPath) -> Result<()> {
+        if self.decryption.plaintext_files || self.decryption.explicit_key(column).is_none() {
+            return Ok(());
+        }
+        Err(Error::crypto(format_args!(
+            "a key was given for the column {}, and it is not encrypted: another may have been put \
+             in its place; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
+            column.dotted()
+        )))
+    }
+
+    /// Whether the metadata of a chunk that is encrypted so stand in a module of their own.
+    pub(crate) fn has_encrypted_metadata(&self, crypto: &ColumnCryptoMetaData) -> bool {
+        !self.has_encrypted_footer
+            || matches!(crypto, ColumnCryptoMetaData::EncryptionWithColumnKey(_))
+    }
+
+    /// Asks the retriever, for each column and key metadata once. A key that is denied is an answer
+    /// too; a service that cannot be reached is asked again.
+    ///
+    /// # Errors
+    /// What the retriever says, if it is of another kind than `Crypto`.
+    fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Result<Key, String>> {
+        let name = key_name(request);
+        let retrieved = || self.retrieved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = retrieved().get(&name) {
+            return Ok(known.clone());
+        }
+        // Without the lock: a service may take its time.
+        let found = match &self.decryption.retriever {
+            Some(retriever) => denied(retriever.retrieve(request))?,
+            None => Err(String::new()),
+        };
+        Ok(retrieved().entry(name).or_insert(found).clone())
     }
 
     /// What opens the modules of a column chunk.
@@ -369,13 +431,27 @@ impl FileDecryptor {
     }
 }
 
-/// What keys are remembered by: their metadata, or their column where they have none.
-fn memory_of(request: &KeyRequest<'_>) -> Vec<u8> {
-    match (request.key_metadata, request.column) {
-        (Some(metadata), _) => [b"m", metadata].concat(),
-        (None, Some(column)) => [b"c", column.dotted().as_bytes()].concat(),
-        (None, None) => Vec::new(),
+fn key_name(request: &KeyRequest<'_>) -> KeyName {
+    (request.column.map(LeafPath::dotted), request.key_metadata.map(<[u8]>::to_vec))
+}
+
+/// A key, or why it is denied; other errors stay errors.
+fn denied(found: Result<Key>) -> Result<Result<Key, String>> {
+    match found {
+        Ok(key) => Ok(Ok(key)),
+        Err(e) if e.kind() == ErrorKind::Crypto => Ok(Err(e.to_string())),
+        Err(e) => Err(e),
     }
+}
+
+#[cold]
+fn unverified(why: &str) -> Error {
+    let why = if why.is_empty() { "its key was not given" } else { why };
+    Error::crypto(format_args!(
+        "the footer is signed, and the signature cannot be verified: {why}; \
+         Decryption::with_unverified_footers(true) (marq: --allow-unverified) reads the file all the \
+         same"
+    ))
 }
 
 #[cold]
@@ -448,8 +524,12 @@ impl ChunkDecryptor {
     /// As [`ChunkDecryptor::open`].
     pub(crate) fn open_into(&self, module: Module, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let aad = module.aad(&self.aad, self.place)?;
-        let is_ctr = self.has_ctr_pages && module.is_page_body();
-        open(&self.key, module, &aad, is_ctr, bytes, out)
+        open(&self.key, module, &aad, !self.authenticates(module), bytes, out)
+    }
+
+    /// Whether the contents of a module are authenticated.
+    pub(crate) fn authenticates(&self, module: Module) -> bool {
+        !(self.has_ctr_pages && module.is_page_body())
     }
 
     /// Bytes that a module of `len` bytes decrypts to, at most.

@@ -30,6 +30,7 @@ impl FileDecryptor {
         keys: &Decryption,
         _: &EncryptionAlgorithm,
         _: Option<&[u8]>,
+        _: bool,
     ) -> Result<Self> {
         match *keys {}
     }
@@ -51,6 +52,18 @@ impl FileDecryptor {
         match *self {}
     }
 
+    pub(crate) fn has_ctr_pages(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn check_plaintext_column(&self, _: &LeafPath) -> Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn has_encrypted_metadata(&self, _: &ColumnCryptoMetaData) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn chunk(&self, _: Key, _: usize, _: usize) -> Result<ChunkDecryptor> {
         match *self {}
     }
@@ -66,6 +79,10 @@ impl ChunkDecryptor {
     }
 
     pub(crate) fn open_into(&self, _: Module, _: &[u8], _: &mut Vec<u8>) -> Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn authenticates(&self, _: Module) -> bool {
         match *self {}
     }
 

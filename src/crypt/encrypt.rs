@@ -133,8 +133,9 @@ impl Encryption {
     }
 
     /// Leaves the footer in plain text, and signs it: readers without keys can read columns that
-    /// are not encrypted. The schema, the names of columns, the numbers of rows and the key-value
-    /// metadata can then be read by everyone; statistics of encrypted columns cannot.
+    /// are not encrypted. The schema, the names of columns, the numbers of rows, the sizes of column
+    /// chunks, a sort order that the caller states and the key-value metadata can then be read by
+    /// everyone; statistics of encrypted columns cannot, nor a sort order that was found out.
     #[must_use]
     pub fn with_plaintext_footer(mut self, plaintext: bool) -> Self {
         self.has_plaintext_footer = plaintext;
@@ -243,7 +244,7 @@ struct Inner {
 }
 
 /// Bytes that tell a file from all others, as many as other writers have.
-const UNIQUE_LEN: usize = 8;
+pub(super) const UNIQUE_LEN: usize = 8;
 
 impl fmt::Debug for FileEncryptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

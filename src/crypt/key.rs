@@ -89,11 +89,15 @@ impl Key {
         Self::new(&bytes)
     }
 
-    /// Continues the count of a key that has encrypted so many modules before, in this process or
-    /// others: beyond [`Key::MAX_INVOCATIONS`] in all, writing fails. Each page takes two modules.
+    /// Adds so many modules, which the key has encrypted before, in other processes or as another
+    /// `Key` of the same bytes: beyond [`Key::MAX_INVOCATIONS`] in all, writing fails. Each page
+    /// takes two modules. Clones count together; two keys made of the same bytes do not.
     #[must_use]
     pub fn with_invocations(self, modules: u64) -> Self {
-        self.0.invocations.fetch_max(modules, Ordering::Relaxed);
+        let add = |used: u64| Some(used.saturating_add(modules).min(Self::MAX_INVOCATIONS));
+        let counter = &self.0.invocations;
+        // The update always has a next value.
+        let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         self
     }
 
@@ -221,13 +225,13 @@ impl<'a> KeyRequest<'a> {
 /// Finds keys while a file is read, as in a key management service.
 ///
 /// A file asks for the key of its footer when it is opened, and for that of a column when the
-/// column is first looked at; for each key metadata once.
+/// column is first looked at; for each column and key metadata once, unless it failed.
 pub trait KeyRetriever: Send + Sync {
     /// The key.
     ///
     /// # Errors
-    /// Any, where the key does not exist or is denied; best of [`ErrorKind::Crypto`]. Columns whose
-    /// key is not found cannot be read; others can.
+    /// [`ErrorKind::Crypto`] where the key does not exist or is denied: the column cannot be read,
+    /// and others can. Any other kind ends the read, and the key is asked for again by the next.
     ///
     /// [`ErrorKind::Crypto`]: crate::ErrorKind::Crypto
     fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Key>;

@@ -2,8 +2,8 @@
 //!
 //! A file is encrypted with data encryption keys (DEK) of its own. They are stored beside it,
 //! wrapped with a master key that never leaves the KMS. With double wrapping, a DEK is wrapped with
-//! a key encryption key (KEK), and only the KEK by the KMS, which is then asked once for many files
-//! and columns.
+//! a key encryption key (KEK), and only the KEK by the KMS, which is then asked once for each master
+//! key of a file.
 //!
 //! ```text
 //! key metadata of a column or the footer, internal   {"keyMaterialType":"PKMT1", "masterKeyID", "wrappedDEK", …}
@@ -59,8 +59,8 @@ impl<K: Kms + ?Sized> Kms for Arc<K> {
 }
 
 /// Master keys in memory: a KMS for tests, and for tools that are given the master keys. Keys are
-/// wrapped by AES-GCM with the name of the master key as authenticated data, as parquet-java does
-/// where it wraps locally.
+/// wrapped by AES-GCM with the name of the master key as authenticated data, in Base64, as the
+/// in-memory service of parquet-java does.
 #[derive(Clone, Default)]
 pub struct KeyRing {
     keys: HashMap<String, Key>,
@@ -310,7 +310,11 @@ impl KekCache {
             return Ok(key.clone());
         }
         let key = kms.unwrap(&kek.wrapped, master_key)?;
-        lock().insert(name, key.clone());
+        let mut keys = lock();
+        if keys.len() >= MAX_KEKS {
+            keys.clear();
+        }
+        keys.insert(name, key.clone());
         Ok(key)
     }
 }
@@ -359,16 +363,22 @@ impl KeyRetriever for KmsKeys {
         let json = request
             .key_metadata
             .ok_or_else(|| Error::crypto("the file stores no key material for it"))?;
-        match Stored::from_json(json)? {
-            Stored::Internal(material) => material.key(&*self.kms, &self.keks),
-            Stored::External(reference) => match self.external.0.get(&reference) {
-                Some(material) => material.key(&*self.kms, &self.keks),
-                None => Err(Error::crypto(format_args!(
+        let stored = Stored::from_json(json)?;
+        let material = match &stored {
+            Stored::Internal(material) => material,
+            Stored::External(reference) => self.external.0.get(reference).ok_or_else(|| {
+                Error::crypto(format_args!(
                     "its key material \"{reference}\" lies in another file, \
                      _KEY_MATERIAL_FOR_<file>.json, and was not given"
-                ))),
-            },
+                ))
+            })?,
+        };
+        if material.is_footer_key != request.column.is_none() {
+            return Err(Error::crypto(
+                "its key material is that of a footer for a column, or of a column for a footer",
+            ));
         }
+        material.key(&*self.kms, &self.keks)
     }
 }
 
@@ -449,7 +459,7 @@ impl<'a> KeyWrapper<'a> {
         let (wrapped_dek, kek) = match is_double {
             false => (self.kms.wrap(key, master_key)?, None),
             true => {
-                let (with, kek) = self.kek(master_key)?;
+                let (with, kek) = self.kek(master_key, key.bits())?;
                 (wrap_locally(key, &with, &kek.aad()?)?, Some(kek))
             }
         };
@@ -463,11 +473,11 @@ impl<'a> KeyWrapper<'a> {
         })
     }
 
-    fn kek(&mut self, master_key: &str) -> Result<(Key, WrappedKek)> {
-        if let Some(known) = self.keks.get(master_key) {
+    fn kek(&mut self, master_key: &str, bits: usize) -> Result<(Key, WrappedKek)> {
+        if let Some(known) = self.keks.get(master_key).filter(|(key, _)| key.bits() >= bits) {
             return Ok(known.clone());
         }
-        let key = Key::generate(KEK_BITS)?;
+        let key = Key::generate(bits.max(MIN_KEK_BITS))?;
         let mut id = [0; 16];
         random(&mut id)?;
         let wrapped = self.kms.wrap(&key, master_key)?;
@@ -477,8 +487,12 @@ impl<'a> KeyWrapper<'a> {
     }
 }
 
-/// As other writers have.
-const KEK_BITS: usize = 128;
+/// Bits of a key encryption key at least, as other writers have: never fewer than the keys that it
+/// wraps.
+const MIN_KEK_BITS: usize = 128;
+
+/// Key encryption keys that are kept.
+const MAX_KEKS: usize = 1024;
 
 /// Makes new keys for a file, and wraps them by a KMS.
 ///
@@ -518,7 +532,9 @@ impl KmsEncryption {
     /// that of a field, for all columns in that.
     #[must_use]
     pub fn with_column(mut self, path: impl Into<String>, master_key: impl Into<String>) -> Self {
-        self.columns.push((path.into(), master_key.into()));
+        let path = path.into();
+        self.columns.retain(|(old, _)| *old != path);
+        self.columns.push((path, master_key.into()));
         self
     }
 
@@ -593,7 +609,9 @@ mod tests {
     }
 
     fn retrieve(keys: &KmsKeys, stored: &str) -> Result<Key> {
-        keys.retrieve(&KeyRequest::new(None, Some(stored.as_bytes())))
+        let column = crate::schema::LeafPath::new(["x".into()]);
+        let column = (!stored.contains("footerKey")).then_some(&column);
+        keys.retrieve(&KeyRequest::new(column, Some(stored.as_bytes())))
     }
 
     #[test]

@@ -20,8 +20,7 @@ pub(super) struct DecryptedChunks {
 /// What was decrypted of a column chunk.
 #[derive(Default)]
 struct Chunk {
-    /// `None` if the key was not found.
-    metadata: OnceLock<Option<Box<[u8]>>>,
+    metadata: OnceLock<Box<[u8]>>,
     offset_index: OnceLock<Box<[u8]>>,
     column_index: OnceLock<Box<[u8]>>,
 }
@@ -66,14 +65,10 @@ impl DecryptedChunks {
         open: impl FnOnce() -> Result<Option<Vec<u8>>>,
     ) -> Result<Option<&[u8]>> {
         let slot = &self.chunk(row_group, leaf)?.metadata;
-        let kept = match slot.get() {
-            Some(kept) => kept,
-            None => {
-                let bytes = open()?;
-                slot.get_or_init(|| bytes.map(|bytes| self.keep(bytes)))
-            }
-        };
-        Ok(kept.as_deref())
+        if let Some(kept) = slot.get() {
+            return Ok(Some(kept));
+        }
+        Ok(open()?.map(|bytes| &**slot.get_or_init(|| self.keep(bytes))))
     }
 
     /// An index of a chunk, decrypted by `open` if it was not before.

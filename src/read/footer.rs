@@ -8,10 +8,10 @@ use bytes::Bytes;
 use super::decrypted::DecryptedChunks;
 use crate::crypt::{ChunkDecryptor, Decryption, FileDecryptor, Module, Signature};
 use crate::encoding::legacy::BitOrder;
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{
     ColumnChunk, ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, ColumnOrder,
-    FileCryptoMetaData, FooterIndex, KeyValue,
+    EncryptionAlgorithm, FileCryptoMetaData, FooterIndex, KeyValue,
 };
 use crate::limits::Limits;
 use crate::schema::Schema;
@@ -67,8 +67,12 @@ impl SealedFooter {
             let crypto = FileCryptoMetaData::read(&mut reader)?;
             let start = reader.position();
             let key_metadata = crypto.key_metadata;
-            let file =
-                FileDecryptor::new(keys, &crypto.encryption_algorithm, key_metadata.as_deref())?;
+            let file = FileDecryptor::new(
+                keys,
+                &crypto.encryption_algorithm,
+                key_metadata.as_deref(),
+                true,
+            )?;
             let body = FooterBody::Encrypted { start, key_metadata };
             return Ok(Self { stored, body, file: Some(file) });
         }
@@ -77,7 +81,7 @@ impl SealedFooter {
         let file = match (keys, &head.encryption_algorithm) {
             (Some(keys), Some(algorithm)) => {
                 let key_metadata = head.footer_signing_key_metadata.as_deref();
-                Some(FileDecryptor::new(keys, algorithm, key_metadata)?)
+                Some(FileDecryptor::new(keys, algorithm, key_metadata, false)?)
             }
             (Some(keys), None) => {
                 keys.check_plaintext_file()?;
@@ -90,7 +94,7 @@ impl SealedFooter {
 
     /// Gives it the key that an asynchronous retriever found for `request`.
     #[cfg(all(feature = "async", feature = "encryption"))]
-    pub(crate) async fn retrieve_key(mut self, keys: &Decryption) -> Self {
+    pub(crate) async fn retrieve_key(mut self, keys: &Decryption) -> Result<Self> {
         use crate::crypt::KeyRequest;
         let key_metadata = match &self.body {
             FooterBody::Encrypted { key_metadata, .. } => key_metadata.as_deref(),
@@ -100,9 +104,9 @@ impl SealedFooter {
             && !file.has_footer_key()
         {
             let found = retriever.retrieve(KeyRequest::new(None, key_metadata)).await;
-            file.set_footer_key(found);
+            file.set_footer_key(found)?;
         }
-        self
+        Ok(self)
     }
 
     /// Decrypts the footer, or verifies its signature, and parses it.
@@ -160,6 +164,14 @@ impl Footer {
         self.shared.signature
     }
 
+    /// Whether the file is of AES_GCM_CTR_V1: the bodies of encrypted pages are not authenticated.
+    /// Of a file whose footer is not encrypted, that is known without keys too.
+    pub fn has_unauthenticated_pages(&self) -> bool {
+        let stated = &self.index().head().encryption_algorithm;
+        matches!(stated, Some(EncryptionAlgorithm::AesGcmCtrV1(_)))
+            || self.shared.decrypted.as_ref().is_some_and(|of| of.file().has_ctr_pages())
+    }
+
     /// Whether the whole footer is encrypted in the file.
     pub fn is_encrypted(&self) -> bool {
         self.shared.is_encrypted
@@ -179,7 +191,8 @@ impl Footer {
             return Ok(());
         };
         let file = decrypted.file();
-        let mut wanted: Vec<(Option<Vec<u8>>, crate::schema::LeafPath)> = Vec::new();
+        let mut known = std::collections::HashSet::new();
+        let mut wanted = Vec::new();
         for row_group in 0..self.row_groups() {
             for (leaf, chunk) in self.index().column_chunks(row_group)?.enumerate() {
                 let crypto = chunk?.crypto_metadata.map(|held| held.get());
@@ -187,21 +200,20 @@ impl Footer {
                     continue;
                 };
                 let path = self.schema().leaf(leaf)?.path;
-                let known = |(metadata, old): &(Option<Vec<u8>>, crate::schema::LeafPath)| {
-                    *metadata == of.key_metadata && (metadata.is_some() || *old == path)
-                };
                 let asks = file.waits_for(&path, of.key_metadata.as_deref());
-                if asks && !wanted.iter().any(known) {
+                if asks && known.insert((leaf, of.key_metadata.clone())) {
                     wanted.push((of.key_metadata, path));
                 }
             }
         }
-        let found = wanted.iter().map(|(metadata, path)| {
-            retriever.retrieve(KeyRequest::new(Some(path), metadata.as_deref()))
-        });
-        let found = futures_util::future::join_all(found).await;
-        for ((metadata, path), key) in wanted.iter().zip(found) {
-            file.remember(path, metadata.as_deref(), key);
+        for some in wanted.chunks(MAX_KEYS_AT_ONCE) {
+            let found = some.iter().map(|(metadata, path)| {
+                retriever.retrieve(KeyRequest::new(Some(path), metadata.as_deref()))
+            });
+            let found = futures_util::future::join_all(found).await;
+            for ((metadata, path), key) in some.iter().zip(found) {
+                file.remember(path, metadata.as_deref(), key)?;
+            }
         }
         Ok(())
     }
@@ -336,7 +348,8 @@ impl Footer {
                 Ok(Some(opener)) => opener.open(Module::ColumnMetaData, module).map(Some),
                 Ok(None) => Ok(None),
                 // The column cannot be read; others can.
-                Err(_) => Ok(None),
+                Err(e) if e.kind() == ErrorKind::Crypto => Ok(None),
+                Err(e) => Err(e),
             }
         })
     }
@@ -352,7 +365,13 @@ impl Footer {
         chunk: &ColumnChunkRef<'_>,
     ) -> Result<Option<ChunkDecryptor>> {
         if !chunk.is_encrypted() {
-            return Ok(None);
+            return match &self.shared.decrypted {
+                Some(decrypted) => {
+                    let path = self.schema().leaf(leaf)?.path;
+                    decrypted.file().check_plaintext_column(&path).map(|()| None)
+                }
+                None => Ok(None),
+            };
         }
         let path = self.schema().leaf(leaf)?.path;
         let Some(decrypted) = &self.shared.decrypted else {
@@ -365,6 +384,12 @@ impl Footer {
             )
         })?;
         let file = decrypted.file();
+        if file.has_encrypted_metadata(&crypto) && chunk.encrypted_column_metadata.is_none() {
+            return Err(Error::malformed(
+                Spec::Encryption,
+                "the chunk is encrypted, and its metadata are not",
+            ));
+        }
         let key = file.column_key(&path, &crypto)?;
         file.chunk(key, row_group, leaf).map(Some)
     }
@@ -455,6 +480,10 @@ impl fmt::Debug for Footer {
             .finish()
     }
 }
+
+/// Keys that are asked for side by side: a file can name very many.
+#[cfg(all(feature = "async", feature = "encryption"))]
+const MAX_KEYS_AT_ONCE: usize = 32;
 
 /// The writer of a file, as far as it has faults that we read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

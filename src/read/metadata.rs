@@ -37,6 +37,11 @@ use crate::thrift::{self, Read};
 ///
 /// With it a file is opened without reading its footer again. It stands for its [`Footer`] wherever
 /// one is wanted.
+///
+/// Trap: the metadata of an encrypted file hold the keys that it was opened with, and what they
+/// decrypt. Whoever is given them reads what those keys read: in a cache that serves several users,
+/// keep those of one apart from those of another, or keep [`Metadata::to_bytes`], which holds no
+/// key and nothing decrypted.
 #[derive(Clone)]
 pub struct Metadata {
     footer: Footer,

@@ -36,6 +36,10 @@ impl RowGroupEncryption {
             return Ok(());
         }
         let Some(encryptor) = self.file.chunk(self.row_group, leaf)? else { return Ok(()) };
+        if self.file.protection(leaf).has_own_key() || self.file.has_plaintext_footer() {
+            // The order that was found out of the values would stand where others can read it.
+            chunk.sorted = None;
+        }
         let place = |e: Error| e.at_row_group(self.row_group).at_column(chunk.report.path.clone());
         let pages = PageEncryptor {
             encryptor,

@@ -13,7 +13,7 @@ pub(crate) fn decryption(global: &Global) -> Result<Option<Decryption>> {
     if !is_given {
         return Ok(None);
     }
-    let mut keys = Decryption::new().with_plaintext_files(true);
+    let mut keys = Decryption::new().with_plaintext_files(true).with_unauthenticated_pages(true);
     if let Some(hex) = &global.footer_key {
         keys = keys.with_footer_key(key("--footer-key", hex)?);
     }

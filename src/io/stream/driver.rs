@@ -57,7 +57,7 @@ pub(crate) async fn open_footer_async(
     let footer = footer.seal(missing, keys)?;
     #[cfg(feature = "encryption")]
     if let Some(keys) = keys {
-        let footer = footer.retrieve_key(keys).await.open(limits)?;
+        let footer = footer.retrieve_key(keys).await?.open(limits)?;
         footer.retrieve_keys(keys).await?;
         return Ok((footer, end));
     }

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use marquetry::crypt::kms::{KeyMaterials, KeyRing, Kms, KmsEncryption, KmsKeys};
-use marquetry::crypt::{
-    Algorithm, Decryption, Encryption, Key, KeyRequest, KeyRetriever, Signature,
-};
+use marquetry::crypt::{Decryption, Encryption, Key, KeyRequest, KeyRetriever, Signature};
 use marquetry::{Error, ErrorKind, Limits, Reader, Result};
 
 use super::super::support::{read_with, rows, testdata};
@@ -40,7 +38,8 @@ fn files_of_pyarrow() -> Vec<(String, Decryption)> {
     let table = std::fs::read_to_string(testdata("encrypted/keys.tsv")).unwrap();
     let of_line = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
-        let mut keys = Decryption::new();
+        let is_ctr = fields[0].starts_with("ctr");
+        let mut keys = Decryption::new().with_unauthenticated_pages(is_ctr);
         if fields[1] == "kms" {
             let beside = KeyMaterials::path_for(testdata(&format!("encrypted/{}", fields[0])));
             let mut retriever = KmsKeys::new(Prefixes);
@@ -95,6 +94,10 @@ fn files_of_pyarrow_in_all_24_modes_and_with_key_material_read_as_the_plain_one(
     }
 }
 
+fn footer_key_alone() -> Decryption {
+    Decryption::new().with_footer_key(key(FOOTER_KEY)).with_unauthenticated_pages(true)
+}
+
 #[test]
 fn columns_in_plain_text_are_read_without_keys_and_others_are_errors_that_name_them() {
     for (name, encryption) in modes().into_iter().filter(|(name, _)| name.ends_with("columns")) {
@@ -102,12 +105,10 @@ fn columns_in_plain_text_are_read_without_keys_and_others_are_errors_that_name_t
         let readers = match name.contains("signed") {
             true => vec![
                 Reader::new(file.clone()).unwrap(),
-                open(&file, &Decryption::new()).unwrap(),
-                open(&file, &Decryption::new().with_footer_key(key(FOOTER_KEY))).unwrap(),
+                open(&file, &Decryption::new().with_unverified_footers(true)).unwrap(),
+                open(&file, &footer_key_alone()).unwrap(),
             ],
-            false => {
-                vec![open(&file, &Decryption::new().with_footer_key(key(FOOTER_KEY))).unwrap()]
-            }
+            false => vec![open(&file, &footer_key_alone()).unwrap()],
         };
         for reader in readers {
             let names = ["id", "amount", "list"];
@@ -131,9 +132,7 @@ fn columns_in_plain_text_are_read_without_keys_and_others_are_errors_that_name_t
             assert!(chunk.meta_data.is_none_or(|meta| meta.statistics.is_none()));
         }
         // One key of two.
-        let one = Decryption::new()
-            .with_footer_key(key(FOOTER_KEY))
-            .with_column_key("secret", key(COLUMN_KEY));
+        let one = footer_key_alone().with_column_key("secret", key(COLUMN_KEY));
         let reader = open(&file, &one).unwrap();
         assert!(read_with(reader.clone().project(["secret"]).unwrap()).is_ok(), "{name}");
         assert!(read_with(reader.project(["nested"]).unwrap()).is_err(), "{name}");
@@ -227,8 +226,11 @@ fn a_retriever_is_asked_for_what_is_read_and_for_each_key_metadata_once() {
         let asked = Arc::new(AtomicUsize::new(0));
         let retriever = Counting { keys: keys.into(), asked: asked.clone() };
         // The other column's key has no metadata, and is given.
-        let keys =
-            Decryption::new().with_retriever(retriever).with_column_key("nested", key(COLUMN_KEY));
+        let keys = Decryption::new()
+            .with_retriever(retriever)
+            .with_column_key("nested", key(COLUMN_KEY))
+            .with_unauthenticated_pages(true)
+            .with_plaintext_files(true);
         let reader = open(&file, &keys).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 1, "{name}: the footer");
         read_with(reader.clone().project(["id", "amount"]).unwrap()).unwrap();
@@ -292,7 +294,9 @@ fn keys_that_come_asynchronously_are_asked_for_side_by_side_when_a_file_is_opene
         let far = Far(Counting { keys: all.into(), asked: asked.clone() });
         let keys = Decryption::new()
             .with_async_retriever(far)
-            .with_column_key("nested.text", key(COLUMN_KEY));
+            .with_column_key("nested.text", key(COLUMN_KEY))
+            .with_unauthenticated_pages(true)
+            .with_plaintext_files(true);
         runtime.block_on(async {
             let source = file.clone();
             let reader =
@@ -349,9 +353,7 @@ fn no_message_and_no_debug_form_shows_a_key() {
     let shown = |text: String| {
         assert!(!text.contains("KEYKEY") && !text.contains(&hex[..12]), "{text}");
     };
-    let encryption = Encryption::new(key(secret))
-        .with_column_key("secret", key(secret))
-        .with_algorithm(Algorithm::AesGcmCtrV1);
+    let encryption = Encryption::new(key(secret)).with_column_key("secret", key(secret));
     shown(format!("{encryption:?} {:?}", options(Some(encryption.clone()))));
     let keys = Decryption::new().with_footer_key(key(secret)).with_column_key("a", key(secret));
     shown(format!("{keys:?} {:?}", KeyRing::new().with_key("a", key(secret))));
@@ -397,5 +399,55 @@ fn metadata_that_are_kept_stay_encrypted_and_are_read_back_with_keys() {
         assert_eq!(rows(&[taken]), rows(&[batch(150, 1)]), "{name}");
         let without = marquetry::Metadata::from_bytes(&kept, &limits);
         assert_eq!(without.is_ok(), name.contains("signed"), "{name}");
+    }
+}
+
+#[test]
+fn one_service_may_give_each_column_another_key_for_the_same_metadata() {
+    let of = Encryption::new(key(FOOTER_KEY))
+        .with_footer_key_metadata("v1")
+        .with_column_key_and_metadata("secret", key(COLUMN_KEY), "v1")
+        .with_column_key_and_metadata("amount", key(&[3; 32]), "v1");
+    let file = write(options(Some(of)), &[batch(0, 40)]).unwrap();
+    let by_column =
+        |request: &KeyRequest<'_>| match request.column.map(|path| path.dotted()).as_deref() {
+            None => Ok(key(FOOTER_KEY)),
+            Some("secret") => Ok(key(COLUMN_KEY)),
+            Some("amount") => Ok(key(&[3; 32])),
+            Some(other) => Err(Error::crypto(format_args!("no key for {other}"))),
+        };
+    let keys = Decryption::new().with_retriever(by_column);
+    assert_eq!(rows(&read_with(open(&file, &keys).unwrap()).unwrap()), rows(&[batch(0, 40)]));
+}
+
+#[test]
+fn a_service_that_cannot_be_reached_is_asked_again() {
+    let of = modes().remove(1).1;
+    let file = write(options(Some(of)), &[batch(0, 40)]).unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let flaky = move |request: &KeyRequest<'_>| match request.column {
+        None => Ok(key(FOOTER_KEY)),
+        Some(_) if counted.fetch_add(1, Ordering::Relaxed) == 0 => {
+            Err(Error::io("the key service", std::io::Error::other("timed out")))
+        }
+        Some(_) => Ok(key(COLUMN_KEY)),
+    };
+    let reader = open(&file, &Decryption::new().with_retriever(flaky)).unwrap();
+    let refused = read_with(reader.clone()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Io, "{refused}");
+    assert_eq!(rows(&read_with(reader).unwrap()), rows(&[batch(0, 40)]));
+}
+
+#[test]
+fn a_wrapped_key_is_never_weaker_than_the_key_that_wraps_it() {
+    let ring = KeyRing::new().with_key("a", key(&[1; 32]));
+    for bits in [128, 192, 256] {
+        let of = KmsEncryption::new("a").with_data_key_bits(bits);
+        let (_, materials) = of.external(&ring).unwrap();
+        for (_, material) in materials.iter() {
+            let kek = material.kek.as_ref().unwrap();
+            assert!(ring.unwrap(&kek.wrapped, "a").unwrap().bits() >= bits);
+        }
     }
 }

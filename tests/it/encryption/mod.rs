@@ -34,6 +34,7 @@ pub fn keys() -> Decryption {
         .with_footer_key(key(FOOTER_KEY))
         .with_column_key("secret", key(COLUMN_KEY))
         .with_column_key("nested.text", key(COLUMN_KEY))
+        .with_unauthenticated_pages(true)
 }
 
 /// Rows of a number, a secret, floats, a list and a struct.

@@ -255,6 +255,93 @@ fn a_protected_file_that_is_replaced_by_one_in_plain_text_is_refused() {
     assert!(Reader::new(other).is_ok(), "whoever has no key sees its footer");
 }
 
+/// A file of a number that compresses, in pages of Snappy.
+fn compressed(of: Encryption) -> Bytes {
+    let options = WriteOptions::new().with_encryption(of).with_compression(Compression::Snappy);
+    write(options, &[rows_of(0)]).unwrap()
+}
+
+#[test]
+fn a_gcm_file_is_not_taken_for_a_ctr_file_which_would_not_be_authenticated() {
+    let file = compressed(Encryption::new(key(FOOTER_KEY)));
+    // FileCryptoMetaData: field 1, the union; its member 1 is AES_GCM_V1, 2 is AES_GCM_CTR_V1.
+    let start = footer(&file).start;
+    assert_eq!(file[start..start + 2], [0x1c, 0x1c]);
+    let changed = with(&file, start + 1..start + 2, &[0x2c]);
+    let strict = keys().with_unauthenticated_pages(false);
+    let refused = open(&changed, &strict).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Crypto);
+    assert!(refused.to_string().contains("AES_GCM_CTR_V1"), "{refused}");
+    assert!(open(&file, &strict).is_ok());
+    // A signed footer protects the algorithm.
+    let encryption = Encryption::new(key(FOOTER_KEY)).with_plaintext_footer(true);
+    let ctr = compressed(encryption.with_algorithm(Algorithm::AesGcmCtrV1));
+    let reader = open(&ctr, &strict).unwrap();
+    assert!(reader.metadata().has_unauthenticated_pages());
+}
+
+#[test]
+fn an_aad_prefix_is_not_passed_off_as_another_that_it_begins_with() {
+    let of = |prefix: &str| compressed(Encryption::new(key(FOOTER_KEY)).with_aad_prefix(prefix));
+    let long = of("table/part-12");
+    assert!(open(&long, &keys().with_aad_prefix("table/part-12")).is_ok());
+    // The last byte of the prefix is moved to the front of aad_file_unique: 9 bytes, and not 8.
+    let start = footer(&long).start;
+    let at = start + long[start..].windows(2).position(|two| two == [0x28, 8]).unwrap();
+    let mut changed = long.to_vec();
+    changed[at + 1] = 9;
+    changed.insert(at + 2, b'2');
+    let end = changed.len() - 8;
+    let len = u32::from_le_bytes(*changed[end..].first_chunk::<4>().unwrap()) + 1;
+    changed[end..end + 4].copy_from_slice(&len.to_le_bytes());
+    let refused = open(&changed.into(), &keys().with_aad_prefix("table/part-1")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Crypto);
+    assert!(refused.to_string().contains("aad_file_unique has 9 bytes"), "{refused}");
+}
+
+#[test]
+fn a_column_in_plain_text_is_not_taken_for_one_whose_key_is_given() {
+    // All that the reader has is the key of the column.
+    let column_key = Decryption::new().with_column_key("secret", key(super::COLUMN_KEY));
+    let other = Encryption::new(key(b"another key, 16B"))
+        .with_plaintext_footer(true)
+        .with_column_key("id", key(b"another key, 16B"));
+    let file = write(WriteOptions::new().with_encryption(other), &[rows_of(0)]).unwrap();
+    // The signature cannot be verified: that must be allowed.
+    assert_eq!(open(&file, &column_key).unwrap_err().kind(), ErrorKind::Crypto);
+    let allowed = column_key.clone().with_unverified_footers(true);
+    let reader = open(&file, &allowed).unwrap().project(["secret"]).unwrap();
+    let refused = read_with(reader).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Crypto);
+    assert!(refused.to_string().contains("it is not encrypted"), "{refused}");
+    let allowed = allowed.with_plaintext_files(true);
+    let reader = open(&file, &allowed).unwrap().project(["secret"]).unwrap();
+    assert!(read_with(reader).is_ok());
+}
+
+#[test]
+fn changed_pages_are_crypto_errors_whatever_their_checksums_say() {
+    let file = compressed(Encryption::new(key(FOOTER_KEY)));
+    for (name, range) in modules(&file).into_iter().filter(|(name, _)| !name.contains("bloom")) {
+        let last = range.end - 1;
+        let changed = with(&file, last..last + 1, &[file[last] ^ 0x80]);
+        assert_eq!(everything(&changed).unwrap_err().kind(), ErrorKind::Crypto, "{name}");
+    }
+}
+
+#[test]
+fn a_sort_order_that_was_found_in_protected_values_is_not_in_plain_text() {
+    for (name, encryption) in super::modes() {
+        let file = write(super::options(Some(encryption)), &[batch(0, 300)]).unwrap();
+        let reader = open(&file, &keys()).unwrap();
+        let sorted = &reader.metadata().index().head().row_groups[0].sorting_columns;
+        // "id" rises; where it is protected and the footer is not, nothing says so.
+        let is_hidden = name.contains("signed") && !name.ends_with("columns");
+        let says_id = sorted.iter().flatten().any(|column| column.column_idx == 0);
+        assert_eq!(says_id, !is_hidden, "{name}");
+    }
+}
+
 #[test]
 fn mutants_of_encrypted_files_end_in_errors_or_in_the_same_rows() {
     let seed = fastrand::u64(..);
