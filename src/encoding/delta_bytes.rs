@@ -180,6 +180,7 @@ impl Block {
         });
         Self {
             total: sum(prefixes) + sum(suffixes),
+            // Of no values, none is long.
             longest: lengths.iter().map(|len| len.cast_unsigned()).max().unwrap_or(0),
             bad_prefix: first > before || bad,
         }

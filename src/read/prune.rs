@@ -16,7 +16,7 @@ use super::column::{ColumnSpec, LeafReader};
 use super::filter::{LeafFacts, find};
 use super::plan::{Plan, RowRange};
 use crate::crypt::{ChunkDecryptor, Module, opened};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
 use crate::predicate::{PageFacts, PruneResult, dictionary_is_complete};
@@ -245,7 +245,7 @@ impl RowGroupPruner {
         }
         if decrypted.is_some() {
             return Err(Error::malformed(
-                crate::error::Spec::BloomFilter,
+                Spec::BloomFilter,
                 "the bits of the filter are fewer than its header says",
             ));
         }
@@ -254,10 +254,7 @@ impl RowGroupPruner {
             Some(start + range.start..end)
         };
         let Some(wanted) = ranges.iter().map(of_file).collect::<Option<Vec<_>>>() else {
-            return Err(Error::malformed(
-                crate::error::Spec::BloomFilter,
-                "the filter ends behind the file",
-            ));
+            return Err(Error::malformed(Spec::BloomFilter, "the filter ends behind the file"));
         };
         self.asked.push(IndexRequest::Blocks { leaf, layout, ranges });
         self.asked.extend(std::iter::repeat_n(IndexRequest::More, wanted.len().saturating_sub(1)));
@@ -288,7 +285,11 @@ impl RowGroupPruner {
         let leaf =
             ColumnSpec { leaf: described, data_type, conversion, keep_levels, slot, elements };
         let context = plan.page_context(&leaf, found.meta.codec, found.decryptor.as_ref());
-        let slots = u64::try_from(found.meta.num_values).unwrap_or_default();
+        let slots = found.meta.num_values;
+        let slots = u64::try_from(slots).map_err(|_| {
+            let spec = Spec::Metadata("ColumnMetaData");
+            Error::mismatch(spec, "num_values", "not negative", slots)
+        })?;
         let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
         found.facts.dictionary = reader.dictionary()?;

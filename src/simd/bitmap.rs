@@ -99,7 +99,7 @@ impl Bitmap {
     /// Appends `n` bits that begin at bit `offset` of `bytes`; bits that are not there are 0.
     pub(crate) fn append_bits(&mut self, bytes: &[u8], offset: usize, n: usize) {
         self.reserve(n);
-        // As of those that are cut off, bits behind the bytes are 0.
+        // As of those that are cut off, bits after the bytes are 0.
         let bytes = bytes.get(offset / 8..).unwrap_or_default();
         let shift = offset % 8;
         let mut at = 0;
@@ -108,6 +108,7 @@ impl Bitmap {
             let word = if shift == 0 {
                 word
             } else {
+                // As above.
                 let next = bytes.get(at / 8 + 8).copied().unwrap_or(0);
                 word >> shift | u64::from(next) << (64 - shift)
             };

@@ -143,6 +143,7 @@ mod x86 {
             let mut rest = self.bytes;
             for at in (0..self.n).step_by(LANES) {
                 let mut indices = self.cut.sixteen(rest);
+                // Bytes that are not there are 0.
                 rest = rest.get(self.cut.step..).unwrap_or_default();
                 if self.n - at < LANES {
                     // What is after the last index is none.

@@ -290,6 +290,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn keep(self, prefix: usize, window: &[u8; 64]) -> Self {
             #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+            // Of 64 that are kept, there are no others.
             let others = u64::MAX.checked_shl(prefix as u32).unwrap_or(0);
             // SAFETY: 64 bytes are there; the caller vouches for the machine.
             unsafe { _mm512_mask_loadu_epi8(self, others, window.as_ptr().cast()) }

@@ -108,7 +108,7 @@ impl LevelBitPlanes {
         if self.words.is_empty() {
             return if self.uniform >= least { there } else { 0 };
         }
-        // No level is in blocks behind the last.
+        // No level is in blocks after the last.
         let planes = self.words.get(block * self.stride..).unwrap_or_default();
         let planes = planes.get(..self.stride).unwrap_or_default();
         if u32::from(least) >> planes.len() != 0 {
@@ -391,7 +391,7 @@ impl<const W: usize> PlanesEnd<'_, W> {
             });
             self.push(planes, n);
             left -= n;
-            // Behind the last block there are none.
+            // After the last block there are none.
             words = words.get(W..).unwrap_or_default();
         }
     }

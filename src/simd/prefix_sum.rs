@@ -283,6 +283,7 @@ mod x86 {
         let mut rest = bytes;
         for at in (0..n).step_by(8) {
             let sums = sums_i64(cut.eight(rest), step);
+            // Bytes that are not there are 0.
             rest = rest.get(cut.step..).unwrap_or_default();
             // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
             unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi64(sums, carry)) };
@@ -364,6 +365,7 @@ mod x86 {
         let mut rest = bytes;
         for at in (0..n).step_by(16) {
             let sums = sums_i32(cut.sixteen(rest), step);
+            // Bytes that are not there are 0.
             rest = rest.get(cut.step..).unwrap_or_default();
             // SAFETY: `reserve` made room for `n` words and what is missing to a whole vector.
             unsafe { _mm512_storeu_si512(target.add(at).cast(), _mm512_add_epi32(sums, carry)) };

@@ -198,7 +198,7 @@ fn plain<const N: usize, O: OffsetInt>(
     // How far before it is needed a line of the cache is asked for.
     let ahead = 512 + 8 * N;
     let mut target = StringTarget::new(payload, ends, n, most, N);
-    // Behind the page, as at its end, there is no value.
+    // After the page, as at its end, there is no value.
     let mut rest = page.get(start..).unwrap_or_default();
     for _ in 0..target.n {
         let Some((len, after)) = rest.split_first_chunk::<LEN>() else { break };

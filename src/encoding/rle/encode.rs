@@ -55,7 +55,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
         &shifted
     };
     let (whole, last) = bytes.split_at(n / 8);
-    // The bits behind the last whole byte; there may be none.
+    // The bits after the last whole byte; there may be none.
     let last = last.first().map_or(0, |last| last & !(u8::MAX << (n % 8)));
     let one = BitWidth(1);
     let (mut packed, mut at) = (0, 0);

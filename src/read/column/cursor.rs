@@ -204,6 +204,7 @@ fn max_entries(physical: Physical, byte_len: usize) -> usize {
         Physical::Boolean => byte_len.saturating_mul(8),
         // Each entry has a length of 4 bytes.
         Physical::ByteArray => byte_len / size_of::<u32>(),
+        // Entries of no bytes may be any number.
         _ => physical
             .byte_width()
             .and_then(|width| byte_len.checked_div(width))

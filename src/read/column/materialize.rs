@@ -91,7 +91,7 @@ fn looked_up<T: ByteArrayType<Offset = i32>>(
         None if values.is_empty() => vec![0; slots],
         None => {
             let keys = dictionary.normalized_keys();
-            keys.into_iter().map(|key| u32::try_from(key).unwrap_or(u32::MAX)).collect()
+            keys.into_iter().map(|key| u32::try_from(key).expect("an index of 32 bits")).collect()
         }
     };
     let mut valid = Bitmap::default();
