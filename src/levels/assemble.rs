@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use arrow_buffer::ArrowNativeType;
+use arrow_array::OffsetSizeTrait;
+use arrow_buffer::OffsetBuffer;
 
 use super::validity::Validity;
 use crate::error::{Error, LimitKind, Result};
@@ -15,12 +16,13 @@ use crate::schema::Levels;
 use crate::simd::Isa;
 use crate::simd::ops::{self, BLOCK, SimdOps, SimdTask, all, nth_set};
 use crate::simd::planes::LevelBitPlanes;
+use crate::trusted::ListOffsets;
 
 /// The slots of a list node.
 #[derive(Debug)]
-pub(crate) struct Lists<O> {
-    /// One more than there are lists; begins with 0 and never falls.
-    pub offsets: Vec<O>,
+pub(crate) struct Lists<O: OffsetSizeTrait> {
+    /// One more than there are lists.
+    pub offsets: OffsetBuffer<O>,
     /// Which lists are not null.
     pub validity: Validity,
 }
@@ -32,7 +34,7 @@ pub(crate) struct Lists<O> {
 ///
 /// # Errors
 /// `Limit(ArrayLength)` if the elements do not fit the offset type.
-pub(crate) fn list_slots<O: ArrowNativeType>(
+pub(crate) fn list_slots<O: OffsetSizeTrait>(
     def: &LevelBitPlanes,
     rep: &LevelBitPlanes,
     node: Levels,
@@ -40,15 +42,16 @@ pub(crate) fn list_slots<O: ArrowNativeType>(
     item_rep: u16,
     expected: usize,
 ) -> Result<Lists<O>> {
-    if O::from_usize(def.len()).is_none() {
-        return Err(Error::limit(
+    let offsets = ListOffsets::with_capacity(expected.min(def.len()));
+    let find = FindLists { def, rep, node, element, item_rep, offsets };
+    let (offsets, validity) = ops::run(Isa::best(), find);
+    let offsets = offsets.finish().ok_or_else(|| {
+        Error::limit(
             LimitKind::ArrayLength,
             format_args!("{} list elements in one batch; read fewer rows per batch", def.len()),
-        ));
-    }
-    let offsets = Vec::with_capacity(expected.min(def.len()) + 1);
-    let lists = Lists { offsets, validity: Validity::default() };
-    Ok(ops::run(Isa::best(), FindLists { def, rep, node, element, item_rep, lists }))
+        )
+    })?;
+    Ok(Lists { offsets, validity })
 }
 
 struct FindLists<'a, O> {
@@ -57,38 +60,26 @@ struct FindLists<'a, O> {
     node: Levels,
     element: u16,
     item_rep: u16,
-    lists: Lists<O>,
+    offsets: ListOffsets<O>,
 }
 
-impl<O: ArrowNativeType> SimdTask for FindLists<'_, O> {
-    type Output = Lists<O>;
+impl<O: OffsetSizeTrait> SimdTask for FindLists<'_, O> {
+    type Output = (ListOffsets<O>, Validity);
 
     #[inline(always)]
-    fn run(self, kernel: impl SimdOps) -> Lists<O> {
-        let Self { def, rep, node, element, item_rep, lists } = self;
-        let Lists { mut offsets, mut validity } = lists;
-        let mut elements = 0usize;
+    fn run(self, kernel: impl SimdOps) -> Self::Output {
+        let Self { def, rep, node, element, item_rep, mut offsets } = self;
+        let mut validity = Validity::default();
         for block in 0..def.blocks() {
             let begins = slots(def, rep, block, node);
             let is_element = def.at_least(block, element) & !rep.at_least(block, item_rep + 1);
             if begins != 0 {
                 let present = def.at_least(block, node.present);
-                let n = begins.count_ones() as usize;
-                validity.push_word(kernel.select(present, begins), n);
-                let mut of_block = [O::default(); BLOCK];
-                let mut left = begins;
-                for offset in of_block.iter_mut().take(n) {
-                    let below = left & left.wrapping_neg();
-                    let before = (is_element & below.wrapping_sub(1)).count_ones() as usize;
-                    *offset = O::usize_as(elements + before);
-                    left &= left.wrapping_sub(1);
-                }
-                offsets.extend_from_slice(&of_block[..n]);
+                validity.push_word(kernel.select(present, begins), begins.count_ones() as usize);
             }
-            elements += is_element.count_ones() as usize;
+            offsets.push_block(begins, is_element);
         }
-        offsets.push(O::usize_as(elements));
-        Lists { offsets, validity }
+        (offsets, validity)
     }
 }
 
@@ -266,7 +257,7 @@ mod tests {
         let (def, rep) = (levels(&[3, 2, 0, 1, 3]), levels(&[0, 1, 0, 0, 0]));
         let node = Levels { slot: 0, present: 1, rep: 0 };
         let lists = list_slots::<i32>(&def, &rep, node, 2, 1, 4).unwrap();
-        assert_eq!(lists.offsets, [0, 2, 2, 2, 3]);
+        assert_eq!(lists.offsets.as_ref(), [0, 2, 2, 2, 3]);
         assert_eq!(bits(lists.validity), [true, false, true, true]);
     }
 
@@ -276,10 +267,10 @@ mod tests {
         // required outer and inner lists: element of outer at 1, of inner at 2.
         let (def, rep) = (levels(&[2, 2, 1, 0, 2]), levels(&[0, 2, 1, 0, 0]));
         let outer = list_slots::<i64>(&def, &rep, Levels::default(), 1, 1, 3).unwrap();
-        assert_eq!(outer.offsets, [0, 2, 2, 3]);
+        assert_eq!(outer.offsets.as_ref(), [0, 2, 2, 3]);
         let inner =
             list_slots::<i64>(&def, &rep, Levels { slot: 1, present: 1, rep: 1 }, 2, 2, 3).unwrap();
-        assert_eq!(inner.offsets, [0, 2, 2, 3]);
+        assert_eq!(inner.offsets.as_ref(), [0, 2, 2, 3]);
     }
 
     #[test]
@@ -342,7 +333,7 @@ mod tests {
             let mut offsets: Vec<i64> =
                 slots().map(|slot| (0..slot).filter(is_element).count() as i64).collect();
             offsets.push((0..n).filter(is_element).count() as i64);
-            assert_eq!(lists.offsets, offsets, "seed {seed}");
+            assert_eq!(lists.offsets.as_ref(), offsets, "seed {seed}");
             let present: Vec<bool> = slots().map(|i| def[i] >= node.present).collect();
             assert_eq!(bits(lists.validity), present, "seed {seed}");
             assert_eq!(bits(validity(&d, &r, node)), present, "seed {seed}");

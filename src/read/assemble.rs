@@ -21,7 +21,6 @@ use crate::levels::{OfLeaf, agree, list_slots, validity};
 use crate::limits::Reservation;
 use crate::schema::{Kind, Shape};
 use crate::simd::planes::LevelBitPlanes;
-use crate::trusted;
 
 /// What a leaf has reserved.
 pub(super) struct LeafMemory {
@@ -214,9 +213,8 @@ impl ListNode<'_> {
         let elements = lists.offsets.last().expect("one more than there are lists").as_usize();
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
-        let offsets = trusted::list_offsets(lists.offsets)?;
         let items = assemble(self.item, leaves, elements)?;
-        Ok(Parts { offsets, nulls, items })
+        Ok(Parts { offsets: lists.offsets, nulls, items })
     }
 
     fn list<O: OffsetSizeTrait>(

@@ -8,12 +8,13 @@ use std::collections::TryReserveError;
 use std::sync::Arc;
 
 use arrow_array::types::ArrowDictionaryKeyType;
-use arrow_array::{ArrayRef, DictionaryArray, OffsetSizeTrait, PrimitiveArray};
-use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_ipc as ipc;
 use arrow_schema::DataType;
 use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
 
+pub(crate) use self::lists::ListOffsets;
 pub(crate) use self::offsets::{Memory, Offset, OffsetStrings, StringEntries};
 pub(crate) use self::text::{Place, TextCheck};
 pub(crate) use self::views::{Home, INLINE, ViewStrings};
@@ -21,6 +22,7 @@ use crate::error::{Error, LimitKind, Result};
 use crate::simd::native::PlainOldData;
 
 mod text;
+mod lists;
 mod offsets;
 mod views;
 
@@ -49,21 +51,6 @@ unsafe impl PlainOldData for half::f16 {
 // SAFETY: two words of 128 bits, between which nothing lies; any bits are a number.
 unsafe impl PlainOldData for arrow_buffer::i256 {
     const ZERO: Self = Self::ZERO;
-}
-
-/// The offsets of lists, which `levels::list_slots` finds: they begin with 0 and never fall.
-///
-/// # Errors
-/// `Usage` if they do not.
-pub(crate) fn list_offsets<O: OffsetSizeTrait>(offsets: Vec<O>) -> Result<OffsetBuffer<O>> {
-    // Of all pairs, without a branch for each: it is done in vectors.
-    let never_fall = offsets.windows(2).fold(true, |all, pair| all & (pair[0] <= pair[1]));
-    if !offsets.first().is_some_and(|first| first.is_zero()) || !never_fall {
-        return Err(Error::usage("the offsets of lists must begin with 0 and never fall"));
-    }
-    // SAFETY: there is at least one offset, and none is below 0 or the one before it, as was
-    // checked.
-    Ok(unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) })
 }
 
 /// An array of keys into a dictionary.
@@ -404,14 +391,5 @@ mod tests {
     fn zero_is_all_zero_bits() {
         assert_eq!(<half::f16 as PlainOldData>::ZERO.to_bits(), 0);
         assert_eq!(<arrow_buffer::i256 as PlainOldData>::ZERO.to_le_bytes(), [0; 32]);
-    }
-
-    #[test]
-    fn offsets_of_lists_that_fall_or_do_not_begin_with_0_are_an_error() {
-        assert_eq!(list_offsets(vec![0, 0, 3, 3]).unwrap().len(), 4);
-        for wrong in [vec![], vec![1, 2], vec![-1, 2], vec![0, 3, 2], vec![0, i64::MAX, i64::MIN]] {
-            let error = list_offsets(wrong).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
-        }
     }
 }
