@@ -42,7 +42,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 
     // A new year, a new master key: the file stays as it is.
     let mut materials = KeyMaterials::from_json(&std::fs::read(KeyMaterials::path_for(&path))?)?;
-    materials.rewrap(&*service, |_| "2026".to_owned())?;
+    materials.rewrap(&*service, |_| Some("2026".to_owned()))?;
     std::fs::write(KeyMaterials::path_for(&path), materials.to_json())?;
 
     let keys = KmsKeys::new(service).with_materials(materials);

@@ -418,19 +418,27 @@ impl KeyMaterials {
         self.0.iter().map(|(name, of)| (name.as_str(), of))
     }
 
-    /// Wraps all keys anew, with the master keys that `new_master_key` gives for those that they
-    /// had. Data encryption keys stay as they are, and so does the file: whoever could read it
-    /// before and kept them still can.
+    /// Wraps keys anew, with the master keys that `new_master_key` gives for those that they had;
+    /// where it gives none, they stay as they are. Data encryption keys do not change, nor does the file:
+    /// whoever could read it before and kept them still can.
     ///
     /// # Errors
     /// As the KMS; nothing is changed then.
-    pub fn rewrap(&mut self, kms: &dyn Kms, new_master_key: impl Fn(&str) -> String) -> Result<()> {
+    pub fn rewrap(
+        &mut self,
+        kms: &dyn Kms,
+        new_master_key: impl Fn(&str) -> Option<String>,
+    ) -> Result<()> {
         let keks = KekCache::default();
         let mut wrapper = KeyWrapper::new(kms);
         let mut rewrapped = BTreeMap::new();
         for (reference, old) in &self.0 {
+            let Some(name) = new_master_key(&old.master_key_id) else {
+                rewrapped.insert(reference.clone(), old.clone());
+                continue;
+            };
             let key = old.key(kms, &keks)?;
-            let new = wrapper.wrap(&key, &new_master_key(&old.master_key_id), old.kek.is_some())?;
+            let new = wrapper.wrap(&key, &name, old.kek.is_some())?;
             let material = KeyMaterial {
                 is_footer_key: old.is_footer_key,
                 kms_instance_id: old.kms_instance_id.clone(),
@@ -666,7 +674,7 @@ mod tests {
             let of = KmsEncryption::new("a").with_column("x", "a").with_double_wrapping(is_double);
             let (_, before) = of.external(&ring()).unwrap();
             let mut after = before.clone();
-            after.rewrap(&ring(), |old| if old == "a" { "b".into() } else { old.into() }).unwrap();
+            after.rewrap(&ring(), |old| (old == "a").then(|| "b".into())).unwrap();
             assert_ne!(before, after);
             for (reference, material) in after.iter() {
                 assert_eq!(material.master_key_id, "b");
@@ -679,7 +687,10 @@ mod tests {
                 assert_eq!(keys[0].expose_bytes(), keys[1].expose_bytes());
             }
             let unchanged = after.clone();
-            assert!(after.rewrap(&ring(), |_| "missing".into()).is_err());
+            assert!(after.rewrap(&ring(), |_| Some("missing".into())).is_err());
+            assert_eq!(after, unchanged);
+            // Nobody is asked for keys that stay.
+            after.rewrap(&KeyRing::new(), |_| None).unwrap();
             assert_eq!(after, unchanged);
         }
     }

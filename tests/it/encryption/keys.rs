@@ -338,7 +338,7 @@ fn keys_that_a_service_wraps_read_what_was_written_with_them() {
             assert_eq!(rows(&read(&materials, ring()).unwrap()), rows(&[batch(0, 50)]));
             // Other master keys; the file is as it was.
             let new = ring().with_key("new", key(&[9; 32]));
-            materials.rewrap(&new, |_| "new".to_owned()).unwrap();
+            materials.rewrap(&new, |_| Some("new".to_owned())).unwrap();
             let only_new = KeyRing::new().with_key("new", key(&[9; 32]));
             assert_eq!(rows(&read(&materials, only_new).unwrap()), rows(&[batch(0, 50)]));
             assert_eq!(read(&materials, ring()).unwrap_err().kind(), ErrorKind::Crypto);
