@@ -46,8 +46,7 @@ impl RowGroupEncryption {
             checksums: self.checksums,
             stored: &chunk.bytes,
             page: Vec::new(),
-            body: Vec::new(),
-            header: Vec::new(),
+            sealer: ModuleSealer::default(),
             out: Vec::new(),
             header_bytes_added: 0,
         };
@@ -72,10 +71,9 @@ struct PageEncryptor<'a> {
     encryptor: ChunkEncryptor,
     checksums: bool,
     stored: &'a [Bytes],
-    /// A page in plain text, its encrypted body, its header.
+    /// A page in plain text.
     page: Vec<u8>,
-    body: Vec<u8>,
-    header: Vec<u8>,
+    sealer: ModuleSealer,
     out: Vec<u8>,
     header_bytes_added: usize,
 }
@@ -118,19 +116,55 @@ impl PageEncryptor<'_> {
         let mut reader = thrift::Reader::new(&self.page);
         let mut plain = PageHeader::read(&mut reader)?;
         let (old_header, contents) = self.page.split_at(reader.position());
+        let crc = self.checksums;
+        let sealed = self.sealer.page(
+            &self.encryptor,
+            &mut plain,
+            contents,
+            (header, body),
+            crc,
+            &mut self.out,
+        )?;
+        self.header_bytes_added += sealed.saturating_sub(old_header.len());
+        Ok(())
+    }
+}
+
+/// Encrypts pages, in memory that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleSealer {
+    body: Vec<u8>,
+    header: Vec<u8>,
+}
+
+impl ModuleSealer {
+    /// Appends a page of this header and body, encrypted as these modules; gives the bytes of the
+    /// header. A checksum is one of what is stored.
+    ///
+    /// # Errors
+    /// As [`RowGroupEncryption::encrypt`].
+    pub(crate) fn page(
+        &mut self,
+        encryptor: &ChunkEncryptor,
+        header: &mut PageHeader,
+        contents: &[u8],
+        modules: (Module, Module),
+        has_checksum: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
         self.body.clear();
-        self.encryptor.seal(body, contents, &mut self.body)?;
-        plain.compressed_page_size = i32::try_from(self.body.len()).map_err(|_| {
+        encryptor.seal(modules.1, contents, &mut self.body)?;
+        header.compressed_page_size = i32::try_from(self.body.len()).map_err(|_| {
             Error::limit(LimitKind::Page, "a page takes more than 2 GiB; write fewer rows per page")
         })?;
-        plain.crc = self.checksums.then(|| crc32fast::hash(&self.body).cast_signed());
+        header.crc = has_checksum.then(|| crc32fast::hash(&self.body).cast_signed());
         self.header.clear();
-        plain.write(&mut self.header);
-        let before = self.out.len();
-        self.encryptor.seal(header, &self.header, &mut self.out)?;
-        self.header_bytes_added += (self.out.len() - before).saturating_sub(old_header.len());
-        self.out.extend_from_slice(&self.body);
-        Ok(())
+        header.write(&mut self.header);
+        let before = out.len();
+        encryptor.seal(modules.0, &self.header, out)?;
+        let header_len = out.len() - before;
+        out.extend_from_slice(&self.body);
+        Ok(header_len)
     }
 }
 
@@ -210,9 +244,11 @@ pub(super) fn column_metadata(
     Ok(())
 }
 
-/// What everyone may read of the metadata of an encrypted chunk: nothing about its values.
+/// What everyone may read of the metadata of an encrypted chunk: nothing about its values, and no
+/// field that is not known.
 fn stripped(meta: ColumnMetaData) -> ColumnMetaData {
     ColumnMetaData {
+        unknown: Default::default(),
         statistics: None,
         size_statistics: None,
         geospatial_statistics: None,

@@ -2,7 +2,7 @@
 
 use super::column::EncodedChunk;
 use super::encrypt;
-use crate::crypt::{FileEncryptor, Module};
+use crate::crypt::{ChunkEncryptor, FileEncryptor, Module};
 use crate::error::{Error, Result};
 use crate::format::{ColumnChunk, ColumnIndex, FileMetaData, OffsetIndex, RowGroup, tail};
 use crate::schema::Leaf;
@@ -48,70 +48,112 @@ pub(crate) fn indexes(
     encryptor: Option<&FileEncryptor>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let here = |out: &Vec<u8>| {
-        i64::try_from(offset + out.len() as u64)
-            .map_err(|_| Error::usage("a file beyond 2^63 bytes"))
-    };
-    let len = |from: i64, to: i64| {
-        i32::try_from(to - from).map_err(|_| Error::usage("an index of more than 2 GiB"))
-    };
     let each = |row_groups: &mut [RowGroup], visit: &mut Visit<'_>| -> Result<()> {
         for (i, (row_group, indexes)) in row_groups.iter_mut().zip(indexes).enumerate() {
             for (leaf, (chunk, index)) in row_group.columns.iter_mut().zip(indexes).enumerate() {
                 let of_chunk = encryptor.map(|file| file.chunk(i, leaf)).transpose()?.flatten();
-                visit(chunk, index, of_chunk)?;
+                visit(chunk, index, of_chunk.as_ref())?;
             }
         }
         Ok(())
     };
-    let mut plain = Vec::new();
-    each(row_groups, &mut |chunk, index, encryptor| {
-        if let (Some(bloom), Some(meta)) = (&index.bloom, &mut chunk.meta_data) {
-            let from = here(out)?;
-            match encryptor {
-                Some(encryptor) => encrypt::bloom(bloom, &encryptor, out)?,
-                None => out.extend_from_slice(bloom),
-            }
-            meta.bloom_filter_offset = Some(from);
-            meta.bloom_filter_length = Some(len(from, here(out)?)?);
-        }
-        Ok(())
+    let mut to = IndexWriter { offset, plain: Vec::new(), out };
+    each(row_groups, &mut |chunk, index, encryptor| match &index.bloom {
+        Some(bloom) => to.bloom(chunk, bloom, encryptor),
+        None => Ok(()),
+    })?;
+    each(row_groups, &mut |chunk, index, encryptor| match &index.column_index {
+        Some(column_index) => to.column_index(chunk, column_index, encryptor),
+        None => Ok(()),
     })?;
     each(row_groups, &mut |chunk, index, encryptor| {
-        if let Some(column_index) = &index.column_index {
-            let from = here(out)?;
-            match encryptor {
-                Some(encryptor) => {
-                    plain.clear();
-                    column_index.write(&mut plain);
-                    encryptor.seal(Module::ColumnIndex, &plain, out)?;
-                }
-                None => column_index.write(out),
-            }
-            chunk.column_index_offset = Some(from);
-            chunk.column_index_length = Some(len(from, here(out)?)?);
-        }
-        Ok(())
-    })?;
-    each(row_groups, &mut |chunk, index, encryptor| {
-        let from = here(out)?;
-        match encryptor {
-            Some(encryptor) => {
-                plain.clear();
-                index.offset_index.write(&mut plain);
-                encryptor.seal(Module::OffsetIndex, &plain, out)?;
-            }
-            None => index.offset_index.write(out),
-        }
-        chunk.offset_index_offset = Some(from);
-        chunk.offset_index_length = Some(len(from, here(out)?)?);
-        Ok(())
+        to.offset_index(chunk, &index.offset_index, encryptor)
     })
 }
 
+/// Appends the bloom filter and the indexes of chunks, and says in the chunks where they are.
+pub(crate) struct IndexWriter<'a> {
+    /// Where `out` begins in the file.
+    pub(crate) offset: u64,
+    /// An index in plain text.
+    pub(crate) plain: Vec<u8>,
+    pub(crate) out: &'a mut Vec<u8>,
+}
+
+impl IndexWriter<'_> {
+    fn here(&self) -> Result<i64> {
+        i64::try_from(self.offset + self.out.len() as u64)
+            .map_err(|_| Error::usage("a file beyond 2^63 bytes"))
+    }
+
+    fn len_since(&self, start: i64) -> Result<i32> {
+        i32::try_from(self.here()? - start).map_err(|_| Error::usage("an index of more than 2 GiB"))
+    }
+
+    /// A bloom filter, with its header.
+    pub(crate) fn bloom(
+        &mut self,
+        chunk: &mut ColumnChunk,
+        filter: &[u8],
+        encryptor: Option<&ChunkEncryptor>,
+    ) -> Result<()> {
+        let Some(meta) = &mut chunk.meta_data else { return Ok(()) };
+        let start = self.here()?;
+        match encryptor {
+            Some(encryptor) => encrypt::bloom(filter, encryptor, self.out)?,
+            None => self.out.extend_from_slice(filter),
+        }
+        meta.bloom_filter_offset = Some(start);
+        meta.bloom_filter_length = Some(self.len_since(start)?);
+        Ok(())
+    }
+
+    /// A column index.
+    pub(crate) fn column_index(
+        &mut self,
+        chunk: &mut ColumnChunk,
+        index: &ColumnIndex,
+        encryptor: Option<&ChunkEncryptor>,
+    ) -> Result<()> {
+        let start = self.here()?;
+        self.index(index, Module::ColumnIndex, encryptor)?;
+        chunk.column_index_offset = Some(start);
+        chunk.column_index_length = Some(self.len_since(start)?);
+        Ok(())
+    }
+
+    /// An offset index.
+    pub(crate) fn offset_index(
+        &mut self,
+        chunk: &mut ColumnChunk,
+        index: &OffsetIndex,
+        encryptor: Option<&ChunkEncryptor>,
+    ) -> Result<()> {
+        let start = self.here()?;
+        self.index(index, Module::OffsetIndex, encryptor)?;
+        chunk.offset_index_offset = Some(start);
+        chunk.offset_index_length = Some(self.len_since(start)?);
+        Ok(())
+    }
+
+    fn index(
+        &mut self,
+        index: &impl Write,
+        module: Module,
+        encryptor: Option<&ChunkEncryptor>,
+    ) -> Result<()> {
+        let Some(encryptor) = encryptor else {
+            index.write(self.out);
+            return Ok(());
+        };
+        self.plain.clear();
+        index.write(&mut self.plain);
+        encryptor.seal(module, &self.plain, self.out)
+    }
+}
+
 /// What is done with a chunk, its indexes, and what encrypts them.
-type Visit<'a> =
-    dyn FnMut(&mut ColumnChunk, &Indexes, Option<crate::crypt::ChunkEncryptor>) -> Result<()> + 'a;
+type Visit<'a> = dyn FnMut(&mut ColumnChunk, &Indexes, Option<&ChunkEncryptor>) -> Result<()> + 'a;
 
 /// Encrypts the metadata of the chunks that are encrypted, and says how in the footer.
 ///

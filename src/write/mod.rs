@@ -29,7 +29,11 @@ pub use sorting::SortColumn;
 
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use context::EncoderContext;
+#[cfg(feature = "encryption")]
+pub(crate) use encrypt::ModuleSealer;
 pub(crate) use encrypt::RowGroupEncryption;
+#[cfg(feature = "encryption")]
+pub(crate) use footer::IndexWriter;
 pub(crate) use footer::{Indexes, footer, indexes, magic, protect};
 pub(crate) use options::LeafSettings;
 pub(crate) use row_group::{

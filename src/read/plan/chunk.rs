@@ -17,6 +17,7 @@ use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
 use crate::read::chunk::{PageList, PlacedPage, RangeReader};
 use crate::read::column::ColumnSpec;
+use crate::read::footer::Footer;
 use crate::selection::{PageMap, RowSelection};
 
 /// A column chunk of a row group.
@@ -78,9 +79,15 @@ impl Plan {
                 slots,
             ));
         }
-        let mut bytes = self.byte_range(&meta, slots)?;
+        let mut bytes = byte_range(&meta, slots, self.file_len())?;
         if self.footer().writer().short_chunks && slots > 0 {
-            bytes.end = self.end_of_short_chunk(row_group, plan.leaf.index, &bytes);
+            bytes.end = end_of_short_chunk(
+                self.footer(),
+                self.file_len(),
+                row_group,
+                plan.leaf.index,
+                &bytes,
+            );
         }
         // Outside lists every row is one slot, whatever the chunk says.
         let most = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
@@ -89,54 +96,62 @@ impl Plan {
         let (codec, pages, pull) = (meta.codec, None, None);
         Ok((ChunkPlan { slots, codec, decryptor, bytes, pages, pull }, width, index))
     }
+}
 
-    /// Where the chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it
-    /// has one, else from its first data page.
-    pub(super) fn byte_range(
-        &self,
-        meta: &ColumnMetaDataRef<'_>,
-        slots: u64,
-    ) -> Result<Range<u64>> {
-        // Without values there is nothing to read, and the offsets may be meaningless.
-        if slots == 0 {
-            return Ok(0..0);
-        }
-        let data = not_negative(meta.data_page_offset, "data_page_offset")?;
-        let dictionary = meta.dictionary_page_offset.unwrap_or(0);
-        let dictionary = not_negative(dictionary, "dictionary_page_offset")?;
-        // 0 means that there is none.
-        let start =
-            if dictionary > 0 && (data == 0 || dictionary <= data) { dictionary } else { data };
-        let len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
-        let end_of_data = self.file_len().saturating_sub(8);
-        match start.checked_add(len).filter(|end| *end <= end_of_data) {
-            Some(end) => Ok(start..end),
-            None => Err(Error::mismatch(
-                Spec::Container,
-                "byte range of the column chunk",
-                format_args!("within the first {end_of_data} bytes of the file"),
-                format_args!("{len} bytes at {start}"),
-            )),
-        }
+/// Where a chunk lies (`ColumnMetaData` of parquet.thrift): from its dictionary page, if it has
+/// one, else from its first data page.
+///
+/// # Errors
+/// `Malformed` if that is not in the file.
+pub(in crate::read) fn byte_range(
+    meta: &ColumnMetaDataRef<'_>,
+    slots: u64,
+    file_len: u64,
+) -> Result<Range<u64>> {
+    // Without values there is nothing to read, and the offsets may be meaningless.
+    if slots == 0 {
+        return Ok(0..0);
     }
+    let data = not_negative(meta.data_page_offset, "data_page_offset")?;
+    let dictionary = meta.dictionary_page_offset.unwrap_or(0);
+    let dictionary = not_negative(dictionary, "dictionary_page_offset")?;
+    // 0 means that there is none.
+    let start = if dictionary > 0 && (data == 0 || dictionary <= data) { dictionary } else { data };
+    let len = not_negative(meta.total_compressed_size, "total_compressed_size")?;
+    let end_of_data = file_len.saturating_sub(8);
+    match start.checked_add(len).filter(|end| *end <= end_of_data) {
+        Some(end) => Ok(start..end),
+        None => Err(Error::mismatch(
+            Spec::Container,
+            "byte range of the column chunk",
+            format_args!("within the first {end_of_data} bytes of the file"),
+            format_args!("{len} bytes at {start}"),
+        )),
+    }
+}
 
-    /// Behind a chunk whose size leaves out the header of its dictionary page: no header is longer
-    /// than 100 bytes, and none is where the next chunk, or the footer, begins.
-    fn end_of_short_chunk(&self, row_group: usize, leaf: usize, bytes: &Range<u64>) -> u64 {
-        let start_of = |row_group, leaf| {
-            let meta = self.footer().column_chunk_ref(row_group, leaf).ok()?.meta_data?;
-            let starts = [meta.dictionary_page_offset, Some(meta.data_page_offset)];
-            let starts = starts.into_iter().flatten().filter_map(|start| u64::try_from(start).ok());
-            starts.filter(|start| *start > 0).min()
-        };
-        let next = match leaf + 1 < self.footer().schema().leaves_len() {
-            true => start_of(row_group, leaf + 1),
-            false => start_of(row_group + 1, 0),
-        };
-        let footer = self.file_len().saturating_sub(8 + self.footer().byte_len() as u64);
-        let most = bytes.end.saturating_add(100).min(footer);
-        next.filter(|next| bytes.start < *next).map_or(most, |next| most.min(next)).max(bytes.end)
-    }
+/// Where a chunk ends whose size leaves out the header of its dictionary page: no header is longer
+/// than 100 bytes, and none is where the next chunk, or the footer, begins.
+pub(in crate::read) fn end_of_short_chunk(
+    footer: &Footer,
+    file_len: u64,
+    row_group: usize,
+    leaf: usize,
+    bytes: &Range<u64>,
+) -> u64 {
+    let start_of = |row_group, leaf| {
+        let meta = footer.column_chunk_ref(row_group, leaf).ok()?.meta_data?;
+        let starts = [meta.dictionary_page_offset, Some(meta.data_page_offset)];
+        let starts = starts.into_iter().flatten().filter_map(|start| u64::try_from(start).ok());
+        starts.filter(|start| *start > 0).min()
+    };
+    let next = match leaf + 1 < footer.schema().leaves_len() {
+        true => start_of(row_group, leaf + 1),
+        false => start_of(row_group + 1, 0),
+    };
+    let before_footer = file_len.saturating_sub(8 + footer.byte_len() as u64);
+    let most = bytes.end.saturating_add(100).min(before_footer);
+    next.filter(|next| bytes.start < *next).map_or(most, |next| most.min(next)).max(bytes.end)
 }
 
 impl WantedPages {

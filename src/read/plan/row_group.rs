@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::chunk::{ChunkPlan, LARGE, WantedPages, not_negative};
+use super::chunk::{ChunkPlan, LARGE, WantedPages, byte_range, not_negative};
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
 use crate::crypt::{Module, opened};
@@ -184,7 +184,7 @@ impl Plan {
             let Some(meta) = chunk.meta_data else { return Ok(None) };
             let slots = not_negative(meta.num_values, "num_values")?;
             let rows = self.footer().row_group_rows(row_group)?;
-            PageMap::new(index, self.byte_range(&meta, slots)?, rows).map(Some)
+            PageMap::new(index, byte_range(&meta, slots, self.file_len())?, rows).map(Some)
         };
         if let Ok(Some(map)) = map() {
             self.page_cache().keep(row_group, leaf, &Arc::new(map));
