@@ -47,6 +47,7 @@
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
 //! | read an encrypted file | `Reader::open_encrypted`, `crypt::Decryption` (feature `encryption`) |
 //! | encrypt a file, or columns of it | `WriteOptions::with_encryption`, `crypt::Encryption`; `examples/encrypt.rs` |
+//! | give a file other protection, page by page | `rewrite::recrypt` (feature `encryption`) |
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
@@ -111,6 +112,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export
+//! 10 files       rewrite
 //! ```
 //!
 //! # Untrusted files
@@ -157,6 +159,8 @@ pub mod predicate;
 mod range_cache;
 pub mod read;
 mod reader;
+#[cfg(feature = "encryption")]
+pub mod rewrite;
 pub mod schema;
 mod selection;
 mod simd;

@@ -20,13 +20,13 @@ use crate::io::{
     Explanation, Indexed, Parallel, Pool, Progress, Serial, Source, load_indexes, open_footer,
     read_exactly,
 };
-use crate::limits::Limits;
+use crate::limits::{Budget, Limits};
 use crate::predicate::{ColumnStatistics, Predicate};
 use crate::read::Coalescer;
 use crate::read::row_filter;
 use crate::read::{
-    Latency, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, TrustedUtf8, Utf8,
-    VirtualColumn, column_index_range, decode, offset_index_range,
+    ChunkWalk, Latency, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, StoredPages,
+    TrustedUtf8, Utf8, VirtualColumn, column_index_range, decode, offset_index_range,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
@@ -649,7 +649,7 @@ impl<S> Reader<S> {
         reader
     }
 
-    fn name(&self, error: Error) -> Error {
+    pub(crate) fn name(&self, error: Error) -> Error {
         match &self.file_name {
             Some(name) => error.at_file(name.clone()),
             None => error,
@@ -750,6 +750,38 @@ impl Reader {
             })
         };
         read().map_err(|e| self.name(e.at_row_group(row_group)))
+    }
+
+    /// The pages of a column chunk as they are stored: where they lie, and what their headers say.
+    /// The chunk is fetched, and nothing of it is decompressed. Headers of an encrypted column are
+    /// decrypted.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// let reader = marquetry::Reader::open("testdata/trips.parquet")?;
+    /// for page in reader.stored_pages(0, 0)? {
+    ///     let page = page?;
+    ///     println!("{} at byte {}", page.header.r#type, page.offset);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if its
+    /// key is missing, `Limit(Memory)` if it is larger than the memory, `Io`.
+    pub fn stored_pages(&self, row_group: usize, leaf: usize) -> Result<StoredPages> {
+        let read = || {
+            let footer = self.metadata.footer();
+            let limits = &self.options.limits;
+            let walk = ChunkWalk::new(footer, self.file_len(), row_group, leaf, limits)?;
+            let len = walk.range.end - walk.range.start;
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            let memory = Budget::new(limits.memory_bytes).take_for("a column chunk", len)?;
+            let bytes = read_exactly(&*self.source, walk.range.clone())?;
+            Ok(walk.pages(bytes, memory))
+        };
+        read().map_err(|e| self.name(e))
     }
 
     /// The statistics of a column, one row for each row group of the file: bounds as Arrow arrays

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules by layer, as the crate docs draw them.
-const LAYERS: [(u8, &[&str]); 10] = [
+const LAYERS: [(u8, &[&str]); 11] = [
     (0, &["error", "limits", "bytes", "range_cache", "simd", "free_lists", "trusted"]),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
@@ -17,6 +17,7 @@ const LAYERS: [(u8, &[&str]); 10] = [
     (7, &["read", "write"]),
     (8, &["io"]),
     (9, &["reader", "writer", "export"]),
+    (10, &["rewrite"]),
 ];
 
 /// Uses that the table would forbid, each with its reason.

@@ -532,6 +532,11 @@ impl ChunkDecryptor {
         !(self.has_ctr_pages && module.is_page_body())
     }
 
+    /// Bytes of a module, encrypted by GCM, of so many bytes.
+    pub(crate) fn stored_len(plain_len: usize) -> usize {
+        plain_len.saturating_add(LENGTH_LEN + NONCE_LEN + TAG_LEN)
+    }
+
     /// Bytes that a module of `len` bytes decrypts to, at most.
     pub(crate) fn plain_len(len: usize) -> usize {
         len.saturating_sub(LENGTH_LEN + NONCE_LEN)

@@ -235,6 +235,15 @@ impl Footer {
         &self.shared.index
     }
 
+    /// What stands in plain text before an encrypted footer; `None` if the footer is not encrypted.
+    #[cfg(feature = "encryption")]
+    pub fn crypto_metadata(&self) -> Option<FileCryptoMetaData> {
+        let stored = &self.shared.stored;
+        // It was read before the footer was decrypted.
+        let read = || FileCryptoMetaData::read(&mut thrift::Reader::new(stored)).ok();
+        self.is_encrypted().then(read).flatten()
+    }
+
     /// Key-value metadata of the file, in the order written.
     pub fn key_values(&self) -> &[KeyValue] {
         self.shared.index.head().key_value_metadata.as_deref().unwrap_or_default()
@@ -352,6 +361,22 @@ impl Footer {
                 Err(e) => Err(e),
             }
         })
+    }
+
+    /// Whether the pages of a column chunk can be read: they are in plain text, or their key was
+    /// found.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if they
+    /// are not authentic.
+    #[cfg(feature = "encryption")]
+    pub fn is_readable(&self, row_group: usize, leaf: usize) -> Result<bool> {
+        let chunk = self.shared.index.column_chunk_ref(row_group, leaf)?;
+        match self.chunk_decryptor(row_group, leaf, &chunk) {
+            Ok(_) => self.column_chunk(row_group, leaf).map(|_| true),
+            Err(e) if e.kind() == ErrorKind::Crypto => Ok(false),
+            Err(e) => Err(e.at_row_group(row_group)),
+        }
     }
 
     /// What opens the modules of a column chunk; `None` if it is not encrypted.

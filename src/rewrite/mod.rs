@@ -1,0 +1,10 @@
+//! Whole files made anew from others, page by page: no value is decoded.
+//!
+//! [`recrypt`] gives a file another protection: it encrypts, decrypts, or changes keys.
+
+mod recrypt;
+
+pub use recrypt::{Recrypted, recrypt};
+
+#[cfg(test)]
+mod tests;
