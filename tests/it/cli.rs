@@ -235,7 +235,7 @@ fn exit_codes_follow_the_kind_of_the_error() {
         (&["cat", "--where", "id >", &trips], 2),
         (&["cat", "--where", "nothing = 3", &trips], 2),
         (&["info", "--where", "id > 3", &trips], 2),
-        (&["cat", "--footer-key", "00", &trips], 3),
+        (&["cat", "--footer-key", "00", &trips], 2),
         (&["convert", &trips], 2),
         (&["cat", "--mem", "100", &trips], 3),
         (&["count", "--limit-footer", "10", &trips], 3),

@@ -19,6 +19,7 @@ mod container;
 mod contradictions;
 mod control;
 mod convert;
+mod crypt_cli;
 mod display;
 mod encodings;
 #[cfg(feature = "encryption")]

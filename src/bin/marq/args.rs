@@ -17,8 +17,9 @@ use crate::failure::{Failure, Result};
 /// are columns (int64, date32 or utf8), which take the place of columns of the files with the same
 /// name.
 ///
-/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 5 some files
-/// failed, 6 missing key, 130 interrupted, 143 terminated.
+/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 4 something that
+/// was required is not so, 5 some files failed, 6 missing key or failed authentication, 130
+/// interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Parquet, Arrow IPC, CSV and JSON lines: each to each.
     Convert(Box<Convert>),
+    /// Encryption: what is protected, and other protection for files, without decoding them.
+    #[command(subcommand)]
+    Crypt(Crypt),
 }
 
 /// Flags of every command, and those of all commands that read rows.
@@ -117,11 +121,20 @@ pub(crate) struct Global {
     /// The longest footer that is read. Default: 1GiB.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) limit_footer: Option<u64>,
-    /// Key of encrypted footers, and of columns without a key of their own, in hexadecimal digits.
-    /// Others on this machine can see it: --key-file keeps it to yourself.
+    /// Keys to read with, a line each: ID = HEX. The ID is footer, column:PATH, what the file
+    /// stores to tell the key by, or the name of a master key that wraps keys. Lines that begin
+    /// with # are comments.
+    #[arg(long, global = true, value_name = "FILE", help_heading = KEYS)]
+    pub(crate) key_file: Option<PathBuf>,
+    /// A key to read with, in a file (hexadecimal digits, or the bytes) or in the environment
+    /// (digits); the ID is as in --key-file.
+    #[arg(long, global = true, value_name = "ID=@FILE|env:NAME", help_heading = KEYS)]
+    pub(crate) key: Vec<String>,
+    /// Key of encrypted footers, and of columns without a key of their own: in hexadecimal digits,
+    /// @FILE or env:NAME. Others on this machine can see digits that are an argument.
     #[arg(long, global = true, value_name = "HEX", help_heading = KEYS)]
     pub(crate) footer_key: Option<String>,
-    /// Key of an encrypted column, or of all columns in a field.
+    /// Key of an encrypted column, or of all columns in a field: HEX, @FILE or env:NAME.
     #[arg(long, global = true, value_name = "COL=HEX", help_heading = KEYS)]
     pub(crate) column_key: Vec<String>,
     /// AAD prefix that an encrypted file does not store.
@@ -156,6 +169,7 @@ impl Command {
             Self::Pages(command) => &command.files.files,
             Self::Stats(command) => &command.files.files,
             Self::Convert(command) => &command.files.files,
+            Self::Crypt(command) => command.files(),
         }
     }
 }
@@ -307,6 +321,84 @@ pub(crate) struct Convert {
     pub(crate) encrypt: EncryptFlags,
 }
 
+/// What is done about encryption.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Crypt {
+    /// What protects files: each column, by which key, and what can be read without one.
+    Audit(Audit),
+    /// Encrypts a file.
+    Encrypt(Box<Recrypt>),
+    /// Decrypts a file.
+    Decrypt(Source),
+    /// Encrypts a file with other keys: read with --key-file, --footer-key …, written with
+    /// --encrypt-….
+    Rekey(Box<Rekey>),
+    /// Wraps the keys of files with other master keys, where their key material lies beside them
+    /// (_KEY_MATERIAL_FOR_<file>.json). The files are not touched, so whoever has kept their keys
+    /// can still read them.
+    Rewrap(Rewrap),
+}
+
+impl Crypt {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> &[String] {
+        match self {
+            Self::Audit(command) => &command.files.files,
+            Self::Encrypt(command) => std::slice::from_ref(&command.source.file),
+            Self::Decrypt(source) => std::slice::from_ref(&source.file),
+            Self::Rekey(command) => std::slice::from_ref(&command.source.file),
+            Self::Rewrap(command) => &command.files.files,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Columns that must be encrypted in every file, by name, path or glob; may be repeated. Exit
+    /// code 4 if one is not.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) require: Vec<String>,
+}
+
+/// The file that another is made of.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Source {
+    /// The file, or - for standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Recrypt {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rekey {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// AAD prefix of the new file, "" for none [default: the one of --aad-prefix].
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) new_aad_prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) encrypt: EncryptFlags,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rewrap {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Keys that the master key OLD has wrapped are wrapped with NEW; may be repeated. Both are
+    /// given by --key or --key-file.
+    #[arg(long, value_name = "OLD=NEW", required = true)]
+    pub(crate) master_key: Vec<String>,
+}
+
 /// How CSV and JSON lines are read and written.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = TEXT)]
@@ -390,7 +482,8 @@ impl WriteFlags {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Encrypting")]
 pub(crate) struct EncryptFlags {
-    /// Encrypts the file with this key; with keys of columns, those columns and the footer.
+    /// Encrypts the file with this key; with keys of columns, those columns and the footer. A key
+    /// is HEX, @FILE or env:NAME.
     #[arg(long, value_name = "HEX")]
     pub(crate) encrypt_footer_key: Option<String>,
     /// Encrypts a column, or all columns in a field, with a key of its own; columns without one

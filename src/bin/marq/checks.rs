@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::args::{Args, Command, Format, Global, When, not_there_yet};
+use crate::args::{Args, Command, Crypt, Format, Global, When, not_there_yet};
 use crate::failure::{Failure, Result};
 
 /// Checks the command line, and settles the form of the output by the ending of -o.
@@ -36,15 +36,27 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
             output.display()
         )));
     }
-    if convert.is_none() && args.global.format.is_none() {
+    if convert.is_none() && !writes_files(&args.command) && args.global.format.is_none() {
         args.global.format = format_of(&output)?;
     }
     Ok(())
 }
 
+/// Whether a command writes what is no report.
+fn writes_files(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Convert(_)
+            | Command::Crypt(
+                Crypt::Encrypt(_) | Crypt::Decrypt(_) | Crypt::Rekey(_) | Crypt::Rewrap(_)
+            )
+    )
+}
+
 /// A flag that would do nothing here, and what it is for.
 fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &'static str)> {
     let convert = matches!(command, Command::Convert(_));
+    let writes = writes_files(command);
     let schema = matches!(command, Command::Schema(_));
     let prints_rows = matches!(
         command,
@@ -76,9 +88,9 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         ),
         (
             global.verbose > 0,
-            convert || prints_rows,
+            writes || prints_rows,
             "--verbose",
-            "convert, head, tail, cat and sample",
+            "convert, crypt, head, tail, cat and sample",
         ),
         (
             global.raw,
@@ -86,11 +98,11 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
             "--raw",
             "info, count, explain, pages, stats and convert",
         ),
-        (global.wide, !convert, "--wide", "tables"),
-        (global.vertical, !convert, "--vertical", "tables"),
+        (global.wide, !writes, "--wide", "tables"),
+        (global.vertical, !writes, "--vertical", "tables"),
         (
             global.format.is_some(),
-            !convert || is_json,
+            !writes || is_json,
             "--format",
             "what is shown, and the errors of convert (json); --to says the form of a file",
         ),

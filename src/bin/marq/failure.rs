@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Some files were done, and some were not; the others have been reported.
     Partial,
+    /// Something that was required is not so; what, is a line each.
+    Found(Vec<String>),
 }
 
 impl Failure {
@@ -40,6 +42,11 @@ impl Failure {
                 return ExitCode::SUCCESS;
             }
             Self::Partial => {}
+            Self::Found(lines) => {
+                for line in lines {
+                    eprintln!("marq: {}", escape(line));
+                }
+            }
             _ if matches!(format, Some(Format::Json | Format::Jsonl)) => {
                 eprintln!("{}", escape_json(&self.json(code).to_string()))
             }
@@ -62,6 +69,7 @@ impl Failure {
             Self::Content { .. } => 3,
             Self::Usage(_) => 2,
             Self::Partial => 5,
+            Self::Found(_) => 4,
             Self::File(error) => match error.kind() {
                 ErrorKind::Usage => 2,
                 ErrorKind::Malformed(_)
@@ -84,6 +92,7 @@ impl Failure {
             Self::Output(error) => format!("the output cannot be written: {error}"),
             Self::Usage(text) => text.clone(),
             Self::Partial => "some files failed".to_owned(),
+            Self::Found(lines) => lines.join("; "),
         }
     }
 

@@ -77,7 +77,7 @@ struct Summary {
 impl Summary {
     fn of(reader: &Reader) -> Result<Self> {
         let footer = reader.metadata();
-        let mut summary = Self { footer: footer.index().byte_len() as u64 + 8, ..Self::default() };
+        let mut summary = Self { footer: footer_bytes(reader)?, ..Self::default() };
         let size = |n: i64| u64::try_from(n).unwrap_or_default();
         for group in 0..footer.row_groups() {
             summary.group_rows.push(footer.row_group_rows(group)?);
@@ -135,6 +135,7 @@ impl Summary {
             "row_groups": self.group_rows.len(), "row_group_rows": self.group_rows, "created_by": head.created_by,
             "version": head.version, "bytes": parts, "uncompressed_bytes": self.raw, "codecs": self.codecs,
             "encodings": self.encodings, "dictionary_fallbacks": self.fallbacks, "encrypted_chunks": self.encrypted,
+            "encryption": encryption(reader),
             "column_orders": head.column_orders.as_ref().map(Vec::len),
             "sorted_by": sorted_by(reader),
             "key_values": head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect::<Vec<_>>(),
@@ -185,11 +186,13 @@ impl Summary {
                 format!("in {} of {} column chunks", self.fallbacks, self.chunks),
             ),
         ];
-        if self.encrypted > 0 {
-            rows.push(line(
-                "encrypted",
-                format!("{} of {} column chunks", self.encrypted, self.chunks),
-            ));
+        if let Some(encryption) = encryption(reader) {
+            let of = |name: &str| encryption[name].as_str().unwrap_or_default().to_owned();
+            let (encrypted, chunks) = (self.encrypted, self.chunks);
+            let algorithm = of("algorithm");
+            let text = format!("{encrypted} of {chunks} column chunks, by {algorithm}");
+            rows.push(line("encrypted", text));
+            rows.push(line("footer", format!("{}, {}", of("footer"), of("signature"))));
         }
         let sorted = sorted_by(reader);
         if !sorted.is_empty() {
@@ -212,6 +215,32 @@ impl Summary {
         about.headers.push(format!("{here}{path}").into());
         Ok(vec![about, Section::new("", &["where the bytes are", ">bytes", ">share"]).with(parts)])
     }
+}
+
+/// Bytes of the footer as it is stored, its length and the magic number included.
+fn footer_bytes(reader: &Reader) -> Result<u64> {
+    let end = reader.file_len();
+    let tail = reader.source().read(end.saturating_sub(8)..end)?;
+    let len = tail.first_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len));
+    Ok(u64::from(len) + 8)
+}
+
+/// How the file is encrypted, if it is.
+fn encryption(reader: &Reader) -> Option<Value> {
+    use marquetry::crypt::Signature;
+    let footer = reader.metadata();
+    let algorithm = match footer.crypto_metadata() {
+        Some(crypto) => crypto.encryption_algorithm,
+        None => footer.index().head().encryption_algorithm.clone()?,
+    };
+    let signature = match footer.signature() {
+        Signature::Encrypted => "authentic",
+        Signature::Verified => "verified",
+        Signature::Unverified => "not verified",
+        _ => "not signed",
+    };
+    let footer = if footer.is_encrypted() { "encrypted" } else { "signed" };
+    Some(json!({ "algorithm": algorithm.to_string(), "footer": footer, "signature": signature }))
 }
 
 fn line(name: &str, value: String) -> Vec<String> {

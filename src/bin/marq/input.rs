@@ -2,10 +2,12 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
 use bytes::Bytes;
+use marquetry::crypt::Decryption;
 use marquetry::io::Source;
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
@@ -89,17 +91,27 @@ fn matches(pattern: &str) -> Result<Vec<String>> {
 
 /// Opens a file, or standard input, with what the global flags say.
 pub(crate) fn open(path: &str, global: &Global) -> Result<Reader> {
+    configure(source(path)?, path, global)
+}
+
+/// The same with these keys, or none.
+pub(crate) fn open_with(path: &str, global: &Global, keys: Option<&Decryption>) -> Result<Reader> {
+    configure_with(source(path)?, path, global, keys)
+}
+
+/// The bytes of a file, or of standard input, which is read whole.
+pub(crate) fn source(path: &str) -> Result<Arc<dyn Source>> {
     if path == "-" {
         let mut bytes = Vec::new();
         std::io::stdin()
             .lock()
             .read_to_end(&mut bytes)
             .map_err(|e| Error::io("reading standard input", e).at_file(path))?;
-        return configure(Bytes::from(bytes), path, global);
+        return Ok(Arc::new(Bytes::from(bytes)));
     }
     let file = std::fs::File::open(path)
         .map_err(|e| Error::io("the file cannot be opened", e).at_file(path))?;
-    configure(file, path, global)
+    Ok(Arc::new(file))
 }
 
 /// A reader of `source` with what the global flags say.
@@ -108,6 +120,15 @@ pub(crate) fn configure(
     path: &str,
     global: &Global,
 ) -> Result<Reader> {
+    configure_with(source, path, global, keys::decryption(global, path)?.as_ref())
+}
+
+pub(crate) fn configure_with(
+    source: impl Source + 'static,
+    path: &str,
+    global: &Global,
+    keys: Option<&Decryption>,
+) -> Result<Reader> {
     let mut limits = Limits::default();
     if let Some(bytes) = global.mem {
         limits.memory_bytes = bytes;
@@ -115,8 +136,8 @@ pub(crate) fn configure(
     if let Some(bytes) = global.limit_footer {
         limits.footer_bytes = bytes;
     }
-    let opened = match keys::decryption(global)? {
-        Some(keys) => Reader::with_keys(source, limits, &keys),
+    let opened = match keys {
+        Some(keys) => Reader::with_keys(source, limits, keys),
         None => Reader::with_limits(source, limits),
     };
     let reader = opened.map_err(|e| e.at_file(path))?;

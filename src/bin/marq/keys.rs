@@ -1,35 +1,189 @@
-//! Keys: from the flags to what reads and writes encrypted files.
+//! Keys: from the flags to what reads and writes encrypted files. No message repeats one.
 
-use marquetry::crypt::{Algorithm, Decryption, Encryption, Key};
+use std::path::Path;
+
+use marquetry::Error;
+use marquetry::crypt::kms::{KeyMaterials, KeyRing, KmsKeys};
+use marquetry::crypt::{Algorithm, Decryption, Encryption, Key, KeyRequest, KeyRetriever};
+use zeroize::Zeroizing;
 
 use crate::args::{AlgorithmName, EncryptFlags, Global};
 use crate::failure::{Failure, Result};
 
-/// The keys that the flags give to read with; `None` if they give none. Files that are not
+/// What the flags give to read with.
+#[derive(Default)]
+struct Given {
+    footer: Option<Key>,
+    columns: Vec<(String, Key)>,
+    /// Keys that have other names: of the key metadata of files, or of master keys.
+    named: Vec<(String, Key)>,
+}
+
+/// The name of the key of footers, and what stands before the names of columns.
+const FOOTER: &str = "footer";
+const COLUMN: &str = "column:";
+
+/// The keys that the flags give to read the file with; `None` if they give none. Files that are not
 /// encrypted are read too: often some of a folder are.
-pub(crate) fn decryption(global: &Global) -> Result<Option<Decryption>> {
-    let is_given =
-        global.footer_key.is_some() || !global.column_key.is_empty() || global.aad_prefix.is_some();
-    if !is_given {
+///
+/// A plaintext footer is read without its key too, as its signature is of no use to those who have
+/// keys of some columns alone.
+pub(crate) fn decryption(global: &Global, path: &str) -> Result<Option<Decryption>> {
+    let given = Given::of(global)?;
+    if given.is_empty() && global.aad_prefix.is_none() {
         return Ok(None);
     }
-    let mut keys = Decryption::new().with_plaintext_files(true).with_unauthenticated_pages(true);
-    if let Some(hex) = &global.footer_key {
-        keys = keys.with_footer_key(key("--footer-key", hex)?);
+    let mut keys = Decryption::new()
+        .with_plaintext_files(true)
+        .with_unauthenticated_pages(true)
+        .with_unverified_footers(true);
+    if let Some(key) = given.footer {
+        keys = keys.with_footer_key(key);
     }
-    for setting in &global.column_key {
-        let (column, hex) = column_and("--column-key", setting)?;
-        keys = keys.with_column_key(column, key("--column-key", hex)?);
+    for (column, key) in given.columns {
+        keys = keys.with_column_key(column, key);
     }
     if let Some(prefix) = &global.aad_prefix {
         keys = keys.with_aad_prefix(prefix.as_bytes());
     }
+    if !given.named.is_empty() {
+        let materials = materials(Path::new(path))?.unwrap_or_default();
+        keys = keys.with_retriever(NamedKeys::new(given.named, materials));
+    }
     Ok(Some(keys))
+}
+
+/// The master keys that the flags give.
+pub(crate) fn key_ring(global: &Global) -> Result<KeyRing> {
+    let named = Given::of(global)?.named;
+    Ok(named.into_iter().fold(KeyRing::new(), |ring, (name, key)| ring.with_key(name, key)))
+}
+
+/// The key material beside a Parquet file, if there is some.
+pub(crate) fn materials(parquet: &Path) -> Result<Option<KeyMaterials>> {
+    let path = KeyMaterials::path_for(parquet);
+    let name = path.display().to_string();
+    let Ok(there) = std::fs::metadata(&path) else { return Ok(None) };
+    if there.len() > MAX_MATERIALS {
+        let text = format!("{name}: key material of more than {MAX_MATERIALS} bytes");
+        return Err(Failure::Usage(text));
+    }
+    let json = std::fs::read(&path)
+        .map_err(|e| Error::io("the key material cannot be read", e).at_file(name.as_str()))?;
+    Ok(Some(KeyMaterials::from_json(&json).map_err(|e| e.at_file(name.as_str()))?))
+}
+
+/// Bytes of key material: a hundred thousand keys take less.
+const MAX_MATERIALS: u64 = 64 << 20;
+
+impl Given {
+    fn of(global: &Global) -> Result<Self> {
+        let mut given = Self::default();
+        if let Some(path) = &global.key_file {
+            given.add_file(path)?;
+        }
+        for setting in &global.key {
+            let (id, value) = id_and_place(setting).ok_or_else(|| {
+                Failure::Usage(
+                    "--key: say ID=@FILE or ID=env:NAME; others on this machine can see a key that \
+                     is an argument"
+                        .to_owned(),
+                )
+            })?;
+            given.add(id, key("--key", value)?)?;
+        }
+        if let Some(text) = &global.footer_key {
+            given.add(FOOTER, key("--footer-key", text)?)?;
+        }
+        for setting in &global.column_key {
+            let (column, text) = column_and("--column-key", setting)?;
+            given.add(&format!("{COLUMN}{column}"), key("--column-key", text)?)?;
+        }
+        Ok(given)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.footer.is_none() && self.columns.is_empty() && self.named.is_empty()
+    }
+
+    fn add(&mut self, id: &str, key: Key) -> Result<()> {
+        let twice = || Err(Failure::Usage(format!("the key {id:?} is given twice")));
+        if id == FOOTER {
+            return match self.footer.replace(key) {
+                Some(_) => twice(),
+                None => Ok(()),
+            };
+        }
+        let (list, name) = match id.strip_prefix(COLUMN) {
+            Some(column) => (&mut self.columns, column),
+            None => (&mut self.named, id),
+        };
+        if list.iter().any(|(old, _)| old == name) {
+            return twice();
+        }
+        list.push((name.to_owned(), key));
+        Ok(())
+    }
+
+    /// Adds keys of lines as `ID = HEX`.
+    fn add_file(&mut self, path: &Path) -> Result<()> {
+        let name = path.display().to_string();
+        let bytes =
+            Zeroizing::new(std::fs::read(path).map_err(|e| {
+                Error::io("the file of keys cannot be read", e).at_file(name.as_str())
+            })?);
+        let wrong = |line: usize, text: &str| {
+            Failure::Usage(format!("--key-file {name}, line {line}: {text}"))
+        };
+        let text = std::str::from_utf8(&bytes).map_err(|_| wrong(1, "it is no text"))?;
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            // The name may have a "=", and a key has none.
+            let (id, hex) = line.rsplit_once('=').ok_or_else(|| wrong(i + 1, "say ID = HEX"))?;
+            let key = Key::from_hex(hex.trim()).map_err(|e| wrong(i + 1, e.message()))?;
+            self.add(id.trim(), key)?;
+        }
+        Ok(())
+    }
+}
+
+/// Finds keys by what the file stores to tell them by: the name of the key, or key material, whose
+/// master keys have names.
+struct NamedKeys {
+    keys: Vec<(String, Key)>,
+    material: KmsKeys,
+}
+
+impl NamedKeys {
+    fn new(keys: Vec<(String, Key)>, materials: KeyMaterials) -> Self {
+        let ring = |ring: KeyRing, (name, key): &(String, Key)| ring.with_key(name, key.clone());
+        let ring = keys.iter().fold(KeyRing::new(), ring);
+        Self { keys, material: KmsKeys::new(ring).with_materials(materials) }
+    }
+}
+
+impl KeyRetriever for NamedKeys {
+    fn retrieve(&self, request: &KeyRequest<'_>) -> Result<Key, Error> {
+        let metadata = request.key_metadata.ok_or_else(|| {
+            Error::crypto("the file stores nothing to tell it by: name it by its column, or footer")
+        })?;
+        if let Some((_, key)) = self.keys.iter().find(|(name, _)| name.as_bytes() == metadata) {
+            return Ok(key.clone());
+        }
+        if metadata.starts_with(b"{") {
+            return self.material.retrieve(request);
+        }
+        let shown = String::from_utf8_lossy(metadata);
+        Err(Error::crypto(format_args!("no key that was given is named {shown:?}")))
+    }
 }
 
 /// What the flags say of encryption on the way out; `None` if they say nothing.
 pub(crate) fn encryption(flags: &EncryptFlags, global: &Global) -> Result<Option<Encryption>> {
-    let Some(hex) = &flags.encrypt_footer_key else {
+    let Some(text) = &flags.encrypt_footer_key else {
         return match flags.given() {
             Some(flag) => Err(Failure::Usage(format!(
                 "{flag} needs --encrypt-footer-key: the footer is encrypted or signed with it"
@@ -37,7 +191,7 @@ pub(crate) fn encryption(flags: &EncryptFlags, global: &Global) -> Result<Option
             None => Ok(None),
         };
     };
-    let mut of = Encryption::new(key("--encrypt-footer-key", hex)?);
+    let mut of = Encryption::new(key("--encrypt-footer-key", text)?);
     if let Some(metadata) = &flags.footer_key_metadata {
         of = of.with_footer_key_metadata(metadata.as_bytes());
     }
@@ -48,8 +202,8 @@ pub(crate) fn encryption(flags: &EncryptFlags, global: &Global) -> Result<Option
         metadata.push(pair.ok_or_else(|| without_column("--column-key-metadata"))?);
     }
     for setting in &flags.encrypt_column_key {
-        let (column, hex) = column_and("--encrypt-column-key", setting)?;
-        let key = key("--encrypt-column-key", hex)?;
+        let (column, text) = column_and("--encrypt-column-key", setting)?;
+        let key = key("--encrypt-column-key", text)?;
         let found = metadata.iter().position(|(of, _)| *of == column);
         of = match found.map(|i| metadata.swap_remove(i)) {
             Some((_, text)) => of.with_column_key_and_metadata(column, key, text.as_bytes()),
@@ -71,17 +225,67 @@ pub(crate) fn encryption(flags: &EncryptFlags, global: &Global) -> Result<Option
     Ok(Some(of.with_algorithm(algorithm).with_plaintext_footer(flags.plaintext_footer)))
 }
 
-/// A key in hexadecimal digits. No message repeats it.
-fn key(flag: &str, hex: &str) -> Result<Key> {
-    Key::from_hex(hex).map_err(|e| Failure::Usage(format!("{flag}: {}", e.message())))
+/// A key: in hexadecimal digits, in a file (`@FILE`), or in the environment (`env:NAME`).
+fn key(flag: &str, text: &str) -> Result<Key> {
+    let wrong = |what: &str| Failure::Usage(format!("{flag}: {what}"));
+    if let Some(path) = text.strip_prefix('@') {
+        let bytes = Zeroizing::new(
+            std::fs::read(path)
+                .map_err(|e| Error::io("the file of a key cannot be read", e).at_file(path))?,
+        );
+        // Digits first: as raw bytes they could be a key, too.
+        let digits = std::str::from_utf8(&bytes).ok().map(str::trim);
+        let found = digits.and_then(|digits| Key::from_hex(digits).ok());
+        return match found {
+            Some(key) => Ok(key),
+            None => Key::new(&bytes).map_err(|_| {
+                wrong(&format!(
+                    "{path}: a file of a key has 32, 48 or 64 hexadecimal digits, or 16, 24 or 32 \
+                     bytes"
+                ))
+            }),
+        };
+    }
+    if let Some(name) = text.strip_prefix("env:") {
+        let digits = std::env::var(name).map(Zeroizing::new);
+        let digits = digits.map_err(|_| wrong(&format!("the environment has no {name}")))?;
+        let found = Key::from_hex(digits.trim());
+        return found.map_err(|e| wrong(&format!("{name} of the environment: {}", e.message())));
+    }
+    Key::from_hex(text).map_err(|e| wrong(e.message()))
+}
+
+/// A name, and where its key is. Either may have a "=".
+fn id_and_place(setting: &str) -> Option<(&str, &str)> {
+    let at = ["=@", "=env:"].into_iter().filter_map(|mark| setting.find(mark)).min()?;
+    Some((setting.get(..at)?, setting.get(at + 1..)?))
 }
 
 /// A column and its key. The name may have a "=", and a key has none.
 fn column_and<'a>(flag: &str, setting: &'a str) -> Result<(&'a str, &'a str)> {
-    setting.rsplit_once('=').ok_or_else(|| without_column(flag))
+    let found = id_and_place(setting).or_else(|| setting.rsplit_once('='));
+    found.ok_or_else(|| without_column(flag))
 }
 
 /// The setting is not repeated: it may be a key.
 fn without_column(flag: &str) -> Failure {
     Failure::Usage(format!("{flag}: say COL=VALUE"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_told_from_the_place_of_its_key() {
+        for (setting, expected) in [
+            ("a=@/keys/a", Some(("a", "@/keys/a"))),
+            ("a=b=@/x=y", Some(("a=b", "@/x=y"))),
+            ("a=env:KEY", Some(("a", "env:KEY"))),
+            ("a=00", None),
+            ("a", None),
+        ] {
+            assert_eq!(id_and_place(setting), expected, "{setting}");
+        }
+    }
 }

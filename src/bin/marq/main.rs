@@ -8,6 +8,7 @@ mod cells;
 mod checks;
 mod convert;
 mod count;
+mod crypt;
 mod escape;
 mod explain;
 mod failure;
@@ -74,5 +75,6 @@ fn run(args: &Args) -> Result<()> {
         Command::Pages(command) => pages::run(command, global),
         Command::Stats(command) => stats::run(command, global),
         Command::Convert(command) => convert::run(command, global),
+        Command::Crypt(command) => crypt::run(command, global),
     }
 }

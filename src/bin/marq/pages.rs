@@ -71,8 +71,9 @@ impl Listing {
         global: &Global,
     ) -> Result<()> {
         let ChunkPlace { path, group, column } = place;
-        let meta = walk::readable(reader.metadata().column_chunk(*group, leaf)?)?;
-        let pages = walk::pages(reader, &meta)?;
+        let pages = walk::pages(reader, *group, leaf)?;
+        // Its key was found, so that they are all there.
+        let meta = reader.metadata().column_chunk(*group, leaf)?.meta_data.unwrap_or_default();
         let index = reader.page_index(*group, leaf).ok();
         let order = index
             .and_then(|index| index.column_index)

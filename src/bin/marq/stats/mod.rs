@@ -184,7 +184,7 @@ impl File<'_> {
             let chunk = footer.column_chunk(group, leaf.index)?;
             let Some(meta) = chunk.meta_data else { continue };
             if by == By::Page {
-                self.pages(&leaf, group, &meta)?;
+                self.pages(&leaf, group)?;
                 continue;
             }
             let known = Known::of_chunk(&leaf, &meta);
@@ -269,16 +269,14 @@ impl File<'_> {
         Ok(())
     }
 
-    fn pages(&mut self, leaf: &Leaf, group: usize, meta: &ColumnMetaData) -> Result<()> {
+    fn pages(&mut self, leaf: &Leaf, group: usize) -> Result<()> {
         let index = self.reader.page_index(group, leaf.index).ok();
         let index = index.and_then(|index| index.column_index);
         let place = |e: Failure| match e {
             Failure::File(e) => Failure::File(e.at_row_group(group).at_column(leaf.path.dotted())),
             other => other,
         };
-        let chunk = self.reader.metadata().column_chunk(group, leaf.index)?;
-        walk::readable(chunk).map_err(place)?;
-        let pages = walk::pages(self.reader, meta).map_err(place)?;
+        let pages = walk::pages(self.reader, group, leaf.index).map_err(place)?;
         for (i, page) in pages.iter().filter(|page| page.is_data()).enumerate() {
             let index = index.as_ref().filter(|index| index.null_pages.get(i) == Some(&false));
             let of = |list: Option<&Vec<Vec<u8>>>| {

@@ -1,0 +1,20 @@
+//! `crypt`: what protects files, and other protection for them.
+
+mod audit;
+mod footer;
+mod recrypt;
+mod rewrap;
+
+use crate::args::{Crypt, Global};
+use crate::failure::Result;
+
+/// Does what the subcommand says.
+pub(crate) fn run(command: &Crypt, global: &Global) -> Result<()> {
+    match command {
+        Crypt::Audit(command) => audit::run(command, global),
+        Crypt::Encrypt(command) => recrypt::encrypt(command, global),
+        Crypt::Decrypt(source) => recrypt::decrypt(source, global),
+        Crypt::Rekey(command) => recrypt::rekey(command, global),
+        Crypt::Rewrap(command) => rewrap::run(command, global),
+    }
+}
