@@ -56,14 +56,14 @@ impl Isa {
     /// All that this machine has, for tests of twins.
     #[cfg(test)]
     pub(crate) fn available() -> Vec<Self> {
-        let mut all = vec![Self::SCALAR];
-        #[cfg(target_arch = "x86_64")]
-        match Self::best().0 {
-            Level::Scalar => {}
-            Level::Avx2 => all.push(Self(Level::Avx2)),
+        let levels: &[Level] = match Self::best().0 {
+            Level::Scalar => &[Level::Scalar],
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => &[Level::Scalar, Level::Avx2],
             // Detection of the wider set asked for the narrower one first.
-            Level::Avx512 => all.extend([Self(Level::Avx2), Self(Level::Avx512)]),
-        }
-        all
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => &[Level::Scalar, Level::Avx2, Level::Avx512],
+        };
+        levels.iter().map(|level| Self(*level)).collect()
     }
 }

@@ -160,19 +160,20 @@ fn prefix_sum_i64_with(
     isa: Isa,
     deltas: &[u64],
     step: i64,
-    mut last: i64,
+    last: i64,
     out: &mut Vec<i64>,
 ) -> i64 {
-    let mut rest = deltas;
     #[cfg(target_arch = "x86_64")]
-    if isa.level() == Level::Avx512 {
-        let (vectors, tail) = deltas.as_chunks::<8>();
+    let (deltas, last) = if isa.level() == Level::Avx512 {
+        let (vectors, rest) = deltas.as_chunks::<8>();
         // SAFETY: an `Isa` of this level exists only where the features were found.
-        last = unsafe { x86::sum_i64(vectors, step, last, out) };
-        rest = tail;
-    }
+        (rest, unsafe { x86::sum_i64(vectors, step, last, out) })
+    } else {
+        (deltas, last)
+    };
     let _ = isa;
-    out.extend(rest.iter().map(|delta| {
+    let mut last = last;
+    out.extend(deltas.iter().map(|delta| {
         last = last.wrapping_add(delta.cast_signed().wrapping_add(step));
         last
     }));
@@ -183,19 +184,20 @@ fn prefix_sum_i32_with(
     isa: Isa,
     deltas: &[u32],
     step: i32,
-    mut last: i32,
+    last: i32,
     out: &mut Vec<i32>,
 ) -> i32 {
-    let mut rest = deltas;
     #[cfg(target_arch = "x86_64")]
-    if isa.level() == Level::Avx512 {
-        let (vectors, tail) = deltas.as_chunks::<16>();
+    let (deltas, last) = if isa.level() == Level::Avx512 {
+        let (vectors, rest) = deltas.as_chunks::<16>();
         // SAFETY: an `Isa` of this level exists only where the features were found.
-        last = unsafe { x86::sum_i32(vectors, step, last, out) };
-        rest = tail;
-    }
+        (rest, unsafe { x86::sum_i32(vectors, step, last, out) })
+    } else {
+        (deltas, last)
+    };
     let _ = isa;
-    out.extend(rest.iter().map(|delta| {
+    let mut last = last;
+    out.extend(deltas.iter().map(|delta| {
         last = last.wrapping_add(delta.cast_signed().wrapping_add(step));
         last
     }));

@@ -11,6 +11,7 @@ mod scalar;
 mod x86;
 
 /// Values that a vector step makes of 16 bytes from each stream.
+#[cfg(target_arch = "x86_64")]
 const STEP: usize = 16;
 
 /// Writes values `first` to `first + out.len()` of `K` bytes from `K` streams of `len` bytes each,
@@ -36,10 +37,10 @@ pub(crate) fn transpose<const K: usize>(
 fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K]>]) {
     let n = out.len();
     assert!(streams.iter().all(|stream| stream.len() == n), "streams of one length");
-    let whole = n / STEP * STEP;
     let done = match K {
         #[cfg(target_arch = "x86_64")]
         4 => {
+            let whole = n / STEP * STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
             // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4
             // bytes.
@@ -48,6 +49,7 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
         }
         #[cfg(target_arch = "x86_64")]
         8 => {
+            let whole = n / STEP * STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
             // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8
             // bytes.
@@ -126,10 +128,10 @@ pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
     }
     out.resize(start + values.len(), 0);
     let target = &mut out[start..];
-    let whole = n / STEP * STEP;
     let done = match width {
         #[cfg(target_arch = "x86_64")]
         2 | 4 | 8 | 16 => {
+            let whole = n / STEP * STEP;
             let (from, to) = (values.as_ptr(), target.as_mut_ptr());
             // SAFETY: `values` and `target` have `n * width` bytes each, and `whole <= n`; the
             // target is borrowed mutably, so that they do not overlap.
