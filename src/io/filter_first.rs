@@ -1,10 +1,10 @@
 //! [`FilteredOpening`]: a row group on its way, of which the columns of the filter are fetched and
 //! decoded first, if that pays; then of the others only the pages of the rows that pass.
 //!
-//! Used by the blocking drivers and the asynchronous one, which fetch its bytes. It pays where bytes
-//! cost time: where the source is neither memory nor a local file. Trap: each row group costs one
-//! more round trip. If the rows that pass lie in all pages, nothing is saved; [`FilterFirst`] learns
-//! that as the read goes on.
+//! Used by the blocking drivers and the asynchronous one, which fetch its bytes. It pays where
+//! bytes cost time: where the source is neither memory nor a local file. Trap: each row group costs
+//! one more round trip. If the rows that pass lie in all pages, nothing is saved; [`FilterFirst`]
+//! learns that as the read goes on.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -156,13 +156,7 @@ pub(crate) fn prefix_sum_i32(deltas: &[u32], step: i32, last: i32, out: &mut Vec
 }
 
 /// As [`prefix_sum_i32`], of 64 bits, with the kernel of an instruction set.
-fn prefix_sum_i64_with(
-    isa: Isa,
-    deltas: &[u64],
-    step: i64,
-    last: i64,
-    out: &mut Vec<i64>,
-) -> i64 {
+fn prefix_sum_i64_with(isa: Isa, deltas: &[u64], step: i64, last: i64, out: &mut Vec<i64>) -> i64 {
     #[cfg(target_arch = "x86_64")]
     let (deltas, last) = if isa.level() == Level::Avx512 {
         let (vectors, rest) = deltas.as_chunks::<8>();
@@ -180,13 +174,7 @@ fn prefix_sum_i64_with(
     last
 }
 
-fn prefix_sum_i32_with(
-    isa: Isa,
-    deltas: &[u32],
-    step: i32,
-    last: i32,
-    out: &mut Vec<i32>,
-) -> i32 {
+fn prefix_sum_i32_with(isa: Isa, deltas: &[u32], step: i32, last: i32, out: &mut Vec<i32>) -> i32 {
     #[cfg(target_arch = "x86_64")]
     let (deltas, last) = if isa.level() == Level::Avx512 {
         let (vectors, rest) = deltas.as_chunks::<16>();
