@@ -449,8 +449,7 @@ fn unverified(why: &str) -> Error {
     let why = if why.is_empty() { "its key was not given" } else { why };
     Error::crypto(format_args!(
         "the footer is signed, and the signature cannot be verified: {why}; \
-         Decryption::with_unverified_footers(true) (marq: --allow-unverified) reads the file all the \
-         same"
+         Decryption::with_unverified_footers(true) reads the file all the same"
     ))
 }
 

@@ -140,6 +140,10 @@ pub(crate) struct Global {
     /// AAD prefix that an encrypted file does not store.
     #[arg(long, global = true, value_name = "TEXT", help_heading = KEYS)]
     pub(crate) aad_prefix: Option<String>,
+    /// With keys, read what is in plain text too: without this flag it is an error, as it may have
+    /// been put in place of what was encrypted.
+    #[arg(long, global = true, help_heading = KEYS)]
+    pub(crate) allow_plain: bool,
 }
 
 /// Headings of the help.
@@ -150,6 +154,14 @@ const TEXT: &str = "CSV and JSON lines";
 const KEYS: &str = "Encryption";
 
 impl Global {
+    /// Whether keys to read with are given.
+    pub(crate) fn has_keys(&self) -> bool {
+        self.footer_key.is_some()
+            || !self.column_key.is_empty()
+            || !self.key.is_empty()
+            || self.key_file.is_some()
+    }
+
     /// Whether messages have colours.
     pub(crate) fn color(&self) -> When {
         if self.no_color { When::Never } else { self.color }

@@ -63,6 +63,12 @@ fn in_place(command: &Convert, global: &Global) -> Result<Global> {
         let name = file.display().to_string();
         return Err(Error::io("the file cannot be opened", missing).at_file(name).into());
     }
+    if global.has_keys() && command.encrypt.given().is_none() {
+        return wrong(
+            "the file would be left in plain text; encrypt it with --encrypt-footer-key, or write \
+             to another file with -o",
+        );
+    }
     match &global.output {
         Some(output) if !checks::is_same_file(file, output) => {
             wrong("the output is another file; leave out -o, or --in-place")

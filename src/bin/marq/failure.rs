@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use marquetry::{Error, ErrorKind, LimitKind};
+use marquetry::{Error, ErrorKind, LimitKind, Spec};
 
 use crate::args::Format;
 use crate::escape::{escape, escape_json};
@@ -72,11 +72,11 @@ impl Failure {
             Self::Found(_) => 4,
             Self::File(error) => match error.kind() {
                 ErrorKind::Usage => 2,
+                ErrorKind::Crypto | ErrorKind::Malformed(Spec::Encryption) => 6,
                 ErrorKind::Malformed(_)
                 | ErrorKind::Unsupported(_)
                 | ErrorKind::Limit(_)
                 | ErrorKind::FeatureDisabled(_) => 3,
-                ErrorKind::Crypto => 6,
                 _ => 1,
             },
         }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
@@ -13,6 +14,7 @@ use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
 use crate::checks;
+use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::hive::{self, Completed, Input};
 use crate::keys;
@@ -123,6 +125,9 @@ pub(crate) fn configure(
     configure_with(source, path, global, keys::decryption(global, path)?.as_ref())
 }
 
+/// Whether it was said that pages are not authenticated: once is enough for many files.
+static SAID_CTR: AtomicBool = AtomicBool::new(false);
+
 pub(crate) fn configure_with(
     source: impl Source + 'static,
     path: &str,
@@ -141,6 +146,11 @@ pub(crate) fn configure_with(
         None => Reader::with_limits(source, limits),
     };
     let reader = opened.map_err(|e| e.at_file(path))?;
+    let is_of_ctr = keys.is_some() && reader.metadata().has_unauthenticated_pages();
+    if is_of_ctr && !global.quiet && !SAID_CTR.swap(true, Ordering::Relaxed) {
+        let path = escape::escape(path);
+        eprintln!("marq: note: {path}: its pages are not authenticated (AES_GCM_CTR_V1)");
+    }
     let mut reader = reader.file_name(path);
     if let Some(threads) = global.threads {
         reader = reader.threads(threads);

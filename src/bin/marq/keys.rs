@@ -24,19 +24,22 @@ const FOOTER: &str = "footer";
 const COLUMN: &str = "column:";
 
 /// The keys that the flags give to read the file with; `None` if they give none. Files that are not
-/// encrypted are read too: often some of a folder are.
+/// encrypted are refused then, unless --allow-plain says otherwise.
 ///
-/// A plaintext footer is read without its key too, as its signature is of no use to those who have
-/// keys of some columns alone.
+/// Without a key for it, a plaintext footer is read as it is without keys: its signature is of no
+/// use to those who have keys of some columns alone. Pages of AES_GCM_CTR_V1 are read, and said to
+/// be not authenticated.
 pub(crate) fn decryption(global: &Global, path: &str) -> Result<Option<Decryption>> {
     let given = Given::of(global)?;
-    if given.is_empty() && global.aad_prefix.is_none() {
+    // The prefix alone is for what is written.
+    if given.is_empty() {
         return Ok(None);
     }
+    let has_footer_key = given.footer.is_some() || !given.named.is_empty();
     let mut keys = Decryption::new()
-        .with_plaintext_files(true)
+        .with_plaintext_files(global.allow_plain)
         .with_unauthenticated_pages(true)
-        .with_unverified_footers(true);
+        .with_unverified_footers(!has_footer_key);
     if let Some(key) = given.footer {
         keys = keys.with_footer_key(key);
     }

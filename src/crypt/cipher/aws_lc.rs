@@ -42,7 +42,7 @@ impl Cipher for Aes {
         tag: [u8; TAG_LEN],
     ) -> Option<()> {
         let nonce = Nonce::assume_unique_for_key(nonce);
-        self.gcm.open_in_place_separate_tag(nonce, Aad::from(aad), &tag, data, 0..).ok().map(drop)
+        self.gcm.open_in_place_separate_tag(nonce, Aad::from(aad), &tag, data).ok().map(drop)
     }
 
     fn ctr(&self, nonce: [u8; NONCE_LEN], data: &mut [u8]) -> Option<()> {

@@ -424,8 +424,7 @@ fn one_service_may_give_each_column_another_key_for_the_same_metadata() {
 fn a_service_that_cannot_be_reached_is_asked_again() {
     let of = modes().remove(1).1;
     let file = write(options(Some(of)), &[batch(0, 40)]).unwrap();
-    let calls = Arc::new(AtomicUsize::new(0));
-    let counted = calls.clone();
+    let counted = AtomicUsize::new(0);
     let flaky = move |request: &KeyRequest<'_>| match request.column {
         None => Ok(key(FOOTER_KEY)),
         Some(_) if counted.fetch_add(1, Ordering::Relaxed) == 0 => {

@@ -309,7 +309,7 @@ fn a_column_in_plain_text_is_not_taken_for_one_whose_key_is_given() {
     let file = write(WriteOptions::new().with_encryption(other), &[rows_of(0)]).unwrap();
     // The signature cannot be verified: that must be allowed.
     assert_eq!(open(&file, &column_key).unwrap_err().kind(), ErrorKind::Crypto);
-    let allowed = column_key.clone().with_unverified_footers(true);
+    let allowed = column_key.with_unverified_footers(true);
     let reader = open(&file, &allowed).unwrap().project(["secret"]).unwrap();
     let refused = read_with(reader).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Crypto);

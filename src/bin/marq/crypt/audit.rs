@@ -155,6 +155,7 @@ impl FileAudit {
         let crypto = crypto_metadata(&*source).map_err(place)?;
         let materials = keys::materials(Path::new(path))?;
         let given = keys::decryption(global, path)?;
+        let given = given.map(|keys| keys.with_plaintext_files(true).with_unverified_footers(true));
         let open = |keys| input::configure_with(source.clone(), path, global, keys);
         let (reader, problem) = match open(given.as_ref()) {
             Ok(reader) => (Some(reader), None),
