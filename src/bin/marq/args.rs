@@ -346,7 +346,7 @@ pub(crate) enum Crypt {
     /// --encrypt-….
     Rekey(Box<Rekey>),
     /// Wraps the keys of files with other master keys, where their key material lies beside them
-    /// (_KEY_MATERIAL_FOR_<file>.json). The files are not touched, so whoever has kept their keys
+    /// (_KEY_MATERIAL_FOR_FILE.json). The files are not touched, so whoever has kept their keys
     /// can still read them.
     Rewrap(Rewrap),
 }
