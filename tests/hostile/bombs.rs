@@ -11,8 +11,8 @@ use marquetry::{Compression, ErrorKind, LimitKind, Predicate, Reader, RowSelecti
 use crate::structure::codecs::compress as compressed;
 use crate::structure::read_every_way;
 use crate::support::{
-    Chunk, close, dictionary, file, file_with, group, ints, leaf, optional, page, required, texts,
-    v1, v1_header, v2, with_index,
+    Chunk, close, dictionary, file, file_with, group, ints, leaf, levels_v1, optional, page,
+    required, texts, v1, v1_header, v2, with_index,
 };
 use crate::{HEAP, alone};
 
@@ -110,6 +110,26 @@ fn a_dictionary_that_states_more_entries_than_it_has_asks_for_no_memory() {
             check(&name, file(vec![column.clone()], 4, vec![chunk]), End::Refused);
         }
     }
+}
+
+#[test]
+fn nulls_among_values_of_two_gigabytes_each_take_no_memory_that_was_not_given() {
+    let _alone = alone();
+    let wide = |repetition| SchemaElement {
+        type_length: Some(i32::MAX - 1),
+        repetition_type: Some(repetition),
+        ..required("v", Type::FixedLenByteArray)
+    };
+    // Four nulls, and no value.
+    let levels = levels_v1(&[0, 0, 0, 0], 1);
+    let page = v1(4, Encoding::Plain, &levels);
+    let chunk = || Chunk::new(Type::FixedLenByteArray, 4, std::slice::from_ref(&page));
+    let limit = End::Limit(LimitKind::Memory);
+    check("optional", file(vec![wide(Optional)], 4, vec![chunk()]), limit);
+    // Empty lists have no slots.
+    let page = v1(4, Encoding::Plain, &[levels_v1(&[0; 4], 1), levels_v1(&[0; 4], 1)].concat());
+    let chunk = Chunk::new(Type::FixedLenByteArray, 4, std::slice::from_ref(&page));
+    check("repeated", file(vec![wide(Repeated)], 4, vec![chunk]), End::Rows(4));
 }
 
 fn varint(mut n: u64) -> Vec<u8> {

@@ -567,3 +567,46 @@ fn no_output_repeats_a_key() {
         }
     }
 }
+
+#[test]
+fn files_in_plain_text_are_refused_where_keys_are_given_unless_they_are_allowed() {
+    let folder = Folder::new();
+    folder.trips(PageVersion::V1);
+    let said = folder.refused(&format!("count plain.parquet --footer-key {FOOTER}"), 6);
+    assert!(said.contains("--allow-plain"), "{said}");
+    let rows = folder.done(&format!("count plain.parquet --footer-key {FOOTER} --allow-plain"));
+    assert_eq!(rows.trim(), "300");
+    // A prefix alone is for what is written.
+    let write = format!("--encrypt-footer-key {FOOTER} --aad-prefix p");
+    folder.done(&format!("convert plain.parquet -o encrypted.parquet {write}"));
+    let read = format!("--footer-key {FOOTER} --aad-prefix p");
+    assert_eq!(folder.done(&format!("count encrypted.parquet {read}")).trim(), "300");
+}
+
+#[test]
+fn an_encrypted_file_is_not_replaced_by_one_in_plain_text() {
+    let folder = Folder::new();
+    folder.trips(PageVersion::V2);
+    folder.encrypt("e.parquet", &Encryption::new(key(FOOTER)));
+    let before = folder.bytes("e.parquet");
+    let said = folder.refused(&format!("convert e.parquet --in-place --footer-key {FOOTER}"), 2);
+    assert!(said.contains("left in plain text"), "{said}");
+    assert_eq!(folder.bytes("e.parquet"), before);
+    let both = format!("--footer-key {FOOTER} --encrypt-footer-key {OTHER}");
+    folder.done(&format!("convert e.parquet --in-place {both}"));
+    assert_eq!(folder.done(&format!("count e.parquet --footer-key {OTHER}")).trim(), "300");
+}
+
+#[test]
+fn pages_that_are_not_authenticated_are_said_to_be_so_once() {
+    let folder = Folder::new();
+    folder.trips(PageVersion::V1);
+    let ctr = Encryption::new(key(FOOTER)).with_algorithm(Algorithm::AesGcmCtrV1);
+    folder.encrypt("a.parquet", &ctr);
+    folder.encrypt("b.parquet", &ctr);
+    let output = folder.run(&format!("cat a.parquet b.parquet --footer-key {FOOTER}"));
+    assert!(output.status.success(), "{}", error(&output));
+    assert_eq!(error(&output).matches("not authenticated").count(), 1, "{}", error(&output));
+    let quiet = folder.run(&format!("cat a.parquet b.parquet -q --footer-key {FOOTER}"));
+    assert_eq!(error(&quiet), "");
+}

@@ -349,6 +349,8 @@ impl LeafReader {
         if values < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
+            let room = self.cursor.memory.capacity();
+            self.cursor.values.check_nulls(slots - values, room)?;
             self.cursor.values.spread(bitmap, first, slots, values);
         }
         let bytes = self.cursor.values.bytes_held() + kept.bytes_held();

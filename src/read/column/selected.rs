@@ -121,6 +121,7 @@ impl LeafReader {
         if picked < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
+            self.cursor.values.check_nulls(slots - picked, room)?;
             self.cursor.values.spread(bitmap, first, slots, picked);
         }
         self.next_row += n as u64;

@@ -46,6 +46,18 @@ impl FixedBinaryReader {
     }
 }
 
+impl FixedBinaryReader {
+    /// Says whether `n` more slots fit into an array of at most `room` bytes.
+    fn check_room(&self, n: usize, room: usize) -> Result<()> {
+        let wanted = n.saturating_mul(self.width);
+        let left = room.saturating_sub(self.out.len());
+        match wanted <= left {
+            true => Ok(()),
+            false => Err(over_memory_limit(wanted as u64, left)),
+        }
+    }
+}
+
 impl ValueReader for FixedBinaryReader {
     fn use_free_lists(&mut self, spare: &FreeLists) {
         self.spare = spare.clone();
@@ -85,10 +97,7 @@ impl ValueReader for FixedBinaryReader {
     }
 
     fn read(&mut self, n: usize, room: usize) -> Result<()> {
-        let wanted = n.saturating_mul(self.width);
-        if wanted > room {
-            return Err(over_memory_limit(wanted as u64, room));
-        }
+        self.check_room(n, room)?;
         let Some(indices) = &mut self.indices else {
             return self.values.read(n, room, &mut self.out);
         };
@@ -103,6 +112,10 @@ impl ValueReader for FixedBinaryReader {
             Some(indices) => indices.skip(n),
             None => self.values.skip(n),
         }
+    }
+
+    fn check_nulls(&self, nulls: usize, room: usize) -> Result<()> {
+        self.check_room(nulls, room)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {

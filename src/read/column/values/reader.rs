@@ -66,6 +66,15 @@ pub(in crate::read::column) trait ValueReader: Send {
         None
     }
 
+    /// Says whether `nulls` more slots fit into an array of at most `room` bytes: of values whose
+    /// width the file states, a null takes as much as a value.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if not.
+    fn check_nulls(&self, _nulls: usize, _room: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// Moves the last `values` values to their slots: the set bits of `validity[first..first +
     /// slots]`.
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize);
