@@ -210,7 +210,7 @@ impl ListNode<'_> {
         if lists.offsets.len() != len + 1 {
             return Err(Error::mismatch(Spec::Levels, "lists", len, lists.offsets.len() - 1));
         }
-        let elements = lists.offsets.last().expect("one more than there are lists").as_usize();
+        let elements = lists.offsets[..].last().expect("one more than there are lists").as_usize();
         // A required one is null where a struct around it is.
         let nulls = lists.validity.into_nulls().filter(|_| self.shape.levels.may_be_null());
         let items = assemble(self.item, leaves, elements)?;
