@@ -150,7 +150,7 @@ fn read_ours(file: &Bytes, mode: Mode) -> usize {
         None => Reader::new(file.clone()),
         Some((_, bits)) => {
             let key = Key::new(&key_of(bits)).expect("a key");
-            let keys = Decryption::new().with_footer_key(key);
+            let keys = Decryption::new().with_footer_key(key).with_unauthenticated_pages(true);
             Reader::with_keys(file.clone(), Limits::default(), &keys)
         }
     };
