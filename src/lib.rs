@@ -106,7 +106,7 @@
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 encodings   encoding, compress, crypt
-//!  4 columns     levels, stats
+//!  4 columns     levels, stats, variant, geo
 //!  5 pages       page
 //!  6 selection   selection, predicate
 //!  7 stages      read, write
@@ -168,6 +168,7 @@ mod free_lists;
 mod stats;
 mod thrift;
 mod trusted;
+pub mod variant;
 pub mod write;
 mod writer;
 

@@ -1,0 +1,28 @@
+//! VARIANT: semi-structured values.
+//!
+//! Spec: VariantEncoding.md, VariantShredding.md. A value is two byte strings: metadata, with the
+//! names of all object fields, and the value itself. [`Variant`] looks at them in place. In a file,
+//! parts of the values may be columns of their own, which is called shredding.
+//!
+//! ```text
+//! metadata   header: version, sorted, width of offsets | number of names | offsets | names
+//! value      header: basic type, 2 bits; length or type, 6 bits | contents
+//! ```
+//!
+//! Trap: all of it comes from the file. Each length and offset is checked where it is followed, and
+//! values nest at most [`MAX_DEPTH`] deep.
+
+mod metadata;
+mod value;
+
+pub use metadata::VariantMetadata;
+pub use value::{MAX_DEPTH, Variant, VariantList, VariantObject};
+
+use std::fmt::Display;
+
+use crate::error::{Error, Spec};
+
+#[cold]
+fn malformed(message: impl Display) -> Error {
+    Error::malformed(Spec::Variant, message)
+}
