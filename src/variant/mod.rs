@@ -12,6 +12,7 @@
 //! Trap: all of it comes from the file. Each length and offset is checked where it is followed, and
 //! values nest at most [`MAX_DEPTH`] deep.
 
+mod encode;
 mod metadata;
 mod value;
 
