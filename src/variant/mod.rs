@@ -12,11 +12,20 @@
 //! Trap: all of it comes from the file. Each length and offset is checked where it is followed, and
 //! values nest at most [`MAX_DEPTH`] deep.
 
-mod encode;
 mod metadata;
 mod value;
+mod encode;
+mod path;
+mod array;
+mod unshred;
+mod shape;
+mod shred;
+mod get;
 
+pub use array::VariantArray;
 pub use metadata::VariantMetadata;
+pub use path::{VariantPath, VariantStep};
+pub use shape::VariantShape;
 pub use value::{MAX_DEPTH, Variant, VariantList, VariantObject};
 
 use std::fmt::Display;

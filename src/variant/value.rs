@@ -63,6 +63,22 @@ pub struct VariantObject<'a> {
     elements: Elements<'a>,
 }
 
+/// A field of an object, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    /// The number of its name in the metadata.
+    pub(super) id: u32,
+    pub(super) name: &'a str,
+    pub(super) bytes: &'a [u8],
+}
+
+#[cold]
+fn out_of_order(name: &str) -> Error {
+    malformed(format_args!(
+        "the fields of an object are not in the order of their names, each once: {name:?}"
+    ))
+}
+
 /// An array.
 #[derive(Debug, Clone, Copy)]
 pub struct VariantList<'a> {
@@ -85,8 +101,10 @@ struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (taken, rest) =
-            self.0.split_at_checked(n).ok_or_else(|| malformed("a value ends before its contents"))?;
+        let (taken, rest) = self
+            .0
+            .split_at_checked(n)
+            .ok_or_else(|| malformed("a value ends before its contents"))?;
         self.0 = rest;
         Ok(taken)
     }
@@ -192,7 +210,8 @@ impl<'a> Elements<'a> {
                 format_args!("a VARIANT value nests deeper than {MAX_DEPTH} objects and arrays"),
             ));
         }
-        let too_many = || malformed(format_args!("{len} values do not fit into an object or array"));
+        let too_many =
+            || malformed(format_args!("{len} values do not fit into an object or array"));
         let bytes = len.checked_add(1).and_then(|n| n.checked_mul(offset_size));
         let offsets = rest.take(bytes.ok_or_else(too_many)?)?;
         let total = offsets.rchunks_exact(offset_size).next().map_or(0, unsigned);
@@ -202,7 +221,8 @@ impl<'a> Elements<'a> {
 
     /// The bytes of a value: from its offset on, as values may stand in any order.
     fn bytes(&self, i: usize) -> Result<&'a [u8]> {
-        let offset = self.offsets.chunks_exact(self.offset_size).take(self.len).nth(i).map(unsigned);
+        let at = Some(i).filter(|i| *i < self.len).and_then(|i| i.checked_mul(self.offset_size));
+        let offset = at.and_then(|at| self.offsets.get(at..at + self.offset_size)).map(unsigned);
         offset.and_then(|offset| self.values.get(offset..)).ok_or_else(|| {
             malformed(format_args!("the value {i} of an object or array lies outside of it"))
         })
@@ -245,8 +265,14 @@ impl<'a> VariantObject<'a> {
     /// # Errors
     /// `Malformed(Variant)` if there is no such name.
     pub fn name(&self, i: usize) -> Result<&'a str> {
-        let id = self.ids.chunks_exact(self.id_size).nth(i).map(unsigned);
-        id.and_then(|id| self.metadata.name(id))
+        self.id(i).map(|(_, name)| name)
+    }
+
+    /// The name of a field, and its number in the metadata.
+    fn id(&self, i: usize) -> Result<(u32, &'a str)> {
+        let id = i.checked_mul(self.id_size).and_then(|at| self.ids.get(at..at + self.id_size));
+        let id = id.map(unsigned);
+        id.and_then(|id| Some((u32::try_from(id).ok()?, self.metadata.name(id)?)))
             .ok_or_else(|| malformed(format_args!("the name of field {i} is not in the metadata")))
     }
 
@@ -268,16 +294,39 @@ impl<'a> VariantObject<'a> {
     /// # Errors
     /// As [`Variant::new`].
     pub fn get(&self, name: &str) -> Result<Option<Variant<'a>>> {
+        self.place_of(name)?.map(|i| self.value(i)).transpose()
+    }
+
+    /// The bytes of the value of the field of this name.
+    pub(super) fn find(&self, name: &str) -> Result<Option<&'a [u8]>> {
+        self.place_of(name)?.map(|i| self.value_bytes(i)).transpose()
+    }
+
+    fn place_of(&self, name: &str) -> Result<Option<usize>> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
             match self.name(middle)?.cmp(name) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.value(middle).map(Some),
+                std::cmp::Ordering::Equal => return Ok(Some(middle)),
             }
         }
         Ok(None)
+    }
+
+    /// The fields as they are stored, checked to stand in the order of their names.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Result<Part<'a>>> + use<'a> {
+        let this = *self;
+        let mut previous: Option<&'a str> = None;
+        (0..this.len()).map(move |i| {
+            let (id, name) = this.id(i)?;
+            if previous.is_some_and(|previous| previous >= name) {
+                return Err(out_of_order(name));
+            }
+            previous = Some(name);
+            Ok(Part { id, name, bytes: this.value_bytes(i)? })
+        })
     }
 
     /// The fields, checked to stand in the order of their names, each once.
@@ -287,9 +336,7 @@ impl<'a> VariantObject<'a> {
         (0..self.len()).map(move |i| {
             let name = this.name(i)?;
             if previous.is_some_and(|previous| previous >= name) {
-                return Err(malformed(format_args!(
-                    "the fields of an object are not in the order of their names, each once: {name:?}"
-                )));
+                return Err(out_of_order(name));
             }
             previous = Some(name);
             Ok((name, this.value(i)?))
@@ -314,6 +361,20 @@ impl<'a> VariantList<'a> {
     /// As [`Variant::new`].
     pub fn get(&self, i: usize) -> Result<Variant<'a>> {
         self.elements.get(self.metadata, i).map(|(value, _)| value)
+    }
+
+    /// The bytes of a value, if there are so many.
+    pub(super) fn part(&self, i: usize) -> Result<Option<&'a [u8]>> {
+        if i >= self.len() {
+            return Ok(None);
+        }
+        self.elements.get(self.metadata, i).map(|(_, bytes)| Some(bytes))
+    }
+
+    /// The bytes of the values.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Result<&'a [u8]>> + use<'a> {
+        let this = *self;
+        (0..this.len()).map(move |i| this.elements.get(this.metadata, i).map(|(_, bytes)| bytes))
     }
 
     /// The values.

@@ -1,0 +1,472 @@
+//! [`VariantArray`]: a VARIANT column in Arrow, shredded or not.
+//!
+//! Spec: VariantShredding.md. Arrow holds such a column as the group that it is in the file: a
+//! struct of `metadata`, `value` and, where it is shredded, `typed_value`. A [`Node`] is one pair of
+//! `value` and `typed_value`; the fields of a shredded object and the elements of a shredded list
+//! are such pairs again, and share the metadata of the row.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
+    TimestampNanosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
+    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray, StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, TimeUnit};
+
+use super::malformed;
+use super::value::Variant;
+use crate::error::{Error, Result};
+
+/// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as it is in the
+/// file. Made once for an array, it gives the value of each row, puts shredded values together
+/// ([`VariantArray::unshred`]), takes out parts ([`VariantArray::get`]), and shreds
+/// ([`VariantArray::shred`]).
+///
+/// Spec: VariantShredding.md.
+#[derive(Debug, Clone)]
+pub struct VariantArray {
+    /// Not there where only columns were read that can be had without.
+    metadata: Option<(BytesColumn, ArrayRef)>,
+    pub(super) root: Node,
+    pub(super) nulls: Option<NullBuffer>,
+    pub(super) len: usize,
+}
+
+/// `value` and `typed_value` beside each other.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) value: Option<BytesColumn>,
+    pub(super) typed: Option<Typed>,
+    /// Number of the fields of shredded objects, here and below.
+    pub(super) names: usize,
+}
+
+/// A `typed_value` column.
+#[derive(Debug, Clone)]
+pub(super) struct Typed {
+    pub(super) nulls: Option<NullBuffer>,
+    pub(super) array: ArrayRef,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    Scalar(Scalars),
+    /// With the elements as they are in Arrow.
+    List(Ranges, Box<Node>, StructArray),
+    /// The fields, in the order of their names.
+    Object(Vec<(String, Node)>),
+}
+
+/// Where the elements of each list lie.
+#[derive(Debug, Clone)]
+pub(super) enum Ranges {
+    Offsets(OffsetBuffer<i32>),
+    LargeOffsets(OffsetBuffer<i64>),
+    Fixed(usize),
+}
+
+/// The columns of the table of shredded types.
+#[derive(Debug, Clone)]
+pub(super) enum Scalars {
+    Boolean(BooleanArray),
+    Int8(PrimitiveArray<Int8Type>),
+    Int16(PrimitiveArray<Int16Type>),
+    Int32(PrimitiveArray<Int32Type>),
+    Int64(PrimitiveArray<Int64Type>),
+    Float(PrimitiveArray<Float32Type>),
+    Double(PrimitiveArray<Float64Type>),
+    Decimal32(PrimitiveArray<Decimal32Type>, u8),
+    Decimal64(PrimitiveArray<Decimal64Type>, u8),
+    Decimal128(PrimitiveArray<Decimal128Type>, u8),
+    Date(PrimitiveArray<Date32Type>),
+    Time(PrimitiveArray<Time64MicrosecondType>),
+    /// With whether it is adjusted to UTC.
+    Micros(PrimitiveArray<TimestampMicrosecondType>, bool),
+    Nanos(PrimitiveArray<TimestampNanosecondType>, bool),
+    Binary(BytesColumn),
+    String(TextColumn),
+    Uuid(FixedSizeBinaryArray),
+}
+
+/// A column of byte strings, in any of Arrow's layouts.
+#[derive(Debug, Clone)]
+pub(super) enum BytesColumn {
+    Small(BinaryArray),
+    Large(LargeBinaryArray),
+    View(BinaryViewArray),
+}
+
+/// A column of strings, in any of Arrow's layouts.
+#[derive(Debug, Clone)]
+pub(super) enum TextColumn {
+    Small(StringArray),
+    Large(LargeStringArray),
+    View(StringViewArray),
+}
+
+impl BytesColumn {
+    fn new(array: &ArrayRef) -> Option<Self> {
+        Some(match array.data_type() {
+            DataType::Binary => Self::Small(array.as_binary().clone()),
+            DataType::LargeBinary => Self::Large(array.as_binary().clone()),
+            DataType::BinaryView => Self::View(array.as_binary_view().clone()),
+            _ => return None,
+        })
+    }
+
+    /// The bytes of a row, unless they are null.
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
+        match self {
+            Self::Small(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Large(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::View(array) => array.is_valid(row).then(|| array.value(row)),
+        }
+    }
+
+    pub(super) fn null_count(&self) -> usize {
+        match self {
+            Self::Small(array) => array.null_count(),
+            Self::Large(array) => array.null_count(),
+            Self::View(array) => array.null_count(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Small(array) => array.len(),
+            Self::Large(array) => array.len(),
+            Self::View(array) => array.len(),
+        }
+    }
+}
+
+impl TextColumn {
+    #[inline]
+    pub(super) fn value(&self, row: usize) -> &str {
+        match self {
+            Self::Small(array) => array.value(row),
+            Self::Large(array) => array.value(row),
+            Self::View(array) => array.value(row),
+        }
+    }
+}
+
+impl Scalars {
+    /// The value of a row that is not null.
+    #[inline]
+    pub(super) fn value(&self, row: usize) -> Variant<'_> {
+        match self {
+            Self::Boolean(array) => Variant::Boolean(array.value(row)),
+            Self::Int8(array) => Variant::Int8(array.value(row)),
+            Self::Int16(array) => Variant::Int16(array.value(row)),
+            Self::Int32(array) => Variant::Int32(array.value(row)),
+            Self::Int64(array) => Variant::Int64(array.value(row)),
+            Self::Float(array) => Variant::Float(array.value(row)),
+            Self::Double(array) => Variant::Double(array.value(row)),
+            Self::Decimal32(array, scale) => Variant::Decimal(array.value(row).into(), *scale),
+            Self::Decimal64(array, scale) => Variant::Decimal(array.value(row).into(), *scale),
+            Self::Decimal128(array, scale) => Variant::Decimal(array.value(row), *scale),
+            Self::Date(array) => Variant::Date(array.value(row)),
+            Self::Time(array) => Variant::TimeMicros(array.value(row)),
+            Self::Micros(array, true) => Variant::TimestampMicros(array.value(row)),
+            Self::Micros(array, false) => Variant::TimestampNtzMicros(array.value(row)),
+            Self::Nanos(array, true) => Variant::TimestampNanos(array.value(row)),
+            Self::Nanos(array, false) => Variant::TimestampNtzNanos(array.value(row)),
+            // Rows that are not null have bytes.
+            Self::Binary(column) => Variant::Binary(column.get(row).unwrap_or_default()),
+            Self::String(column) => Variant::String(column.value(row)),
+            Self::Uuid(array) => {
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(array.value(row));
+                Variant::Uuid(bytes)
+            }
+        }
+    }
+
+    /// The columns of a `typed_value`, if the table of shredded types has it.
+    fn new(array: &ArrayRef, field: &Field) -> Option<Self> {
+        let scale = |scale: i8| u8::try_from(scale).ok().filter(|scale| *scale <= 38);
+        Some(match array.data_type() {
+            DataType::Boolean => Self::Boolean(array.as_boolean().clone()),
+            DataType::Int8 => Self::Int8(array.as_primitive().clone()),
+            DataType::Int16 => Self::Int16(array.as_primitive().clone()),
+            DataType::Int32 => Self::Int32(array.as_primitive().clone()),
+            DataType::Int64 => Self::Int64(array.as_primitive().clone()),
+            DataType::Float32 => Self::Float(array.as_primitive().clone()),
+            DataType::Float64 => Self::Double(array.as_primitive().clone()),
+            DataType::Decimal32(_, s) => Self::Decimal32(array.as_primitive().clone(), scale(*s)?),
+            DataType::Decimal64(_, s) => Self::Decimal64(array.as_primitive().clone(), scale(*s)?),
+            DataType::Decimal128(_, s) => {
+                Self::Decimal128(array.as_primitive().clone(), scale(*s)?)
+            }
+            DataType::Date32 => Self::Date(array.as_primitive().clone()),
+            DataType::Time64(TimeUnit::Microsecond) => Self::Time(array.as_primitive().clone()),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                Self::Micros(array.as_primitive().clone(), zone.is_some())
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+                Self::Nanos(array.as_primitive().clone(), zone.is_some())
+            }
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                Self::Binary(BytesColumn::new(array)?)
+            }
+            DataType::Utf8 => Self::String(TextColumn::Small(array.as_string().clone())),
+            DataType::LargeUtf8 => Self::String(TextColumn::Large(array.as_string().clone())),
+            DataType::Utf8View => Self::String(TextColumn::View(array.as_string_view().clone())),
+            DataType::FixedSizeBinary(16) if field.extension_type_name() == Some("arrow.uuid") => {
+                Self::Uuid(array.as_fixed_size_binary().clone())
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Ranges {
+    /// The elements of a row that is not null.
+    #[inline]
+    pub(super) fn of(&self, row: usize) -> std::ops::Range<usize> {
+        match self {
+            // Offsets of Arrow are not negative.
+            Self::Offsets(offsets) => {
+                offsets[row].unsigned_abs() as usize..offsets[row + 1].unsigned_abs() as usize
+            }
+            Self::LargeOffsets(offsets) => {
+                let at = |i: usize| usize::try_from(offsets[i]).unwrap_or_default();
+                at(row)..at(row + 1)
+            }
+            Self::Fixed(n) => row * n..(row + 1) * n,
+        }
+    }
+}
+
+impl Node {
+    /// The pair of columns of a group.
+    pub(super) fn new(group: &StructArray, depth: usize) -> Result<Self> {
+        if depth > super::MAX_DEPTH {
+            return Err(Error::limit(
+                crate::error::LimitKind::Nesting,
+                format_args!(
+                    "a VARIANT column is shredded deeper than {} levels",
+                    super::MAX_DEPTH
+                ),
+            ));
+        }
+        let mut node = Self { value: None, typed: None, names: 0 };
+        for (field, array) in group.fields().iter().zip(group.columns()) {
+            match field.name().as_str() {
+                "value" => {
+                    let array = flat(array)?;
+                    node.value = Some(BytesColumn::new(&array).ok_or_else(|| {
+                        malformed(format_args!(
+                            "`value` of a VARIANT must be binary, found {}",
+                            field.data_type()
+                        ))
+                    })?);
+                }
+                "typed_value" => {
+                    let typed = Typed::new(array, field, depth)?;
+                    node.names = typed.names();
+                    node.typed = Some(typed);
+                }
+                _ => {}
+            }
+        }
+        Ok(node)
+    }
+
+    /// Whether there is neither `value` nor `typed_value`.
+    pub(super) fn is_empty(&self) -> bool {
+        self.value.is_none() && self.typed.is_none()
+    }
+}
+
+impl Typed {
+    fn new(array: &ArrayRef, field: &Field, depth: usize) -> Result<Self> {
+        let array = flat(array)?;
+        let kind = match array.data_type() {
+            DataType::Struct(fields) => {
+                let group = array.as_struct();
+                let mut members = Vec::with_capacity(fields.len());
+                for (field, member) in fields.iter().zip(group.columns()) {
+                    members.push((field.name().clone(), Self::pair(member, field, depth)?));
+                }
+                members.sort_by(|a, b| a.0.cmp(&b.0));
+                if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                    return Err(malformed(format_args!(
+                        "the field {:?} of a shredded object is there twice",
+                        pair[0].0
+                    )));
+                }
+                Kind::Object(members)
+            }
+            DataType::List(element) => {
+                let list = array.as_list::<i32>();
+                Self::list(Ranges::Offsets(list.offsets().clone()), list.values(), element, depth)?
+            }
+            DataType::LargeList(element) => {
+                let list = array.as_list::<i64>();
+                let ranges = Ranges::LargeOffsets(list.offsets().clone());
+                Self::list(ranges, list.values(), element, depth)?
+            }
+            DataType::FixedSizeList(element, size) => {
+                let list = array.as_fixed_size_list();
+                let size = usize::try_from(*size).unwrap_or_default();
+                Self::list(Ranges::Fixed(size), list.values(), element, depth)?
+            }
+            _ => Kind::Scalar(Scalars::new(&array, field).ok_or_else(|| {
+                malformed(format_args!(
+                    "a VARIANT cannot be shredded as {}: VariantShredding.md lists the types of \
+                     `typed_value`",
+                    array.data_type()
+                ))
+            })?),
+        };
+        Ok(Self { nulls: array.nulls().cloned(), array, kind })
+    }
+
+    fn list(ranges: Ranges, elements: &ArrayRef, field: &Field, depth: usize) -> Result<Kind> {
+        let node = Self::pair(elements, field, depth)?;
+        Ok(Kind::List(ranges, Box::new(node), elements.as_struct().clone()))
+    }
+
+    /// The pair of columns of a field or an element.
+    fn pair(array: &ArrayRef, field: &Field, depth: usize) -> Result<Node> {
+        let Some(group) = array.as_struct_opt() else {
+            return Err(malformed(format_args!(
+                "{:?} of a shredded VARIANT must be a group of `value` and `typed_value`, found {}",
+                field.name(),
+                field.data_type()
+            )));
+        };
+        if group.null_count() > 0 {
+            return Err(malformed(format_args!(
+                "the group {:?} of a shredded VARIANT is null in some row, and must be required",
+                field.name()
+            )));
+        }
+        Node::new(group, depth + 1)
+    }
+
+    fn names(&self) -> usize {
+        match &self.kind {
+            Kind::Scalar(_) => 0,
+            Kind::List(_, element, _) => element.names,
+            Kind::Object(fields) => {
+                fields.len() + fields.iter().map(|(_, node)| node.names).sum::<usize>()
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_valid(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
+    }
+}
+
+/// Values in the place of dictionaries.
+fn flat(array: &ArrayRef) -> Result<ArrayRef> {
+    let Some(dictionary) = array.as_any_dictionary_opt() else { return Ok(array.clone()) };
+    Ok(arrow_select::take::take(dictionary.values(), dictionary.keys(), None)?)
+}
+
+impl VariantArray {
+    /// Whether a field is a VARIANT: a struct with the extension `arrow.parquet.variant`.
+    pub fn is_variant(field: &Field) -> bool {
+        field.extension_type_name() == Some("arrow.parquet.variant")
+            && matches!(field.data_type(), DataType::Struct(_))
+    }
+
+    /// The column that a struct array holds.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if `metadata` is missing or not binary, or a `typed_value` is of a type
+    /// that VARIANT cannot be shredded as.
+    pub fn new(array: &StructArray) -> Result<Self> {
+        let column = Self::of_parts(array)?;
+        column.metadata_array()?;
+        Ok(column)
+    }
+
+    /// The same for the columns of one that were read for a path.
+    pub(crate) fn of_parts(array: &StructArray) -> Result<Self> {
+        let metadata = match array.column_by_name("metadata") {
+            None => None,
+            Some(metadata) => {
+                let metadata = flat(metadata)?;
+                let bytes = BytesColumn::new(&metadata).ok_or_else(|| {
+                    malformed(format_args!(
+                        "`metadata` of a VARIANT must be binary, found {}",
+                        metadata.data_type()
+                    ))
+                })?;
+                Some((bytes, metadata))
+            }
+        };
+        let root = Node::new(array, 0)?;
+        if root.is_empty() {
+            return Err(malformed("a VARIANT has neither `value` nor `typed_value`"));
+        }
+        Ok(Self { metadata, root, nulls: array.nulls().cloned(), len: array.len() })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether a row is null: it has no value, not even the null of VARIANT.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    /// Whether there is a `typed_value`.
+    pub fn is_shredded(&self) -> bool {
+        self.root.typed.is_some()
+    }
+
+    /// The fields of an unshredded VARIANT: `metadata` and `value`, both binary.
+    pub fn unshredded_type() -> DataType {
+        DataType::Struct(
+            vec![
+                Field::new("metadata", DataType::Binary, false),
+                Field::new("value", DataType::Binary, false),
+            ]
+            .into(),
+        )
+    }
+
+    pub(super) fn metadata_array(&self) -> Result<&ArrayRef> {
+        let metadata = self.metadata.as_ref().map(|(_, array)| array);
+        metadata.ok_or_else(|| malformed("a VARIANT has no `metadata`"))
+    }
+
+    pub(super) fn metadata_of(&self, row: usize) -> Result<&[u8]> {
+        let bytes = self.metadata.as_ref().and_then(|(column, _)| column.get(row));
+        bytes.ok_or_else(|| malformed("a VARIANT has a value, and no metadata"))
+    }
+}
+
+impl TryFrom<&Arc<dyn Array>> for VariantArray {
+    type Error = Error;
+
+    fn try_from(array: &ArrayRef) -> Result<Self> {
+        let group = array.as_struct_opt();
+        Self::new(group.ok_or_else(|| {
+            malformed(format_args!("a VARIANT is a struct in Arrow, found {}", array.data_type()))
+        })?)
+    }
+}

@@ -1,0 +1,442 @@
+//! `variant_get`: a part of each value of a column, by its path, as a column of a type.
+//!
+//! Where the path leads through shredded objects and lists, it is followed once for all rows, and
+//! a shredded column of the wanted type is given as it is. Only rows that are not shredded on the
+//! way are looked at one by one.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder,
+};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StructArray, UInt64Array, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+
+use super::array::{Kind, Node, VariantArray};
+use super::metadata::VariantMetadata;
+use super::path::{VariantPath, VariantStep};
+use super::shred::{micros, nanos, rescale};
+use super::unshred::{Unshredder, binary, end_of};
+use super::value::Variant;
+use crate::error::{Error, Result};
+
+/// What a path leads to in a column, before single values are looked at.
+struct Found<'a> {
+    node: std::borrow::Cow<'a, Node>,
+    /// Rows for which a part on the way is missing.
+    nulls: Option<NullBuffer>,
+    /// What is left of the path: the rest lies within `value`.
+    rest: &'a [VariantStep],
+}
+
+impl VariantArray {
+    /// The part of each value that `path` leads to, as a column of `data_type`: null where there is
+    /// none, or where it is not a value of this type. Numbers become numbers that are equal to
+    /// them, and floats also the nearest; timestamps and times change their unit where nothing is
+    /// lost; nothing else is converted. The type of [`VariantArray::unshredded_type`] stands for
+    /// the parts as they are, a VARIANT again.
+    ///
+    /// ```
+    /// use arrow_array::cast::AsArray;
+    /// use arrow_array::types::Int64Type;
+    /// use arrow_schema::DataType;
+    /// use marquetry::variant::{VariantArray, VariantPath, VariantStep};
+    /// # use std::sync::Arc;
+    /// # use arrow_array::{ArrayRef, BinaryArray, StructArray};
+    /// # use arrow_schema::Field;
+    /// // {"a": 7} and null
+    /// # let metadata: &[u8] = b"\x01\x01\x00\x01a";
+    /// # let object: &[u8] = &[2, 1, 0, 0, 2, 3 << 2, 7];
+    /// # let columns: Vec<(Arc<Field>, ArrayRef)> = vec![
+    /// #     (Arc::new(Field::new("metadata", DataType::Binary, false)),
+    /// #      Arc::new(BinaryArray::from_vec(vec![metadata, metadata]))),
+    /// #     (Arc::new(Field::new("value", DataType::Binary, false)),
+    /// #      Arc::new(BinaryArray::from_vec(vec![object, &[0]]))),
+    /// # ];
+    /// # let array = StructArray::from(columns);
+    /// let column = VariantArray::new(&array)?;
+    /// let path = VariantPath::new([VariantStep::Field("a".to_owned())]);
+    /// let numbers = column.get(&path, &DataType::Int64)?;
+    /// assert_eq!(numbers.as_primitive::<Int64Type>().value(0), 7);
+    /// assert!(numbers.is_null(1));
+    /// # Ok::<(), marquetry::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` for a type that is not in the list of [`VariantShape::scalar`], an unsigned integer
+    /// or that of a VARIANT; `Malformed(Variant)` if a value is cut short or contradicts itself.
+    ///
+    /// [`VariantShape::scalar`]: super::VariantShape::scalar
+    pub fn get(&self, path: &VariantPath, data_type: &DataType) -> Result<ArrayRef> {
+        let found = self.follow(path)?;
+        if let DataType::Struct(_) = data_type {
+            return self.get_variant(&found);
+        }
+        if found.rest.is_empty() {
+            let typed = found.node.typed.as_ref().filter(|typed| {
+                matches!(typed.kind, Kind::Scalar(_)) && typed.array.data_type() == data_type
+            });
+            let others =
+                found.node.value.as_ref().map_or(0, |value| value.len() - value.null_count());
+            if let Some(typed) = typed.filter(|_| others == 0) {
+                return with_nulls(&typed.array, found.nulls.as_ref());
+            }
+        }
+        let mut out = Output::new(data_type, self.len)?;
+        let mut unshredder = Unshredder::new(self);
+        for row in 0..self.len {
+            let value = self.part(&found, row, &mut unshredder)?;
+            out.push(value.as_ref());
+        }
+        out.finish(data_type)
+    }
+
+    /// Follows the path through what is shredded.
+    fn follow<'a>(&'a self, path: &'a VariantPath) -> Result<Found<'a>> {
+        use std::borrow::Cow;
+
+        let mut node = Cow::Borrowed(&self.root);
+        let mut nulls = self.nulls.clone();
+        let mut rest = path.steps();
+        while let Some((step, behind)) = rest.split_first() {
+            let typed = node.typed.as_ref();
+            let next = match (typed.map(|typed| (typed, &typed.kind)), step) {
+                (Some((typed, Kind::Object(fields))), VariantStep::Field(name)) => {
+                    let at = fields.binary_search_by(|field| field.0.as_str().cmp(name.as_str()));
+                    let Ok(at) = at else { break };
+                    nulls = NullBuffer::union(nulls.as_ref(), typed.nulls.as_ref());
+                    match &node {
+                        Cow::Borrowed(node) => match node.typed.as_ref().map(|typed| &typed.kind) {
+                            Some(Kind::Object(fields)) => Cow::Borrowed(&fields[at].1),
+                            _ => break,
+                        },
+                        Cow::Owned(_) => Cow::Owned(fields[at].1.clone()),
+                    }
+                }
+                (Some((typed, Kind::List(ranges, _, elements))), VariantStep::Index(index)) => {
+                    let mut rows = Vec::with_capacity(self.len);
+                    for row in 0..self.len {
+                        let valid = typed.is_valid(row)
+                            && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+                        let mut elements = if valid { ranges.of(row) } else { 0..0 };
+                        rows.push(elements.nth(*index).map(|at| at as u64));
+                    }
+                    let rows = UInt64Array::from(rows);
+                    nulls = NullBuffer::union(nulls.as_ref(), rows.nulls());
+                    // A row that has no such element is null as a whole, and so are its parts.
+                    let taken = arrow_select::take::take(elements, &rows, None)?;
+                    Cow::Owned(Node::new(taken.as_struct(), 0)?)
+                }
+                _ => break,
+            };
+            node = next;
+            rest = behind;
+        }
+        Ok(Found { node, nulls, rest })
+    }
+
+    /// The part of a row that is a scalar; null for others.
+    fn part<'a>(
+        &'a self,
+        found: &'a Found<'a>,
+        row: usize,
+        names: &mut Unshredder<'a>,
+    ) -> Result<Option<Variant<'a>>> {
+        if found.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return Ok(None);
+        }
+        if found.rest.is_empty()
+            && let Some(typed) = &found.node.typed
+            && typed.is_valid(row)
+        {
+            return Ok(match &typed.kind {
+                Kind::Scalar(scalars) => Some(scalars.value(row)),
+                Kind::List(..) | Kind::Object(_) => None,
+            });
+        }
+        let Some(value) = found.node.value.as_ref().and_then(|column| column.get(row)) else {
+            return Ok(None);
+        };
+        names.enter(row)?;
+        step_into(names.metadata()?, value, found.rest).map(|found| found.map(|(value, _)| value))
+    }
+
+    /// The parts as they are.
+    fn get_variant(&self, found: &Found<'_>) -> Result<ArrayRef> {
+        let mut unshredder = Unshredder::new(self);
+        let mut names = Unshredder::new(self);
+        let mut bytes = Vec::new();
+        let mut ends = Vec::with_capacity(self.len + 1);
+        ends.push(0);
+        let mut valid = Vec::with_capacity(self.len);
+        let mut whole = Vec::new();
+        for row in 0..self.len {
+            let on_the_way = found.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let mut is_there = false;
+            if on_the_way {
+                names.enter(row)?;
+                whole.clear();
+                is_there = unshredder.append_of(&found.node, row, row, &mut whole)?;
+                // At the top, where nothing is stored, null is meant.
+                if !is_there && found.rest.is_empty() && std::ptr::eq(&*found.node, &self.root) {
+                    whole.push(0);
+                    is_there = true;
+                }
+                if is_there {
+                    let part = step_into(names.metadata()?, &whole, found.rest)?;
+                    is_there = part.is_some();
+                    bytes.extend_from_slice(part.map_or(&[][..], |(_, bytes)| bytes));
+                }
+            }
+            valid.push(is_there);
+            ends.push(end_of(&bytes)?);
+        }
+        let metadata = self.metadata_array()?;
+        let fields: Fields = vec![
+            Field::new("metadata", metadata.data_type().clone(), false),
+            Field::new("value", DataType::Binary, false),
+        ]
+        .into();
+        let columns: Vec<ArrayRef> = vec![metadata.clone(), Arc::new(binary(bytes, ends))];
+        let nulls = Some(NullBuffer::from(valid)).filter(|nulls| nulls.null_count() > 0);
+        Ok(Arc::new(StructArray::try_new(fields, columns, nulls)?))
+    }
+}
+
+/// The value that a path leads to within another, and its bytes.
+fn step_into<'a>(
+    metadata: VariantMetadata<'a>,
+    bytes: &'a [u8],
+    path: &[VariantStep],
+) -> Result<Option<(Variant<'a>, &'a [u8])>> {
+    let (mut value, len) = Variant::read(metadata, bytes, 0)?;
+    let mut bytes = bytes.get(..len).unwrap_or_default();
+    for step in path {
+        let inner = match (step, value) {
+            (VariantStep::Field(name), Variant::Object(object)) => object.find(name)?,
+            (VariantStep::Index(index), Variant::List(list)) => list.part(*index)?,
+            _ => None,
+        };
+        let Some(inner) = inner else { return Ok(None) };
+        bytes = inner;
+        value = Variant::read(metadata, bytes, 0)?.0;
+    }
+    Ok(Some((value, bytes)))
+}
+
+/// The array with further nulls.
+fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(array.clone());
+    };
+    let nulls = NullBuffer::union(Some(nulls), array.nulls());
+    let data = array.to_data().into_builder().nulls(nulls).build()?;
+    Ok(make_array(data))
+}
+
+/// A column of the wanted type, filled value by value.
+enum Output {
+    Boolean(BooleanBuilder),
+    Int8(PrimitiveBuilder<Int8Type>),
+    Int16(PrimitiveBuilder<Int16Type>),
+    Int32(PrimitiveBuilder<Int32Type>),
+    Int64(PrimitiveBuilder<Int64Type>),
+    UInt8(PrimitiveBuilder<UInt8Type>),
+    UInt16(PrimitiveBuilder<UInt16Type>),
+    UInt32(PrimitiveBuilder<UInt32Type>),
+    UInt64(PrimitiveBuilder<UInt64Type>),
+    Float(PrimitiveBuilder<Float32Type>),
+    Double(PrimitiveBuilder<Float64Type>),
+    Decimal(PrimitiveBuilder<Decimal128Type>, u8, u8),
+    Date(PrimitiveBuilder<Date32Type>),
+    Time(PrimitiveBuilder<Time64MicrosecondType>),
+    Micros(PrimitiveBuilder<TimestampMicrosecondType>, bool),
+    Nanos(PrimitiveBuilder<TimestampNanosecondType>, bool),
+    Binary(BinaryBuilder),
+    String(StringBuilder),
+    Uuid(FixedSizeBinaryBuilder),
+}
+
+fn primitive<T: ArrowPrimitiveType>(len: usize, data_type: &DataType) -> PrimitiveBuilder<T> {
+    PrimitiveBuilder::with_capacity(len).with_data_type(data_type.clone())
+}
+
+impl Output {
+    fn new(data_type: &DataType, len: usize) -> Result<Self> {
+        Ok(match data_type {
+            DataType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(len)),
+            DataType::Int8 => Self::Int8(primitive(len, data_type)),
+            DataType::Int16 => Self::Int16(primitive(len, data_type)),
+            DataType::Int32 => Self::Int32(primitive(len, data_type)),
+            DataType::Int64 => Self::Int64(primitive(len, data_type)),
+            DataType::UInt8 => Self::UInt8(primitive(len, data_type)),
+            DataType::UInt16 => Self::UInt16(primitive(len, data_type)),
+            DataType::UInt32 => Self::UInt32(primitive(len, data_type)),
+            DataType::UInt64 => Self::UInt64(primitive(len, data_type)),
+            DataType::Float32 => Self::Float(primitive(len, data_type)),
+            DataType::Float64 => Self::Double(primitive(len, data_type)),
+            DataType::Decimal128(precision, scale @ 0..) => {
+                Self::Decimal(primitive(len, data_type), *precision, scale.unsigned_abs())
+            }
+            DataType::Date32 => Self::Date(primitive(len, data_type)),
+            DataType::Time64(TimeUnit::Microsecond) => Self::Time(primitive(len, data_type)),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                Self::Micros(primitive(len, data_type), zone.is_some())
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+                Self::Nanos(primitive(len, data_type), zone.is_some())
+            }
+            DataType::Binary => Self::Binary(BinaryBuilder::with_capacity(len, 0)),
+            DataType::Utf8 => Self::String(StringBuilder::with_capacity(len, 0)),
+            DataType::FixedSizeBinary(16) => {
+                Self::Uuid(FixedSizeBinaryBuilder::with_capacity(len, 16))
+            }
+            other => {
+                return Err(Error::usage(format_args!(
+                    "a part of a VARIANT cannot be had as {other}: ask for a boolean, an integer, \
+                     a float, Decimal128, Date32, Time64(us), Timestamp(us or ns), Binary, Utf8, \
+                     FixedSizeBinary(16) or a VARIANT"
+                )));
+            }
+        })
+    }
+
+    fn push(&mut self, value: Option<&Variant<'_>>) {
+        match self {
+            Self::Boolean(out) => out.append_option(value.and_then(|value| match *value {
+                Variant::Boolean(v) => Some(v),
+                _ => None,
+            })),
+            Self::Int8(out) => out.append_option(integer(value)),
+            Self::Int16(out) => out.append_option(integer(value)),
+            Self::Int32(out) => out.append_option(integer(value)),
+            Self::Int64(out) => out.append_option(integer(value)),
+            Self::UInt8(out) => out.append_option(integer(value)),
+            Self::UInt16(out) => out.append_option(integer(value)),
+            Self::UInt32(out) => out.append_option(integer(value)),
+            Self::UInt64(out) => out.append_option(integer(value)),
+            Self::Float(out) => out.append_option(value.and_then(|value| match *value {
+                Variant::Float(v) => Some(v),
+                #[expect(clippy::cast_possible_truncation, reason = "the nearest is meant")]
+                _ => double(value).map(|v| v as f32),
+            })),
+            Self::Double(out) => out.append_option(value.and_then(double)),
+            Self::Decimal(out, precision, scale) => {
+                let digits = value.and_then(exact);
+                let digits = digits.and_then(|(v, from)| rescale(v, from, *precision, *scale));
+                out.append_option(digits);
+            }
+            Self::Date(out) => out.append_option(value.and_then(|value| match *value {
+                Variant::Date(v) => Some(v),
+                _ => None,
+            })),
+            Self::Time(out) => out.append_option(value.and_then(|value| match *value {
+                Variant::TimeMicros(v) => Some(v),
+                _ => None,
+            })),
+            Self::Micros(out, is_utc) => {
+                out.append_option(value.and_then(|value| micros(value, *is_utc)));
+            }
+            Self::Nanos(out, is_utc) => {
+                out.append_option(value.and_then(|value| nanos(value, *is_utc)));
+            }
+            Self::Binary(out) => out.append_option(value.and_then(|value| match *value {
+                Variant::Binary(bytes) => Some(bytes),
+                _ => None,
+            })),
+            Self::String(out) => out.append_option(value.and_then(|value| match *value {
+                Variant::String(text) => Some(text),
+                _ => None,
+            })),
+            Self::Uuid(out) => match value {
+                Some(Variant::Uuid(bytes)) => {
+                    // Both have 16 bytes.
+                    out.append_value(bytes).expect("16 bytes");
+                }
+                _ => out.append_null(),
+            },
+        }
+    }
+
+    fn finish(self, data_type: &DataType) -> Result<ArrayRef> {
+        let array: ArrayRef = match self {
+            Self::Boolean(mut out) => Arc::new(out.finish()),
+            Self::Int8(mut out) => Arc::new(out.finish()),
+            Self::Int16(mut out) => Arc::new(out.finish()),
+            Self::Int32(mut out) => Arc::new(out.finish()),
+            Self::Int64(mut out) => Arc::new(out.finish()),
+            Self::UInt8(mut out) => Arc::new(out.finish()),
+            Self::UInt16(mut out) => Arc::new(out.finish()),
+            Self::UInt32(mut out) => Arc::new(out.finish()),
+            Self::UInt64(mut out) => Arc::new(out.finish()),
+            Self::Float(mut out) => Arc::new(out.finish()),
+            Self::Double(mut out) => Arc::new(out.finish()),
+            Self::Decimal(mut out, ..) => Arc::new(out.finish()),
+            Self::Date(mut out) => Arc::new(out.finish()),
+            Self::Time(mut out) => Arc::new(out.finish()),
+            Self::Micros(mut out, _) => Arc::new(out.finish()),
+            Self::Nanos(mut out, _) => Arc::new(out.finish()),
+            Self::Binary(mut out) => Arc::new(out.finish()),
+            Self::String(mut out) => Arc::new(out.finish()),
+            Self::Uuid(mut out) => Arc::new(out.finish()),
+        };
+        debug_assert_eq!(array.data_type(), data_type);
+        Ok(array)
+    }
+}
+
+/// The digits and the scale of an exact number.
+fn exact(value: &Variant<'_>) -> Option<(i128, u8)> {
+    Some(match *value {
+        Variant::Int8(v) => (v.into(), 0),
+        Variant::Int16(v) => (v.into(), 0),
+        Variant::Int32(v) => (v.into(), 0),
+        Variant::Int64(v) => (v.into(), 0),
+        Variant::Decimal(digits, scale) => (digits, scale),
+        _ => return None,
+    })
+}
+
+/// A whole number that the type can hold.
+fn integer<T: TryFrom<i128>>(value: Option<&Variant<'_>>) -> Option<T> {
+    let digits = match value? {
+        Variant::Double(v) => whole(*v)?,
+        Variant::Float(v) => whole(f64::from(*v))?,
+        value => {
+            let (digits, scale) = exact(value)?;
+            rescale(digits, scale, 38, 0)?
+        }
+    };
+    T::try_from(digits).ok()
+}
+
+/// A float that is a whole number.
+fn whole(v: f64) -> Option<i128> {
+    #[expect(clippy::cast_possible_truncation, reason = "of whole numbers below 2^63")]
+    let found = (v.fract() == 0.0 && v.abs() < 9.3e18).then_some(v as i128);
+    found
+}
+
+/// A number as a float: the nearest.
+fn double(value: &Variant<'_>) -> Option<f64> {
+    match *value {
+        Variant::Double(v) => Some(v),
+        Variant::Float(v) => Some(v.into()),
+        _ => {
+            let (digits, scale) = exact(value)?;
+            #[expect(clippy::cast_precision_loss, reason = "the nearest is meant")]
+            if scale == 0 {
+                return Some(digits as f64);
+            }
+            // The parser rounds correctly where a division of rounded parts would not.
+            format!("{digits}e-{scale}").parse().ok()
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! [`VariantShape`]: which parts of the values are columns of their own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
+
+use crate::error::{Error, Result};
+
+/// How deep objects and lists may nest in a shape. Values may nest deeper: what lies below is kept
+/// as it is.
+const MAX_DEPTH: usize = 16;
+
+/// Which parts of the values of a VARIANT column are columns of their own: the table of shredded
+/// types of VariantShredding.md.
+///
+/// ```
+/// use marquetry::variant::VariantShape;
+///
+/// let shape = VariantShape::parse("{event: string, at: timestamp, tags: [string], user: {id: int64}}")?;
+/// assert_eq!(shape.to_string(), "{at: timestamp, event: string, tags: [string], user: {id: int64}}");
+/// # Ok::<(), marquetry::Error>(())
+/// ```
+///
+/// Values that do not fit are not lost: they stay in the `value` column beside, and fields that
+/// have no column stay in the object's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VariantShape(pub(super) Shape);
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    /// No column: `value` alone.
+    Any,
+    Scalar(DataType),
+    List(Box<Shape>),
+    /// In the order of the names.
+    Object(Vec<(String, Shape)>),
+}
+
+/// The names of the types in the text form.
+const NAMES: [(&str, DataType); 14] = [
+    ("boolean", DataType::Boolean),
+    ("int8", DataType::Int8),
+    ("int16", DataType::Int16),
+    ("int32", DataType::Int32),
+    ("int64", DataType::Int64),
+    ("float", DataType::Float32),
+    ("double", DataType::Float64),
+    ("date", DataType::Date32),
+    ("time", DataType::Time64(TimeUnit::Microsecond)),
+    ("timestamp_ntz", DataType::Timestamp(TimeUnit::Microsecond, None)),
+    ("timestamp_ntz_nanos", DataType::Timestamp(TimeUnit::Nanosecond, None)),
+    ("binary", DataType::Binary),
+    ("string", DataType::Utf8),
+    ("uuid", DataType::FixedSizeBinary(16)),
+];
+
+fn utc(unit: TimeUnit) -> DataType {
+    DataType::Timestamp(unit, Some("UTC".into()))
+}
+
+impl VariantShape {
+    /// Nothing is shredded.
+    pub fn any() -> Self {
+        Self(Shape::Any)
+    }
+
+    /// Values of one type: booleans, signed integers, floats, decimals of at most 38 digits,
+    /// `Date32`, `Time64` and `Timestamp` of microseconds, `Timestamp` of nanoseconds, `Binary`,
+    /// `Utf8`, and `FixedSizeBinary(16)` for UUIDs.
+    ///
+    /// # Errors
+    /// `Usage` if VARIANT cannot be shredded as this type.
+    pub fn scalar(data_type: DataType) -> Result<Self> {
+        let known = match &data_type {
+            DataType::Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, zone) => {
+                zone.as_deref().is_none_or(|zone| zone == "UTC")
+            }
+            DataType::Decimal128(precision, scale) => {
+                (1..=38).contains(precision)
+                    && (0..=i16::from(*precision)).contains(&i16::from(*scale))
+            }
+            other => NAMES.iter().any(|(_, known)| known == other),
+        };
+        if !known {
+            return Err(Error::usage(format_args!(
+                "a VARIANT cannot be shredded as {data_type}: VariantShredding.md lists the types"
+            )));
+        }
+        Ok(Self(Shape::Scalar(data_type)))
+    }
+
+    /// Lists whose elements are of this shape.
+    pub fn list(element: Self) -> Self {
+        Self(Shape::List(Box::new(element.0)))
+    }
+
+    /// Objects with a column for each of these fields.
+    ///
+    /// # Errors
+    /// `Usage` if there is no field, one is named twice, or shapes nest deeper than 16.
+    pub fn object<N: Into<String>>(fields: impl IntoIterator<Item = (N, Self)>) -> Result<Self> {
+        let mut fields: Vec<_> =
+            fields.into_iter().map(|(name, shape)| (name.into(), shape.0)).collect();
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        if fields.is_empty() {
+            return Err(Error::usage("a shredded object needs a field"));
+        }
+        if let Some(pair) = fields.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(Error::usage(format_args!(
+                "the field {:?} of a shape is named twice",
+                pair[0].0
+            )));
+        }
+        let shape = Shape::Object(fields);
+        shape.check_depth(0)?;
+        Ok(Self(shape))
+    }
+
+    /// Whether nothing is shredded.
+    pub fn is_any(&self) -> bool {
+        self.0 == Shape::Any
+    }
+
+    /// The shape of a column by its Arrow type: a struct of `metadata`, `value` and `typed_value`.
+    ///
+    /// # Errors
+    /// `Usage` if it is none, or shredded as a type that is not in the table.
+    pub fn of(data_type: &DataType) -> Result<Self> {
+        match data_type {
+            DataType::Struct(fields) => Shape::of_pair(fields, 0).map(Self),
+            other => {
+                Err(Error::usage(format_args!("a VARIANT is a struct in Arrow, found {other}")))
+            }
+        }
+    }
+
+    /// The Arrow type of a column of this shape: a struct of `metadata`, `value` and, unless
+    /// nothing is shredded, `typed_value`.
+    pub fn data_type(&self) -> DataType {
+        let metadata = Arc::new(Field::new("metadata", DataType::Binary, false));
+        let mut fields = vec![metadata];
+        fields.extend(self.0.pair(false));
+        DataType::Struct(fields.into())
+    }
+
+    /// Reads the text form: `{name: shape, …}` for objects, `[shape]` for lists, `variant` for what
+    /// is not shredded, and the names of types: `boolean`, `int8` to `int64`, `float`, `double`,
+    /// `decimal(p, s)`, `date`, `time`, `timestamp`, `timestamp_ntz`, `timestamp_nanos`,
+    /// `timestamp_ntz_nanos`, `binary`, `string`, `uuid`. Names of fields that are more than
+    /// letters, digits and `_` stand in double quotes, as in JSON.
+    ///
+    /// # Errors
+    /// `Usage` if the text is none of these, with the place.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut parser = Parser { text, at: 0 };
+        let shape = parser.shape(0)?;
+        parser.skip_blanks();
+        if parser.at < text.len() {
+            return Err(parser.expected("the end"));
+        }
+        Ok(shape)
+    }
+}
+
+impl Shape {
+    fn check_depth(&self, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        match self {
+            Self::Any | Self::Scalar(_) => Ok(()),
+            Self::List(element) => element.check_depth(depth + 1),
+            Self::Object(fields) => {
+                fields.iter().try_for_each(|(_, shape)| shape.check_depth(depth + 1))
+            }
+        }
+    }
+
+    fn of_pair(fields: &Fields, depth: usize) -> Result<Self> {
+        if depth > super::MAX_DEPTH {
+            return Err(too_deep());
+        }
+        let Some((_, typed)) = fields.find("typed_value") else { return Ok(Self::Any) };
+        let inner = |field: &FieldRef| match field.data_type() {
+            DataType::Struct(fields) => Self::of_pair(fields, depth + 1),
+            other => Err(Error::usage(format_args!(
+                "{:?} of a shredded VARIANT must be a struct, found {other}",
+                field.name()
+            ))),
+        };
+        Ok(match typed.data_type() {
+            DataType::Struct(fields) => {
+                let mut members = Vec::with_capacity(fields.len());
+                for field in fields {
+                    members.push((field.name().clone(), inner(field)?));
+                }
+                members.sort_by(|a, b| a.0.cmp(&b.0));
+                Self::Object(members)
+            }
+            DataType::List(element)
+            | DataType::LargeList(element)
+            | DataType::FixedSizeList(element, _) => Self::List(Box::new(inner(element)?)),
+            other => VariantShape::scalar(plain(other))?.0,
+        })
+    }
+
+    /// The fields `value` and `typed_value`.
+    fn pair(&self, inside: bool) -> Vec<FieldRef> {
+        let typed = match self {
+            Self::Any => None,
+            Self::Scalar(data_type) => {
+                let field = Field::new("typed_value", data_type.clone(), true);
+                Some(match data_type {
+                    DataType::FixedSizeBinary(_) => field.with_metadata(
+                        [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into(),
+                    ),
+                    _ => field,
+                })
+            }
+            Self::List(element) => {
+                let element = Field::new("element", element.group(), false);
+                Some(Field::new("typed_value", DataType::List(Arc::new(element)), true))
+            }
+            Self::Object(fields) => {
+                let members = fields
+                    .iter()
+                    .map(|(name, shape)| Arc::new(Field::new(name.as_str(), shape.group(), false)));
+                Some(Field::new("typed_value", DataType::Struct(members.collect()), true))
+            }
+        };
+        let value = Field::new("value", DataType::Binary, inside || typed.is_some());
+        [value].into_iter().chain(typed).map(Arc::new).collect()
+    }
+
+    /// The type of a field or element of this shape.
+    pub(super) fn group(&self) -> DataType {
+        DataType::Struct(self.pair(true).into())
+    }
+}
+
+/// The type that a shape has for one that Arrow may have it as.
+fn plain(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
+        DataType::Timestamp(unit, Some(_)) => utc(*unit),
+        DataType::Dictionary(_, values) => plain(values),
+        other => other.clone(),
+    }
+}
+
+#[cold]
+fn too_deep() -> Error {
+    Error::usage(format_args!("a shape of a VARIANT nests deeper than {MAX_DEPTH}"))
+}
+
+impl fmt::Display for VariantShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("variant"),
+            Self::Scalar(DataType::Decimal128(p, s)) => write!(f, "decimal({p}, {s})"),
+            Self::Scalar(DataType::Timestamp(unit, Some(_))) => f.write_str(match unit {
+                TimeUnit::Nanosecond => "timestamp_nanos",
+                _ => "timestamp",
+            }),
+            Self::Scalar(data_type) => {
+                let name = NAMES.iter().find(|(_, known)| known == data_type);
+                f.write_str(name.map_or("variant", |(name, _)| name))
+            }
+            Self::List(element) => write!(f, "[{element}]"),
+            Self::Object(fields) => {
+                f.write_str("{")?;
+                for (i, (name, shape)) in fields.iter().enumerate() {
+                    f.write_str(if i > 0 { ", " } else { "" })?;
+                    if is_word(name) {
+                        f.write_str(name)?;
+                    } else {
+                        let quoted = serde_json::Value::String(name.clone());
+                        write!(f, "{quoted}")?;
+                    }
+                    write!(f, ": {shape}")?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+impl std::str::FromStr for VariantShape {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+}
+
+/// Reads the text form.
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn eat(&mut self, mark: char) -> bool {
+        self.skip_blanks();
+        let eaten = self.rest().starts_with(mark);
+        self.at += if eaten { mark.len_utf8() } else { 0 };
+        eaten
+    }
+
+    fn expect(&mut self, mark: char) -> Result<()> {
+        if self.eat(mark) { Ok(()) } else { Err(self.expected(&format!("{mark:?}"))) }
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        Error::usage(format_args!(
+            "shape of a VARIANT: expected {what} at character {} of {:?}",
+            self.at, self.text
+        ))
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.skip_blanks();
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let word = &rest[..end.unwrap_or(rest.len())];
+        self.at += word.len();
+        word
+    }
+
+    fn shape(&mut self, depth: usize) -> Result<VariantShape> {
+        if depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        if self.eat('[') {
+            let element = self.shape(depth + 1)?;
+            self.expect(']')?;
+            return Ok(VariantShape::list(element));
+        }
+        if self.eat('{') {
+            let mut fields = Vec::new();
+            loop {
+                let name = self.name()?;
+                self.expect(':')?;
+                fields.push((name, self.shape(depth + 1)?));
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            self.expect('}')?;
+            return VariantShape::object(fields);
+        }
+        self.type_name()
+    }
+
+    fn type_name(&mut self) -> Result<VariantShape> {
+        let begin = self.at;
+        let data_type = match self.word() {
+            "variant" => return Ok(VariantShape::any()),
+            "timestamp" => utc(TimeUnit::Microsecond),
+            "timestamp_nanos" => utc(TimeUnit::Nanosecond),
+            "decimal" => {
+                self.expect('(')?;
+                let precision = self.word().parse().map_err(|_| self.expected("a precision"))?;
+                self.expect(',')?;
+                let scale = self.word().parse().map_err(|_| self.expected("a scale"))?;
+                self.expect(')')?;
+                DataType::Decimal128(precision, scale)
+            }
+            word => match NAMES.iter().find(|(name, _)| *name == word) {
+                Some((_, data_type)) => data_type.clone(),
+                None => {
+                    self.at = begin;
+                    return Err(self.expected("the name of a type, '{' or '['"));
+                }
+            },
+        };
+        VariantShape::scalar(data_type)
+    }
+
+    fn name(&mut self) -> Result<String> {
+        self.skip_blanks();
+        if self.rest().starts_with('"') {
+            let mut texts = serde_json::Deserializer::from_str(self.rest()).into_iter::<String>();
+            let name = texts.next().and_then(|name| name.ok());
+            let name = name.ok_or_else(|| self.expected("a name in double quotes"))?;
+            self.at += texts.byte_offset();
+            return Ok(name);
+        }
+        match self.word() {
+            "" => Err(self.expected("the name of a field")),
+            word => Ok(word.to_owned()),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Reconstruction: the values that a shredded column stands for.
+//!
+//! Spec: VariantShredding.md, "Reconstructing a Shredded Variant". Both columns null is a missing
+//! value, which only a field of an object may be; elsewhere it is read as null. Where both are set,
+//! they are the two parts of one object.
+//!
+//! Trap: a field that is shredded must not be in `value` as well; which of the two other readers
+//! believe differs, so it is refused.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, StructArray};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Fields};
+
+use super::array::{Kind, Node, Typed, VariantArray};
+use super::encode;
+use super::malformed;
+use super::metadata::VariantMetadata;
+use super::value::Variant;
+use crate::error::{Error, LimitKind, Result};
+
+/// Writes the values of a shredded column, row by row.
+#[derive(Debug)]
+pub(super) struct Unshredder<'a> {
+    column: &'a VariantArray,
+    metadata_bytes: &'a [u8],
+    metadata: Option<VariantMetadata<'a>>,
+    /// For each field of each shredded object, in the order in which the tree is walked, the number
+    /// of its name in the metadata of the row, and the metadata that it was looked up in.
+    ids: Vec<(u32, u32)>,
+    epoch: u32,
+    /// Fields and elements of what is being written, from the outermost object or list on.
+    fields: Vec<(u32, u32)>,
+    offsets: Vec<u32>,
+}
+
+/// A node, with where the names of its fields begin in [`Unshredder::ids`].
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    node: &'a Node,
+    first_id: usize,
+}
+
+impl<'a> Unshredder<'a> {
+    pub(super) fn new(column: &'a VariantArray) -> Self {
+        Self {
+            column,
+            metadata_bytes: &[],
+            metadata: None,
+            ids: vec![(0, 0); column.root.names],
+            epoch: 0,
+            fields: Vec::new(),
+            offsets: Vec::new(),
+        }
+    }
+
+    /// Appends the value of a row; nothing of a row that is null.
+    pub(super) fn append(&mut self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        if self.column.is_null(row) {
+            return Ok(());
+        }
+        let column = self.column;
+        self.enter(row)?;
+        let place = Place { node: &column.root, first_id: 0 };
+        if !self.node(place, row, out)? {
+            out.push(0);
+        }
+        Ok(())
+    }
+
+    /// Appends the value of `node`, which lies in `row` of the column and in the place `at` of its
+    /// own arrays; false if it is missing.
+    pub(super) fn append_of(
+        &mut self,
+        node: &'a Node,
+        row: usize,
+        at: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        self.enter(row)?;
+        self.node(Place { node, first_id: 0 }, at, out)
+    }
+
+    /// The metadata of the row that was entered last.
+    pub(super) fn metadata(&self) -> Result<VariantMetadata<'a>> {
+        self.metadata.ok_or_else(|| malformed("a VARIANT without metadata"))
+    }
+
+    /// Makes the metadata of a row those that names are looked up in.
+    pub(super) fn enter(&mut self, row: usize) -> Result<()> {
+        let bytes = self.column.metadata_of(row)?;
+        // Most rows of a column have the names of the row before.
+        if self.metadata.is_none() || self.metadata_bytes != bytes {
+            self.metadata = Some(VariantMetadata::new(bytes)?);
+            self.metadata_bytes = bytes;
+            self.epoch = self.epoch.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// The number of the name of a shredded field.
+    fn id(&mut self, slot: usize, name: &str) -> Result<u32> {
+        let (id, epoch) = self.ids[slot];
+        if epoch == self.epoch {
+            return Ok(id);
+        }
+        let found = self.metadata.and_then(|metadata| metadata.find(name));
+        let id = found.and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+            malformed(format_args!("the name {name:?} of a shredded field is not in the metadata"))
+        })?;
+        self.ids[slot] = (id, self.epoch);
+        Ok(id)
+    }
+
+    fn node(&mut self, place: Place<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let value = place.node.value.as_ref().and_then(|column| column.get(row));
+        let typed = place.node.typed.as_ref().filter(|typed| typed.is_valid(row));
+        match (value, typed) {
+            (None, None) => Ok(false),
+            (Some(value), None) => {
+                let (_, len) = Variant::read(self.metadata()?, value, 0)?;
+                if len != value.len() {
+                    return Err(malformed(format_args!(
+                        "a value takes {len} bytes, and its column has {}",
+                        value.len()
+                    )));
+                }
+                out.extend_from_slice(value);
+                Ok(true)
+            }
+            (None, Some(typed)) => {
+                self.typed(typed, None, place, row, out)?;
+                Ok(true)
+            }
+            (Some(value), Some(typed)) => {
+                if !matches!(typed.kind, Kind::Object(_)) {
+                    return Err(malformed(
+                        "both `value` and `typed_value` are set, and the value is no object",
+                    ));
+                }
+                self.typed(typed, Some(value), place, row, out)?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn typed(
+        &mut self,
+        typed: &'a Typed,
+        rest: Option<&'a [u8]>,
+        place: Place<'a>,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match &typed.kind {
+            Kind::Scalar(scalars) => {
+                encode::scalar(out, &scalars.value(row))?;
+                Ok(())
+            }
+            Kind::List(ranges, element, _) => {
+                let start = out.len();
+                let first = self.offsets.len();
+                for at in ranges.of(row) {
+                    self.offsets.push(encode::offset(out, start)?);
+                    let place = Place { node: element, first_id: place.first_id };
+                    if !self.node(place, at, out)? {
+                        out.push(0);
+                    }
+                }
+                encode::list(out, start, &self.offsets[first..])?;
+                self.offsets.truncate(first);
+                Ok(())
+            }
+            Kind::Object(members) => self.object(members, rest, place.first_id, row, out),
+        }
+    }
+
+    /// The shredded fields of an object and those in `value`, in the order of their names.
+    fn object(
+        &mut self,
+        members: &'a [(String, Node)],
+        rest: Option<&'a [u8]>,
+        first_id: usize,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let start = out.len();
+        let first = self.fields.len();
+        let mut others = match rest {
+            None => None,
+            Some(bytes) => match Variant::read(self.metadata()?, bytes, 0)? {
+                (Variant::Object(object), len) if len == bytes.len() => Some(object.parts()),
+                _ => {
+                    return Err(malformed(
+                        "`value` beside the fields of a shredded object must be an object",
+                    ));
+                }
+            },
+        };
+        let mut other = others.as_mut().and_then(Iterator::next).transpose()?;
+        let mut below = first_id + members.len();
+        for (i, (name, node)) in members.iter().enumerate() {
+            while let Some(part) = other.filter(|part| part.name < name.as_str()) {
+                self.fields.push((part.id, encode::offset(out, start)?));
+                out.extend_from_slice(part.bytes);
+                other = others.as_mut().and_then(Iterator::next).transpose()?;
+            }
+            if other.is_some_and(|part| part.name == name.as_str()) {
+                return Err(malformed(format_args!(
+                    "the field {name:?} is shredded, and is in `value` as well"
+                )));
+            }
+            let offset = encode::offset(out, start)?;
+            if self.node(Place { node, first_id: below }, row, out)? {
+                let id = self.id(first_id + i, name)?;
+                self.fields.push((id, offset));
+            }
+            below += node.names;
+        }
+        while let Some(part) = other {
+            self.fields.push((part.id, encode::offset(out, start)?));
+            out.extend_from_slice(part.bytes);
+            other = others.as_mut().and_then(Iterator::next).transpose()?;
+        }
+        encode::object(out, start, &self.fields[first..])?;
+        self.fields.truncate(first);
+        Ok(())
+    }
+}
+
+impl VariantArray {
+    /// Puts the values together: a struct of `metadata` and `value`, with the nulls of this one.
+    /// The metadata are not copied.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if values or their parts contradict each other or are cut short.
+    pub fn unshred(&self) -> Result<StructArray> {
+        let mut unshredder = Unshredder::new(self);
+        let mut bytes = Vec::new();
+        let mut ends = Vec::with_capacity(self.len + 1);
+        ends.push(0);
+        for row in 0..self.len {
+            unshredder.append(row, &mut bytes)?;
+            ends.push(end_of(&bytes)?);
+        }
+        let values = binary(bytes, ends);
+        let metadata = self.metadata_array()?;
+        let fields: Fields = vec![
+            Field::new("metadata", metadata.data_type().clone(), false),
+            Field::new("value", DataType::Binary, false),
+        ]
+        .into();
+        let columns: Vec<ArrayRef> = vec![metadata.clone(), Arc::new(values)];
+        Ok(StructArray::try_new(fields, columns, self.nulls.clone())?)
+    }
+}
+
+/// The offset behind the bytes written so far.
+pub(super) fn end_of(bytes: &[u8]) -> Result<i32> {
+    i32::try_from(bytes.len()).map_err(|_| {
+        Error::limit(
+            LimitKind::ArrayLength,
+            "the values of a VARIANT column take more than 2 GiB in one batch: ask for fewer rows \
+             at a time",
+        )
+    })
+}
+
+/// Byte strings without nulls, by their bytes and offsets.
+pub(super) fn binary(bytes: Vec<u8>, ends: Vec<i32>) -> BinaryArray {
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+    BinaryArray::new(offsets, Buffer::from_vec(bytes), None)
+}
