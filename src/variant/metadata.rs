@@ -1,18 +1,21 @@
 //! [`VariantMetadata`]: the names of object fields.
 
+use std::cmp::Ordering;
+
 use super::malformed;
 use crate::error::{Error, Result};
 
 /// The dictionary of names that the objects of a value refer to.
 #[derive(Debug, Clone, Copy)]
 pub struct VariantMetadata<'a> {
-    /// The offsets of the names, and the end of the last one.
-    offsets: &'a [u8],
-    offset_size: usize,
-    names: &'a [u8],
-    len: usize,
+    /// All of the metadata: the header, the number of names, their offsets and the end of the last
+    /// one, the names.
+    bytes: &'a [u8],
+    len: u32,
+    offset_size: u8,
     is_sorted: bool,
-    byte_len: usize,
+    /// Whether names were found to ascend, each once, whatever the header says.
+    is_ascending: bool,
 }
 
 impl<'a> VariantMetadata<'a> {
@@ -22,7 +25,7 @@ impl<'a> VariantMetadata<'a> {
     /// `Malformed(Variant)` if an offset lies outside or names are not UTF-8, `Unsupported` for
     /// another version than 1.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
-        let (&header, rest) = bytes.split_first().ok_or_else(|| malformed("metadata are empty"))?;
+        let header = *bytes.first().ok_or_else(|| malformed("metadata are empty"))?;
         let version = header & 0x0f;
         if version != 1 {
             return Err(Error::unsupported(
@@ -30,34 +33,96 @@ impl<'a> VariantMetadata<'a> {
                 format_args!("the metadata of a VARIANT are of version {version}, and 1 is known"),
             ));
         }
-        let offset_size = usize::from(header >> 6) + 1;
-        let short = || malformed("metadata end before their dictionary does");
-        let (len, rest) = rest.split_at_checked(offset_size).ok_or_else(short)?;
-        let len = unsigned(len);
-        let offsets_len = len.checked_add(1).and_then(|n| n.checked_mul(offset_size));
-        let (offsets, names) =
-            offsets_len.and_then(|n| rest.split_at_checked(n)).ok_or_else(short)?;
-        let mut previous = 0;
-        let mut at = 0;
-        for (i, offset) in offsets.chunks_exact(offset_size).enumerate() {
-            let end = unsigned(offset);
-            let name = names.get(previous..end).filter(|_| i > 0 || end == 0);
-            let name = name.ok_or_else(|| {
-                malformed(format_args!("the name {} of the metadata lies outside", i.max(1) - 1))
-            })?;
-            str::from_utf8(name).map_err(|_| malformed("a name of the metadata is not UTF-8"))?;
-            previous = end;
-            at = end;
+        let mut this = Self::unchecked(bytes)
+            .ok_or_else(|| malformed("metadata end before their dictionary does"))?;
+        this.is_ascending = this.check_names()?;
+        Ok(this)
+    }
+
+    /// As [`new`](Self::new), with the metadata of another value at hand, usually those of the row
+    /// before. If they are the same bytes, they are not checked again.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[inline]
+    pub fn new_after(bytes: &'a [u8], other: &VariantMetadata<'_>) -> Result<Self> {
+        match bytes.get(..other.bytes.len()) {
+            // The length is in the bytes, and so is the end.
+            Some(same) if same == other.bytes => {
+                let VariantMetadata { len, offset_size, is_sorted, is_ascending, .. } = *other;
+                Ok(Self { bytes: same, len, offset_size, is_sorted, is_ascending })
+            }
+            _ => Self::new(bytes),
         }
-        let names = names.get(..at).ok_or_else(short)?;
-        let byte_len = 1 + offset_size + offsets.len() + names.len();
-        let is_sorted = header & 0x10 != 0;
-        Ok(Self { offsets, offset_size, names, len, is_sorted, byte_len })
+    }
+
+    /// Metadata whose names are not looked at. A name that is not there, or is not UTF-8, is found
+    /// when it is asked for.
+    pub(super) fn unchecked(bytes: &'a [u8]) -> Option<Self> {
+        let header = *bytes.first()?;
+        let offset_size = (header >> 6) + 1;
+        let size = usize::from(offset_size);
+        let len = unsigned(bytes.get(1..1 + size)?);
+        // The number of names stands in front of their offsets, and is as wide.
+        let ends = len.checked_add(1)?.checked_mul(size)?.checked_add(1)?;
+        let names = ends.checked_add(size)?;
+        let byte_len = names.checked_add(unsigned(bytes.get(ends..names)?))?;
+        Some(Self {
+            bytes: bytes.get(..byte_len)?,
+            len: u32::try_from(len).ok()?,
+            offset_size,
+            is_sorted: header & 0x10 != 0,
+            is_ascending: false,
+        })
+    }
+
+    /// Whether names ascend.
+    fn check_names(&self) -> Result<bool> {
+        let names = self.names();
+        let is_ascii = names.is_ascii();
+        let text = simdutf8::basic::from_utf8(names)
+            .map_err(|_| malformed("the names of the metadata are not UTF-8"))?;
+        let mut is_ascending = true;
+        let mut previous: Option<&[u8]> = None;
+        let mut start = self.end(0).unwrap_or(0);
+        if start != 0 {
+            return Err(malformed(format_args!(
+                "the first name of metadata begins at {start}, not 0"
+            )));
+        }
+        for id in 0..self.len() {
+            let end = self.end(id + 1).unwrap_or(0);
+            let name = names.get(start..end).ok_or_else(|| {
+                malformed(format_args!(
+                    "name {id} of the metadata lies outside: {start} to {end} of {}",
+                    names.len()
+                ))
+            })?;
+            if !is_ascii && !text.is_char_boundary(end) {
+                return Err(malformed(format_args!("name {id} of the metadata is not UTF-8")));
+            }
+            is_ascending = is_ascending && previous.is_none_or(|previous| previous < name);
+            previous = Some(name);
+            start = end;
+        }
+        Ok(is_ascending)
+    }
+
+    /// All names, end to end.
+    fn names(&self) -> &'a [u8] {
+        self.bytes.get(1 + usize::from(self.offset_size) * (self.len() + 2)..).unwrap_or_default()
+    }
+
+    /// Where the name before this number ends.
+    #[inline]
+    fn end(&self, id: usize) -> Option<usize> {
+        let size = usize::from(self.offset_size);
+        unsigned_at(self.bytes, 1 + size + id * size, size)
     }
 
     /// Number of names.
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Whether there are no names.
@@ -70,41 +135,65 @@ impl<'a> VariantMetadata<'a> {
         self.is_sorted
     }
 
+    /// Whether names were found to be sorted and unique.
+    pub(super) fn is_ascending(&self) -> bool {
+        self.is_ascending
+    }
+
     /// Bytes of the metadata.
     pub fn byte_len(&self) -> usize {
-        self.byte_len
+        self.bytes.len()
+    }
+
+    /// The bytes of the metadata.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// The name of this number.
     pub fn name(&self, id: usize) -> Option<&'a str> {
-        let at = |i: usize| {
-            let start = i.checked_mul(self.offset_size)?;
-            self.offsets.get(start..start.checked_add(self.offset_size)?).map(unsigned)
-        };
-        let name = self.names.get(at(id)?..at(id.checked_add(1)?)?)?;
-        // They were found to be UTF-8.
-        str::from_utf8(name).ok()
+        str::from_utf8(self.name_bytes(id)?).ok()
+    }
+
+    /// The bytes of a name, which compare as names do.
+    #[inline]
+    pub(super) fn name_bytes(&self, id: usize) -> Option<&'a [u8]> {
+        if id >= self.len() {
+            return None;
+        }
+        self.names().get(self.end(id)?..self.end(id + 1)?)
     }
 
     /// The number of a name.
     pub fn find(&self, name: &str) -> Option<usize> {
-        // Whether they are sorted is only said, so that a search may miss one.
-        if self.is_sorted {
-            let (mut low, mut high) = (0, self.len);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                match self.name(middle)?.cmp(name) {
-                    std::cmp::Ordering::Less => low = middle + 1,
-                    std::cmp::Ordering::Greater => high = middle,
-                    std::cmp::Ordering::Equal => return Some(middle),
-                }
+        let name = name.as_bytes();
+        if !self.is_ascending {
+            return (0..self.len()).find(|&id| self.name_bytes(id) == Some(name));
+        }
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.name_bytes(middle)?.cmp(name) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Some(middle),
             }
         }
-        (0..self.len).find(|&id| self.name(id) == Some(name))
+        None
     }
 }
 
 /// An unsigned number of at most 4 bytes, from the least significant on.
 pub(super) fn unsigned(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte))
+}
+
+/// The number of `size` bytes at `at`, 1 to 4.
+#[inline]
+pub(super) fn unsigned_at(bytes: &[u8], at: usize, size: usize) -> Option<usize> {
+    // Four bytes at once, and what is too many masked.
+    if let Some(&word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>) {
+        return Some((u32::from_le_bytes(word) & (u32::MAX >> (32 - 8 * size))) as usize);
+    }
+    bytes.get(at..at.checked_add(size)?).map(unsigned)
 }

@@ -14,7 +14,10 @@
 
 mod metadata;
 mod value;
+mod compare;
 mod encode;
+mod build;
+mod json;
 mod path;
 mod array;
 mod unshred;
@@ -23,6 +26,8 @@ mod shred;
 mod get;
 
 pub use array::VariantArray;
+pub use build::{VariantBuf, VariantBuilder};
+pub use json::VariantJsonOptions;
 pub use metadata::VariantMetadata;
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
@@ -36,3 +41,6 @@ use crate::error::{Error, Spec};
 fn malformed(message: impl Display) -> Error {
     Error::malformed(Spec::Variant, message)
 }
+
+#[cfg(test)]
+mod tests;

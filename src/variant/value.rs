@@ -1,7 +1,7 @@
 //! [`Variant`]: a value, looked at in place.
 
 use super::malformed;
-use super::metadata::{VariantMetadata, unsigned};
+use super::metadata::{VariantMetadata, unsigned, unsigned_at};
 use crate::error::{Error, LimitKind, Result};
 
 /// How deep objects and arrays may nest: deeper ones are refused, so that no value can exhaust a
@@ -56,12 +56,7 @@ pub enum Variant<'a> {
 
 /// An object. Fields stand in the order of their names.
 #[derive(Debug, Clone, Copy)]
-pub struct VariantObject<'a> {
-    metadata: VariantMetadata<'a>,
-    ids: &'a [u8],
-    id_size: usize,
-    elements: Elements<'a>,
-}
+pub struct VariantObject<'a>(Elements<'a>);
 
 /// A field of an object, as it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -72,28 +67,21 @@ pub(super) struct Part<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-#[cold]
-fn out_of_order(name: &str) -> Error {
-    malformed(format_args!(
-        "the fields of an object are not in the order of their names, each once: {name:?}"
-    ))
-}
-
 /// An array.
 #[derive(Debug, Clone, Copy)]
-pub struct VariantList<'a> {
-    metadata: VariantMetadata<'a>,
-    elements: Elements<'a>,
-}
+pub struct VariantList<'a>(Elements<'a>);
 
 /// The values of an object or an array.
 #[derive(Debug, Clone, Copy)]
 struct Elements<'a> {
-    offsets: &'a [u8],
-    offset_size: usize,
-    values: &'a [u8],
+    metadata: VariantMetadata<'a>,
+    /// `len` ids of names if it is an object, `len + 1` offsets, and the values.
+    bytes: &'a [u8],
     len: usize,
-    depth: usize,
+    /// 0 in an array.
+    id_size: u8,
+    offset_size: u8,
+    depth: u8,
 }
 
 /// Takes bytes from the front of a value.
@@ -122,6 +110,26 @@ impl<'a> Bytes<'a> {
     }
 }
 
+macro_rules! from {
+    ($($from:ty => $member:ident),*) => {$(
+        impl<'a> From<$from> for Variant<'a> {
+            fn from(value: $from) -> Self {
+                Self::$member(value)
+            }
+        }
+    )*};
+}
+
+from!(bool => Boolean, i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64, f32 => Float,
+    f64 => Double, &'a str => String, &'a [u8] => Binary, [u8; 16] => Uuid,
+    VariantObject<'a> => Object, VariantList<'a> => List);
+
+impl From<()> for Variant<'_> {
+    fn from((): ()) -> Self {
+        Self::Null
+    }
+}
+
 impl<'a> Variant<'a> {
     /// The value at the start of `bytes`, whose names are in `metadata`. What is inside of objects
     /// and arrays is read when it is asked for.
@@ -133,11 +141,24 @@ impl<'a> Variant<'a> {
         Self::read(metadata, bytes, 0).map(|(value, _)| value)
     }
 
+    /// An integer in the smallest width that holds it.
+    pub fn integer(value: i64) -> Self {
+        if let Ok(value) = i8::try_from(value) {
+            Self::Int8(value)
+        } else if let Ok(value) = i16::try_from(value) {
+            Self::Int16(value)
+        } else if let Ok(value) = i32::try_from(value) {
+            Self::Int32(value)
+        } else {
+            Self::Int64(value)
+        }
+    }
+
     /// The value, and how many bytes it takes.
     pub(super) fn read(
         metadata: VariantMetadata<'a>,
         bytes: &'a [u8],
-        depth: usize,
+        depth: u8,
     ) -> Result<(Self, usize)> {
         let mut rest = Bytes(bytes);
         let [header] = rest.array()?;
@@ -145,17 +166,23 @@ impl<'a> Variant<'a> {
         let value = match header & 3 {
             0 => Self::primitive(info, &mut rest)?,
             1 => Self::String(text(rest.take(info.into())?)?),
-            2 => Self::Object(VariantObject::read(metadata, info, &mut rest, depth)?),
+            2 => {
+                let (id_size, is_large) = ((info >> 2 & 3) + 1, info & 16 != 0);
+                Self::Object(VariantObject(Elements::read(
+                    metadata, id_size, info, is_large, &mut rest, depth,
+                )?))
+            }
             _ => {
-                let (offset_size, is_large) = (usize::from(info & 3) + 1, info & 4 != 0);
-                let len = unsigned(rest.take(if is_large { 4 } else { 1 })?);
-                let elements = Elements::read(len, offset_size, &mut rest, depth)?;
-                Self::List(VariantList { metadata, elements })
+                let is_large = info & 4 != 0;
+                Self::List(VariantList(Elements::read(
+                    metadata, 0, info, is_large, &mut rest, depth,
+                )?))
             }
         };
         Ok((value, bytes.len() - rest.0.len()))
     }
 
+    #[inline]
     fn primitive(id: u8, rest: &mut Bytes<'a>) -> Result<Self> {
         Ok(match id {
             0 => Self::Null,
@@ -203,56 +230,109 @@ fn text(bytes: &[u8]) -> Result<&str> {
 }
 
 impl<'a> Elements<'a> {
-    fn read(len: usize, offset_size: usize, rest: &mut Bytes<'a>, depth: usize) -> Result<Self> {
-        if depth >= MAX_DEPTH {
-            return Err(Error::limit(
-                LimitKind::Nesting,
-                format_args!("a VARIANT value nests deeper than {MAX_DEPTH} objects and arrays"),
-            ));
+    fn read(
+        metadata: VariantMetadata<'a>,
+        id_size: u8,
+        info: u8,
+        is_large: bool,
+        rest: &mut Bytes<'a>,
+        depth: u8,
+    ) -> Result<Self> {
+        if usize::from(depth) >= MAX_DEPTH {
+            return Err(too_deep());
         }
+        let offset_size = (info & 3) + 1;
+        let len = unsigned(rest.take(if is_large { 4 } else { 1 })?);
+        let offset = usize::from(offset_size);
         let too_many =
             || malformed(format_args!("{len} values do not fit into an object or array"));
-        let bytes = len.checked_add(1).and_then(|n| n.checked_mul(offset_size));
-        let offsets = rest.take(bytes.ok_or_else(too_many)?)?;
-        let total = offsets.rchunks_exact(offset_size).next().map_or(0, unsigned);
-        let values = rest.take(total)?;
-        Ok(Self { offsets, offset_size, values, len, depth })
+        let offsets = len.checked_mul(usize::from(id_size) + offset).ok_or_else(too_many)?;
+        let start = offsets.checked_add(offset).ok_or_else(too_many)?;
+        let total = unsigned_at(rest.0, offsets, offset).ok_or_else(too_many)?;
+        let bytes = rest.take(start.checked_add(total).ok_or_else(too_many)?)?;
+        Ok(Self { metadata, bytes, len, id_size, offset_size, depth })
+    }
+
+    /// The id of the name of a field.
+    #[inline]
+    fn id(&self, i: usize) -> Option<usize> {
+        let size = usize::from(self.id_size);
+        unsigned_at(self.bytes, i.checked_mul(size).filter(|_| i < self.len)?, size)
+    }
+
+    /// The bytes of a name, which compare as names do.
+    #[inline]
+    fn name_bytes(&self, i: usize) -> Result<&'a [u8]> {
+        let name = self.id(i).and_then(|id| self.metadata.name_bytes(id));
+        name.ok_or_else(|| no_name(i))
+    }
+
+    /// Where the values begin.
+    fn values(&self) -> usize {
+        let (id, offset) = (usize::from(self.id_size), usize::from(self.offset_size));
+        self.len * (id + offset) + offset
     }
 
     /// The bytes of a value: from its offset on, as values may stand in any order.
+    #[inline]
     fn bytes(&self, i: usize) -> Result<&'a [u8]> {
-        let at = Some(i).filter(|i| *i < self.len).and_then(|i| i.checked_mul(self.offset_size));
-        let offset = at.and_then(|at| self.offsets.get(at..at + self.offset_size)).map(unsigned);
-        offset.and_then(|offset| self.values.get(offset..)).ok_or_else(|| {
+        let size = usize::from(self.offset_size);
+        let offset = (i < self.len)
+            .then(|| unsigned_at(self.bytes, self.len * usize::from(self.id_size) + i * size, size))
+            .flatten();
+        let values = self.bytes.get(self.values()..).unwrap_or_default();
+        offset.and_then(|offset| values.get(offset..)).ok_or_else(|| {
             malformed(format_args!("the value {i} of an object or array lies outside of it"))
         })
     }
 
-    fn get(&self, metadata: VariantMetadata<'a>, i: usize) -> Result<(Variant<'a>, &'a [u8])> {
+    fn get(&self, i: usize) -> Result<(Variant<'a>, &'a [u8])> {
         let bytes = self.bytes(i)?;
-        let (value, len) = Variant::read(metadata, bytes, self.depth + 1)?;
+        let (value, len) = Variant::read(self.metadata, bytes, self.depth + 1)?;
         Ok((value, bytes.get(..len).unwrap_or_default()))
     }
 }
 
-impl<'a> VariantObject<'a> {
-    fn read(
-        metadata: VariantMetadata<'a>,
-        info: u8,
-        rest: &mut Bytes<'a>,
-        depth: usize,
-    ) -> Result<Self> {
-        let (offset_size, id_size) = (usize::from(info & 3) + 1, usize::from(info >> 2 & 3) + 1);
-        let len = unsigned(rest.take(if info & 16 != 0 { 4 } else { 1 })?);
-        let bytes = len.checked_mul(id_size);
-        let ids = rest.take(bytes.ok_or_else(|| malformed("an object of too many fields"))?)?;
-        let elements = Elements::read(len, offset_size, rest, depth)?;
-        Ok(Self { metadata, ids, id_size, elements })
+#[cold]
+fn no_name(i: usize) -> Error {
+    malformed(format_args!("the name of field {i} is not in the metadata"))
+}
+
+#[cold]
+pub(super) fn too_deep() -> Error {
+    Error::limit(
+        LimitKind::Nesting,
+        format_args!("a VARIANT value nests deeper than {MAX_DEPTH} objects and arrays"),
+    )
+}
+
+/// Values one after another, which are found not to share bytes: a value whose parts are its
+/// parts' parts over and over has no end.
+#[derive(Debug)]
+struct Distinct<'a> {
+    elements: Elements<'a>,
+    /// Bytes that are left for values.
+    left: usize,
+}
+
+impl<'a> Distinct<'a> {
+    fn new(elements: Elements<'a>) -> Self {
+        Self { elements, left: elements.bytes.len() - elements.values() }
     }
 
+    fn get(&mut self, i: usize) -> Result<(Variant<'a>, &'a [u8])> {
+        let (value, bytes) = self.elements.get(i)?;
+        self.left = self.left.checked_sub(bytes.len()).ok_or_else(|| {
+            malformed("the values of an object or array share bytes, or lie outside of it")
+        })?;
+        Ok((value, bytes))
+    }
+}
+
+impl<'a> VariantObject<'a> {
     /// Number of fields.
     pub fn len(&self) -> usize {
-        self.elements.len
+        self.0.len
     }
 
     /// Whether there are no fields.
@@ -260,20 +340,25 @@ impl<'a> VariantObject<'a> {
         self.len() == 0
     }
 
+    /// The dictionary of names that the value refers to.
+    pub fn metadata(&self) -> VariantMetadata<'a> {
+        self.0.metadata
+    }
+
+    /// The number of a field's name in the metadata, by its place.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if there is no such name.
+    pub fn name_id(&self, i: usize) -> Result<usize> {
+        self.0.id(i).filter(|id| *id < self.0.metadata.len()).ok_or_else(|| no_name(i))
+    }
+
     /// The name of a field, by its place.
     ///
     /// # Errors
     /// `Malformed(Variant)` if there is no such name.
     pub fn name(&self, i: usize) -> Result<&'a str> {
-        self.id(i).map(|(_, name)| name)
-    }
-
-    /// The name of a field, and its number in the metadata.
-    fn id(&self, i: usize) -> Result<(u32, &'a str)> {
-        let id = i.checked_mul(self.id_size).and_then(|at| self.ids.get(at..at + self.id_size));
-        let id = id.map(unsigned);
-        id.and_then(|id| Some((u32::try_from(id).ok()?, self.metadata.name(id)?)))
-            .ok_or_else(|| malformed(format_args!("the name of field {i} is not in the metadata")))
+        self.0.id(i).and_then(|id| self.0.metadata.name(id)).ok_or_else(|| no_name(i))
     }
 
     /// The value of a field, by its place.
@@ -281,73 +366,150 @@ impl<'a> VariantObject<'a> {
     /// # Errors
     /// As [`Variant::new`].
     pub fn value(&self, i: usize) -> Result<Variant<'a>> {
-        self.elements.get(self.metadata, i).map(|(value, _)| value)
-    }
-
-    /// The bytes of a field's value.
-    pub(super) fn value_bytes(&self, i: usize) -> Result<&'a [u8]> {
-        self.elements.get(self.metadata, i).map(|(_, bytes)| bytes)
+        self.0.get(i).map(|(value, _)| value)
     }
 
     /// The value of the field of this name.
     ///
+    /// It is also found where fields are out of order, as those of writers that compare names by
+    /// UTF-16 may be.
+    ///
     /// # Errors
     /// As [`Variant::new`].
     pub fn get(&self, name: &str) -> Result<Option<Variant<'a>>> {
-        self.place_of(name)?.map(|i| self.value(i)).transpose()
+        self.position(name)?.map(|i| self.value(i)).transpose()
     }
 
     /// The bytes of the value of the field of this name.
     pub(super) fn find(&self, name: &str) -> Result<Option<&'a [u8]>> {
-        self.place_of(name)?.map(|i| self.value_bytes(i)).transpose()
+        Ok(self.position(name)?.map(|i| self.0.get(i)).transpose()?.map(|(_, bytes)| bytes))
     }
 
-    fn place_of(&self, name: &str) -> Result<Option<usize>> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.name(middle)?.cmp(name) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Ok(Some(middle)),
+    /// The place of the field of this name.
+    fn position(&self, name: &str) -> Result<Option<usize>> {
+        let this = &self.0;
+        if this.metadata.is_ascending() {
+            // Each name has one id, and ids compare as names do.
+            let Some(id) = this.metadata.find(name) else { return Ok(None) };
+            let found = search(this.len, |i| Ok(this.id(i).unwrap_or(0).cmp(&id)))?;
+            return Ok(found.or_else(|| (0..this.len).find(|&i| this.id(i) == Some(id))));
+        }
+        let name = name.as_bytes();
+        if let Some(found) = search(this.len, |i| Ok(this.name_bytes(i)?.cmp(name)))? {
+            return Ok(Some(found));
+        }
+        // It is not there, or fields are out of order.
+        for i in 0..this.len {
+            if this.name_bytes(i)? == name {
+                return Ok(Some(i));
             }
         }
         Ok(None)
     }
 
-    /// The fields as they are stored, checked to stand in the order of their names.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Result<Part<'a>>> + use<'a> {
-        let this = *self;
-        let mut previous: Option<&'a str> = None;
-        (0..this.len()).map(move |i| {
-            let (id, name) = this.id(i)?;
+    /// Whether fields stand in the order of their names, each once, as they must.
+    pub(super) fn is_ascending(&self) -> Result<bool> {
+        let this = &self.0;
+        if this.metadata.is_ascending() {
+            let mut next = 0;
+            for i in 0..this.len {
+                let id = this.id(i).filter(|id| *id < this.metadata.len());
+                let id = id.ok_or_else(|| no_name(i))?;
+                if id < next {
+                    return Ok(false);
+                }
+                next = id + 1;
+            }
+            return Ok(true);
+        }
+        let mut previous: Option<&[u8]> = None;
+        for i in 0..this.len {
+            let name = this.name_bytes(i)?;
             if previous.is_some_and(|previous| previous >= name) {
-                return Err(out_of_order(name));
+                return Ok(false);
             }
             previous = Some(name);
-            Ok(Part { id, name, bytes: this.value_bytes(i)? })
+        }
+        Ok(true)
+    }
+
+    /// The places of fields in the order of their names. None if that is how they stand.
+    fn order(&self) -> Result<Option<Vec<usize>>> {
+        if self.is_ascending()? {
+            return Ok(None);
+        }
+        let names: Result<Vec<&[u8]>> = (0..self.len()).map(|i| self.0.name_bytes(i)).collect();
+        let names = names?;
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&i| names[i]);
+        match order.iter().zip(order.iter().skip(1)).find(|(a, b)| names[**a] == names[**b]) {
+            Some((_, &twice)) => Err(malformed(format_args!(
+                "an object has two fields of the name {:?}",
+                self.name(twice)?
+            ))),
+            None => Ok(Some(order)),
+        }
+    }
+
+    /// The fields in the order of their names, each once. Those that a writer put out of order are
+    /// sorted.
+    ///
+    /// # Errors
+    /// Items are errors as those of [`Variant::new`], and `Malformed(Variant)` if two fields have
+    /// one name, or values share bytes.
+    pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, Variant<'a>)>> + use<'a> {
+        let (this, mut values) = (*self, Distinct::new(self.0));
+        self.places().map(move |i| {
+            let i = i?;
+            Ok((this.name(i)?, values.get(i)?.0))
         })
     }
 
-    /// The fields, checked to stand in the order of their names, each once.
-    pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, Variant<'a>)>> {
-        let this = *self;
-        let mut previous: Option<&'a str> = None;
-        (0..self.len()).map(move |i| {
-            let name = this.name(i)?;
-            if previous.is_some_and(|previous| previous >= name) {
-                return Err(out_of_order(name));
-            }
-            previous = Some(name);
-            Ok((name, this.value(i)?))
+    /// The same, as they are stored.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Result<Part<'a>>> + use<'a> {
+        let (this, mut values) = (*self, Distinct::new(self.0));
+        self.places().map(move |i| {
+            let i = i?;
+            let id = u32::try_from(this.name_id(i)?).map_err(|_| no_name(i))?;
+            Ok(Part { id, name: this.name(i)?, bytes: values.get(i)?.1 })
         })
     }
+
+    /// The places of fields in the order of their names, or one error.
+    fn places(&self) -> impl Iterator<Item = Result<usize>> + use<> {
+        let (order, mut error) = match self.order() {
+            Ok(order) => (order, None),
+            Err(error) => (None, Some(error)),
+        };
+        let len = if error.is_some() { 1 } else { self.len() };
+        (0..len).map(move |i| match error.take() {
+            Some(error) => Err(error),
+            None => Ok(order.as_ref().map_or(i, |order| order[i])),
+        })
+    }
+}
+
+/// The place in a sorted row of `len` that compares as equal.
+fn search(
+    len: usize,
+    compare: impl Fn(usize) -> Result<std::cmp::Ordering>,
+) -> Result<Option<usize>> {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match compare(middle)? {
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Greater => high = middle,
+            std::cmp::Ordering::Equal => return Ok(Some(middle)),
+        }
+    }
+    Ok(None)
 }
 
 impl<'a> VariantList<'a> {
     /// Number of values.
     pub fn len(&self) -> usize {
-        self.elements.len
+        self.0.len
     }
 
     /// Whether there are no values.
@@ -355,12 +517,17 @@ impl<'a> VariantList<'a> {
         self.len() == 0
     }
 
+    /// The dictionary of names that the value refers to.
+    pub fn metadata(&self) -> VariantMetadata<'a> {
+        self.0.metadata
+    }
+
     /// A value, by its place.
     ///
     /// # Errors
     /// As [`Variant::new`].
     pub fn get(&self, i: usize) -> Result<Variant<'a>> {
-        self.elements.get(self.metadata, i).map(|(value, _)| value)
+        self.0.get(i).map(|(value, _)| value)
     }
 
     /// The bytes of a value, if there are so many.
@@ -368,18 +535,22 @@ impl<'a> VariantList<'a> {
         if i >= self.len() {
             return Ok(None);
         }
-        self.elements.get(self.metadata, i).map(|(_, bytes)| Some(bytes))
+        self.0.get(i).map(|(_, bytes)| Some(bytes))
+    }
+
+    /// The values.
+    ///
+    /// # Errors
+    /// Items are errors as those of [`Variant::new`], and `Malformed(Variant)` if values share
+    /// bytes.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Variant<'a>>> + use<'a> {
+        let mut values = Distinct::new(self.0);
+        (0..self.len()).map(move |i| values.get(i).map(|(value, _)| value))
     }
 
     /// The bytes of the values.
     pub(super) fn parts(&self) -> impl Iterator<Item = Result<&'a [u8]>> + use<'a> {
-        let this = *self;
-        (0..this.len()).map(move |i| this.elements.get(this.metadata, i).map(|(_, bytes)| bytes))
-    }
-
-    /// The values.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Variant<'a>>> {
-        let this = *self;
-        (0..self.len()).map(move |i| this.get(i))
+        let mut values = Distinct::new(self.0);
+        (0..self.len()).map(move |i| values.get(i).map(|(_, bytes)| bytes))
     }
 }

@@ -1,0 +1,8 @@
+//! JSON text of values, and values of JSON text.
+//!
+//! Spec: VariantEncoding.md; RFC 8259 for JSON.
+
+mod parse;
+mod write;
+
+pub use parse::VariantJsonOptions;

@@ -1,0 +1,309 @@
+//! [`Variant::to_json`]: a value as JSON text.
+
+use std::fmt::Write as _;
+use std::io;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::error::Result;
+use crate::variant::Variant;
+
+impl Variant<'_> {
+    /// The value as JSON text, without blanks.
+    ///
+    /// Integers and decimals are numbers of all their digits. Floats and doubles are the shortest
+    /// numbers that are read back as they are; `"NaN"`, `"Infinity"` and `"-Infinity"` are texts.
+    /// Dates are `"2024-01-31"`, times `"12:34:56.789"`, timestamps
+    /// `"2024-01-31T12:34:56.789Z"`, without `Z` where they have no time zone; fractions have 3, 6
+    /// or 9 digits, or there is none. Bytes are base64, UUIDs their usual text. The fields of an
+    /// object stand in the order of their names.
+    ///
+    /// # Errors
+    /// As [`Variant::new`], of what is found inside of objects and arrays.
+    pub fn to_json(&self) -> Result<String> {
+        let mut out = String::new();
+        self.write_json(&mut out)?;
+        Ok(out)
+    }
+
+    /// As [`to_json`](Self::to_json), with a line for each value, indented by two blanks a level.
+    ///
+    /// # Errors
+    /// As [`to_json`](Self::to_json).
+    pub fn to_json_pretty(&self) -> Result<String> {
+        let mut out = String::new();
+        write(&mut out, self, &mut Layout::Lines { depth: 0 })?;
+        Ok(out)
+    }
+
+    /// Appends what [`to_json`](Self::to_json) gives.
+    ///
+    /// # Errors
+    /// As [`to_json`](Self::to_json); `out` is as it was then.
+    pub fn write_json(&self, out: &mut String) -> Result<()> {
+        let len = out.len();
+        let written = write(out, self, &mut Layout::Compact);
+        if written.is_err() {
+            out.truncate(len);
+        }
+        written
+    }
+}
+
+/// Appends a finite number. serde_json finds the shortest that is read back as it is.
+macro_rules! number {
+    ($out:expr, $value:expr) => {
+        serde_json::to_writer(Sink($out), $value).expect("a finite number is JSON")
+    };
+}
+
+/// What stands between values.
+enum Layout {
+    Compact,
+    Lines { depth: usize },
+}
+
+impl Layout {
+    fn begin(&mut self, out: &mut String, bracket: char) {
+        out.push(bracket);
+        if let Self::Lines { depth } = self {
+            *depth += 1;
+        }
+    }
+
+    fn element(&self, out: &mut String, is_first: bool) {
+        if !is_first {
+            out.push(',');
+        }
+        self.line(out);
+    }
+
+    fn line(&self, out: &mut String) {
+        if let Self::Lines { depth } = self {
+            out.push('\n');
+            out.extend(std::iter::repeat_n("  ", *depth));
+        }
+    }
+
+    fn end(&mut self, out: &mut String, bracket: char, is_empty: bool) {
+        if let Self::Lines { depth } = self {
+            *depth -= 1;
+        }
+        if !is_empty {
+            self.line(out);
+        }
+        out.push(bracket);
+    }
+}
+
+fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout) -> Result<()> {
+    match value {
+        Variant::Object(object) => {
+            layout.begin(out, '{');
+            for (i, field) in object.iter().enumerate() {
+                let (name, value) = field?;
+                layout.element(out, i == 0);
+                text(out, name);
+                out.push_str(if matches!(layout, Layout::Compact) { ":" } else { ": " });
+                write(out, &value, layout)?;
+            }
+            layout.end(out, '}', object.is_empty());
+        }
+        Variant::List(list) => {
+            layout.begin(out, '[');
+            for (i, value) in list.iter().enumerate() {
+                let value = value?;
+                layout.element(out, i == 0);
+                write(out, &value, layout)?;
+            }
+            layout.end(out, ']', list.is_empty());
+        }
+        scalar => write_scalar(out, scalar),
+    }
+    Ok(())
+}
+
+fn write_scalar(out: &mut String, value: &Variant<'_>) {
+    match *value {
+        Variant::Boolean(true) => out.push_str("true"),
+        Variant::Boolean(false) => out.push_str("false"),
+        Variant::Int8(v) => integer(out, v.into()),
+        Variant::Int16(v) => integer(out, v.into()),
+        Variant::Int32(v) => integer(out, v.into()),
+        Variant::Int64(v) => integer(out, v),
+        Variant::Float(v) if v.is_finite() => number!(out, &v),
+        Variant::Float(v) => not_finite(out, v.into()),
+        Variant::Double(v) if v.is_finite() => number!(out, &v),
+        Variant::Double(v) => not_finite(out, v),
+        Variant::Decimal(digits, scale) => decimal(out, digits, scale),
+        Variant::Date(days) => quoted(out, |out| date(out, days.into())),
+        Variant::TimestampMicros(v) => timestamp(out, v, 6, "Z"),
+        Variant::TimestampNtzMicros(v) => timestamp(out, v, 6, ""),
+        Variant::TimestampNanos(v) => timestamp(out, v, 9, "Z"),
+        Variant::TimestampNtzNanos(v) => timestamp(out, v, 9, ""),
+        Variant::TimeMicros(v) => quoted(out, |out| {
+            if v < 0 {
+                out.push('-');
+            }
+            time(out, v.unsigned_abs(), 6);
+        }),
+        Variant::Binary(bytes) => quoted(out, |out| STANDARD.encode_string(bytes, out)),
+        Variant::String(value) => text(out, value),
+        Variant::Uuid(bytes) => quoted(out, |out| uuid(out, bytes)),
+        // The others are not scalars.
+        Variant::Null | Variant::Object(_) | Variant::List(_) => out.push_str("null"),
+    }
+}
+
+fn quoted(out: &mut String, write: impl FnOnce(&mut String)) {
+    out.push('"');
+    write(out);
+    out.push('"');
+}
+
+/// Takes what serde_json writes, which is JSON.
+struct Sink<'a>(&'a mut String);
+
+impl io::Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.push_str(str::from_utf8(bytes).map_err(io::Error::other)?);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn integer(out: &mut String, value: i64) {
+    number!(out, &value);
+}
+
+fn not_finite(out: &mut String, value: f64) {
+    out.push_str(match value {
+        v if v.is_nan() => "\"NaN\"",
+        v if v > 0.0 => "\"Infinity\"",
+        _ => "\"-Infinity\"",
+    });
+}
+
+/// All digits of a decimal, with a zero in front of the point at least.
+fn decimal(out: &mut String, digits: i128, scale: u8) {
+    let scale = usize::from(scale);
+    if digits < 0 {
+        out.push('-');
+    }
+    let start = out.len();
+    let width = scale + 1;
+    write!(out, "{:0width$}", digits.unsigned_abs()).expect("a String takes all");
+    if scale > 0 {
+        out.insert(out.len().max(start + width) - scale, '.');
+    }
+}
+
+/// A text in quotes.
+fn text(out: &mut String, text: &str) {
+    out.push('"');
+    let mut start = 0;
+    for (i, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0..=0x1f => "",
+            _ => continue,
+        };
+        out.push_str(&text[start..i]);
+        start = i + 1;
+        if escape.is_empty() {
+            write!(out, "\\u{byte:04x}").expect("a String takes all");
+        } else {
+            out.push_str(escape);
+        }
+    }
+    out.push_str(&text[start..]);
+    out.push('"');
+}
+
+/// Days since 1970-01-01 as a date of the Gregorian calendar, with a sign and as many digits as it
+/// needs where the year has not four.
+fn date(out: &mut String, days: i64) {
+    // Years begin in March here, so that the leap day is the last one; 400 of them repeat.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = 400 * era + year + i64::from(month <= 2);
+    match year {
+        0..=9999 => {}
+        10_000.. => out.push('+'),
+        _ => out.push('-'),
+    }
+    padded(out, year.unsigned_abs(), 4);
+    out.push('-');
+    padded(out, month.unsigned_abs(), 2);
+    out.push('-');
+    padded(out, day.unsigned_abs(), 2);
+}
+
+/// Units since midnight, `digits` of them after the point of a second. More hours than a day has
+/// are shown as they are.
+fn time(out: &mut String, units: u64, digits: u32) {
+    let second = 10_u64.pow(digits);
+    let (seconds, mut fraction, mut width) = (units / second, units % second, digits as usize);
+    padded(out, seconds / 3600, 2);
+    out.push(':');
+    padded(out, seconds / 60 % 60, 2);
+    out.push(':');
+    padded(out, seconds % 60, 2);
+    if fraction == 0 {
+        return;
+    }
+    while fraction % 1000 == 0 {
+        (fraction, width) = (fraction / 1000, width - 3);
+    }
+    out.push('.');
+    padded(out, fraction, width);
+}
+
+fn timestamp(out: &mut String, units: i64, digits: u32, zone: &str) {
+    let day = 86_400 * 10_i64.pow(digits);
+    quoted(out, |out| {
+        date(out, units.div_euclid(day));
+        out.push('T');
+        time(out, units.rem_euclid(day).unsigned_abs(), digits);
+        out.push_str(zone);
+    });
+}
+
+/// A number of at least `width` digits.
+fn padded(out: &mut String, value: u64, width: usize) {
+    let mut digits = [b'0'; 20];
+    let (mut rest, mut at) = (value, digits.len());
+    while rest > 0 {
+        at -= 1;
+        digits[at] += u8::try_from(rest % 10).expect("a digit");
+        rest /= 10;
+    }
+    let start = at.min(digits.len() - width);
+    out.extend(digits[start..].iter().map(|digit| char::from(*digit)));
+}
+
+fn uuid(out: &mut String, bytes: [u8; 16]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (i, byte) in bytes.into_iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}
