@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 use bytes::Bytes;
 
 use crate::crypt::{Decryption, Module, opened};
@@ -26,10 +26,11 @@ use crate::read::Coalescer;
 use crate::read::row_filter;
 use crate::read::{
     ChunkWalk, Latency, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, StoredPages,
-    TrustedUtf8, Utf8, VirtualColumn, column_index_range, decode, offset_index_range,
+    TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn, column_index_range, decode, offset_index_range,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
+use crate::variant::VariantPath;
 
 #[cfg(feature = "async")]
 pub use stream::{AsyncReader, BatchStream};
@@ -473,6 +474,41 @@ impl<S> Reader<S> {
         self
     }
 
+    /// How VARIANT columns are given: put together, in one shape, as JSON text, or as they are
+    /// stored.
+    #[must_use]
+    pub fn variants(mut self, output: VariantOutput) -> Self {
+        self.options.variants = output;
+        self
+    }
+
+    /// Adds a column of what `path` leads to in the VARIANT column `column`, as `data_type`, called
+    /// `name`. Only the leaves are read that it needs: where the part is shredded in all rows, one.
+    /// The VARIANT itself is read only if it is projected.
+    ///
+    /// ```no_run
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    /// use marquetry::arrow_schema::DataType;
+    ///
+    /// let reader = Reader::open("events.parquet")?
+    ///     .project(["id"])?
+    ///     .variant_get("payload", "$.user.age".parse()?, DataType::Int64, "age");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn variant_get(
+        mut self,
+        column: impl Into<String>,
+        path: VariantPath,
+        data_type: DataType,
+        name: impl Into<String>,
+    ) -> Self {
+        self.options.variant_columns.push(VariantColumn::new(column, path, data_type, name));
+        self
+    }
+
     /// Adds a column that says where each row comes from.
     #[must_use]
     pub fn virtual_column(mut self, column: VirtualColumn) -> Self {
@@ -645,6 +681,7 @@ impl<S> Reader<S> {
         let mut reader = self.clone();
         reader.options.projection = Projection::names::<String>([]);
         reader.options.virtual_columns.clear();
+        reader.options.variant_columns.clear();
         reader.options.counting = true;
         reader
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
 use crate::crypt::FileEncryptor;
@@ -20,6 +20,7 @@ use crate::schema::{
     binary_of_size_0, from_arrow, to_arrow,
 };
 use crate::stats::order::ValueOrder;
+use crate::variant::{VariantArray, VariantInference, VariantShape, VariantShredding};
 use crate::write::{
     CheckedSortOrder, EncodedRowGroup, EncoderContext, Indexes, LeafSettings, PendingRowGroup,
     RowGroupEncryption, RowGroupLayout, RowGroupReport, WriteOptions, WriteReport, batch_bytes,
@@ -290,6 +291,9 @@ impl<S: Sink> Writer<S> {
     /// Gives the rows that are held to the threads.
     fn begin_row_group(&mut self) -> Result<()> {
         if !self.pending.is_empty() {
+            if !self.encoder.inferences.is_empty() {
+                self.encoder = self.encoder.infer(self.pending.batches())?;
+            }
             let row_group = self.row_groups.len() + self.in_flight.len();
             let encryption = self.encryption_of(row_group)?;
             let pending = std::mem::take(&mut self.pending);
@@ -317,6 +321,8 @@ impl<S: Sink> Writer<S> {
     /// As [`Writer::write`].
     pub fn append(&mut self, row_group: EncodedRowGroup) -> Result<()> {
         self.flush()?;
+        // What is encoded elsewhere is not shredded by what is found here.
+        self.encoder.inferences.clear();
         if row_group.chunks.len() != self.encoder.layout.leaves.len() {
             return Err(Error::usage("a row group of another schema"));
         }
@@ -380,7 +386,8 @@ impl<S: Sink> Writer<S> {
         self.send(out.into())?;
         self.sink.finish()?;
         let row_groups = std::mem::take(&mut self.reports);
-        Ok(WriteReport { rows, bytes: self.written, row_groups, metadata })
+        let shapes = self.encoder.shapes();
+        Ok(WriteReport { rows, bytes: self.written, row_groups, metadata, shapes })
     }
 
     /// Writes the magic number once.
@@ -502,6 +509,10 @@ pub struct RowGroupEncoder {
     key_values: Vec<KeyValue>,
     options: WriteOptions,
     encode: Encode,
+    /// For each column, the shape that a VARIANT is shredded into.
+    variants: Vec<Option<VariantShape>>,
+    /// The columns whose shape is not known before the first rows.
+    inferences: Vec<(usize, VariantInference)>,
 }
 
 impl fmt::Debug for RowGroupEncoder {
@@ -517,9 +528,90 @@ impl RowGroupEncoder {
     /// `Unsupported` if the schema has a type that Parquet has no place for, `Usage` if an option
     /// does not fit it.
     pub fn new(schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        let shredding = options.shredding_of(&schema)?;
+        let variants = shredding.iter().map(|shredding| match shredding {
+            VariantShredding::Shape(shape) => Some(shape.clone()),
+            _ => None,
+        });
+        let mut encoder = Self::shredded(schema, variants.collect(), options)?;
+        encoder.inferences = shredding
+            .into_iter()
+            .enumerate()
+            .filter_map(|(column, shredding)| match shredding {
+                VariantShredding::Infer(inference) => Some((column, inference)),
+                _ => None,
+            })
+            .collect();
+        Ok(encoder)
+    }
+
+    /// An encoder of batches whose VARIANT columns become columns of these shapes.
+    fn shredded(
+        schema: SchemaRef,
+        variants: Vec<Option<VariantShape>>,
+        options: WriteOptions,
+    ) -> Result<Self> {
         let mapping = FromArrowOptions::new().with_hint(options.hint);
-        let written = from_arrow(&schema, &mapping)?;
-        Self::with_schema(schema, written.schema, written.key_values, options)
+        let fields = schema.fields().iter().zip(&variants).map(|(field, variant)| match variant {
+            Some(shape) => {
+                let data_type = shape.data_type_like(field.data_type());
+                Arc::new(field.as_ref().clone().with_data_type(data_type))
+            }
+            None => field.clone(),
+        });
+        let stored = ArrowSchema::new_with_metadata(
+            fields.collect::<Vec<_>>(),
+            schema.metadata().clone(),
+        );
+        let written = from_arrow(&stored, &mapping)?;
+        let mut encoder =
+            Self::with_schema(stored.into(), written.schema, written.key_values, options)?;
+        encoder.variants.clone_from(&variants);
+        let layout = Arc::get_mut(&mut encoder.layout).expect("no one else has it yet");
+        layout.variants = schema
+            .fields()
+            .iter()
+            .zip(layout.arrow.fields())
+            .zip(variants)
+            // What has this shape already stays as it is.
+            .map(|((batch, file), shape)| shape.filter(|_| batch.data_type() != file.data_type()))
+            .collect();
+        layout.arrow = schema;
+        Ok(encoder)
+    }
+
+    /// The same encoder with a shape for each VARIANT column that is to have one
+    /// [inferred](VariantShredding::Infer), found in these batches. A [`Writer`] does it with the
+    /// rows of its first row group.
+    ///
+    /// # Errors
+    /// `Usage` if a batch has another schema, `Malformed(Variant)` if a value is none.
+    pub fn infer(&self, sample: &[RecordBatch]) -> Result<Self> {
+        if self.inferences.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut variants = self.variants.clone();
+        for (column, inference) in &self.inferences {
+            let mut columns = Vec::with_capacity(sample.len());
+            for batch in sample {
+                self.check(batch)?;
+                columns.push(VariantArray::try_from(batch.column(*column))?);
+            }
+            let shape = inference.infer(&columns)?;
+            variants[*column] = Some(shape);
+        }
+        let (schema, options) = (self.layout.arrow.clone(), self.options.clone());
+        let encode = self.encode.clone();
+        Ok(Self { encode, ..Self::shredded(schema, variants, options)? })
+    }
+
+    /// The shapes that the VARIANT columns are shredded into, by the names of the columns.
+    pub fn shapes(&self) -> Vec<(String, VariantShape)> {
+        let fields = self.layout.arrow.fields().iter().zip(&self.variants);
+        fields
+            .filter_map(|(field, shape)| Some((field.name().clone(), shape.clone()?)))
+            .filter(|(_, shape)| !shape.is_any())
+            .collect()
     }
 
     /// An encoder of batches of `arrow` into files of the Parquet schema `schema`.
@@ -572,9 +664,11 @@ impl RowGroupEncoder {
         }
         let shapes = mapping.shapes;
         let layout =
-            RowGroupLayout { arrow, shapes, leaves, settings, sorting, context, protections };
+            RowGroupLayout { arrow, variants: Vec::new(), shapes, leaves, settings, sorting, context, protections };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
-        Ok(Self { layout, schema, key_values, options, encode: Encode::default() })
+        let (variants, inferences) = (Vec::new(), Vec::new());
+        let encode = Encode::default();
+        Ok(Self { layout, schema, key_values, options, encode, variants, inferences })
     }
 
     /// Encodes on this many threads: 1 is the calling one alone, more are others than that. All

@@ -18,6 +18,7 @@ use super::filter::Filter;
 use super::options::VirtualColumn;
 use super::plan::Plan;
 use super::row_filter::RowFilter;
+use super::variant::Output;
 use super::window::{UnselectedRows, Window, most_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
@@ -123,7 +124,17 @@ pub(super) fn record_batch(
                 memory.arrays.grow(saturated(spelled))?;
                 materialize(column, to)
             });
-        columns.push(column.map_err(|e| e.at_column(shape.field.name().as_str()))?);
+        let column = column.map_err(|e| e.at_column(shape.field.name().as_str()))?;
+        match plan.outputs().get(i) {
+            None | Some(Output::Stored) => columns.push(column),
+            Some(output) => {
+                // What is put together or taken out is about as large as what it is made of.
+                memory.arrays.grow(column.get_buffer_memory_size())?;
+                output
+                    .apply(column, &mut columns)
+                    .map_err(|e| e.at_column(shape.field.name().as_str()))?;
+            }
+        }
     }
     for column in virtual_columns {
         let column = virtual_column(column, stretches.rows, &stretches.spans, origin)?;

@@ -225,6 +225,17 @@ impl Footer {
         (orders.len() >= self.schema().leaves_len()).then(|| orders.get(leaf)).flatten()
     }
 
+    /// Whether the metadata prove a leaf to be null in all rows.
+    pub(in crate::read) fn is_all_null(&self, leaf: usize) -> bool {
+        (0..self.row_groups()).all(|row_group| {
+            let meta = self.column_chunk(row_group, leaf).ok().and_then(|chunk| chunk.meta_data);
+            meta.is_some_and(|meta| {
+                let nulls = meta.statistics.as_ref().and_then(|statistics| statistics.null_count);
+                nulls == Some(meta.num_values)
+            })
+        })
+    }
+
     /// The Parquet schema.
     pub fn schema(&self) -> &Schema {
         &self.shared.schema

@@ -15,6 +15,7 @@ mod window;
 mod column;
 mod assemble;
 mod filter;
+mod variant;
 mod plan;
 mod walk;
 mod batch;
@@ -32,7 +33,9 @@ pub(crate) use column_task::ColumnDecoder;
 pub use footer::Footer;
 pub use metadata::{Metadata, PageIndex, PageIndexRef};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
-pub use options::{Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VirtualColumn};
+pub use options::{
+    Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
+};
 pub(crate) use page_cache::PageCache;
 pub(crate) use plan::{PageIndexPlan, RowGroupPlan};
 pub use plan::{Plan, RowRange};

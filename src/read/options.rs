@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow_schema::DataType;
+
 use crate::free_lists::BufferPool;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::schema::{ArrowOptions, Projection};
 use crate::selection::RowSelection;
 pub use crate::trusted::TrustedUtf8;
+use crate::variant::{VariantPath, VariantShape};
 
 /// What to read, and how.
 ///
@@ -50,6 +53,11 @@ pub struct ReadOptions {
     pub verify_checksums: bool,
     /// What happens to strings that are not UTF-8. Default: they are an error.
     pub utf8: Utf8,
+    /// How VARIANT columns are given. Default: as they are stored.
+    pub variants: VariantOutput,
+    /// Parts of VARIANT columns to add as columns of their own, behind those of the file. Only the
+    /// leaves are read that they need.
+    pub variant_columns: Vec<VariantColumn>,
     /// Columns to add that are not in the file.
     pub virtual_columns: Vec<VirtualColumn>,
     /// What a request for bytes costs. Default: what the source says.
@@ -79,6 +87,8 @@ impl Default for ReadOptions {
             arrow: ArrowOptions::default(),
             verify_checksums: true,
             utf8: Utf8::Strict,
+            variants: VariantOutput::Stored,
+            variant_columns: Vec::new(),
             virtual_columns: Vec::new(),
             latency: None,
             pool: None,
@@ -163,4 +173,47 @@ pub enum VirtualColumn {
         /// Name of the column.
         name: Arc<str>,
     },
+}
+
+/// How the VARIANT columns of a file are given. Those inside of lists, maps and structs are given
+/// as they are stored.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum VariantOutput {
+    /// As they are stored: a struct of `metadata`, `value` and, where it is shredded,
+    /// `typed_value`.
+    #[default]
+    Stored,
+    /// Put together: a struct of `metadata` and `value`.
+    Unshredded,
+    /// In this shape, however each file has them.
+    Shape(VariantShape),
+    /// As JSON text: `Utf8` with the extension `arrow.json`.
+    Json,
+}
+
+/// A part of the values of a VARIANT column, as a column of its own.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct VariantColumn {
+    /// The VARIANT column: a name, or a path through structs.
+    pub column: String,
+    /// The way to the part.
+    pub path: VariantPath,
+    /// The type that it is wanted as; see [`VariantArray::get`](crate::variant::VariantArray::get).
+    pub data_type: DataType,
+    /// The name of the new column.
+    pub name: String,
+}
+
+impl VariantColumn {
+    /// What `path` leads to in `column`, as `data_type`, in a column called `name`.
+    pub fn new(
+        column: impl Into<String>,
+        path: VariantPath,
+        data_type: DataType,
+        name: impl Into<String>,
+    ) -> Self {
+        Self { column: column.into(), path, data_type, name: name.into() }
+    }
 }

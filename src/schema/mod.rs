@@ -68,6 +68,7 @@ pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};
 pub(crate) use hint::KEY as HINT_KEY;
 pub use leaf::{Leaf, LeafPath, Physical};
+pub(crate) use nested::{element_of_list, is_variant};
 pub use node::{Node, Repetition, Schema};
 pub use projection::Projection;
 pub use shape::Mapping;

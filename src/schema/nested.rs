@@ -96,6 +96,19 @@ pub(super) fn group(g: Node<'_>) -> Group<'_> {
     found.unwrap_or(Group::Struct)
 }
 
+/// Whether a node is a VARIANT of the version that is known.
+pub(crate) fn is_variant(node: Node<'_>) -> bool {
+    !node.is_leaf() && group(node) == Group::Variant
+}
+
+/// The element of a list of three levels.
+pub(crate) fn element_of_list(node: Node<'_>) -> Option<Node<'_>> {
+    match group(node) {
+        Group::List(List { repeated, element: Element::Child }) => repeated.children().next(),
+        _ => None,
+    }
+}
+
 /// The only child, if it is REPEATED.
 fn repeated_child(g: Node<'_>) -> Option<Node<'_>> {
     let mut children = g.children();

@@ -17,10 +17,12 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
     LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray, StructArray,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::malformed;
+use super::build::VariantBuf;
+use super::unshred::{Unshredder, binary, end_of};
 use super::value::Variant;
 use crate::error::{Error, Result};
 
@@ -282,11 +284,6 @@ impl Node {
         }
         Ok(node)
     }
-
-    /// Whether there is neither `value` nor `typed_value`.
-    pub(super) fn is_empty(&self) -> bool {
-        self.value.is_none() && self.typed.is_none()
-    }
 }
 
 impl Typed {
@@ -391,13 +388,16 @@ impl VariantArray {
     /// `Malformed(Variant)` if `metadata` is missing or not binary, or a `typed_value` is of a type
     /// that VARIANT cannot be shredded as.
     pub fn new(array: &StructArray) -> Result<Self> {
-        let column = Self::of_parts(array)?;
+        let column = Self::of_parts(array, array.nulls().cloned())?;
         column.metadata_array()?;
+        if column.root.value.is_none() && column.root.typed.is_none() {
+            return Err(malformed("a VARIANT has neither `value` nor `typed_value`"));
+        }
         Ok(column)
     }
 
-    /// The same for the columns of one that were read for a path.
-    pub(crate) fn of_parts(array: &StructArray) -> Result<Self> {
+    /// The same for those columns of one that were read for a path, with other nulls.
+    pub(crate) fn of_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
         let metadata = match array.column_by_name("metadata") {
             None => None,
             Some(metadata) => {
@@ -412,10 +412,8 @@ impl VariantArray {
             }
         };
         let root = Node::new(array, 0)?;
-        if root.is_empty() {
-            return Err(malformed("a VARIANT has neither `value` nor `typed_value`"));
-        }
-        Ok(Self { metadata, root, nulls: array.nulls().cloned(), len: array.len() })
+        // Without both, all values are missing.
+        Ok(Self { metadata, root, nulls, len: array.len() })
     }
 
     /// Number of rows.
@@ -438,6 +436,43 @@ impl VariantArray {
         self.root.typed.is_some()
     }
 
+    /// The values as JSON text; see [`Variant::to_json`].
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
+    pub fn to_json(&self) -> Result<StringArray> {
+        let mut unshredder = Unshredder::new(self);
+        let mut scratch = Vec::new();
+        let mut text = String::new();
+        let mut ends = Vec::with_capacity(self.len + 1);
+        ends.push(0);
+        for row in 0..self.len {
+            if !self.is_null(row) {
+                scratch.clear();
+                unshredder.append(row, &mut scratch)?;
+                let metadata = unshredder.metadata()?;
+                Variant::new(metadata, &scratch)?.write_json(&mut text)?;
+            }
+            ends.push(end_of(text.as_bytes())?);
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+        let bytes = Buffer::from_vec(text.into_bytes());
+        Ok(StringArray::try_new(offsets, bytes, self.nulls.clone())?)
+    }
+
+    /// The value of a row, as it is stored when it is not shredded; `None` if the row is null.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if the value is cut short or contradicts itself.
+    pub fn value(&self, row: usize) -> Result<Option<VariantBuf>> {
+        if self.is_null(row) {
+            return Ok(None);
+        }
+        let mut value = Vec::new();
+        Unshredder::new(self).append(row, &mut value)?;
+        VariantBuf::new(self.metadata_of(row)?.to_vec(), value).map(Some)
+    }
+
     /// The fields of an unshredded VARIANT: `metadata` and `value`, both binary.
     pub fn unshredded_type() -> DataType {
         DataType::Struct(
@@ -452,6 +487,21 @@ impl VariantArray {
     pub(super) fn metadata_array(&self) -> Result<&ArrayRef> {
         let metadata = self.metadata.as_ref().map(|(_, array)| array);
         metadata.ok_or_else(|| malformed("a VARIANT has no `metadata`"))
+    }
+
+    /// The metadata as `Binary`.
+    pub(super) fn plain_metadata(&self) -> Result<ArrayRef> {
+        let array = self.metadata_array()?;
+        if *array.data_type() == DataType::Binary {
+            return Ok(array.clone());
+        }
+        let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+        for row in 0..self.len {
+            let of_row = self.metadata.as_ref().and_then(|(column, _)| column.get(row));
+            bytes.extend_from_slice(of_row.unwrap_or_default());
+            ends.push(end_of(&bytes)?);
+        }
+        Ok(Arc::new(binary(bytes, ends)))
     }
 
     pub(super) fn metadata_of(&self, row: usize) -> Result<&[u8]> {

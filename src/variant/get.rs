@@ -17,7 +17,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StructArray, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_schema::{DataType, TimeUnit};
 
 use super::array::{Kind, Node, VariantArray};
 use super::metadata::VariantMetadata;
@@ -75,6 +75,7 @@ impl VariantArray {
     ///
     /// [`VariantShape::scalar`]: super::VariantShape::scalar
     pub fn get(&self, path: &VariantPath, data_type: &DataType) -> Result<ArrayRef> {
+        Self::check_type(data_type)?;
         let found = self.follow(path)?;
         if let DataType::Struct(_) = data_type {
             return self.get_variant(&found);
@@ -96,6 +97,14 @@ impl VariantArray {
             out.push(value.as_ref());
         }
         out.finish(data_type)
+    }
+
+    /// Says no for types that a part cannot have.
+    pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
+        match data_type {
+            DataType::Struct(_) if *data_type == Self::unshredded_type() => Ok(()),
+            other => Output::new(other, 0).map(|_| ()),
+        }
     }
 
     /// Follows the path through what is shredded.
@@ -198,13 +207,10 @@ impl VariantArray {
             valid.push(is_there);
             ends.push(end_of(&bytes)?);
         }
-        let metadata = self.metadata_array()?;
-        let fields: Fields = vec![
-            Field::new("metadata", metadata.data_type().clone(), false),
-            Field::new("value", DataType::Binary, false),
-        ]
-        .into();
-        let columns: Vec<ArrayRef> = vec![metadata.clone(), Arc::new(binary(bytes, ends))];
+        let DataType::Struct(fields) = Self::unshredded_type() else {
+            unreachable!("a VARIANT is a struct in Arrow")
+        };
+        let columns: Vec<ArrayRef> = vec![self.plain_metadata()?, Arc::new(binary(bytes, ends))];
         let nulls = Some(NullBuffer::from(valid)).filter(|nulls| nulls.null_count() > 0);
         Ok(Arc::new(StructArray::try_new(fields, columns, nulls)?))
     }

@@ -24,11 +24,15 @@ mod unshred;
 mod shape;
 mod shred;
 mod get;
+mod infer;
+mod needed;
 
 pub use array::VariantArray;
 pub use build::{VariantBuf, VariantBuilder};
 pub use json::VariantJsonOptions;
+pub use infer::{VariantInference, VariantShredding};
 pub use metadata::VariantMetadata;
+pub(crate) use needed::needed_leaves;
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
 pub use value::{MAX_DEPTH, Variant, VariantList, VariantObject};

@@ -144,6 +144,25 @@ impl VariantShape {
         DataType::Struct(fields.into())
     }
 
+    /// The same with `metadata` as they are in a column of the Arrow type `stored`.
+    pub(crate) fn data_type_like(&self, stored: &DataType) -> DataType {
+        let mut fields = match self.data_type() {
+            DataType::Struct(fields) => fields.to_vec(),
+            _ => Vec::new(),
+        };
+        if let DataType::Struct(stored) = stored
+            && let Some((_, metadata)) = stored.find("metadata")
+            && let Some(first) = fields.first_mut()
+        {
+            let of_metadata = match metadata.data_type() {
+                DataType::Dictionary(_, values) => (**values).clone(),
+                other => other.clone(),
+            };
+            *first = Arc::new(Field::new("metadata", of_metadata, false));
+        }
+        DataType::Struct(fields.into())
+    }
+
     /// Reads the text form: `{name: shape, …}` for objects, `[shape]` for lists, `variant` for what
     /// is not shredded, and the names of types: `boolean`, `int8` to `int64`, `float`, `double`,
     /// `decimal(p, s)`, `date`, `time`, `timestamp`, `timestamp_ntz`, `timestamp_nanos`,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_schema::Schema as ArrowSchema;
+
 use super::sorting::{SortColumn, SortOrder};
 use crate::compress::Compression;
 use crate::crypt::Encryption;
@@ -11,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::format::{Encoding, KeyValue};
 use crate::page::PageVersion;
 use crate::schema::{Leaf, Schema};
+use crate::variant::{VariantArray, VariantShredding};
 
 /// How much is collected of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,6 +96,7 @@ pub struct WriteOptions {
     pub(crate) columns: Vec<(String, ColumnOptions)>,
     pub(crate) sort_order: SortOrder,
     pub(crate) encryption: Option<Encryption>,
+    pub(crate) shredding: Vec<(String, VariantShredding)>,
 }
 
 impl Default for WriteOptions {
@@ -120,6 +124,7 @@ impl Default for WriteOptions {
             columns: Vec::new(),
             sort_order: SortOrder::default(),
             encryption: None,
+            shredding: Vec::new(),
         }
     }
 }
@@ -340,6 +345,54 @@ impl WriteOptions {
     ) -> Self {
         self.columns.push((pattern.into(), set(ColumnOptions::default())));
         self
+    }
+
+    /// Says which parts of the values of a VARIANT column become columns of their own: that of this
+    /// name, or all whose names fit a pattern with `*` for any text. Later settings win. Columns in
+    /// structs and lists are not shredded. Default: none is, and values that come shredded stay as
+    /// they are.
+    ///
+    /// ```
+    /// use marquetry::WriteOptions;
+    /// use marquetry::variant::{VariantInference, VariantShape, VariantShredding};
+    ///
+    /// let shape = VariantShape::parse("{event: string, at: timestamp}")?;
+    /// let options = WriteOptions::new()
+    ///     .with_shredding("*", VariantShredding::Infer(VariantInference::new()))
+    ///     .with_shredding("payload", VariantShredding::Shape(shape));
+    /// # Ok::<(), marquetry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_shredding(
+        mut self,
+        pattern: impl Into<String>,
+        shredding: VariantShredding,
+    ) -> Self {
+        self.shredding.push((pattern.into(), shredding));
+        self
+    }
+
+    /// How each top-level column is shredded.
+    ///
+    /// # Errors
+    /// `Usage` if a setting is for no VARIANT column.
+    pub(crate) fn shredding_of(&self, schema: &ArrowSchema) -> Result<Vec<VariantShredding>> {
+        let mut out = vec![VariantShredding::Stored; schema.fields().len()];
+        for (pattern, shredding) in &self.shredding {
+            let mut found = false;
+            for (field, out) in schema.fields().iter().zip(&mut out) {
+                if VariantArray::is_variant(field) && matches(pattern, field.name()) {
+                    found = true;
+                    out.clone_from(shredding);
+                }
+            }
+            if !found && pattern != "*" {
+                return Err(Error::usage(format_args!(
+                    "shredding is set for \"{pattern}\", and there is no such VARIANT column"
+                )));
+            }
+        }
+        Ok(out)
     }
 
     /// The settings of every leaf.

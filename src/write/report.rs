@@ -2,6 +2,7 @@
 //! has to open the file for it.
 
 use crate::format::{CompressionCodec, Encoding, FileMetaData};
+use crate::variant::VariantShape;
 
 /// What a finished file holds.
 #[derive(Debug, Clone)]
@@ -15,6 +16,9 @@ pub struct WriteReport {
     pub row_groups: Vec<RowGroupReport>,
     /// The footer as it was written.
     pub metadata: FileMetaData,
+    /// The shapes that VARIANT columns were shredded into, by the names of the columns, given or
+    /// inferred.
+    pub shapes: Vec<(String, VariantShape)>,
 }
 
 /// What a row group holds.

@@ -1,6 +1,7 @@
 //! A row group: its batches while they come in, and its chunks once they are encoded.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -16,12 +17,15 @@ use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
 use crate::format::{RowGroup, SortingColumn};
 use crate::schema::{Leaf, Shape};
+use crate::variant::{VariantArray, VariantShape};
 
 /// What all row groups of a file have in common.
 #[derive(Debug)]
 pub(crate) struct RowGroupLayout {
     /// The schema that batches must have.
     pub(crate) arrow: arrow_schema::SchemaRef,
+    /// For each of its columns, the shape that a VARIANT is shredded into.
+    pub(crate) variants: Vec<Option<VariantShape>>,
     /// One for each column of the batches.
     pub(crate) shapes: Vec<Shape>,
     /// The leaves, depth-first.
@@ -61,6 +65,10 @@ impl PendingRowGroup {
 
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    pub(crate) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
     }
 
     /// Bytes of the rows as Arrow arrays.
@@ -119,7 +127,14 @@ impl PendingRowGroup {
             sorting.check(&self.batches)?;
         }
         for batch in &self.batches {
-            shred(batch.column(column.column), shape, &mut out)?;
+            let array = batch.column(column.column);
+            match layout.variants.get(column.column).and_then(Option::as_ref) {
+                Some(variant) => {
+                    let shredded: ArrayRef = Arc::new(VariantArray::try_from(array)?.shred(variant)?);
+                    shred(&shredded, shape, &mut out)?;
+                }
+                None => shred(array, shape, &mut out)?,
+            }
         }
         Ok(out)
     }

@@ -16,6 +16,7 @@ use crate::read::filter::{Filter, picks};
 use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
+use crate::read::variant::{Output, Outputs};
 use crate::schema::{Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
@@ -33,6 +34,8 @@ struct Shared {
     options: ReadOptions,
     schema: SchemaRef,
     shapes: Vec<Shape>,
+    /// What becomes of the column of each shape.
+    outputs: Vec<Output>,
     leaves: Vec<ColumnSpec>,
     /// How many of the leaves the output is made of; the others are for the filter alone.
     output_leaves: usize,
@@ -79,8 +82,9 @@ impl Footer {
         file_name: Option<Arc<str>>,
         budget: Budget,
     ) -> Result<Plan> {
-        let mapping =
+        let mut mapping =
             to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
+        let outputs = Outputs::new(self, options, &mut mapping.shapes)?;
         let mut leaves = column_specs(self.schema(), &mapping.shapes)?;
         let output_leaves = leaves.len();
         let filter = match &options.filter {
@@ -97,13 +101,16 @@ impl Footer {
             |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_sure());
         let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
         let bare_rows = bare_rows.fold(0u64, u64::saturating_add);
-        let schema = with_virtual_columns(mapping.schema, &options.virtual_columns);
+        let metadata = mapping.schema.metadata().clone();
+        let schema = ArrowSchema::new_with_metadata(outputs.fields, metadata);
+        let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns);
         Ok(Plan {
             shared: Arc::new(Shared {
                 footer: self.clone(),
                 options: options.clone(),
                 schema,
                 shapes: mapping.shapes,
+                outputs: outputs.of_shapes,
                 leaves,
                 output_leaves,
                 filter,
@@ -243,6 +250,10 @@ impl Plan {
         &self.shared.shapes
     }
 
+    pub(in crate::read) fn outputs(&self) -> &[Output] {
+        &self.shared.outputs
+    }
+
     pub(in crate::read) fn file_name(&self) -> Option<&Arc<str>> {
         self.shared.file_name.as_ref()
     }
@@ -259,6 +270,7 @@ impl Plan {
         }
         let mut options = self.options().clone();
         options.projection = Projection::names::<String>([]);
+        options.variant_columns.clear();
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "row".into() }];
         let budget = self.budget().clone();
         let plan = self.footer().plan_within(&options, self.file_len(), None, budget)?;

@@ -1,0 +1,186 @@
+//! VARIANT columns on their way out: as they are stored, put together, in another shape, as JSON
+//! text, or parts of them by path.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{DataType, Field, FieldRef};
+
+use super::footer::Footer;
+use super::options::{ReadOptions, VariantColumn, VariantOutput};
+use crate::error::{Error, Result};
+use crate::schema::{ArrowOptions, Projection, Shape, to_arrow};
+use crate::variant::{VariantArray, VariantPath, VariantShape, needed_leaves};
+
+/// The field of a part.
+fn field_of(part: &VariantColumn) -> FieldRef {
+    let field = Field::new(&part.name, part.data_type.clone(), true);
+    Arc::new(match part.data_type {
+        DataType::Struct(_) => with_extension(field, "arrow.parquet.variant"),
+        DataType::FixedSizeBinary(16) => with_extension(field, "arrow.uuid"),
+        _ => field,
+    })
+}
+
+fn with_extension(field: Field, name: &str) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());
+    metadata.insert("ARROW:extension:metadata".to_owned(), String::new());
+    field.with_metadata(metadata)
+}
+
+/// What becomes of the column of a shape.
+#[derive(Debug, Clone)]
+pub(super) enum Output {
+    /// It is given as it is.
+    Stored,
+    /// A VARIANT, given otherwise.
+    Variant(VariantOutput),
+    /// Parts of a VARIANT, in the place of it; the names of the structs around it.
+    Parts(Vec<String>, Vec<(VariantPath, DataType)>),
+}
+
+/// The outputs of the shapes of a plan, and the fields that they give.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    pub(super) of_shapes: Vec<Output>,
+    pub(super) fields: Vec<FieldRef>,
+}
+
+impl Outputs {
+    /// Decides what becomes of the columns of `shapes`, and appends those that only parts are
+    /// wanted of.
+    ///
+    /// # Errors
+    /// `Usage` if a column of which a part is wanted is no VARIANT, or the type is none that a part
+    /// can have.
+    pub(super) fn new(
+        footer: &Footer,
+        options: &ReadOptions,
+        shapes: &mut Vec<Shape>,
+    ) -> Result<Self> {
+        let mut of_shapes = Vec::with_capacity(shapes.len());
+        let mut fields = Vec::with_capacity(shapes.len());
+        for shape in shapes.iter() {
+            let (output, field) = match &options.variants {
+                other if *other != VariantOutput::Stored && VariantArray::is_variant(&shape.field) => {
+                    (Output::Variant(other.clone()), given(&shape.field, other))
+                }
+                _ => (Output::Stored, shape.field.clone()),
+            };
+            of_shapes.push(output);
+            fields.push(field);
+        }
+        let mut wanted = options.variant_columns.as_slice();
+        while let Some(first) = wanted.first() {
+            // Parts of one column that stand side by side are taken out of what is read once.
+            let n = wanted.iter().take_while(|other| other.column == first.column).count();
+            let (parts, rest) = wanted.split_at(n);
+            wanted = rest;
+            let shape = shape_of(footer, options, parts)?;
+            let mut around = Vec::new();
+            let mut field = &shape.field;
+            let node = footer.schema().node_named(&first.column)?;
+            if node.max_rep() > 0 {
+                return Err(Error::usage(format_args!(
+                    "parts of VARIANT values that lie in a list cannot be had: {:?}",
+                    first.column
+                )));
+            }
+            let depth = node.path().names().len();
+            while around.len() + 1 < depth {
+                let DataType::Struct(inner) = field.data_type() else { break };
+                let Some(only) = inner.first() else { break };
+                around.push(only.name().clone());
+                field = only;
+            }
+            let paths = parts.iter().map(|part| (part.path.clone(), part.data_type.clone()));
+            of_shapes.push(Output::Parts(around, paths.collect()));
+            fields.extend(parts.iter().map(field_of));
+            shapes.push(shape);
+        }
+        Ok(Self { of_shapes, fields })
+    }
+}
+
+/// The field of a VARIANT that is given otherwise.
+fn given(field: &FieldRef, output: &VariantOutput) -> FieldRef {
+    let plain = field.as_ref().clone();
+    Arc::new(match output {
+        VariantOutput::Stored => plain,
+        VariantOutput::Unshredded => {
+            let data_type = VariantShape::any().data_type_like(field.data_type());
+            plain.with_data_type(data_type)
+        }
+        VariantOutput::Shape(shape) => {
+            let data_type = shape.data_type_like(field.data_type());
+            plain.with_data_type(data_type)
+        }
+        VariantOutput::Json => with_extension(plain.with_data_type(DataType::Utf8), "arrow.json"),
+    })
+}
+
+/// A shape of the leaves that these parts of one column need.
+fn shape_of(footer: &Footer, options: &ReadOptions, parts: &[VariantColumn]) -> Result<Shape> {
+    let name = parts.first().map_or("", |part| part.column.as_str());
+    let node = footer.schema().node_named(name)?;
+    let is_all_null = |leaf: usize| footer.is_all_null(leaf);
+    let mut leaves = Vec::new();
+    for part in parts {
+        // Says no for types that no part can have.
+        VariantArray::check_type(&part.data_type)?;
+        leaves.extend(needed_leaves(node, &part.path, &part.data_type, &is_all_null)?.leaves);
+    }
+    leaves.sort_unstable();
+    leaves.dedup();
+    let arrow = ArrowOptions { target: None, ..options.arrow.clone() };
+    let projection = Projection::leaves(leaves);
+    let mapping = to_arrow(footer.schema(), footer.key_values(), &projection, &arrow)?;
+    let shape = mapping.shapes.into_iter().next();
+    shape.ok_or_else(|| Error::usage(format_args!("the column {name} has no leaves")))
+}
+
+impl Output {
+    /// The columns that a column of a shape becomes.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
+    pub(super) fn apply(&self, column: ArrayRef, out: &mut Vec<ArrayRef>) -> Result<()> {
+        match self {
+            Self::Stored => out.push(column),
+            Self::Variant(output) => out.push(given_array(&column, output)?),
+            Self::Parts(around, parts) => {
+                let mut array = column.as_struct_opt().ok_or_else(not_a_group)?;
+                let mut nulls = array.nulls().cloned();
+                for name in around {
+                    let inner = array.column_by_name(name).and_then(|inner| inner.as_struct_opt());
+                    array = inner.ok_or_else(not_a_group)?;
+                    nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+                }
+                let variant = VariantArray::of_parts(array, nulls)?;
+                for (path, data_type) in parts {
+                    out.push(variant.get(path, data_type)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_a_group() -> Error {
+    Error::usage("a VARIANT column is read as a struct")
+}
+
+fn given_array(column: &ArrayRef, output: &VariantOutput) -> Result<ArrayRef> {
+    let variant = VariantArray::try_from(column)?;
+    Ok(match output {
+        VariantOutput::Stored => column.clone(),
+        VariantOutput::Unshredded => Arc::new(variant.unshred()?),
+        VariantOutput::Shape(shape) => Arc::new(variant.shred(shape)?),
+        VariantOutput::Json => Arc::new(variant.to_json()?),
+    })
+}

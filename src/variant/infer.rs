@@ -1,0 +1,293 @@
+//! [`VariantInference`]: a shape, found in a sample of the values.
+
+use std::collections::BTreeMap;
+
+use arrow_schema::{DataType, TimeUnit};
+
+use super::array::VariantArray;
+use super::metadata::VariantMetadata;
+use super::shape::{Shape, VariantShape};
+use super::unshred::Unshredder;
+use super::value::Variant;
+use crate::error::Result;
+
+/// Names that are counted at most: a column whose names are data, as ids are, has no shape.
+const MOST_NAMES: usize = 20_000;
+
+/// How a VARIANT column is shredded when it is written.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum VariantShredding {
+    /// As it comes.
+    #[default]
+    Stored,
+    /// Into columns of this shape.
+    Shape(VariantShape),
+    /// Into columns that are found in the rows of the first row group.
+    Infer(VariantInference),
+}
+
+/// How a shape is found in a sample of values.
+///
+/// A field becomes a column if enough of the objects have it, and most of its values are of one
+/// type. The others stay in the `value` column beside it. Whole numbers of any width count as
+/// `int64`; together with decimals they count as decimals.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct VariantInference {
+    /// Rows that are looked at, spread evenly. Default 10,000.
+    pub sample_rows: usize,
+    /// Part of the objects, or of the rows, that must have a field. Default 0.1.
+    pub min_share: f64,
+    /// Part of a field's values, nulls aside, that must be of one type. Default 0.7.
+    pub min_agreement: f64,
+    /// Maximum number of columns; the fields that most objects have come first. Default 100.
+    pub max_columns: usize,
+    /// How deep objects and lists are followed. Default 6.
+    pub max_depth: usize,
+}
+
+impl Default for VariantInference {
+    fn default() -> Self {
+        Self { sample_rows: 10_000, min_share: 0.1, min_agreement: 0.7, max_columns: 100, max_depth: 6 }
+    }
+}
+
+impl VariantInference {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets [`VariantInference::sample_rows`].
+    #[must_use]
+    pub fn with_sample_rows(mut self, rows: usize) -> Self {
+        self.sample_rows = rows;
+        self
+    }
+
+    /// Sets [`VariantInference::min_share`].
+    #[must_use]
+    pub fn with_min_share(mut self, share: f64) -> Self {
+        self.min_share = share;
+        self
+    }
+
+    /// Sets [`VariantInference::min_agreement`].
+    #[must_use]
+    pub fn with_min_agreement(mut self, share: f64) -> Self {
+        self.min_agreement = share;
+        self
+    }
+
+    /// Sets [`VariantInference::max_columns`].
+    #[must_use]
+    pub fn with_max_columns(mut self, columns: usize) -> Self {
+        self.max_columns = columns;
+        self
+    }
+
+    /// Sets [`VariantInference::max_depth`].
+    #[must_use]
+    pub fn with_max_depth(mut self, depth: usize) -> Self {
+        self.max_depth = depth;
+        self
+    }
+
+    /// The shape that fits the values of these columns.
+    ///
+    /// # Errors
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
+    pub fn infer(&self, columns: &[VariantArray]) -> Result<VariantShape> {
+        let rows: usize = columns.iter().map(VariantArray::len).sum();
+        let step = rows.div_ceil(self.sample_rows.max(1)).max(1);
+        let mut counter = Counter { names: 0, max_depth: self.max_depth };
+        let mut root = Counts::default();
+        let mut scratch = Vec::new();
+        let mut first = 0;
+        for column in columns {
+            let mut values = Unshredder::new(column);
+            for row in (first..column.len()).step_by(step) {
+                if column.is_null(row) {
+                    continue;
+                }
+                scratch.clear();
+                values.append(row, &mut scratch)?;
+                let metadata = values.metadata()?;
+                let value = Variant::read(metadata, &scratch, 0)?.0;
+                counter.add(&mut root, metadata, &value, 0)?;
+            }
+            let passed = column.len().saturating_sub(first);
+            first = (first + passed.div_ceil(step) * step).saturating_sub(column.len());
+        }
+        let mut columns = self.max_columns;
+        let shape = self.shape(&root, &mut columns);
+        Ok(VariantShape(shape.unwrap_or(Shape::Any)))
+    }
+
+    /// The shape of what was counted; `None` if its values have no type in common.
+    fn shape(&self, counts: &Counts, columns: &mut usize) -> Option<Shape> {
+        let values = counts.values - counts.nulls;
+        #[expect(clippy::cast_precision_loss, reason = "a share of a sample")]
+        let enough = |n: usize| n > 0 && n as f64 >= self.min_agreement * values as f64;
+        if enough(counts.objects) {
+            return self.object(counts, columns);
+        }
+        if enough(counts.lists) {
+            let element = counts.elements.as_deref().and_then(|of| self.shape(of, columns));
+            return Some(Shape::List(Box::new(element.unwrap_or(Shape::Any))));
+        }
+        let exact = counts.integers + counts.decimals;
+        if enough(exact) && counts.decimals > 0 {
+            let precision = counts.digits.saturating_add(counts.scale);
+            if precision <= 38 {
+                *columns = columns.saturating_sub(1);
+                let scale = i8::try_from(counts.scale).unwrap_or_default();
+                return Some(Shape::Scalar(DataType::Decimal128(precision.max(1), scale)));
+            }
+        }
+        if enough(counts.integers) {
+            *columns = columns.saturating_sub(1);
+            return Some(Shape::Scalar(DataType::Int64));
+        }
+        let (data_type, n) = counts.others.iter().max_by_key(|(_, n)| *n)?;
+        if !enough(*n) {
+            return None;
+        }
+        *columns = columns.saturating_sub(1);
+        Some(Shape::Scalar(data_type.clone()))
+    }
+
+    fn object(&self, counts: &Counts, columns: &mut usize) -> Option<Shape> {
+        let mut fields: Vec<_> = counts.fields.iter().collect();
+        fields.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.values));
+        let mut found = Vec::new();
+        for (name, field) in fields {
+            #[expect(clippy::cast_precision_loss, reason = "a share of a sample")]
+            let share = field.values as f64 / counts.objects.max(1) as f64;
+            if *columns == 0 || share < self.min_share {
+                break;
+            }
+            if let Some(shape) = self.shape(field, columns) {
+                found.push((name.clone(), shape));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        (!found.is_empty()).then_some(Shape::Object(found))
+    }
+}
+
+/// What was seen of the values in one place.
+#[derive(Debug, Default)]
+struct Counts {
+    values: usize,
+    nulls: usize,
+    objects: usize,
+    lists: usize,
+    integers: usize,
+    decimals: usize,
+    /// Most digits before and after the point.
+    digits: u8,
+    scale: u8,
+    /// Of each other type.
+    others: Vec<(DataType, usize)>,
+    fields: BTreeMap<String, Counts>,
+    elements: Option<Box<Counts>>,
+}
+
+struct Counter {
+    names: usize,
+    max_depth: usize,
+}
+
+impl Counter {
+    fn add(
+        &mut self,
+        counts: &mut Counts,
+        metadata: VariantMetadata<'_>,
+        value: &Variant<'_>,
+        depth: usize,
+    ) -> Result<()> {
+        counts.values += 1;
+        match *value {
+            Variant::Null => counts.nulls += 1,
+            Variant::Object(object) if depth < self.max_depth => {
+                counts.objects += 1;
+                for part in object.parts() {
+                    let part = part?;
+                    let inner = Variant::read(metadata, part.bytes, 0)?.0;
+                    if !counts.fields.contains_key(part.name) {
+                        if self.names >= MOST_NAMES {
+                            continue;
+                        }
+                        self.names += 1;
+                        counts.fields.insert(part.name.to_owned(), Counts::default());
+                    }
+                    if let Some(field) = counts.fields.get_mut(part.name) {
+                        self.add(field, metadata, &inner, depth + 1)?;
+                    }
+                }
+            }
+            Variant::List(list) if depth < self.max_depth => {
+                counts.lists += 1;
+                let elements = counts.elements.get_or_insert_default();
+                for bytes in list.parts() {
+                    let inner = Variant::read(metadata, bytes?, 0)?.0;
+                    self.add(elements, metadata, &inner, depth + 1)?;
+                }
+            }
+            Variant::Object(_) | Variant::List(_) => {}
+            Variant::Int8(v) => counts.integer(v.into()),
+            Variant::Int16(v) => counts.integer(v.into()),
+            Variant::Int32(v) => counts.integer(v.into()),
+            Variant::Int64(v) => counts.integer(v),
+            Variant::Decimal(digits, scale) => {
+                counts.decimals += 1;
+                let all = digits_of(digits.unsigned_abs());
+                counts.digits = counts.digits.max(all.saturating_sub(scale));
+                counts.scale = counts.scale.max(scale);
+            }
+            ref scalar => {
+                if let Some(data_type) = type_of(scalar) {
+                    match counts.others.iter_mut().find(|(known, _)| *known == data_type) {
+                        Some((_, n)) => *n += 1,
+                        None => counts.others.push((data_type, 1)),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    fn integer(&mut self, v: i64) {
+        self.integers += 1;
+        self.digits = self.digits.max(digits_of(v.unsigned_abs().into()));
+    }
+}
+
+/// Decimal digits of a number; none of 0.
+fn digits_of(v: u128) -> u8 {
+    v.checked_ilog10().map_or(0, |n| u8::try_from(n).unwrap_or(u8::MAX - 1) + 1)
+}
+
+/// The column that holds values of this kind: all but numbers that are exact.
+fn type_of(value: &Variant<'_>) -> Option<DataType> {
+    let utc = || Some("UTC".into());
+    Some(match value {
+        Variant::Boolean(_) => DataType::Boolean,
+        Variant::Float(_) => DataType::Float32,
+        Variant::Double(_) => DataType::Float64,
+        Variant::Date(_) => DataType::Date32,
+        Variant::TimestampMicros(_) => DataType::Timestamp(TimeUnit::Microsecond, utc()),
+        Variant::TimestampNtzMicros(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        Variant::TimestampNanos(_) => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
+        Variant::TimestampNtzNanos(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        Variant::TimeMicros(_) => DataType::Time64(TimeUnit::Microsecond),
+        Variant::Binary(_) => DataType::Binary,
+        Variant::String(_) => DataType::Utf8,
+        Variant::Uuid(_) => DataType::FixedSizeBinary(16),
+        _ => return None,
+    })
+}

@@ -1,0 +1,75 @@
+//! What must be read of a VARIANT column in a file for a part of its values.
+
+use arrow_schema::DataType;
+
+use super::path::{VariantPath, VariantStep};
+use crate::error::{Error, Result};
+use crate::schema::{Node, element_of_list, is_variant};
+
+/// The leaves of a file that a part of the values needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NeededLeaves {
+    /// By index, sorted.
+    pub(crate) leaves: Vec<usize>,
+    /// The leaf that holds the part wherever it is shredded, and the `value` beside it, if there is
+    /// one: only where that is null in all rows, the leaf tells of all of them.
+    pub(crate) typed: Option<(usize, Option<usize>)>,
+}
+
+/// What must be read of the VARIANT `node` for what `path` leads to, as `data_type`. Where shredded
+/// objects lead to it, the `value` of the objects around is not asked: a field that has a column
+/// must not be there. `is_all_null` says of a leaf that the metadata of the file prove it to be null
+/// in all rows.
+///
+/// # Errors
+/// `Usage` if the column is no VARIANT.
+pub(crate) fn needed_leaves(
+    node: Node<'_>,
+    path: &VariantPath,
+    data_type: &DataType,
+    is_all_null: &dyn Fn(usize) -> bool,
+) -> Result<NeededLeaves> {
+    if !is_variant(node) {
+        return Err(Error::usage(format_args!(
+            "a path leads into VARIANT columns, and {} is none",
+            node.path().dotted()
+        )));
+    }
+    let as_variant = matches!(data_type, DataType::Struct(_));
+    let metadata = child(node, "metadata").map(|leaf| leaf.leaves().start);
+    let mut at = node;
+    let mut steps = path.steps().iter();
+    let mut rest = steps.as_slice();
+    while let Some(step) = steps.next() {
+        let typed = child(at, "typed_value").filter(|typed| !typed.is_leaf());
+        let list = typed.and_then(element_of_list);
+        let next = match (step, typed, list) {
+            (VariantStep::Field(name), Some(typed), None) => child(typed, name),
+            (VariantStep::Index(_), _, Some(element)) => Some(element),
+            _ => None,
+        };
+        let Some(next) = next.filter(|next| !next.is_leaf()) else { break };
+        at = next;
+        rest = steps.as_slice();
+    }
+    let value = child(at, "value").map(|leaf| leaf.leaves().start);
+    let typed = child(at, "typed_value").filter(|_| rest.is_empty());
+    let mut leaves = Vec::new();
+    match typed {
+        Some(typed) if typed.is_leaf() || as_variant => leaves.extend(typed.leaves()),
+        _ => {}
+    }
+    let reads_value = value.is_some_and(|leaf| leaves.is_empty() || !is_all_null(leaf));
+    leaves.extend(value.filter(|_| reads_value));
+    leaves.extend(metadata.filter(|_| reads_value || as_variant || leaves.is_empty()));
+    leaves.sort_unstable();
+    leaves.dedup();
+    // Lists have several values a row.
+    let in_list = at.max_rep() > node.max_rep();
+    let typed = typed.filter(|typed| typed.is_leaf() && !in_list);
+    Ok(NeededLeaves { leaves, typed: typed.map(|typed| (typed.leaves().start, value)) })
+}
+
+fn child<'a>(of: Node<'a>, name: &str) -> Option<Node<'a>> {
+    of.children().find(|child| child.name() == name)
+}
