@@ -26,7 +26,8 @@ use crate::read::Coalescer;
 use crate::read::row_filter;
 use crate::read::{
     ChunkWalk, Latency, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, StoredPages,
-    TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn, column_index_range, decode, offset_index_range,
+    TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn, column_index_range, decode,
+    offset_index_range,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;

@@ -559,10 +559,8 @@ impl RowGroupEncoder {
             }
             None => field.clone(),
         });
-        let stored = ArrowSchema::new_with_metadata(
-            fields.collect::<Vec<_>>(),
-            schema.metadata().clone(),
-        );
+        let stored =
+            ArrowSchema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
         let written = from_arrow(&stored, &mapping)?;
         let mut encoder =
             Self::with_schema(stored.into(), written.schema, written.key_values, options)?;
@@ -663,8 +661,16 @@ impl RowGroupEncoder {
             settings.checksums &= protection.is_plain();
         }
         let shapes = mapping.shapes;
-        let layout =
-            RowGroupLayout { arrow, variants: Vec::new(), shapes, leaves, settings, sorting, context, protections };
+        let layout = RowGroupLayout {
+            arrow,
+            variants: Vec::new(),
+            shapes,
+            leaves,
+            settings,
+            sorting,
+            context,
+            protections,
+        };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
         let (variants, inferences) = (Vec::new(), Vec::new());
         let encode = Encode::default();

@@ -34,7 +34,8 @@ pub use footer::Footer;
 pub use metadata::{Metadata, PageIndex, PageIndexRef};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{
-    Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
+    Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,
+    VirtualColumn,
 };
 pub(crate) use page_cache::PageCache;
 pub(crate) use plan::{PageIndexPlan, RowGroupPlan};

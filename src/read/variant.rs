@@ -66,7 +66,10 @@ impl Outputs {
         let mut fields = Vec::with_capacity(shapes.len());
         for shape in shapes.iter() {
             let (output, field) = match &options.variants {
-                other if *other != VariantOutput::Stored && VariantArray::is_variant(&shape.field) => {
+                other
+                    if *other != VariantOutput::Stored
+                        && VariantArray::is_variant(&shape.field) =>
+                {
                     (Output::Variant(other.clone()), given(&shape.field, other))
                 }
                 _ => (Output::Stored, shape.field.clone()),

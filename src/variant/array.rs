@@ -16,12 +16,13 @@ use arrow_array::types::{
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
     LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray, StructArray,
+    make_array,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, TimeUnit};
 
-use super::malformed;
 use super::build::VariantBuf;
+use super::malformed;
 use super::unshred::{Unshredder, binary, end_of};
 use super::value::Variant;
 use crate::error::{Error, Result};
@@ -344,11 +345,17 @@ impl Typed {
                 field.data_type()
             )));
         };
+        // The group should be required, and null only where what is around it is. Where it is null,
+        // both columns are.
+        let masked = |array: &ArrayRef| with_nulls(array, group.nulls());
         if group.null_count() > 0 {
-            return Err(malformed(format_args!(
-                "the group {:?} of a shredded VARIANT is null in some row, and must be required",
-                field.name()
-            )));
+            let columns = group.columns().iter().map(masked).collect::<Result<Vec<_>>>()?;
+            let fields = group
+                .fields()
+                .iter()
+                .map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
+            let group = StructArray::try_new(fields.collect(), columns, None)?;
+            return Node::new(&group, depth + 1);
         }
         Node::new(group, depth + 1)
     }
@@ -367,6 +374,19 @@ impl Typed {
     pub(super) fn is_valid(&self, row: usize) -> bool {
         self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
     }
+}
+
+/// The array with further nulls.
+pub(super) fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(array.clone());
+    };
+    if array.nulls().is_some_and(|known| known.contains(nulls)) {
+        return Ok(array.clone());
+    }
+    let nulls = NullBuffer::union(Some(nulls), array.nulls());
+    let data = array.to_data().into_builder().nulls(nulls).build()?;
+    Ok(make_array(data))
 }
 
 /// Values in the place of dictionaries.

@@ -15,11 +15,11 @@ use arrow_array::types::{
     Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StructArray, UInt64Array, make_array};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StructArray, UInt64Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::array::{Kind, Node, VariantArray};
+use super::array::{Kind, Node, VariantArray, with_nulls};
 use super::metadata::VariantMetadata;
 use super::path::{VariantPath, VariantStep};
 use super::shred::{micros, nanos, rescale};
@@ -235,16 +235,6 @@ fn step_into<'a>(
         value = Variant::read(metadata, bytes, 0)?.0;
     }
     Ok(Some((value, bytes)))
-}
-
-/// The array with further nulls.
-fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
-    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
-        return Ok(array.clone());
-    };
-    let nulls = NullBuffer::union(Some(nulls), array.nulls());
-    let data = array.to_data().into_builder().nulls(nulls).build()?;
-    Ok(make_array(data))
 }
 
 /// A column of the wanted type, filled value by value.

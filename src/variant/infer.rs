@@ -49,7 +49,13 @@ pub struct VariantInference {
 
 impl Default for VariantInference {
     fn default() -> Self {
-        Self { sample_rows: 10_000, min_share: 0.1, min_agreement: 0.7, max_columns: 100, max_depth: 6 }
+        Self {
+            sample_rows: 10_000,
+            min_share: 0.1,
+            min_agreement: 0.7,
+            max_columns: 100,
+            max_depth: 6,
+        }
     }
 }
 

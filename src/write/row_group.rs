@@ -130,7 +130,8 @@ impl PendingRowGroup {
             let array = batch.column(column.column);
             match layout.variants.get(column.column).and_then(Option::as_ref) {
                 Some(variant) => {
-                    let shredded: ArrayRef = Arc::new(VariantArray::try_from(array)?.shred(variant)?);
+                    let shredded: ArrayRef =
+                        Arc::new(VariantArray::try_from(array)?.shred(variant)?);
                     shred(&shredded, shape, &mut out)?;
                 }
                 None => shred(array, shape, &mut out)?,

@@ -37,6 +37,7 @@ mod pruning;
 mod readers;
 mod round_trip;
 mod selection;
+mod shredding;
 #[cfg(feature = "object_store")]
 mod streams;
 mod support;

@@ -1,0 +1,465 @@
+//! VARIANT columns that are shredded: reconstruction, writing, parts by path; held against values
+//! that were never shredded.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use fastrand::Rng;
+use marquetry::read::VariantOutput;
+use marquetry::variant::{
+    Variant, VariantArray, VariantArrayBuilder, VariantBuilder, VariantInference, VariantPath,
+    VariantShape, VariantShredding, VariantStep,
+};
+use marquetry::{ErrorKind, Reader, Result, WriteOptions, WriteReport, Writer};
+
+fn seed() -> u64 {
+    let given = std::env::var("MARQUETRY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| fastrand::u64(..));
+    println!("MARQUETRY_SEED={seed}");
+    seed
+}
+
+fn cases(default: usize) -> usize {
+    std::env::var("MARQUETRY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+const NAMES: [&str; 7] = ["a", "b", "c", "event", "id", "ä", ""];
+
+fn random_value(rng: &mut Rng, out: &mut VariantBuilder, depth: usize) -> Result<()> {
+    let kinds = if depth < 4 { 26 } else { 18 };
+    match rng.usize(..kinds) {
+        0 => out.append(Variant::Null),
+        1 => out.append(rng.bool()),
+        2 => out.append(Variant::Int8(rng.i8(..))),
+        3 => out.append(Variant::Int16(rng.i16(..))),
+        4 => out.append(Variant::Int32(rng.i32(..))),
+        5 => out.append(Variant::Int64(rng.i64(..) >> rng.u32(..64))),
+        6 => out.append(Variant::Float(rng.f32())),
+        7 => out.append(Variant::Double(rng.f64() * 1e9)),
+        8 => out.append(Variant::Decimal(i128::from(rng.i64(..)) >> rng.u32(..60), rng.u8(..19))),
+        9 => out.append(Variant::Date(rng.i32(-10_000..30_000))),
+        10 => out.append(Variant::TimestampMicros(rng.i64(..) >> 12)),
+        11 => out.append(Variant::TimestampNtzMicros(rng.i64(..) >> 12)),
+        12 => out.append(Variant::TimestampNanos(rng.i64(..))),
+        13 => out.append(Variant::TimestampNtzNanos(rng.i64(..) / 1_000 * 1_000)),
+        14 => out.append(Variant::TimeMicros(rng.i64(0..86_400_000_000))),
+        15 => out.append(Variant::Binary(&rng.u64(..).to_le_bytes()[..rng.usize(..8)])),
+        16 => out.append(Variant::Uuid(rng.u128(..).to_be_bytes())),
+        17 => {
+            let text: String = (0..rng.usize(..90)).map(|_| rng.alphanumeric()).collect();
+            out.append(Variant::String(&text))
+        }
+        18..=22 => {
+            out.begin_object()?;
+            let mut names = NAMES;
+            rng.shuffle(&mut names);
+            for name in &names[..rng.usize(..names.len())] {
+                out.name(name)?;
+                random_value(rng, out, depth + 1)?;
+            }
+            out.end_object()
+        }
+        _ => {
+            out.begin_list()?;
+            for _ in 0..rng.usize(..5) {
+                random_value(rng, out, depth + 1)?;
+            }
+            out.end_list()
+        }
+    }
+}
+
+fn random_shape(rng: &mut Rng, depth: usize) -> VariantShape {
+    let scalars = [
+        DataType::Boolean,
+        DataType::Int8,
+        DataType::Int16,
+        DataType::Int32,
+        DataType::Int64,
+        DataType::Float32,
+        DataType::Float64,
+        DataType::Decimal128(9, 2),
+        DataType::Decimal128(18, 0),
+        DataType::Decimal128(38, 18),
+        DataType::Date32,
+        DataType::Time64(TimeUnit::Microsecond),
+        DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Timestamp(TimeUnit::Nanosecond, None),
+        DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+        DataType::Binary,
+        DataType::Utf8,
+        DataType::FixedSizeBinary(16),
+    ];
+    match rng.usize(..if depth < 3 { 10 } else { 4 }) {
+        0 => VariantShape::any(),
+        1..=3 => VariantShape::scalar(scalars[rng.usize(..scalars.len())].clone()).unwrap(),
+        4..=5 => VariantShape::list(random_shape(rng, depth + 1)),
+        _ => {
+            let mut names = NAMES;
+            rng.shuffle(&mut names);
+            let names = &names[..rng.usize(1..names.len())];
+            VariantShape::object(names.iter().map(|name| (*name, random_shape(rng, depth + 1))))
+                .unwrap()
+        }
+    }
+}
+
+fn random_column(rng: &mut Rng, rows: usize) -> StructArray {
+    let mut out = VariantArrayBuilder::new();
+    for _ in 0..rows {
+        if rng.u8(..10) == 0 {
+            out.append_null();
+        } else {
+            out.append_with(|builder| random_value(rng, builder, 0)).unwrap();
+        }
+    }
+    out.finish().unwrap()
+}
+
+/// Panics unless the rows of both are equal, value by value.
+fn assert_same(expected: &StructArray, found: &StructArray) {
+    assert_eq!(expected.len(), found.len());
+    let (expected, found) =
+        (VariantArray::new(expected).unwrap(), VariantArray::new(found).unwrap());
+    for row in 0..expected.len() {
+        let (want, have) = (expected.value(row).unwrap(), found.value(row).unwrap());
+        match (&want, &have) {
+            (None, None) => {}
+            (Some(want), Some(have)) => {
+                have.as_variant().validate().unwrap();
+                assert_eq!(want.as_variant(), have.as_variant(), "row {row}");
+            }
+            _ => panic!("row {row}: expected {want:?}, found {have:?}"),
+        }
+    }
+}
+
+#[test]
+fn shredding_and_reconstruction_are_the_identity() {
+    let seed = seed();
+    for case in 0..cases(400) {
+        let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
+        let rows = rng.usize(..60);
+        let column = random_column(&mut rng, rows);
+        let shape = random_shape(&mut rng, 0);
+        let shredded = VariantArray::new(&column).unwrap().shred(&shape).unwrap();
+        assert_eq!(VariantShape::of(shredded.data_type()).unwrap(), shape, "case {case}");
+        assert_eq!(*shredded.data_type(), shape.data_type());
+        let again = VariantArray::new(&shredded).unwrap();
+        assert_same(&column, &again.unshred().unwrap());
+        // From one shape into another, and of a slice.
+        let other = random_shape(&mut rng, 0);
+        let reshaped = again.shred(&other).unwrap();
+        assert_same(&column, &reshaped);
+        let from = rng.usize(..=rows);
+        let slice = shredded.slice(from, rows - from);
+        assert_same(&column.slice(from, rows - from), &slice);
+    }
+}
+
+#[test]
+fn what_fits_a_column_leaves_nothing_in_value() {
+    let mut rows = VariantArrayBuilder::new();
+    for text in
+        [r#"{"a":1,"t":["x"]}"#, r#"{"a":2,"t":[]}"#, r#"{"t":["y","z"]}"#, r#"{"a":3}"#, "{}"]
+    {
+        rows.append_json(text).unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let shape = VariantShape::parse("{a: int64, t: [string]}").unwrap();
+    let shredded = VariantArray::new(&column).unwrap().shred(&shape).unwrap();
+    let value = shredded.column_by_name("value").unwrap();
+    assert_eq!(value.null_count(), value.len());
+    let typed = shredded.column_by_name("typed_value").unwrap().as_struct();
+    assert_eq!(typed.null_count(), 0);
+    let a = typed.column_by_name("a").unwrap().as_struct();
+    assert_eq!(a.column_by_name("value").unwrap().null_count(), 5);
+    let numbers = a.column_by_name("typed_value").unwrap().as_primitive::<Int64Type>();
+    assert_eq!(numbers.iter().collect::<Vec<_>>(), [Some(1), Some(2), None, Some(3), None]);
+}
+
+#[test]
+fn what_does_not_fit_stays_in_value() {
+    let mut rows = VariantArrayBuilder::new();
+    for text in [r#"{"a":"x","b":1}"#, r#"{"a":null}"#, "[1]", "null", r#"{"a":7}"#] {
+        rows.append_json(text).unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let shape = VariantShape::parse("{a: int64}").unwrap();
+    let shredded = VariantArray::new(&column).unwrap().shred(&shape).unwrap();
+    let value = shredded.column_by_name("value").unwrap();
+    // {"b":1}, nothing, [1], null, nothing
+    let nulls: Vec<bool> = (0..5).map(|row| value.is_null(row)).collect();
+    assert_eq!(nulls, [false, true, false, false, true]);
+    let typed = shredded.column_by_name("typed_value").unwrap().as_struct();
+    let objects: Vec<bool> = (0..5).map(|row| typed.is_valid(row)).collect();
+    assert_eq!(objects, [true, true, false, false, true]);
+    assert_same(&column, &shredded);
+}
+
+fn paths() -> Vec<VariantPath> {
+    let field = |name: &str| VariantStep::Field(name.to_owned());
+    vec![
+        VariantPath::new([]),
+        VariantPath::new([field("a")]),
+        VariantPath::new([field("b"), field("c")]),
+        VariantPath::new([field("a"), VariantStep::Index(1)]),
+        VariantPath::new([VariantStep::Index(0)]),
+        VariantPath::new([VariantStep::Index(0), field("event"), VariantStep::Index(0)]),
+        VariantPath::new([field("missing")]),
+    ]
+}
+
+fn types() -> Vec<DataType> {
+    vec![
+        DataType::Boolean,
+        DataType::Int64,
+        DataType::UInt8,
+        DataType::Float64,
+        DataType::Decimal128(20, 3),
+        DataType::Date32,
+        DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Timestamp(TimeUnit::Nanosecond, None),
+        DataType::Utf8,
+        DataType::Binary,
+        DataType::FixedSizeBinary(16),
+    ]
+}
+
+#[test]
+fn parts_of_shredded_values_are_those_of_the_values() {
+    let seed = seed();
+    for case in 0..cases(200) {
+        let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
+        let rows = rng.usize(..40);
+        let column = random_column(&mut rng, rows);
+        let shape = random_shape(&mut rng, 0);
+        let plain = VariantArray::new(&column).unwrap();
+        let shredded = plain.shred(&shape).unwrap();
+        let shredded = VariantArray::new(&shredded).unwrap();
+        for path in paths() {
+            for data_type in types() {
+                let (want, have) = (plain.get(&path, &data_type), shredded.get(&path, &data_type));
+                assert_eq!(
+                    &want.unwrap(),
+                    &have.unwrap(),
+                    "case {case}, {shape}, {path} as {data_type}"
+                );
+            }
+            let variant = VariantArray::unshredded_type();
+            let (want, have) = (plain.get(&path, &variant), shredded.get(&path, &variant));
+            assert_same(want.unwrap().as_struct(), have.unwrap().as_struct());
+            // Row by row, by the value itself.
+            let want = plain.get(&path, &variant).unwrap();
+            let want = VariantArray::new(want.as_struct()).unwrap();
+            for row in 0..rows {
+                let value = plain.value(row).unwrap();
+                let part = value.as_ref().map(|value| value.as_variant().get_path(&path).unwrap());
+                let found = want.value(row).unwrap();
+                assert_eq!(part.flatten(), found.as_ref().map(|found| found.as_variant()));
+            }
+        }
+    }
+}
+
+fn batch_of(column: StructArray) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(arrow_array::Int64Array::from_iter_values(0..column.len() as i64));
+    let fields = vec![Field::new("id", DataType::Int64, false), VariantArray::field("v", true)];
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![ids, Arc::new(column)]).unwrap()
+}
+
+fn write(batches: &[RecordBatch], options: WriteOptions) -> (WriteReport, Vec<u8>) {
+    let mut writer =
+        Writer::new(marquetry::io::WriteSink(Vec::new()), batches[0].schema(), options).unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+fn read_column(reader: &Reader) -> Vec<ArrayRef> {
+    reader
+        .batches()
+        .unwrap()
+        .map(|batch| batch.unwrap().column_by_name("v").unwrap().clone())
+        .collect()
+}
+
+fn events(rows: usize, rng: &mut Rng) -> StructArray {
+    let mut out = VariantArrayBuilder::new();
+    for i in 0..rows {
+        match rng.usize(..20) {
+            0 => out.append_null(),
+            1 => out.append_json(r#"{"event":17}"#).unwrap(),
+            2 => out.append_json("null").unwrap(),
+            _ => {
+                let text = format!(
+                    r#"{{"event":"e{}","at":{i},"price":{}.{:02},"user":{{"id":{},"vip":{}}},"tags":["x","y{}"]}}"#,
+                    rng.u8(..5),
+                    rng.u8(..),
+                    rng.u8(..100),
+                    rng.u32(..1000),
+                    rng.bool(),
+                    rng.u8(..3),
+                );
+                out.append_json(&text).unwrap();
+            }
+        }
+    }
+    out.finish().unwrap()
+}
+
+#[test]
+fn a_shape_is_inferred_from_the_first_row_group_and_reported() {
+    let mut rng = Rng::with_seed(7);
+    let column = events(5_000, &mut rng);
+    let infer = VariantShredding::Infer(VariantInference::new());
+    let options = WriteOptions::new().with_shredding("v", infer).with_row_group_rows(2_000);
+    let (report, bytes) = write(&[batch_of(column.clone())], options);
+    let shape = "{at: int64, event: string, price: decimal(5, 2), tags: [string], user: {id: int64, vip: boolean}}";
+    assert_eq!(report.shapes.len(), 1);
+    assert_eq!((&*report.shapes[0].0, report.shapes[0].1.to_string()), ("v", shape.to_owned()));
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+    let stored = read_column(&reader);
+    let mut first = 0;
+    for array in &stored {
+        assert_eq!(VariantShape::of(array.data_type()).unwrap().to_string(), shape);
+        assert_same(&column.slice(first, array.len()), array.as_struct());
+        first += array.len();
+    }
+    assert_eq!(first, 5_000);
+}
+
+#[test]
+fn random_columns_survive_a_file_in_every_output() {
+    let seed = seed();
+    for case in 0..cases(40) {
+        let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
+        let rows = rng.usize(1..80);
+        let column = random_column(&mut rng, rows);
+        let shape = random_shape(&mut rng, 0);
+        let options =
+            WriteOptions::new().with_shredding("v", VariantShredding::Shape(shape.clone()));
+        let (_, bytes) = write(&[batch_of(column.clone())], options);
+        let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+        let stored = &read_column(&reader)[0];
+        assert_eq!(VariantShape::of(stored.data_type()).unwrap(), shape, "case {case}");
+        assert_same(&column, stored.as_struct());
+        let plain = &read_column(&reader.clone().variants(VariantOutput::Unshredded))[0];
+        assert_eq!(*plain.data_type(), VariantArray::unshredded_type());
+        assert_same(&column, plain.as_struct());
+        let other = random_shape(&mut rng, 0);
+        let reader = reader.variants(VariantOutput::Shape(other.clone()));
+        let shaped = &read_column(&reader)[0];
+        assert_eq!(*shaped.data_type(), other.data_type());
+        assert_same(&column, shaped.as_struct());
+        let json = &read_column(&reader.variants(VariantOutput::Json))[0];
+        let want = VariantArray::new(&column).unwrap().to_json().unwrap();
+        assert_eq!(json.len(), want.len());
+    }
+}
+
+#[test]
+fn a_part_is_read_from_the_one_leaf_that_holds_it() {
+    let mut rng = Rng::with_seed(3);
+    let mut rows = VariantArrayBuilder::new();
+    for i in 0..20_000 {
+        rows.append_json(&format!(r#"{{"user":{{"id":{i}}},"text":"{:x}"}}"#, rng.u128(..)))
+            .unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let shape = VariantShape::parse("{user: {id: int64}, text: string}").unwrap();
+    let options = WriteOptions::new().with_shredding("v", VariantShredding::Shape(shape));
+    let (_, bytes) = write(&[batch_of(column)], options);
+    let len = bytes.len() as u64;
+    let path: VariantPath = "$.user.id".parse().unwrap();
+    let reader = Reader::new(bytes::Bytes::from(bytes))
+        .unwrap()
+        .project::<&str>([])
+        .unwrap()
+        .variant_get("v", path, DataType::Int64, "user");
+    let mut next = 0;
+    for batch in reader.batches().unwrap() {
+        let batch = batch.unwrap();
+        assert_eq!(batch.num_columns(), 1);
+        assert_eq!(batch.schema().field(0).name(), "user");
+        for id in batch.column(0).as_primitive::<Int64Type>() {
+            assert_eq!(id, Some(next));
+            next += 1;
+        }
+    }
+    assert_eq!(next, 20_000);
+    // The texts take nearly all of the file.
+    let read = reader.progress().bytes_fetched();
+    assert!(read < len / 4, "{read} of {len} bytes");
+}
+
+#[test]
+fn parts_of_a_file_are_those_of_its_values() {
+    let seed = seed();
+    for case in 0..cases(30) {
+        let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
+        let rows = rng.usize(1..60);
+        let column = random_column(&mut rng, rows);
+        let shape = random_shape(&mut rng, 0);
+        let options =
+            WriteOptions::new().with_shredding("v", VariantShredding::Shape(shape.clone()));
+        let (_, bytes) = write(&[batch_of(column.clone())], options);
+        let plain = VariantArray::new(&column).unwrap();
+        let mut reader = Reader::new(bytes::Bytes::from(bytes)).unwrap().project(["id"]).unwrap();
+        let wanted: Vec<_> = paths()
+            .into_iter()
+            .flat_map(|path| types().into_iter().map(move |of| (path.clone(), of)))
+            .collect();
+        for (i, (path, data_type)) in wanted.iter().enumerate() {
+            reader = reader.variant_get("v", path.clone(), data_type.clone(), format!("c{i}"));
+        }
+        let batch = reader.batches().unwrap().next().unwrap().unwrap();
+        for (i, (path, data_type)) in wanted.iter().enumerate() {
+            let want = plain.get(path, data_type).unwrap();
+            assert_eq!(&want, batch.column(i + 1), "case {case}, {shape}, {path} as {data_type}");
+        }
+    }
+}
+
+#[test]
+fn numbers_of_other_kinds_become_the_type_that_is_asked() {
+    let mut rows = VariantArrayBuilder::new();
+    for text in ["1", "1.5", "2.0", "1e3", "\"1\"", "300", "null"] {
+        rows.append_json(text).unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let column = VariantArray::new(&column).unwrap();
+    let whole = VariantPath::new([]);
+    let integers = column.get(&whole, &DataType::Int64).unwrap();
+    let integers: Vec<_> = integers.as_primitive::<Int64Type>().iter().collect();
+    assert_eq!(integers, [Some(1), None, Some(2), Some(1000), None, Some(300), None]);
+    let floats = column.get(&whole, &DataType::Float64).unwrap();
+    let floats: Vec<_> = floats.as_primitive::<Float64Type>().iter().collect();
+    let want = [Some(1.0), Some(1.5), Some(2.0), Some(1000.0), None, Some(300.0), None];
+    assert_eq!(floats, want);
+}
+
+#[test]
+fn wrong_requests_say_what_is_wrong() {
+    let batch = batch_of(events(10, &mut Rng::with_seed(1)));
+    let (_, bytes) = write(std::slice::from_ref(&batch), WriteOptions::new());
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+    let get = |column: &str, data_type: DataType| {
+        let reader = reader.clone().variant_get(column, VariantPath::new([]), data_type, "x");
+        let error = reader.batches().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        error.to_string()
+    };
+    assert!(get("id", DataType::Int64).contains("id is none"));
+    assert!(get("w", DataType::Int64).contains('w'));
+    assert!(get("v", DataType::Float16).contains("Float16"));
+    let options = WriteOptions::new().with_shredding("id", VariantShredding::Stored);
+    let sink = marquetry::io::WriteSink(Vec::new());
+    let error = Writer::new(sink, batch.schema(), options).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}
