@@ -119,6 +119,12 @@ impl VariantBuilder {
         appended
     }
 
+    /// How many names are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.names.remembered()
+    }
+
     /// How many objects and arrays are open.
     pub(super) fn depth(&self) -> usize {
         self.open.len()

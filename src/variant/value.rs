@@ -203,6 +203,11 @@ impl<'a> Variant<'a> {
                     9 => i64::from_le_bytes(rest.array()?).into(),
                     _ => i128::from_le_bytes(rest.array()?),
                 };
+                if digits.unsigned_abs() >= 10_u128.pow(38) {
+                    return Err(malformed(format_args!(
+                        "a decimal of {digits}; at most 38 digits"
+                    )));
+                }
                 Self::Decimal(digits, scale)
             }
             11 => Self::Date(i32::from_le_bytes(rest.array()?)),

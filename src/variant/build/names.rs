@@ -172,6 +172,12 @@ impl Names {
         Ok(())
     }
 
+    /// How many names there are.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Begins a value. The dictionary is empty, or guessed to be the last one.
     pub(super) fn next_value(&mut self, guess: bool) {
         self.used = 0;

@@ -288,11 +288,12 @@ impl<'a> Parser<'a> {
     }
 
     fn unit(&mut self) -> Result<u32> {
-        let digits = self.text.get(self.at + 1..self.at + 5);
+        self.at += 1;
+        let digits = self.text.get(self.at..self.at + 4);
         let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let unit = unit.ok_or_else(|| self.expected("four hexadecimal digits after \\u"))?;
-        self.at += 5;
+        self.at += 4;
         Ok(unit)
     }
 
