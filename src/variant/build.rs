@@ -51,7 +51,7 @@ pub struct VariantBuilder {
     /// A text of JSON that had escapes.
     pub(super) unescaped: String,
     /// Puts values with sorted names together a second time, where a guess was wrong.
-    sorter: Option<Box<VariantBuilder>>,
+    sorter: Option<Box<Self>>,
 }
 
 /// An object or array that has not ended.

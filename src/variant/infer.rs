@@ -197,8 +197,8 @@ struct Counts {
     scale: u8,
     /// Of each other type.
     others: Vec<(DataType, usize)>,
-    fields: BTreeMap<String, Counts>,
-    elements: Option<Box<Counts>>,
+    fields: BTreeMap<String, Self>,
+    elements: Option<Box<Self>>,
 }
 
 struct Counter {

@@ -32,9 +32,9 @@ pub(super) enum Shape {
     /// No column: `value` alone.
     Any,
     Scalar(DataType),
-    List(Box<Shape>),
+    List(Box<Self>),
     /// In the order of the names.
-    Object(Vec<(String, Shape)>),
+    Object(Vec<(String, Self)>),
 }
 
 /// The names of the types in the text form.

@@ -11,8 +11,8 @@ use crate::error::Result;
 #[derive(Debug, Clone)]
 pub(super) enum Tree {
     Scalar(Scalar),
-    List(Vec<Tree>),
-    Object(BTreeMap<String, Tree>),
+    List(Vec<Self>),
+    Object(BTreeMap<String, Self>),
 }
 
 /// Scalars that own their bytes.
@@ -256,10 +256,13 @@ fn encode_scalar(scalar: &Scalar, rng: &mut Rng, out: &mut Vec<u8>) {
             Variant::Int64(v) => fixed(out, 6, &v.to_le_bytes()),
             Variant::Double(v) => fixed(out, 7, &v.to_le_bytes()),
             Variant::Decimal(digits, scale) => {
-                let least = match digits.unsigned_abs() {
-                    0..=0x7fff_ffff => 8,
-                    0..=0x7fff_ffff_ffff_ffff => 9,
-                    _ => 10,
+                let fits = |bits: u32| digits.unsigned_abs() < 1 << (bits - 1);
+                let least = if fits(32) {
+                    8
+                } else if fits(64) {
+                    9
+                } else {
+                    10
                 };
                 let id = rng.u8(least..=10);
                 fixed(out, id, &[scale]);
