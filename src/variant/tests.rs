@@ -137,12 +137,13 @@ fn a_builder_that_is_used_again_builds_what_a_new_one_does() {
         append(&mut sorting, &tree, &mut order.clone()).unwrap();
         let sorted = sorting.finish().unwrap();
         let metadata = VariantMetadata::new(sorted.metadata()).unwrap();
-        assert!(metadata.is_sorted() && metadata.is_ascending());
+        assert_eq!(metadata.is_sorted(), !metadata.is_empty());
+        assert!(metadata.is_ascending());
         sorted.as_variant().validate().unwrap();
         assert_same(&tree, sorted.as_variant());
         let names = VariantMetadata::new(new.metadata()).unwrap();
         assert_eq!(names.len(), metadata.len(), "no name that is not used");
-        assert_eq!(names.is_sorted(), names.is_ascending());
+        assert_eq!(names.is_sorted(), names.is_ascending() && !names.is_empty());
         if rng.u8(..10) == 0 {
             // What is dropped half way leaves nothing behind.
             builder.begin_list().unwrap();

@@ -161,7 +161,8 @@ impl Names {
     /// Appends the metadata of the value at hand.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if self.metadata.is_empty() || self.metadata_ids != self.ids {
-            let is_sorted = self.is_sorted();
+            // Other writers do not say of an empty dictionary that it is sorted either.
+            let is_sorted = !self.ids.is_empty() && self.is_sorted();
             let Self { metadata, entries, text, ids, .. } = self;
             metadata.clear();
             let names = ids.iter().map(|number| entries[*number as usize].text(text));
