@@ -75,6 +75,8 @@ pub enum Spec {
     Encryption,
     /// Variant values (VariantEncoding.md, VariantShredding.md).
     Variant,
+    /// Geospatial values: well-known binary (Geospatial.md).
+    Geospatial,
 }
 
 /// Which limit of [`Limits`](crate::Limits) was reached.
@@ -328,6 +330,7 @@ impl fmt::Display for Spec {
             Self::BloomFilter => f.write_str("BloomFilter.md"),
             Self::Encryption => f.write_str("Encryption.md"),
             Self::Variant => f.write_str("VariantEncoding.md"),
+            Self::Geospatial => f.write_str("Geospatial.md, WKB"),
         }
     }
 }

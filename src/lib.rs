@@ -151,6 +151,7 @@ mod encoding;
 mod error;
 mod export;
 pub mod format;
+pub mod geo;
 pub mod io;
 mod levels;
 mod limits;
