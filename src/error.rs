@@ -210,6 +210,12 @@ impl Error {
         self.0.source.as_deref()
     }
 
+    /// Says, in front of the message, what it is about.
+    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
+    }
+
     /// Adds the name of the file, unless one is there.
     #[must_use]
     pub fn at_file(mut self, file: impl Into<Arc<str>>) -> Self {

@@ -6,7 +6,8 @@
 
 use super::wkb::{Coordinates, Dimensions, Header, coordinate, visit};
 use crate::error::Result;
-use crate::format::{BoundingBox, GeospatialStatistics};
+use crate::format::{BoundingBox, GeospatialStatistics, LogicalType};
+use crate::schema::Leaf;
 
 /// What lies between two vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -17,6 +18,17 @@ pub enum Edges {
     /// The shortest way on the surface of the earth: GEOGRAPHY. It may leave the box around its
     /// ends, so that a box is known for points only.
     Geodesic,
+}
+
+impl Edges {
+    /// Those of a leaf; `None` if it is neither GEOMETRY nor GEOGRAPHY.
+    pub(crate) fn of(leaf: &Leaf) -> Option<Self> {
+        match leaf.logical {
+            Some(LogicalType::Geometry(_)) => Some(Self::Planar),
+            Some(LogicalType::Geography(_)) => Some(Self::Geodesic),
+            _ => None,
+        }
+    }
 }
 
 /// Collects the bounding box and the types of geometries.
@@ -64,11 +76,6 @@ impl GeospatialCollector {
         self.is_malformed |= other.is_malformed;
     }
 
-    /// Whether a value was malformed.
-    pub(crate) fn is_malformed(&self) -> bool {
-        self.is_malformed
-    }
-
     /// The statistics; `None` if there was no value, or a malformed one.
     ///
     /// There is no box if all values are empty, or, where edges are geodesic, if one is more than a
@@ -100,13 +107,8 @@ const POINTS: u32 = 0b1001 | 0b1001 << 7 | 0b1001 << 14 | 0b1001 << 21;
 /// The number of a type among the [`TYPES`], in the order of their codes.
 #[inline]
 fn type_index(header: Header) -> i32 {
-    let dimensions = match header.dimensions {
-        Dimensions::Xy => 0,
-        Dimensions::Xyz => 1,
-        Dimensions::Xym => 2,
-        Dimensions::Xyzm => 3,
-    };
-    dimensions * 7 + header.kind.code() - 1
+    let code = header.code();
+    code / 1000 * 7 + code % 1000 - 1
 }
 
 /// Whether a box has longitudes and latitudes, in degrees.

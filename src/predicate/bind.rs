@@ -14,10 +14,11 @@ use super::bound::{
 use super::expression::{Column, Function, Predicate, Term, Test};
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
+use crate::geo::Edges;
 use crate::schema::convert::conversion;
 use crate::schema::{
     ArrowOptions, Kind, Node as SchemaNode, Projection, Repetition, Schema, Shape,
-    describe_in_arrow, find_field,
+    describe_in_arrow, find_field, has_geodesic_edges,
 };
 
 impl Predicate {
@@ -197,11 +198,20 @@ impl Binder<'_> {
             (Some((schema, _)), Some(shape)) => origin(schema, shape, cursor.lists)?,
             _ => ColumnOrigin::Unknown,
         };
+        let edges = match &origin {
+            ColumnOrigin::File(file) => Edges::of(&file.leaf),
+            _ => None,
+        };
+        let edges = edges.unwrap_or(match has_geodesic_edges(cursor.field) {
+            true => Edges::Geodesic,
+            false => Edges::Planar,
+        });
         Ok(BoundColumn {
             path: path.clone(),
             elements: column.elements,
             path_steps: cursor.path_steps,
             data_type,
+            edges,
             origin,
             read,
         })

@@ -67,6 +67,13 @@ pub(super) fn bind_test(column: &BoundColumn, test: &Test) -> Result<BoundTest> 
                 _ => Ok(BoundTest::Null),
             }
         }
+        Test::Intersects(rectangle) => {
+            if !is_bytes(data_type) {
+                return Err(misused(column, "intersects", "geometries, byte strings in WKB"));
+            }
+            rectangle.check().map_err(|e| e.at_column(column.path.as_str()))?;
+            Ok(BoundTest::Intersects(*rectangle))
+        }
         Test::Like(pattern, escape) => {
             if !is_text(data_type) {
                 return Err(misused(column, "like", "strings"));

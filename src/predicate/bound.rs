@@ -13,6 +13,7 @@ use arrow_schema::DataType;
 use super::expression::{Elements, Function, Op};
 use super::set::ValueSet;
 use super::value::LiteralValue;
+use crate::geo::{Edges, Rectangle};
 use crate::schema::convert::Conversion;
 use crate::schema::{Leaf, Projection};
 
@@ -67,6 +68,8 @@ pub(super) enum BoundTest {
         prefix: String,
         pattern: String,
     },
+    /// The box around a geometry meets this one.
+    Intersects(Rectangle),
 }
 
 /// A column that a predicate tests.
@@ -78,6 +81,8 @@ pub(super) struct BoundColumn {
     pub(super) path_steps: Vec<PathStep>,
     /// The type of what is tested: of the values, where they are in dictionaries or runs.
     pub(super) data_type: DataType,
+    /// The edges of its geometries, if it has any.
+    pub(super) edges: Edges,
     pub(super) origin: ColumnOrigin,
     pub(super) read: ReadOf,
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::expression::{Column, Elements, Op, Predicate, Term, Test};
+use super::literal::Literal;
 use super::text::{is_first, is_inner, is_keyword};
+use crate::geo::Rectangle;
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,6 +136,14 @@ fn write_test(
         Test::IsNull => write!(f, "{column} is {negated}null"),
         Test::IsEmpty => write!(f, "{column} is {negated}empty"),
         Test::StartsWith(prefix) => write!(f, "starts_with({column}, {prefix})"),
+        Test::Intersects(rectangle) => {
+            write!(f, "intersects({column}")?;
+            let Rectangle { xmin, ymin, xmax, ymax } = rectangle;
+            for side in [xmin, ymin, xmax, ymax] {
+                write!(f, ", {}", Literal::from(*side))?;
+            }
+            f.write_str(")")
+        }
         Test::Like(pattern, escape) => {
             write!(f, "{column} {negated}like '{}'", pattern.replace('\'', "''"))?;
             match escape {

@@ -16,7 +16,7 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, Scalar,
     StringArray, new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use arrow_select::nullif::nullif;
@@ -29,7 +29,8 @@ use super::learn::AdaptiveStats;
 use super::set::{each_value, is_view_of};
 use super::tri_state::TriState;
 use super::value::LiteralValue;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result, Spec};
+use crate::geo::Rectangle;
 
 impl Bound {
     /// For each row whether the predicate is true of it; false where it is false or null. Never has
@@ -193,6 +194,18 @@ impl ListElements {
         })
     }
 
+    /// The values that lie in a list which is not null.
+    fn inside(&self, nulls: Option<&NullBuffer>) -> NullBuffer {
+        let mut inside = BooleanBufferBuilder::new(self.values.len());
+        inside.append_n(self.values.len(), false);
+        for (i, (from, to)) in self.ends.iter().enumerate() {
+            if nulls.is_none_or(|nulls| nulls.is_valid(i)) {
+                (*from..*to).for_each(|at| inside.set_bit(at, true));
+            }
+        }
+        NullBuffer::new(inside.finish())
+    }
+
     /// True of a list if it is true of some element, false if it is false of all.
     fn any(&self, tri_state: &TriState) -> TriState {
         let test = |test: &dyn Fn(std::ops::Range<usize>) -> bool| {
@@ -236,7 +249,10 @@ impl Evaluator<'_> {
             }
             PathStep::Elements => {
                 let lists = ListElements::of(array).ok_or_else(|| missing(column))?;
-                let tri_state = self.descend(&lists.values, None, rest)?;
+                // What lies in no list is no value, and not looked at by tests that may fail.
+                let may_fail = matches!(self.test, BoundTest::Intersects(_));
+                let inside = may_fail.then(|| lists.inside(nulls.as_ref()));
+                let tri_state = self.descend(&lists.values, inside.as_ref(), rest)?;
                 Ok(match column.elements {
                     Some(Elements::All) => lists.any(&tri_state.not()).not(),
                     _ => lists.any(&tri_state),
@@ -286,7 +302,15 @@ impl Evaluator<'_> {
                 let of_entries = match known {
                     Some(known) => known,
                     None => {
-                        let tri_state = test_plain(column, test, dictionary.values())?;
+                        let tri_state = match test_plain(column, test, dictionary.values(), None) {
+                            Ok(tri_state) => tri_state,
+                            // An entry that cannot be tested matters if a row has it.
+                            Err(e) if e.kind() == ErrorKind::Malformed(Spec::Geospatial) => {
+                                let values = take(dictionary.values(), dictionary.keys(), None)?;
+                                return self.test_here(&values, outer);
+                            }
+                            Err(e) => return Err(e),
+                        };
                         self.adaptive.keep(test, dictionary.values(), &tri_state);
                         tri_state
                     }
@@ -298,7 +322,7 @@ impl Evaluator<'_> {
                 DataType::Int32 => self.test_runs::<Int32Type>(array)?,
                 _ => self.test_runs::<Int64Type>(array)?,
             },
-            _ => test_plain(column, test, array)?,
+            _ => test_plain(column, test, array, outer)?,
         };
         Ok(tri_state.masked(outer))
     }
@@ -314,8 +338,13 @@ impl Evaluator<'_> {
     }
 }
 
-/// Tests values that lie as they are.
-fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Result<TriState> {
+/// Tests values that lie as they are. `outer` says where something around them is null.
+fn test_plain(
+    column: &BoundColumn,
+    test: &BoundTest,
+    array: &ArrayRef,
+    outer: Option<&NullBuffer>,
+) -> Result<TriState> {
     if array.data_type() == &DataType::Null {
         return Ok(TriState::constant(None, array.len()));
     }
@@ -371,6 +400,10 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
             let found = each_value(array, |bytes| bytes.starts_with(prefix));
             TriState::total(found.ok_or_else(|| missing(column))?)
         }
+        BoundTest::Intersects(rectangle) => {
+            let nulls = NullBuffer::union(outer, array.nulls());
+            TriState::total(intersects(column, *rectangle, array, nulls.as_ref())?)
+        }
         BoundTest::Like { pattern, .. } => {
             let pattern = like_pattern(pattern, array.data_type());
             TriState::of(&arrow_string::like::like(array, &Scalar::new(pattern))?)
@@ -380,6 +413,40 @@ fn test_plain(column: &BoundColumn, test: &BoundTest, array: &ArrayRef) -> Resul
         }
     };
     Ok(tri_state.masked(array.nulls()))
+}
+
+/// Which geometries have a box around them that meets `rectangle`.
+///
+/// # Errors
+/// `Malformed(Geospatial)` if a value that is not null is no WKB.
+fn intersects(
+    column: &BoundColumn,
+    rectangle: Rectangle,
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+) -> Result<BooleanBuffer> {
+    let mut fault = None;
+    let mut next = 0;
+    let found = each_value(array, |wkb| {
+        let at = next;
+        next += 1;
+        if fault.is_some() || nulls.is_some_and(|nulls| nulls.is_null(at)) {
+            return false;
+        }
+        match Rectangle::around(wkb, column.edges) {
+            Ok(around) => around.is_some_and(|around| around.intersects(&rectangle)),
+            Err(e) => {
+                fault = Some((at, e));
+                false
+            }
+        }
+    });
+    match fault {
+        None => found.ok_or_else(|| missing(column)),
+        Some((at, e)) => Err(e
+            .within(format_args!("value {at}, counted from 0, of the {} tested", array.len()))
+            .at_column(column.path.as_str())),
+    }
 }
 
 fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {

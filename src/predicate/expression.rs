@@ -9,6 +9,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 
 use super::literal::Literal;
 use crate::error::Result;
+use crate::geo::Rectangle;
 
 /// Which rows are wanted. See the [module](crate::predicate) for what is true, and for the text form, which
 /// [`Display`](fmt::Display) gives.
@@ -48,6 +49,7 @@ pub(super) enum Test {
     IsEmpty,
     StartsWith(Literal),
     Like(String, Option<char>),
+    Intersects(Rectangle),
 }
 
 /// How two values are compared.
@@ -233,6 +235,30 @@ impl Column {
     /// takes it as it stands.
     pub fn like(self, pattern: impl Into<String>) -> Predicate {
         self.test(Test::Like(pattern.into(), Some('\\')))
+    }
+
+    /// The geometry, a value in WKB, may lie in `rectangle`: the box
+    /// [around](Rectangle::around) it and `rectangle` have a point in common. False of an empty
+    /// geometry, which has no box.
+    ///
+    /// Where edges are planar (GEOMETRY, and byte strings that nothing is said of), it is the box of
+    /// the value's own coordinates, whatever the geometry does in it. Where they are geodesic
+    /// (GEOGRAPHY), the box covers the edges: no value that intersects is missed, others may be
+    /// found. A row group is left out if the box in its statistics and `rectangle` have no point in
+    /// common.
+    ///
+    /// ```
+    /// use marquetry::geo::Rectangle;
+    /// use marquetry::{Predicate, col};
+    ///
+    /// let fiji = Rectangle::new(177.0, -21.0, -178.0, -12.0);
+    /// let predicate = col("geom").intersects(fiji);
+    /// assert_eq!(predicate.to_string(), "intersects(geom, 177, -21, -178, -12)");
+    /// assert_eq!(Predicate::parse(&predicate.to_string())?, predicate);
+    /// # Ok::<(), marquetry::Error>(())
+    /// ```
+    pub fn intersects(self, rectangle: Rectangle) -> Predicate {
+        self.test(Test::Intersects(rectangle))
     }
 
     /// As [`Column::like`], with another character in place of `\`, or with none.

@@ -14,6 +14,7 @@ use crate::error::{Error, Result, Spec};
 use crate::format::{
     ColumnIndex, ColumnMetaData, ColumnOrder, Encoding, OffsetIndex, PageType, Statistics,
 };
+use crate::geo::{Edges, Rectangle};
 use crate::schema::convert::is_interval;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom::Blocks;
@@ -38,6 +39,8 @@ pub(crate) struct ColumnFacts {
     pub min: Option<StoredBound>,
     /// An upper bound.
     pub max: Option<StoredBound>,
+    /// The box around all geometries.
+    pub rectangle: Option<Rectangle>,
     /// How often each definition level occurs, from 0 to the highest.
     pub def_histogram: Option<Vec<u64>>,
     /// The bloom filter of the leaf, as far as it was fetched.
@@ -114,6 +117,9 @@ impl ColumnFacts {
         let mut facts = Self::unknown(rows);
         facts.entries = u64::try_from(meta.num_values).ok();
         facts.def_histogram = histogram.and_then(|counts| histogram_of(counts, leaf));
+        if let (Some(edges), Some(found)) = (Edges::of(leaf), &meta.geospatial_statistics) {
+            facts.rectangle = Rectangle::of_statistics(found, edges);
+        }
         if let Some(statistics) = &meta.statistics {
             facts.nulls = count(statistics.null_count);
             facts.nans = count(statistics.nan_count);

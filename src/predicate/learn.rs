@@ -117,7 +117,7 @@ impl BoundNode {
                 }
                 BoundTest::Both(_) => 2.0,
                 BoundTest::In { .. } | BoundTest::StartsWith(_) => 6.0,
-                BoundTest::Like { .. } => 30.0,
+                BoundTest::Like { .. } | BoundTest::Intersects(_) => 30.0,
             },
             Self::Not(inner) => inner.guess() + 1.0,
             Self::And(parts) | Self::Or(parts) => parts.iter().map(|part| part.guess()).sum(),

@@ -554,6 +554,11 @@ impl Tested<'_> {
                 _ => PossibleResults::EITHER,
             },
             BoundTest::Same { .. } => PossibleResults::EITHER,
+            BoundTest::Intersects(rectangle) => match &self.facts.rectangle {
+                // The box around a value lies within that of all of them; an empty value has none.
+                Some(all) if !all.intersects(rectangle) => PossibleResults::FALSE,
+                _ => PossibleResults::EITHER,
+            },
             BoundTest::Null | BoundTest::Both(_) | BoundTest::IsNull | BoundTest::IsEmpty => {
                 PossibleResults::ALL
             }

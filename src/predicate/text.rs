@@ -7,11 +7,15 @@
 
 use std::fmt;
 
+use arrow_schema::DataType;
+
 use super::calendar;
 use super::coerce::from_hex;
 use super::expression::{Column, Elements, Op, Predicate, Term, col, not};
 use super::literal::{Literal, LiteralKind};
+use super::value::LiteralValue;
 use crate::error::{Error, Result};
+use crate::geo::Rectangle;
 
 /// Deeper nesting than this is refused: every level takes a piece of the stack.
 const MAX_NESTED: usize = 200;
@@ -275,20 +279,11 @@ impl Parser<'_> {
             self.expect(&Token::Close, "\")\"")?;
             return Ok(inner);
         }
-        if self.is_word(0, "starts_with") && *self.ahead(1) == Token::Open {
-            self.next += 2;
-            let column = self.operand()?;
-            self.expect(&Token::Comma, "\",\"")?;
-            let prefix: Literal = match self.take() {
-                Token::Text(text) => text.into(),
-                Token::Bytes(bytes) => bytes.into(),
-                _ => {
-                    self.next -= 1;
-                    return Err(self.expected("a string"));
-                }
-            };
-            self.expect(&Token::Close, "\")\"")?;
-            return Ok(column.starts_with(prefix));
+        if self.takes_call("starts_with") {
+            return self.starts_with();
+        }
+        if self.takes_call("intersects") {
+            return self.intersects();
         }
         if let Some(literal) = self.literal()? {
             if let Token::Op(op) = *self.peek() {
@@ -304,6 +299,47 @@ impl Parser<'_> {
         }
         let column = self.operand()?;
         self.tail(column)
+    }
+
+    /// Takes the name of a function and the bracket after it.
+    fn takes_call(&mut self, name: &str) -> bool {
+        let is = self.is_word(0, name) && *self.ahead(1) == Token::Open;
+        self.next += if is { 2 } else { 0 };
+        is
+    }
+
+    fn starts_with(&mut self) -> Result<Predicate> {
+        let column = self.operand()?;
+        self.expect(&Token::Comma, "\",\"")?;
+        let prefix: Literal = match self.take() {
+            Token::Text(text) => text.into(),
+            Token::Bytes(bytes) => bytes.into(),
+            _ => {
+                self.next -= 1;
+                return Err(self.expected("a string"));
+            }
+        };
+        self.expect(&Token::Close, "\")\"")?;
+        Ok(column.starts_with(prefix))
+    }
+
+    fn intersects(&mut self) -> Result<Predicate> {
+        let column = self.operand()?;
+        let mut sides = [0.0; 4];
+        for (side, name) in sides.iter_mut().zip(["xmin", "ymin", "xmax", "ymax"]) {
+            self.expect(&Token::Comma, &format!("\",\" and {name}"))?;
+            let start = self.next;
+            let literal = self.literal()?;
+            let value = literal.and_then(|literal| literal.coerce(&DataType::Float64).ok());
+            let Some(Some(LiteralValue::Float(value))) = value else {
+                self.next = start;
+                return Err(self.expected(&format!("{name}, a number")));
+            };
+            *side = value;
+        }
+        self.expect(&Token::Close, "\")\"")?;
+        let [xmin, ymin, xmax, ymax] = sides;
+        Ok(column.intersects(Rectangle::new(xmin, ymin, xmax, ymax)))
     }
 
     /// What is said of a column.

@@ -15,7 +15,7 @@ use super::column_task::{ChunkSource, ColumnTask};
 use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
 use super::window::Window;
 use crate::bytes::saturated;
-use crate::error::{Error, ErrorKind, LimitKind, Result};
+use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::limits::Reservation;
 
 /// A row group whose bytes are there.
@@ -338,8 +338,16 @@ impl Batcher {
             let keep = window.keep().cloned();
             return Ok(FilteredWindow { early, decoded, keep, rest: window });
         };
-        let passed =
-            filter.evaluate(&early, decoded).map_err(|e| e.at_row_group(self.range.row_group))?;
+        let passed = filter.evaluate(&early, decoded).map_err(|e| {
+            let e = e.at_row_group(self.range.row_group);
+            // What is wrong with a value is said of the value: here, of which rows.
+            match (e.kind(), window.spans()) {
+                (ErrorKind::Malformed(Spec::Geospatial), [first, ..]) => {
+                    e.within(format_args!("rows from {} on", first.start))
+                }
+                _ => e,
+            }
+        })?;
         let passed = match window.keep() {
             Some(keep) => passed.values() & keep,
             None => passed.values().clone(),

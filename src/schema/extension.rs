@@ -180,6 +180,15 @@ pub(super) fn logical_type(field: &Field, key_values: &[KeyValue]) -> Result<Opt
     })
 }
 
+/// Whether `field` is of well-known binary whose edges are not planar. Metadata that are not what
+/// GeoArrow says tell nothing.
+pub(crate) fn has_geodesic_edges(field: &Field) -> bool {
+    let is_wkb = field.extension_type_name() == Some(WKB);
+    let members = field.extension_type_metadata().filter(|_| is_wkb).and_then(Members::parse);
+    let edges = members.and_then(|members| members.text("edges").ok().flatten());
+    edges.is_some_and(|edges| edges != "planar")
+}
+
 /// The way back of [`Extension::geometry`] and [`Extension::geography`].
 fn of_wkb(metadata: Option<&str>, key_values: &[KeyValue]) -> Result<LogicalType> {
     use EdgeInterpolationAlgorithm as Edges;

@@ -63,6 +63,7 @@ mod from_arrow;
 mod samples;
 
 pub use arrow_options::{ArrowOptions, Dictionaries, MatchBy};
+pub(crate) use extension::has_geodesic_edges;
 pub use extension::{FIELD_ID_KEY, FILE, LOGICAL_TYPE_KEY};
 pub(crate) use from_arrow::binary_of_size_0;
 pub use from_arrow::{FromArrowOptions, Written, from_arrow};

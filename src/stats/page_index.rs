@@ -8,6 +8,7 @@ use super::bounds::{BoundCut, lower, upper};
 use super::order::ValueOrder;
 use crate::error::{Error, Result, Spec};
 use crate::format::{BoundaryOrder, ColumnIndex, OffsetIndex};
+use crate::geo::GeospatialCollector;
 use crate::schema::Physical;
 
 /// What is known of a page.
@@ -25,6 +26,8 @@ pub(crate) struct PageStatistics {
     pub def_histogram: Vec<i64>,
     /// How often each repetition level occurs.
     pub rep_histogram: Vec<i64>,
+    /// What its geometries are, if it has any.
+    pub geospatial: Option<Box<GeospatialCollector>>,
 }
 
 /// Collects the bounds of pages.
@@ -184,6 +187,7 @@ mod tests {
                 entries: 5,
                 def_histogram: vec![0, 5],
                 rep_histogram: vec![5],
+                geospatial: None,
             });
         }
         builder.finish().unwrap()
@@ -219,6 +223,7 @@ mod tests {
                 entries: 2,
                 def_histogram: vec![2],
                 rep_histogram: vec![2],
+                geospatial: None,
             });
             assert_eq!(builder.finish().is_some(), expected);
         }

@@ -1,7 +1,7 @@
 //! [`WriteReport`]: what was written. Table formats put it into their manifests, so that no reader
 //! has to open the file for it.
 
-use crate::format::{CompressionCodec, Encoding, FileMetaData};
+use crate::format::{CompressionCodec, Encoding, FileMetaData, GeospatialStatistics};
 use crate::variant::VariantShape;
 
 /// What a finished file holds.
@@ -55,6 +55,9 @@ pub struct ColumnReport {
     pub min: Option<Vec<u8>>,
     /// The upper bound.
     pub max: Option<Vec<u8>>,
+    /// The box around the values of a GEOMETRY or GEOGRAPHY column, and their types. None where
+    /// there is no value, or one that is no ISO WKB.
+    pub geospatial: Option<GeospatialStatistics>,
     /// Bytes of the pages as stored.
     pub bytes: u64,
     /// Bytes of the pages before compression.

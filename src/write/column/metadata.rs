@@ -93,6 +93,7 @@ impl WrittenPages {
             distinct: summary.distinct,
             min: summary.statistics.min_value,
             max: summary.statistics.max_value,
+            geospatial: summary.geospatial,
             bytes: self.len as u64,
             uncompressed_bytes: self.uncompressed() as u64,
             offset: 0,
@@ -166,6 +167,7 @@ impl WrittenPages {
                 definition_level_histogram: summary.def_histogram.clone(),
                 ..SizeStatistics::default()
             }),
+            geospatial_statistics: summary.geospatial.clone(),
             ..ColumnMetaData::default()
         }
     }

@@ -8,7 +8,8 @@ use super::dictionary::ValueDictionary;
 use super::ranks::{IS_ENTRY, RankedDictionary, extremes_of, prefixes};
 use super::sorted::{SortDirection, direction};
 use super::values::LeafValues;
-use crate::format::{ColumnIndex, LogicalType, Statistics};
+use crate::format::{ColumnIndex, GeospatialStatistics, LogicalType, Statistics};
+use crate::geo::{Edges, GeospatialCollector};
 use crate::levels::LeafLevels;
 use crate::schema::{Leaf, Physical};
 use crate::stats::bounds::{BoundCut, lower, upper};
@@ -38,6 +39,9 @@ pub(super) struct StatisticsCollector<'s, 'a> {
     bounds: Option<(Vec<u8>, Vec<u8>)>,
     nulls: u64,
     nans: u64,
+    /// Of GEOMETRY and GEOGRAPHY: the box and the types. With a dictionary, those of its entries,
+    /// each of which occurs.
+    geospatial: Option<GeospatialCollector>,
 }
 
 /// Minimum values for each entry of a dictionary whose entries are ranked, because ranking many
@@ -53,6 +57,7 @@ pub(super) struct ChunkSummary {
     pub(super) nulls: u64,
     pub(super) nans: Option<u64>,
     pub(super) distinct: Option<u64>,
+    pub(super) geospatial: Option<GeospatialStatistics>,
 }
 
 impl<'s, 'a> StatisticsCollector<'s, 'a> {
@@ -68,6 +73,11 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         let builder = (settings.statistics == StatisticsLevel::Page)
             .then(|| ColumnIndexBuilder::new(order, leaf.physical, cut, settings.bound_bytes));
         let wanted = settings.statistics.bounds() && order != ValueOrder::Undefined;
+        let mut geospatial = geospatial_collector(leaf, settings);
+        if let (Some(collector), Some((dictionary, _))) = (&mut geospatial, dictionary) {
+            let entries = &dictionary.entries;
+            collect(collector, entries, 0..entries.len());
+        }
         let dictionary = dictionary.map(|(dictionary, only)| {
             let ValueDictionary { entries, codes, distinct } = dictionary;
             // Sorting many entries costs more than looking at the values, where there are some.
@@ -84,7 +94,8 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             }
             dictionary
         });
-        Self { leaf, settings, order, cut, dictionary, builder, bounds: None, nulls: 0, nans: 0 }
+        let (bounds, nulls, nans) = (None, 0, 0);
+        Self { leaf, settings, order, cut, dictionary, builder, bounds, nulls, nans, geospatial }
     }
 
     /// Whether bounds of pages are found from indices: by the ranks of dictionary entries, or their
@@ -103,6 +114,7 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         count: usize,
         values: PageValues<'_, '_>,
     ) -> PageStatistics {
+        let geospatial = self.geospatial_of(&values);
         let extremes = if self.settings.statistics.bounds() && self.order != ValueOrder::Undefined {
             self.extremes(values)
         } else {
@@ -117,7 +129,20 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             entries: entries.len() as u64,
             def_histogram: histogram(levels.def_histogram(entries.clone())),
             rep_histogram: histogram(levels.rep_histogram(entries)),
+            geospatial,
         }
+    }
+
+    /// What the geometries of a page are, unless the dictionary has told.
+    fn geospatial_of(&self, values: &PageValues<'_, '_>) -> Option<Box<GeospatialCollector>> {
+        if self.geospatial.is_none() || self.dictionary.is_some() {
+            return None;
+        }
+        let mut collector = geospatial_collector(self.leaf, self.settings)?;
+        if let PageValues::Plain(values, range) = values {
+            collect(&mut collector, values, range.clone());
+        }
+        Some(Box::new(collector))
     }
 
     /// Adds the next page.
@@ -126,6 +151,9 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
         self.nans += page.nans.unwrap_or(0);
         if let Some(builder) = &mut self.builder {
             builder.push(&page);
+        }
+        if let (Some(all), Some(of_page)) = (&mut self.geospatial, &page.geospatial) {
+            all.merge(of_page);
         }
         self.widen(page.bounds);
     }
@@ -244,7 +272,22 @@ impl<'s, 'a> StatisticsCollector<'s, 'a> {
             nulls: self.nulls,
             nans,
             distinct,
+            geospatial: self.geospatial.and_then(|found| found.finish()),
         }
+    }
+}
+
+/// What collects the statistics of a leaf of geometries, if any are wanted.
+fn geospatial_collector(leaf: &Leaf, settings: &LeafSettings) -> Option<GeospatialCollector> {
+    let edges = Edges::of(leaf)?;
+    settings.statistics.bounds().then(|| GeospatialCollector::new(edges))
+}
+
+/// Adds geometries. The first that is no WKB ends it: what is not known of all values is said of
+/// none.
+fn collect(collector: &mut GeospatialCollector, values: &LeafValues<'_>, range: Range<usize>) {
+    if let LeafValues::Bytes(values) = values {
+        let _ = values.iter(range).try_for_each(|wkb| collector.push(wkb));
     }
 }
 
