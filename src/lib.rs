@@ -49,6 +49,8 @@
 //! | encrypt a file, or columns of it | `WriteOptions::with_encryption`, `crypt::Encryption`; `examples/encrypt.rs` |
 //! | give a file other protection, page by page | `rewrite::recrypt` (feature `encryption`) |
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
+//! | geometries: statistics, boxes, which rows lie in one | [`geo`], [`predicate::Column::intersects`] |
+//! | what FILE values refer to, and their bytes | [`file_reference`] |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
 //! # The architecture: start reading here
@@ -106,7 +108,7 @@
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 encodings   encoding, compress, crypt
-//!  4 columns     levels, stats, variant, geo
+//!  4 columns     levels, stats, variant, geo, file_reference
 //!  5 pages       page
 //!  6 selection   selection, predicate
 //!  7 stages      read, write
@@ -150,6 +152,7 @@ mod crypt;
 mod encoding;
 mod error;
 mod export;
+pub mod file_reference;
 pub mod format;
 pub mod geo;
 pub mod io;

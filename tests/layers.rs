@@ -11,7 +11,7 @@ const LAYERS: [(u8, &[&str]); 11] = [
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress", "crypt"]),
-    (4, &["levels", "stats", "variant", "geo"]),
+    (4, &["levels", "stats", "variant", "geo", "file_reference"]),
     (5, &["page"]),
     (6, &["selection", "predicate"]),
     (7, &["read", "write"]),

@@ -203,9 +203,7 @@ impl<const N: usize> Lanes<N> {
             self.widen(values);
         }
         let (rest, _) = chunks.remainder().as_chunks::<8>();
-        for ((bytes, least), greatest) in
-            rest.iter().zip(&mut self.least).zip(&mut self.greatest)
-        {
+        for ((bytes, least), greatest) in rest.iter().zip(&mut self.least).zip(&mut self.greatest) {
             let value = coordinate::<LITTLE>(bytes);
             widen(least, greatest, value);
         }

@@ -19,6 +19,9 @@
 //! # Ok::<(), marquetry::Error>(())
 //! ```
 //!
+//! The writer writes values as they are. Where one is no ISO WKB, nothing is said of its column
+//! chunk: a reader that prunes by a box must not lose the rows that the box does not cover.
+//!
 //! Trap: the values come from a file. Each count is compared with the bytes that are left before
 //! anything is done with it, and geometries in collections are visited in a loop, so that no nesting
 //! takes stack.

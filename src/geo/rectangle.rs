@@ -99,7 +99,8 @@ impl Rectangle {
     /// `Usage` if a side is NaN, or `ymin` is greater than `ymax`.
     pub(crate) fn check(&self) -> Result<()> {
         let Self { xmin, ymin, xmax, ymax } = self;
-        if xmin.is_nan() || xmax.is_nan() || !(ymin <= ymax) {
+        let is_nan = [xmin, ymin, xmax, ymax].into_iter().any(|side| side.is_nan());
+        if is_nan || ymin > ymax {
             return Err(Error::usage(format_args!(
                 "a box from ({xmin}, {ymin}) to ({xmax}, {ymax}): expected numbers, and ymin at \
                  most ymax; give xmin, ymin, xmax, ymax in this order"
@@ -191,7 +192,8 @@ impl Geodesic {
             (Some((first, _)), Some((_, last))) => Rectangle { xmin: first, xmax: last, ..plain },
             _ => plain,
         };
-        let width = |of: &Rectangle| of.xmax - of.xmin + if of.xmin > of.xmax { 360.0 } else { 0.0 };
+        let width =
+            |of: &Rectangle| of.xmax - of.xmin + if of.xmin > of.xmax { 360.0 } else { 0.0 };
         let narrower = if width(&wrapped) < width(&plain) { wrapped } else { plain };
         if is_points {
             return Some(narrower);

@@ -225,7 +225,9 @@ fn statistics_are_those_of_a_slow_twin() {
             assert_eq!(Rectangle::around(wkb, Edges::Planar).unwrap(), around, "seed {seed}");
             let whole = to_wkt(wkb, usize::MAX).unwrap();
             let cut = to_wkt(wkb, 10).unwrap();
-            assert!(whole.len() <= 10 || cut.strip_suffix('…').is_some_and(|c| whole.starts_with(c)));
+            assert!(
+                whole.len() <= 10 || cut.strip_suffix('…').is_some_and(|c| whole.starts_with(c))
+            );
             let brackets = |c| whole.matches(c).count();
             assert_eq!(brackets('('), brackets(')'), "{whole}");
         }
@@ -512,10 +514,12 @@ fn edges_on_the_surface_lie_in_the_box_around_their_ends() {
 
 #[test]
 fn statistics_that_are_no_box_are_not_believed() {
-    let bbox = |xmin, xmax, ymin, ymax| BoundingBox { xmin, xmax, ymin, ymax, ..Default::default() };
+    let bbox =
+        |xmin, xmax, ymin, ymax| BoundingBox { xmin, xmax, ymin, ymax, ..Default::default() };
     let of = |bbox, types: &[i32], edges| {
         let geospatial_types = Some(types.to_vec());
-        let found = GeospatialStatistics { bbox: Some(bbox), geospatial_types, ..Default::default() };
+        let found =
+            GeospatialStatistics { bbox: Some(bbox), geospatial_types, ..Default::default() };
         Rectangle::of_statistics(&found, edges)
     };
     let (inf, nan) = (f64::INFINITY, f64::NAN);

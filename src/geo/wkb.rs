@@ -222,7 +222,9 @@ fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<Header> {
         if pending > most {
             return Err(malformed(
                 cursor.position(),
-                format_args!("{pending} geometries to come: expected at most {most}, by the bytes left"),
+                format_args!(
+                    "{pending} geometries to come: expected at most {most}, by the bytes left"
+                ),
             ));
         }
         let header = Header::read(&mut cursor)?;

@@ -120,7 +120,8 @@ impl WktWriter<'_> {
             true => coordinate::<true>(bytes),
             false => coordinate::<false>(bytes),
         };
-        let is_nothing = header.kind == Kind::Point && bytes.chunks_exact(8).all(|c| of(c).is_nan());
+        let is_nothing =
+            header.kind == Kind::Point && bytes.chunks_exact(8).all(|c| of(c).is_nan());
         if bytes.is_empty() || is_nothing {
             return self.out.push_str("EMPTY");
         }

@@ -202,7 +202,7 @@ impl Binder<'_> {
             ColumnOrigin::File(file) => Edges::of(&file.leaf),
             _ => None,
         };
-        let edges = edges.unwrap_or(match has_geodesic_edges(cursor.field) {
+        let edges = edges.unwrap_or_else(|| match has_geodesic_edges(cursor.field) {
             true => Edges::Geodesic,
             false => Edges::Planar,
         });

@@ -20,7 +20,7 @@ use crate::variant::{VariantArray, VariantShredding};
 pub enum StatisticsLevel {
     /// Nothing but counts.
     None,
-    /// Bounds of column chunks.
+    /// Bounds of column chunks; of geometries, the box around them and their types.
     Chunk,
     /// Bounds of column chunks and of pages: the page index.
     Page,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::args::{Global, Info};
 use crate::escape::escape;
 use crate::failure::{Failure, Result};
+use crate::geo;
 use crate::input;
 use crate::output::{Sink, bytes, count, share};
 use crate::report::{Report, Section};
@@ -138,6 +139,7 @@ impl Summary {
             "encryption": encryption(reader),
             "column_orders": head.column_orders.as_ref().map(Vec::len),
             "sorted_by": sorted_by(reader),
+            "geospatial": geo::columns(reader)?.iter().map(geo::Column::json).collect::<Vec<_>>(),
             "key_values": head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect::<Vec<_>>(),
         }))
     }
@@ -213,7 +215,15 @@ impl Summary {
         // A header that begins with > is of numbers.
         let here = if path.starts_with('>') { "./" } else { "" };
         about.headers.push(format!("{here}{path}").into());
-        Ok(vec![about, Section::new("", &["where the bytes are", ">bytes", ">share"]).with(parts)])
+        let bytes = Section::new("", &["where the bytes are", ">bytes", ">share"]).with(parts);
+        let mut sections = vec![about, bytes];
+        let geo = geo::columns(reader)?;
+        if !geo.is_empty() {
+            let headers = &["geometries", "least", "greatest", "types", "row groups with a box"];
+            let rows = geo.iter().map(geo::Column::cells).collect();
+            sections.push(Section::new("", headers).with(rows));
+        }
+        Ok(sections)
     }
 }
 

@@ -12,6 +12,7 @@ mod crypt;
 mod escape;
 mod explain;
 mod failure;
+mod geo;
 mod hive;
 mod info;
 mod input;

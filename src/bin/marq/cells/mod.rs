@@ -12,6 +12,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, types};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
+use marquetry::geo::to_wkt;
 
 /// The values of an array, each as text on demand.
 pub(crate) struct Values<'a> {
@@ -27,6 +28,8 @@ enum Kind<'a> {
     Text(Box<dyn Fn(usize) -> &'a str + 'a>),
     Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
     Uuid(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
+    /// Geometries.
+    Wkb(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
     /// Dates, times, durations; none where Arrow knows no such time zone.
     Time(Option<ArrayFormatter<'a>>),
     /// Decimals, intervals, and what else Arrow has a text for.
@@ -45,11 +48,16 @@ impl<'a> Values<'a> {
     /// # Errors
     /// If Arrow cannot format the type.
     pub(crate) fn new(array: &'a dyn Array, field: &Field) -> Result<Self, ArrowError> {
-        let uuid = field.extension_type_name() == Some("arrow.uuid");
-        Self::of(array, field.data_type(), uuid)
+        Self::of(array, field.data_type(), field.extension_type_name())
     }
 
-    fn of(array: &'a dyn Array, shown: &DataType, uuid: bool) -> Result<Self, ArrowError> {
+    fn of(
+        array: &'a dyn Array,
+        shown: &DataType,
+        extension: Option<&str>,
+    ) -> Result<Self, ArrowError> {
+        let uuid = extension == Some("arrow.uuid");
+        let wkb = extension == Some("geoarrow.wkb");
         macro_rules! floats {
             ($type:ty, $to:expr) => {{
                 let values = array.as_primitive::<$type>().values();
@@ -65,7 +73,7 @@ impl<'a> Values<'a> {
         macro_rules! runs {
             ($type:ty, $values:expr) => {{
                 let runs = array.as_run::<$type>();
-                let values = Self::of(runs.values(), $values.data_type(), uuid)?;
+                let values = Self::of(runs.values(), $values.data_type(), extension)?;
                 Kind::Indirect(Box::new(move |i| runs.get_physical_index(i)), Box::new(values))
             }};
         }
@@ -79,6 +87,9 @@ impl<'a> Values<'a> {
             DataType::Utf8 => texts!(Text, array.as_string::<i32>()),
             DataType::LargeUtf8 => texts!(Text, array.as_string::<i64>()),
             DataType::Utf8View => texts!(Text, array.as_string_view()),
+            DataType::Binary if wkb => texts!(Wkb, array.as_binary::<i32>()),
+            DataType::LargeBinary if wkb => texts!(Wkb, array.as_binary::<i64>()),
+            DataType::BinaryView if wkb => texts!(Wkb, array.as_binary_view()),
             DataType::Binary => texts!(Bytes, array.as_binary::<i32>()),
             DataType::LargeBinary => texts!(Bytes, array.as_binary::<i64>()),
             DataType::BinaryView => texts!(Bytes, array.as_binary_view()),
@@ -114,7 +125,7 @@ impl<'a> Values<'a> {
                     _ => value,
                 };
                 let keys = dictionary.normalized_keys();
-                let values = Self::of(dictionary.values(), of, uuid)?;
+                let values = Self::of(dictionary.values(), of, extension)?;
                 Kind::Indirect(Box::new(move |i| keys[i]), Box::new(values))
             }
             DataType::RunEndEncoded(ends, values) => match ends.data_type() {
@@ -167,6 +178,22 @@ impl<'a> Values<'a> {
         Ok(Some(String::from_utf8(out).map_err(|e| ArrowError::CastError(e.to_string()))?))
     }
 
+    /// The same for a table: geometries as well-known text.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(crate) fn shown(&self, i: usize) -> Result<Option<String>, ArrowError> {
+        match &self.kind {
+            _ if self.is_null(i) => Ok(None),
+            Kind::Wkb(values) => match to_wkt(values(i), MAX_WKT) {
+                Ok(text) => Ok(Some(text)),
+                Err(_) => self.text(i),
+            },
+            Kind::Indirect(to, values) => values.shown(to(i)),
+            _ => self.text(i),
+        }
+    }
+
     fn write(&self, i: usize, form: Form, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         if self.is_null(i) {
             out.extend_from_slice(b"null");
@@ -182,7 +209,7 @@ impl<'a> Values<'a> {
                 if word { form.text(&text, out)? } else { out.extend_from_slice(text.as_bytes()) }
             }
             Kind::Text(values) => form.text(values(i), out)?,
-            Kind::Bytes(values) => form.text(&hex(values(i)), out)?,
+            Kind::Bytes(values) | Kind::Wkb(values) => form.text(&hex(values(i)), out)?,
             Kind::Uuid(values) => form.text(&uuid(values(i)), out)?,
             Kind::Time(values) => {
                 let text = match values {
@@ -237,6 +264,9 @@ impl<'a> Values<'a> {
         Ok(())
     }
 }
+
+/// Characters of the text of a geometry: enough to tell it from others, and many have thousands.
+const MAX_WKT: usize = 100;
 
 /// What the text of a value is for.
 #[derive(Clone, Copy)]

@@ -152,7 +152,7 @@ impl Printer {
             match self.format {
                 Format::Table | Format::Md => {
                     let cells = columns.iter().enumerate().map(|(column, values)| {
-                        let text = cell((column, values))?;
+                        let text = values.shown(i).map_err(|e| at(column, e))?;
                         Ok(table_cell(text, values.are_texts()))
                     });
                     let cells = cells.collect::<Result<Vec<_>>>()?;

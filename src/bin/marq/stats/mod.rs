@@ -5,13 +5,14 @@ mod bounds;
 use std::cmp::Ordering;
 
 use marquetry::Reader;
-use marquetry::format::ColumnMetaData;
+use marquetry::format::{ColumnMetaData, GeospatialStatistics};
 use marquetry::schema::Leaf;
 use serde_json::{Value, json};
 
 use self::bounds::Bound;
 use crate::args::{By, Global, Stats};
 use crate::failure::{Failure, Result};
+use crate::geo;
 use crate::input;
 use crate::output::{bytes, count, share};
 use crate::report::{Report, Section};
@@ -84,6 +85,7 @@ struct Known {
     distinct: Option<u64>,
     min: Option<Bound>,
     max: Option<Bound>,
+    geospatial: Option<GeospatialStatistics>,
     compressed: u64,
     raw: u64,
 }
@@ -101,6 +103,7 @@ impl Known {
             distinct: number(statistics.distinct_count),
             min,
             max,
+            geospatial: meta.geospatial_statistics.clone().filter(|_| geo::is_geospatial(leaf)),
             compressed: size(meta.total_compressed_size),
             raw: size(meta.total_uncompressed_size),
         }
@@ -114,7 +117,8 @@ impl Known {
     /// The same of both: unknown where one of them does not say it.
     fn and(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
-        let (min, max) = match (self.only_nulls(), other.only_nulls()) {
+        let only_nulls = (self.only_nulls(), other.only_nulls());
+        let (min, max) = match only_nulls {
             (true, _) => (other.min, other.max),
             (_, true) => (self.min, self.max),
             _ => {
@@ -125,6 +129,11 @@ impl Known {
                 )
             }
         };
+        let geospatial = match (only_nulls, self.geospatial, other.geospatial) {
+            ((true, _), _, of) | ((_, true), of, _) => of,
+            (_, Some(a), Some(b)) => Some(geo::both(a, b)),
+            _ => None,
+        };
         Self {
             values: self.values.saturating_add(other.values),
             nulls: both(self.nulls, other.nulls),
@@ -133,6 +142,7 @@ impl Known {
             distinct: None,
             min,
             max,
+            geospatial,
             compressed: self.compressed.saturating_add(other.compressed),
             raw: self.raw.saturating_add(other.raw),
         }
@@ -140,13 +150,18 @@ impl Known {
 
     fn cells(&self, global: &Global) -> Vec<String> {
         let shown = |n: Option<u64>| n.map_or_else(String::new, |n| count(n, global));
-        let bound = |bound: &Option<Bound>| bound.as_ref().map_or_else(String::new, Bound::text);
+        let bbox = self.geospatial.as_ref().and_then(|found| found.bbox.as_ref());
+        let bound = |bound: &Option<Bound>, least| match (bound, bbox) {
+            (Some(bound), _) => bound.text(),
+            (None, Some(bbox)) => geo::corner(bbox, least),
+            (None, None) => String::new(),
+        };
         vec![
             count(self.values, global),
             shown(self.nulls),
             shown(self.nans),
-            bound(&self.min),
-            bound(&self.max),
+            bound(&self.min, true),
+            bound(&self.max, false),
             shown(self.distinct),
             bytes(self.compressed, global),
             share(self.compressed, self.raw),
@@ -160,6 +175,7 @@ impl Known {
             "values": self.values, "nulls": self.nulls, "nans": self.nans,
             "min": bound(&self.min), "max": bound(&self.max),
             "min_exact": exact(&self.min), "max_exact": exact(&self.max), "distinct": self.distinct,
+            "geospatial": self.geospatial.as_ref().map(geo::json),
             "compressed_bytes": self.compressed, "uncompressed_bytes": self.raw,
         })
     }

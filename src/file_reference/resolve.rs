@@ -1,0 +1,108 @@
+//! [`FileReference`]: what a FILE value refers to, and its bytes by way of a [`FileResolver`].
+//!
+//! Spec: LogicalTypes.md, FILE, "Resolution".
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::checksum::Checksum;
+use crate::error::{Error, Result, Spec};
+
+/// Fetches resources for [`FileReference::read`].
+pub trait FileResolver {
+    /// The bytes of `range` of the resource at `uri`; all of it without a range.
+    ///
+    /// `uri` is an RFC 3986 reference as the file has it, perhaps a relative one. It and the range
+    /// come from the file: which resources may be fetched, and how much of them, is for the
+    /// resolver to decide.
+    ///
+    /// # Errors
+    /// Whatever fails.
+    fn fetch(&self, uri: &str, range: Option<Range<u64>>) -> Result<Bytes>;
+}
+
+/// A value of a FILE column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileReference<'a> {
+    /// What it refers to.
+    pub target: FileTarget<'a>,
+    /// The media type of the bytes; `application/octet-stream` where none is set.
+    pub content_type: &'a str,
+    /// The checksum of the bytes, if one is set.
+    pub checksum: Option<Checksum<'a>>,
+    /// Where inline bytes came from, if that is set; else as in the target.
+    pub uri: Option<&'a str>,
+}
+
+/// What a value of a FILE column refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileTarget<'a> {
+    /// There is no value.
+    Null,
+    /// These bytes.
+    Inline(&'a [u8]),
+    /// A resource, or a range of its bytes.
+    External {
+        /// Where it is.
+        uri: &'a str,
+        /// Which bytes of it; all without a range.
+        range: Option<Range<u64>>,
+    },
+    /// Nothing: the value breaks a rule of the format, and this is which.
+    Invalid(&'static str),
+}
+
+/// Media type of bytes of which none is set.
+pub(super) const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
+
+impl FileReference<'_> {
+    /// The bytes that the value refers to, held against its size and its checksum; `None` if it is
+    /// null.
+    ///
+    /// An ETAG is not compared: it is in [`FileReference::checksum`] for resolvers that know those
+    /// of their store.
+    ///
+    /// # Errors
+    /// `Malformed(LogicalTypes("FILE"))` if the value is invalid, or the bytes are not as many, or
+    /// have not the checksum, that it says; `FeatureDisabled` if the checksum needs the feature
+    /// `file-references`; and whatever the resolver fails with.
+    pub fn read(&self, resolver: &dyn FileResolver) -> Result<Option<Bytes>> {
+        let bytes = self.read_unverified(resolver)?;
+        if let (Some(bytes), Some(checksum)) = (&bytes, &self.checksum) {
+            checksum.verify(bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// As [`FileReference::read`], whatever the checksum is.
+    ///
+    /// # Errors
+    /// As [`FileReference::read`], but for the checksum.
+    pub fn read_unverified(&self, resolver: &dyn FileResolver) -> Result<Option<Bytes>> {
+        match &self.target {
+            FileTarget::Null => Ok(None),
+            FileTarget::Inline(bytes) => Ok(Some(Bytes::copy_from_slice(bytes))),
+            FileTarget::External { uri, range } => {
+                let len = range.as_ref().map(|range| range.end - range.start);
+                if len == Some(0) {
+                    return Ok(Some(Bytes::new()));
+                }
+                let bytes = resolver.fetch(uri, range.clone())?;
+                match len {
+                    Some(len) if len != bytes.len() as u64 => Err(Error::mismatch(
+                        Spec::LogicalTypes("FILE"),
+                        &format!("bytes of {uri:?}"),
+                        len,
+                        bytes.len(),
+                    )),
+                    _ => Ok(Some(bytes)),
+                }
+            }
+            FileTarget::Invalid(why) => {
+                Err(Error::malformed(Spec::LogicalTypes("FILE"), format_args!("a value: {why}")))
+            }
+        }
+    }
+}
