@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use marquetry::Error;
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
 /// Look at Parquet files, and turn them into something else.
 ///
@@ -186,14 +185,6 @@ impl Command {
     }
 }
 
-/// A flag or a form whose capability is still to come.
-pub(crate) fn not_there_yet(what: &str) -> Failure {
-    Failure::File(Error::unsupported(
-        "this version of marq",
-        format!("{what} is not supported yet"),
-    ))
-}
-
 /// Files to work on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Files {
@@ -244,6 +235,9 @@ pub(crate) struct FilesOfRows {
     /// Only rows A to B, the last not included; counted from 0.
     #[arg(long, value_name = "A:B", value_parser = range)]
     pub(crate) rows: Option<(u64, u64)>,
+    /// Of VARIANT columns only the part that a path leads to: `$.user.tags[0]`, `$['odd name']`.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) variant_path: Option<String>,
     /// In JSON, CSV and tables, number columns and struct members that have one name: a, a_2. JSON
     /// cannot hold both otherwise.
     #[arg(long)]
@@ -322,8 +316,10 @@ pub(crate) struct Convert {
     /// Replace the one file by what is made of it, when that is whole.
     #[arg(long)]
     pub(crate) in_place: bool,
-    /// How VARIANT columns are shown.
-    #[arg(long, value_name = "FORM", hide = true)]
+    /// Fields of JSON lines that become VARIANT columns, separated by commas, whatever their values
+    /// are; with all, each line is one value of one column, json. For JSON lines and CSV as an
+    /// output, json: VARIANT columns are shown as JSON, as they are without this flag.
+    #[arg(long, value_name = "COLS|all|json")]
     pub(crate) variant: Option<String>,
     #[command(flatten)]
     pub(crate) text: TextFlags,
@@ -471,6 +467,11 @@ pub(crate) struct WriteFlags {
     /// A bloom filter for a column, with a false-positive rate (0.01 if none is said).
     #[arg(long, value_name = "COL[:FPP]")]
     pub(crate) bloom: Vec<String>,
+    /// Which parts of VARIANT columns become columns of their own: infer, by what is in the first
+    /// rows; none; or a shape, as `{user: {id: int64}, tags: [string]}`. May be repeated, for a
+    /// column each.
+    #[arg(long, value_name = "[COL=]infer|none|SHAPE")]
+    pub(crate) shred: Vec<String>,
 }
 
 impl WriteFlags {
@@ -485,6 +486,7 @@ impl WriteFlags {
             ("--row-group-rows", self.row_group_rows.is_some()),
             ("--row-group-bytes", self.row_group_bytes.is_some()),
             ("--bloom", !self.bloom.is_empty()),
+            ("--shred", !self.shred.is_empty()),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::args::{Args, Command, Crypt, Format, Global, When, not_there_yet};
+use crate::args::{Args, Command, Crypt, Format, Global, When};
 use crate::failure::{Failure, Result};
 
 /// Checks the command line, and settles the form of the output by the ending of -o.
@@ -15,9 +15,6 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
         Command::Convert(command) => Some(command),
         _ => None,
     };
-    if convert.is_some_and(|command| command.variant.is_some()) {
-        return Err(not_there_yet("--variant"));
-    }
     if let Some((flag, purpose)) = without_effect(&args.command, &args.global) {
         return Err(Failure::Usage(format!("{flag} is for {purpose}")));
     }
@@ -65,7 +62,9 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
     let count = matches!(command, Command::Count(_));
     let plans = convert || prints_rows || count || matches!(command, Command::Explain(_));
     let is_json = matches!(global.format, None | Some(Format::Json | Format::Jsonl));
+    let shown = matches!(command, Command::Explain(command) if command.rows.variant_path.is_some());
     let flags = [
+        (shown, false, "--variant-path", "commands that print or convert rows"),
         (global.filter.is_some(), plans, "--where", "commands that read rows, and explain"),
         (global.no_hive, plans, "--no-hive", "commands that read rows, and explain"),
         (

@@ -18,6 +18,7 @@ use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::hive::{self, Completed, Input};
 use crate::keys;
+use crate::variants::Part;
 
 /// Spells out globs and folders; the order of what was typed is kept.
 pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
@@ -171,23 +172,27 @@ pub(crate) struct Opened {
     pub(crate) reader: Reader,
     /// Says how batches get their partition columns.
     completed: Option<Completed>,
+    /// What is shown of VARIANT columns, if not all.
+    part: Option<Part>,
 }
 
 impl Opened {
     /// The schema of the rows.
     pub(crate) fn schema(&self) -> Result<SchemaRef> {
-        match &self.completed {
-            Some(completed) => Ok(completed.schema.clone()),
-            None => Ok(self.reader.schema()?),
-        }
+        let schema = match &self.completed {
+            Some(completed) => completed.schema.clone(),
+            None => self.reader.schema()?,
+        };
+        Ok(self.part.as_ref().map_or_else(|| schema.clone(), |part| part.schema(&schema)))
     }
 
     /// A batch of the reader, with its partition columns.
     pub(crate) fn complete(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        match &self.completed {
-            Some(completed) => completed.complete(&batch),
-            None => Ok(batch),
-        }
+        let batch = match &self.completed {
+            Some(completed) => completed.complete(&batch)?,
+            None => batch,
+        };
+        self.part.as_ref().map_or_else(|| Ok(batch.clone()), |part| part.of(&batch))
     }
 }
 
@@ -243,7 +248,9 @@ pub(crate) fn narrow(
         Some((from, to)) => reader = reader.offset(from).limit(to - from),
         None => {}
     }
-    Ok(Opened { reader, completed })
+    let mut opened = Opened { reader, completed, part: None };
+    opened.part = Part::new(rows.variant_path.as_deref(), opened.schema()?.as_ref())?;
+    Ok(opened)
 }
 
 /// The rows `from` to `to` of the chosen row groups, by their numbers in the file.

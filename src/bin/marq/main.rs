@@ -32,6 +32,7 @@ mod stats;
 mod table;
 mod text;
 mod types;
+mod variants;
 mod walk;
 
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ use marquetry::{
 
 use crate::args::{EncryptFlags, Global, ProfileName, Switch, WriteFlags};
 use crate::failure::{Failure, Result};
-use crate::{interrupt, keys};
+use crate::{interrupt, keys, variants};
 
 /// The options that the flags say.
 pub(crate) fn options(flags: &WriteFlags, global: &Global) -> Result<WriteOptions> {
@@ -76,7 +76,8 @@ impl ParquetOut {
         encrypt: &EncryptFlags,
         global: &Global,
     ) -> Result<Self> {
-        let mut options = options(flags, global)?;
+        let options = options(flags, global)?;
+        let mut options = variants::shredding(options, &flags.shred, &schema)?;
         if let Some(encryption) = keys::encryption(encrypt, global)? {
             options = options.with_encryption(encryption);
         }

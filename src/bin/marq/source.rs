@@ -16,6 +16,7 @@ use crate::args::{Convert, FilesOfRows, Global, SourceForm, Target};
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Input};
 use crate::progress::Read;
+use crate::variants::{OfLines, Part};
 use crate::{input, text};
 
 /// Batches, one after the other.
@@ -55,8 +56,10 @@ pub(crate) fn open(
     if let Some((flag, purpose)) = without_effect(command, target, global, &forms) {
         return Err(Failure::Usage(format!("{flag} is for {purpose}")));
     }
+    let of_lines = OfLines::new(command, forms.contains(&SourceForm::Jsonl), target)?;
+    let of_lines = of_lines.as_ref();
     let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command)?;
-    let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command)?;
+    let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
     let counted = read.streamed.clone();
     let mut sources: Vec<Source> = Vec::new();
     for file in files {
@@ -70,7 +73,7 @@ pub(crate) fn open(
             (SourceForm::Jsonl, _, Some(schema)) => {
                 let (name, bytes) = (file.name.clone(), file.len);
                 let known = file.input.known.clone();
-                let rows = text::json(&name, file.into_read(&counted), schema, command)?;
+                let rows = text::json(&name, file.into_read(&counted), schema, command, of_lines)?;
                 narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
             (SourceForm::Arrow, ..) => arrow_file(file, &command.files, global, &counted)?,
@@ -257,6 +260,10 @@ fn narrow(
         }
         schema = Arc::new(schema.project(&indices)?);
         batches = Box::new(batches.map(move |batch| Ok(batch?.project(&indices)?)));
+    }
+    if let Some(part) = Part::new(rows.variant_path.as_deref(), &schema)? {
+        schema = part.schema(&schema);
+        batches = Box::new(batches.map(move |batch| part.of(&batch?)));
     }
     Ok(Source { name, schema, rows: None, bytes, batches })
 }

@@ -1,7 +1,8 @@
 //! The values of arrays as JSON, and as text for tables and CSV.
 //!
 //! Numbers are numbers where JSON can hold them, decimals are strings with all their digits, bytes
-//! are hex, UUIDs have their dashes, dates and times are text in ISO 8601.
+//! are hex, UUIDs have their dashes, dates and times are text in ISO 8601. VARIANT is the JSON that
+//! it stands for.
 
 mod time;
 
@@ -9,10 +10,11 @@ use std::io::Write;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, types};
+use arrow_array::{Array, ArrayRef, StringArray, types};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::geo::to_wkt;
+use marquetry::variant::VariantArray;
 
 /// The values of an array, each as text on demand.
 pub(crate) struct Values<'a> {
@@ -38,6 +40,8 @@ enum Kind<'a> {
     Map(&'a [i32], Box<[Values<'a>; 2]>),
     /// The names as JSON, and the values.
     Struct(Vec<(String, Values<'a>)>),
+    /// JSON text.
+    Variant(StringArray),
     /// Values that are found by way of a number: dictionaries and run ends.
     Indirect(Box<dyn Fn(usize) -> usize + 'a>, Box<Values<'a>>),
 }
@@ -46,8 +50,16 @@ impl<'a> Values<'a> {
     /// The values of `array`, with the names and the meaning that `field` has for them.
     ///
     /// # Errors
-    /// If Arrow cannot format the type.
+    /// If Arrow cannot format the type, or a VARIANT is none.
     pub(crate) fn new(array: &'a dyn Array, field: &Field) -> Result<Self, ArrowError> {
+        if let Some(group) = array.as_struct_opt()
+            && VariantArray::is_variant(field)
+            // Of which only other columns are read, it is shown as they are.
+            && group.column_by_name("metadata").is_some()
+        {
+            let kind = Kind::Variant(VariantArray::new(group)?.to_json()?);
+            return Ok(Self { array, kind });
+        }
         Self::of(array, field.data_type(), field.extension_type_name())
     }
 
@@ -259,6 +271,7 @@ impl<'a> Values<'a> {
                 }
                 out.push(b'}');
             }
+            Kind::Variant(values) => out.extend_from_slice(values.value(i).as_bytes()),
             Kind::Indirect(to, values) => values.write(to(i), form, out)?,
         }
         Ok(())

@@ -8,6 +8,7 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use marquetry::Error;
+use marquetry::variant::VariantArray;
 
 use self::csv::CsvForm;
 use crate::args::{Format, Global};
@@ -139,13 +140,13 @@ impl Printer {
         let schema = names::shown(batch.schema_ref(), self.rename);
         let columns: Vec<Values<'_>> = (batch.columns().iter().zip(schema.fields()))
             .map(|(column, field)| {
-                Values::new(column, field).map_err(|e| wrong(field.name(), self.rows, &e))
+                Values::new(column, field).map_err(|e| wrong(field.name(), self.rows, e))
             })
             .collect::<Result<_>>()?;
         let mut json = Vec::new();
         for i in 0..batch.num_rows() {
             let at = |column: usize, error: ArrowError| {
-                wrong(schema.field(column).name(), self.rows, &error)
+                wrong(schema.field(column).name(), self.rows, error)
             };
             let cell =
                 |(column, values): (usize, &Values<'_>)| values.text(i).map_err(|e| at(column, e));
@@ -241,8 +242,12 @@ impl Printer {
     }
 }
 
-/// A value that has no text.
-fn wrong(column: &str, row: u64, error: &ArrowError) -> Failure {
+/// A value that has no text, or is wrong in the file.
+fn wrong(column: &str, row: u64, error: ArrowError) -> Failure {
+    let error = match error {
+        ArrowError::ExternalError(_) => return Failure::File(Error::from(error).at_column(column)),
+        error => error,
+    };
     let text = format!("row {row} of the output cannot be written as text: {error}");
     Failure::File(Error::unsupported("value without a text", text).at_column(column))
 }
@@ -264,6 +269,7 @@ fn columns(schema: &Schema) -> Vec<Column> {
         name: field.name().clone(),
         type_name: match field.extension_type_name() {
             Some("arrow.uuid") => "uuid".to_owned(),
+            _ if VariantArray::is_variant(field) => "variant".to_owned(),
             _ => type_name(field.data_type()),
         },
         align: if is_number(field.data_type()) { Align::Right } else { Align::Left },

@@ -11,6 +11,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions,
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use marquetry::variant::VariantArray;
 use serde_json::Value;
 
 use crate::args::Convert;
@@ -18,6 +19,7 @@ use crate::failure::{Failure, Result};
 use crate::integers::Integers;
 use crate::source::{Batches, Content, invalid};
 use crate::types;
+use crate::variants::{self, OfLines};
 use nulls::{Convention, Rewritten};
 
 /// Records that types are inferred from, where nothing else is asked for.
@@ -304,13 +306,27 @@ fn csv_type(data_type: &DataType) -> DataType {
 pub(crate) fn json_schema(
     files: Vec<&mut Content>,
     command: &Convert,
+    variants: Option<&OfLines>,
 ) -> Result<Option<SchemaRef>> {
     if files.is_empty() {
         return Ok(None);
     }
     let said = said(command)?;
+    if let Some(OfLines::Whole) = variants {
+        let taken = said.map(|_| {
+            Failure::Usage("--schema is for columns, and --variant all leaves none".to_owned())
+        });
+        return taken.map_or_else(|| Ok(Some(OfLines::whole_schema())), Err);
+    }
+    let names = variants.map_or(&[][..], OfLines::names);
+    if let Some(twice) = said.iter().flatten().find(|field| names.contains(field.name())) {
+        let text = format!("--schema: column {} becomes VARIANT by --variant", twice.name());
+        return Err(Failure::Usage(text));
+    }
+    let variant_fields = names.iter().map(|name| VariantArray::field(name, true));
     if let (Some(said), true) = (&said, command.text.schema_only) {
-        return Ok(Some(Arc::new(Schema::new(said.clone()))));
+        let fields: Vec<Field> = said.iter().cloned().chain(variant_fields).collect();
+        return Ok(Some(Arc::new(Schema::new(fields))));
     }
     let most = infer_rows(command);
     let mut keys = Keys::default();
@@ -324,10 +340,15 @@ pub(crate) fn json_schema(
             let objects = std::iter::from_fn(|| match lines.next(&name) {
                 Ok(None) => None,
                 Ok(Some((line, text))) => match serde_json::from_str::<Value>(text) {
-                    Ok(value) if value.is_object() => {
+                    Ok(mut value) if value.is_object() => {
                         keys.see(&value);
                         match large.see(&value, text, &name, line) {
-                            Ok(()) => Some(Ok(value)),
+                            Ok(()) => {
+                                if let Value::Object(object) = &mut value {
+                                    object.retain(|name, _| !names.contains(name));
+                                }
+                                Some(Ok(value))
+                            }
                             Err(error) => {
                                 failed = Some(error);
                                 None
@@ -375,6 +396,10 @@ pub(crate) fn json_schema(
             None => fields.push(said),
         }
     }
+    if !names.is_empty() {
+        fields.extend(variant_fields);
+        fields.sort_by_key(|field| keys.place(field.name()));
+    }
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
@@ -421,8 +446,13 @@ impl Keys {
         }
     }
 
+    /// Where a key was first seen.
+    fn place(&self, name: &str) -> usize {
+        self.0.get(name).map_or(usize::MAX, |(i, _)| *i)
+    }
+
     fn sort(&self, fields: &Fields) -> Fields {
-        let place = |field: &FieldRef| self.0.get(field.name()).map_or(usize::MAX, |(i, _)| *i);
+        let place = |field: &FieldRef| self.place(field.name());
         let none = Self::default();
         let mut out: Vec<FieldRef> = fields
             .iter()
@@ -487,7 +517,14 @@ pub(crate) fn json(
     file: Box<dyn Read>,
     schema: &SchemaRef,
     command: &Convert,
+    variants: Option<&OfLines>,
 ) -> Result<Batches> {
+    let whole = schema;
+    let others = schema.fields().iter().filter(|field| {
+        variants.is_none_or(|variants| *variants != OfLines::Whole && !variants.has(field.name()))
+    });
+    let schema: &SchemaRef = &Arc::new(Schema::new(others.cloned().collect::<Fields>()));
+    let mut variants = variants.map(variants::Columns::new);
     let builder = {
         let decoded = decoded_as(schema, json_type);
         // A key that inference has not seen is no value to be lost.
@@ -500,7 +537,7 @@ pub(crate) fn json(
                 .build_decoder()
         }
     };
-    let (name, schema) = (name.to_owned(), schema.clone());
+    let (name, schema, whole) = (name.to_owned(), schema.clone(), whole.clone());
     let mut decoder = builder().map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
     let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
     let mut text = String::new();
@@ -508,14 +545,24 @@ pub(crate) fn json(
     let mut next = move || -> Result<Option<RecordBatch>> {
         text.clear();
         numbers.clear();
-        while numbers.len() < BATCH_ROWS && text.len() < BATCH_BYTES {
+        let mut bytes = 0;
+        while numbers.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             let Some((number, line)) = lines.next(&name)? else { break };
-            text.push_str(line);
+            bytes += line.len();
+            match &mut variants {
+                None => text.push_str(line),
+                Some(variants) => variants
+                    .take(line, &mut text)
+                    .map_err(|wrong| Failure::content(&name, Some(number), wrong))?,
+            }
             text.push('\n');
             numbers.push(number);
         }
         if numbers.is_empty() {
             return Ok(None);
+        }
+        if let (Some(variants), true) = (&mut variants, schema.fields().is_empty()) {
+            return variants.finish(None, &whole).map(Some);
         }
         let mut decode = |text: &str| {
             decoder.decode(text.as_bytes())?;
@@ -547,7 +594,10 @@ pub(crate) fn json(
             let line = wrong.row.and_then(|row| numbers.get(row)).copied();
             Failure::content(&name, line, wrong.error)
         })?;
-        Ok(Some(batch))
+        match &mut variants {
+            None => Ok(Some(batch)),
+            Some(variants) => variants.finish(Some(&batch), &whole).map(Some),
+        }
     };
     let mut ended = false;
     Ok(Box::new(std::iter::from_fn(move || {

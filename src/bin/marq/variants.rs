@@ -1,0 +1,231 @@
+//! VARIANT columns: which columns of JSON lines become one, how they are shredded, and what is
+//! shown of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_cast::cast;
+use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
+use marquetry::WriteOptions;
+use marquetry::variant::{
+    VariantArray, VariantArrayBuilder, VariantInference, VariantPath, VariantShape,
+    VariantShredding,
+};
+use serde_json::value::RawValue;
+
+use crate::args::{Convert, Target};
+use crate::failure::{Failure, Result};
+
+/// The column that whole lines become.
+const WHOLE: &str = "json";
+
+/// What of JSON lines becomes VARIANT.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum OfLines {
+    /// Each line is one value of one column.
+    Whole,
+    /// Fields of the lines are columns of this name.
+    Fields(Vec<String>),
+}
+
+impl OfLines {
+    /// What --variant says for these inputs, if it says anything of them.
+    ///
+    /// # Errors
+    /// `Usage` if there is nothing that it could be for.
+    pub(crate) fn new(
+        command: &Convert,
+        reads_lines: bool,
+        target: Target,
+    ) -> Result<Option<Self>> {
+        let said = match command.variant.as_deref() {
+            None => return Ok(None),
+            // Which is how text has them in any case.
+            Some("json") if matches!(target, Target::Jsonl | Target::Csv) => return Ok(None),
+            Some(said) => said,
+        };
+        if !reads_lines {
+            return Err(Failure::Usage(format!(
+                "--variant {said} is for JSON lines as an input; VARIANT columns of other files \
+                 stay what they are, and are JSON in JSON lines and CSV"
+            )));
+        }
+        if said == "all" {
+            return Ok(Some(Self::Whole));
+        }
+        let names: Vec<String> = said.split(',').map(|name| name.trim().to_owned()).collect();
+        if names.iter().any(String::is_empty) {
+            return Err(Failure::Usage(format!(
+                "--variant {said}: names, separated by commas, or all"
+            )));
+        }
+        Ok(Some(Self::Fields(names)))
+    }
+
+    /// Whether a field becomes VARIANT.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        matches!(self, Self::Fields(names) if names.iter().any(|known| known == name))
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::Whole => &[],
+            Self::Fields(names) => names,
+        }
+    }
+
+    /// The schema where lines become nothing else.
+    pub(crate) fn whole_schema() -> SchemaRef {
+        Arc::new(Schema::new(vec![VariantArray::field(WHOLE, false)]))
+    }
+}
+
+/// The VARIANT columns of a batch of lines.
+pub(crate) struct Columns {
+    of: OfLines,
+    builders: Vec<VariantArrayBuilder>,
+}
+
+impl Columns {
+    pub(crate) fn new(of: &OfLines) -> Self {
+        let len = of.names().len().max(1);
+        Self { of: of.clone(), builders: (0..len).map(|_| VariantArrayBuilder::new()).collect() }
+    }
+
+    /// Takes a line, and appends what is left of it to `rest`.
+    ///
+    /// # Errors
+    /// What is wrong with the line.
+    pub(crate) fn take(&mut self, line: &str, rest: &mut String) -> Result<(), String> {
+        let names = match &self.of {
+            OfLines::Whole => {
+                let whole = &mut self.builders[0];
+                return whole.append_json(line).map_err(|e| e.message().to_owned());
+            }
+            OfLines::Fields(names) => names,
+        };
+        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(line).map_err(|e| {
+            let text = e.to_string();
+            let text = text.split(" at line ").next().unwrap_or_default();
+            format!("{text} at column {}", e.column())
+        })?;
+        for (name, builder) in names.iter().zip(&mut self.builders) {
+            match fields.remove(name) {
+                Some(value) => builder
+                    .append_json(value.get())
+                    .map_err(|e| format!("column {name}: {}", e.message()))?,
+                None => builder.append_null(),
+            }
+        }
+        let left = serde_json::to_string(&fields).map_err(|e| e.to_string())?;
+        rest.push_str(&left);
+        Ok(())
+    }
+
+    /// The batch with the columns in their places.
+    pub(crate) fn finish(
+        &mut self,
+        others: Option<&RecordBatch>,
+        schema: &SchemaRef,
+    ) -> Result<RecordBatch> {
+        let rows = self.builders.first().map_or(0, VariantArrayBuilder::len);
+        let mut made = Vec::new();
+        for builder in &mut self.builders {
+            made.push(Arc::new(builder.finish()?) as ArrayRef);
+        }
+        let mut others = others.into_iter().flat_map(RecordBatch::columns);
+        let columns = schema.fields().iter().map(|field| match &self.of {
+            OfLines::Whole => made.first(),
+            OfLines::Fields(names) => match names.iter().position(|name| name == field.name()) {
+                Some(i) => made.get(i),
+                None => others.next(),
+            },
+        });
+        let columns: Vec<ArrayRef> = columns.flatten().cloned().collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+    }
+}
+
+/// What --shred says: how VARIANT columns are written.
+///
+/// # Errors
+/// `Usage` if a shape is none, or there is nothing to shred.
+pub(crate) fn shredding(
+    mut options: WriteOptions,
+    said: &[String],
+    schema: &Schema,
+) -> Result<WriteOptions> {
+    if !said.is_empty() && !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
+        return Err(Failure::Usage(
+            "--shred: there is no VARIANT column; --variant makes them of JSON lines".to_owned(),
+        ));
+    }
+    for said in said {
+        // A shape has no `=`, and begins with no name where it is an object.
+        let (column, how) = match said.split_once('=') {
+            Some((column, how)) if !said.starts_with(['{', '[']) => (column, how),
+            _ => ("*", said.as_str()),
+        };
+        let how = match how.trim() {
+            "infer" => VariantShredding::Infer(VariantInference::new()),
+            "none" => VariantShredding::Shape(VariantShape::any()),
+            shape => VariantShredding::Shape(VariantShape::parse(shape)?),
+        };
+        options = options.with_shredding(column, how);
+    }
+    Ok(options)
+}
+
+/// Shows a part of each VARIANT column in its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Part(VariantPath);
+
+impl Part {
+    /// What --variant-path says.
+    ///
+    /// # Errors
+    /// `Usage` if the text is no path, or there is no VARIANT column.
+    pub(crate) fn new(said: Option<&str>, schema: &Schema) -> Result<Option<Self>> {
+        let Some(said) = said else { return Ok(None) };
+        if !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
+            return Err(Failure::Usage("--variant-path: there is no VARIANT column".to_owned()));
+        }
+        Ok(Some(Self(said.parse()?)))
+    }
+
+    /// The schema of the parts.
+    pub(crate) fn schema(&self, schema: &Schema) -> SchemaRef {
+        let fields: Fields = schema.fields().iter().map(|field| Self::field(field)).collect();
+        Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+    }
+
+    fn field(field: &FieldRef) -> FieldRef {
+        if !VariantArray::is_variant(field) {
+            return field.clone();
+        }
+        let field = field.as_ref().clone().with_data_type(VariantArray::unshredded_type());
+        Arc::new(field.with_nullable(true))
+    }
+
+    /// The parts of a batch.
+    pub(crate) fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let schema = batch.schema_ref();
+        let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+            if !VariantArray::is_variant(field) {
+                return Ok(column.clone());
+            }
+            let part = VariantArray::new(column.as_struct())
+                .and_then(|column| column.get(&self.0, &VariantArray::unshredded_type()))
+                .map_err(|e| e.at_column(field.name().as_str()))?;
+            // Its metadata are in whichever layout they were read in.
+            Ok(cast(&part, &VariantArray::unshredded_type())?)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(self.schema(schema), columns, &options)?)
+    }
+}
