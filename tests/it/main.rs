@@ -49,5 +49,6 @@ mod typed_statistics;
 mod types;
 #[cfg(feature = "object_store")]
 mod uploads;
+mod variant;
 mod writing;
 mod zero_width;

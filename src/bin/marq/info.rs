@@ -12,6 +12,7 @@ use crate::geo;
 use crate::input;
 use crate::output::{Sink, bytes, count, share};
 use crate::report::{Report, Section};
+use crate::shredded;
 
 /// Says what there is to say, or prints one key-value.
 pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
@@ -140,6 +141,7 @@ impl Summary {
             "column_orders": head.column_orders.as_ref().map(Vec::len),
             "sorted_by": sorted_by(reader),
             "geospatial": geo::columns(reader)?.iter().map(geo::Column::json).collect::<Vec<_>>(),
+            "variants": shredded::columns(reader)?.iter().map(shredded::Column::json).collect::<Vec<_>>(),
             "key_values": head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect::<Vec<_>>(),
         }))
     }
@@ -221,6 +223,12 @@ impl Summary {
         if !geo.is_empty() {
             let headers = &["geometries", "least", "greatest", "types", "row groups with a box"];
             let rows = geo.iter().map(geo::Column::cells).collect();
+            sections.push(Section::new("", headers).with(rows));
+        }
+        let variants = shredded::columns(reader)?;
+        if !variants.is_empty() {
+            let headers = &["variants", "path", "type", ">typed values", ">other values", ">typed"];
+            let rows = variants.iter().flat_map(|column| column.cells(global)).collect();
             sections.push(Section::new("", headers).with(rows));
         }
         Ok(sections)

@@ -27,6 +27,7 @@ mod progress;
 mod report;
 mod rows;
 mod schema;
+mod shredded;
 mod source;
 mod stats;
 mod table;

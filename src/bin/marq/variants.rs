@@ -199,7 +199,7 @@ impl Part {
 
     /// The schema of the parts.
     pub(crate) fn schema(&self, schema: &Schema) -> SchemaRef {
-        let fields: Fields = schema.fields().iter().map(|field| Self::field(field)).collect();
+        let fields: Fields = schema.fields().iter().map(Self::field).collect();
         Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
     }
 

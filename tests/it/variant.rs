@@ -1,0 +1,250 @@
+//! VARIANT on the command line: shown as JSON, made of JSON lines, shredded, looked into. Only with
+//! the feature `cli`.
+#![cfg(feature = "cli")]
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+/// A folder, and `marq` in it.
+struct Folder(tempfile::TempDir);
+
+/// Rows whose `payload` is of many kinds: an object, one of other fields, null, nothing, a list.
+const EVENTS: &str = r#"{"id":1,"payload":{"user":{"id":7,"name":"ada"},"tags":["x","y"],"amount":1.10},"ts":"t1"}
+{"id":2,"payload":{"user":{"id":8},"amount":"n/a"},"ts":"t2"}
+{"id":3,"payload":null,"ts":"t3"}
+{"id":4,"ts":"t4"}
+{"id":5,"payload":[1,2.5,{"a, \"b\"":null}],"ts":"t5"}
+"#;
+
+/// The payloads as they are shown.
+const SHOWN: [&str; 5] = [
+    r#"{"amount":1.10,"tags":["x","y"],"user":{"id":7,"name":"ada"}}"#,
+    r#"{"amount":"n/a","user":{"id":8}}"#,
+    "null",
+    "null",
+    r#"[1,2.5,{"a, \"b\"":null}]"#,
+];
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().expect("a folder"));
+        folder.put("events.jsonl", EVENTS);
+        folder
+    }
+
+    fn put(&self, name: &str, content: &str) {
+        std::fs::write(self.0.path().join(name), content).expect("a file");
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_marq"));
+        command.args(args).current_dir(&self.0).output().expect("marq runs")
+    }
+
+    /// Runs `marq`, which succeeds.
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {error}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Runs `marq`, which fails with this code; gives what it says.
+    fn refused(&self, args: &[&str], code: i32) -> String {
+        let output = self.run(args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        error
+    }
+
+    /// Converts the events into a file with a VARIANT column `payload`.
+    fn events(&self, file: &str, more: &[&str]) {
+        let args = ["convert", "events.jsonl", "-q", "--variant", "payload", "-o", file];
+        self.done(&[&args, more].concat());
+    }
+
+    fn lines(&self, args: &[&str]) -> Vec<String> {
+        self.done(args).lines().map(str::to_owned).collect()
+    }
+}
+
+fn expected() -> Vec<String> {
+    (1..)
+        .zip(SHOWN)
+        .map(|(i, shown)| format!(r#"{{"id":{i},"payload":{shown},"ts":"t{i}"}}"#))
+        .collect()
+}
+
+#[test]
+fn rows_show_variants_as_json_in_every_form_shredded_or_not() {
+    let folder = Folder::new();
+    let shape = "payload={user: {id: int64, name: string}, tags: [string], amount: decimal(9, 2)}";
+    for (file, shred) in [("plain.parquet", None), ("shredded.parquet", Some(shape))] {
+        let shred: Vec<&str> = shred.into_iter().flat_map(|shape| ["--shred", shape]).collect();
+        folder.events(file, &shred);
+        assert_eq!(folder.lines(&["cat", file, "-f", "jsonl"]), expected());
+        let head: Value =
+            serde_json::from_str(&folder.done(&["head", file, "-f", "json"])).unwrap();
+        assert_eq!(head[4]["payload"], json!([1, 2.5, {"a, \"b\"": null}]));
+        folder.done(&["convert", file, "-q", "--variant", "json", "-o", "out.jsonl"]);
+        let out = std::fs::read_to_string(folder.0.path().join("out.jsonl")).unwrap();
+        assert_eq!(out.lines().collect::<Vec<_>>(), expected());
+
+        let csv = folder.lines(&["cat", file, "-f", "csv"]);
+        assert_eq!(csv[2], r#"2,"{""amount"":""n/a"",""user"":{""id"":8}}",t2"#);
+        assert_eq!(csv[3..5], ["3,null,t3", "4,,t4"], "null is a value, and none is none");
+        let table = folder.done(&["cat", file, "--wide"]);
+        assert!(
+            table.contains("variant") && SHOWN.iter().all(|shown| table.contains(shown)),
+            "{table}"
+        );
+        assert!(folder.done(&["cat", file, "-f", "md"]).contains(SHOWN[1]));
+    }
+}
+
+#[test]
+fn a_line_becomes_one_value_whatever_it_is() {
+    let folder = Folder::new();
+    let lines =
+        [r#"{"a":1,"b":[true]}"#, "[]", "\"text\"", "12345678901234567890.5", r#"{"b":{}}"#];
+    folder.put("any.jsonl", &lines.join("\n"));
+    folder.done(&["convert", "any.jsonl", "-q", "--variant", "all", "-o", "any.parquet"]);
+    let shown: Vec<String> = lines.iter().map(|line| format!("{{\"json\":{line}}}")).collect();
+    assert_eq!(folder.lines(&["cat", "any.parquet", "-f", "jsonl"]), shown);
+    // By way of Arrow, and back.
+    folder.done(&["convert", "any.parquet", "-q", "-o", "any.arrow"]);
+    folder.done(&[
+        "convert",
+        "any.arrow",
+        "-q",
+        "-o",
+        "again.parquet",
+        "--shred",
+        "{b: [boolean]}",
+    ]);
+    assert_eq!(folder.lines(&["cat", "again.parquet", "-f", "jsonl"]), shown);
+}
+
+#[test]
+fn variant_columns_stand_where_the_field_stood_and_others_are_as_before() {
+    let folder = Folder::new();
+    let text = "{\"z\":1,\"v\":2,\"value\":3,\"metadata\":4,\"a\":18446744073709551615}\n{\"v\":\"x\",\"late\":[1]}\n";
+    folder.put("in.jsonl", text);
+    folder.done(&["convert", "in.jsonl", "-q", "--variant", "v,late,never", "-o", "v.parquet"]);
+    let schema = folder.done(&["schema", "v.parquet"]);
+    let names: Vec<&str> = schema
+        .lines()
+        .filter(|line| line.starts_with(['├', '└']))
+        .filter_map(|line| line[6..].trim().split(':').next())
+        .collect();
+    let names: Vec<&str> = names.iter().map(|name| name.trim_start_matches(['─', ' '])).collect();
+    assert_eq!(names, ["z", "v", "value", "metadata", "a", "late", "never"], "{schema}");
+    let rows = folder.lines(&["cat", "v.parquet", "-f", "jsonl"]);
+    assert_eq!(
+        rows[0],
+        r#"{"z":1,"v":2,"value":3,"metadata":4,"a":18446744073709551615,"late":null,"never":null}"#
+    );
+    assert!(rows[1].contains(r#""v":"x""#) && rows[1].contains(r#""late":[1]"#), "{}", rows[1]);
+    let typed = ["--schema", "z: int8, a: utf8", "--schema-only"];
+    let args = ["convert", "in.jsonl", "-q", "--variant", "v", "-o", "t.parquet"];
+    folder.done(&[&args[..], &typed].concat());
+    let row = &folder.lines(&["cat", "t.parquet", "-f", "jsonl"])[0];
+    assert_eq!(row, r#"{"z":1,"a":"18446744073709551615","v":2}"#);
+}
+
+#[test]
+fn a_path_shows_a_part_in_the_place_of_the_whole() {
+    let folder = Folder::new();
+    folder.events("plain.parquet", &[]);
+    folder.events("shredded.parquet", &["--shred", "{user: {id: int64}, tags: [string]}"]);
+    for file in ["plain.parquet", "shredded.parquet"] {
+        for (path, parts) in [
+            ("$.user.id", ["7", "8", "null", "null", "null"]),
+            ("tags[1]", ["\"y\"", "null", "null", "null", "null"]),
+            ("$[2]['a, \"b\"']", ["null"; 5]),
+            ("$[1]", ["null", "null", "null", "null", "2.5"]),
+            ("$", SHOWN),
+        ] {
+            let shown = (1..).zip(parts);
+            let shown =
+                shown.map(|(i, part)| format!(r#"{{"id":{i},"payload":{part},"ts":"t{i}"}}"#));
+            let shown: Vec<String> = shown.collect();
+            let flags = [file, "--variant-path", path];
+            assert_eq!(folder.lines(&[&["cat"], &flags[..], &["-f", "jsonl"]].concat()), shown);
+            folder.done(&[&["convert"], &flags[..], &["-q", "-o", "part.parquet"]].concat());
+            assert_eq!(folder.lines(&["cat", "part.parquet", "-f", "jsonl"]), shown);
+        }
+        let head = folder.done(&["head", "-n", "1", file, "--variant-path", "$.user", "--wide"]);
+        assert!(head.contains(r#"{"id":7,"name":"ada"}"#) && !head.contains("tags"), "{head}");
+        folder.done(&["convert", file, "-q", "-o", "all.arrow"]);
+        let args =
+            ["convert", "all.arrow", "--variant-path", "$.amount", "--to", "jsonl", "-o", "-"];
+        assert!(folder.lines(&args)[1].contains(r#""payload":"n/a""#));
+    }
+}
+
+#[test]
+fn info_says_which_parts_are_shredded_and_how_many_values_are_typed() {
+    let folder = Folder::new();
+    folder.events("plain.parquet", &[]);
+    let shape = "{amount: decimal(9, 2), tags: [string], user: {id: int64}}";
+    folder.events("shredded.parquet", &["--shred", shape]);
+    let info = |file: &str| -> Value {
+        serde_json::from_str(&folder.done(&["info", file, "-f", "json"])).unwrap()
+    };
+    assert_eq!(info("plain.parquet")["variants"], json!([{"column": "payload", "shredded": []}]));
+    let part = |path: &str, type_name: &str, typed: Option<u64>, other: u64| json!({"path": path, "type": type_name, "typed_values": typed, "other_values": other});
+    // Null and the list are no objects; the second amount is a text; a name is left of a user.
+    let parts = json!([{"column": "payload", "shredded": [
+        part("$", "object", None, 2),
+        part("$.amount", "DECIMAL(9, 2)", Some(1), 1),
+        part("$.tags", "list", None, 0),
+        part("$.tags[*]", "STRING", Some(2), 0),
+        part("$.user", "object", None, 1),
+        part("$.user.id", "INT64", Some(2), 0),
+    ]}]);
+    assert_eq!(info("shredded.parquet")["variants"], parts);
+    let table = folder.done(&["info", "shredded.parquet", "-f", "table"]);
+    assert!(table.contains("$.amount") && table.contains("50.0 %"), "{table}");
+    assert!(folder.done(&["info", "plain.parquet", "-f", "table"]).contains("not shredded"));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_its_exit_code() {
+    let folder = Folder::new();
+    folder.events("v.parquet", &[]);
+    folder.put("plain.jsonl", "{\"a\":1}\n");
+    let out = ["-o", "x.parquet"];
+    let convert = |args: &[&str]| -> Vec<String> {
+        ["convert"].iter().chain(args).chain(&out).map(|arg| (*arg).to_owned()).collect()
+    };
+    for args in [
+        convert(&["v.parquet", "--variant", "payload"]),
+        convert(&["v.parquet", "--variant", "json"]),
+        convert(&["plain.jsonl", "--variant", "a,,b"]),
+        convert(&["plain.jsonl", "--shred", "infer"]),
+        convert(&["plain.jsonl", "--variant", "a", "--shred", "{b: nothing}"]),
+        convert(&["plain.jsonl", "--variant", "a", "--shred", "b=infer"]),
+        convert(&["plain.jsonl", "--variant", "a", "--schema", "a: utf8"]),
+        convert(&["plain.jsonl", "--variant", "all", "--schema", "a: utf8"]),
+        convert(&["plain.jsonl", "--variant-path", "$.a"]),
+        convert(&["v.parquet", "--variant-path", "$..a"]),
+        ["head", "v.parquet", "--variant-path", "$["].map(str::to_owned).to_vec(),
+        ["explain", "v.parquet", "--variant-path", "$"].map(str::to_owned).to_vec(),
+        ["convert", "v.parquet", "--shred", "infer", "-o", "x.jsonl"].map(str::to_owned).to_vec(),
+    ] {
+        folder.refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), 2);
+    }
+    folder.put("twice.jsonl", "{\"a\":1}\n{\"a\":{\"b\":1,\"b\":2}}\n");
+    let args = ["convert", "twice.jsonl", "--variant", "a", "-o", "x.parquet"];
+    let said = folder.refused(&args, 3);
+    assert!(
+        said.contains("line 2") && said.contains("column a") && said.contains("\"b\""),
+        "{said}"
+    );
+    folder.put("cut.jsonl", "{\"a\":1}\n[1,\n");
+    let said = folder.refused(&["convert", "cut.jsonl", "--variant", "all", "-o", "x.parquet"], 3);
+    assert!(said.contains("line 2") && said.contains("at byte 3"), "{said}");
+    assert!(!folder.0.path().join("x.parquet").exists());
+}
