@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, FieldRef, Fields, Schema as ArrowSchema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::bind_test::bind_test;
 use super::bound::{
-    Bound, BoundColumn, BoundNode, ColumnOrigin, FileColumn, ListLevels, PathStep, ReadOf,
+    Bound, BoundColumn, BoundNode, ColumnOrigin, FactsHold, FileColumn, ListLevels, PathStep,
+    ReadOf,
 };
-use super::expression::{Column, Function, Predicate, Term, Test};
+use super::expression::{Column, Function, Predicate, Term, Test, VariantPart};
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
 use crate::geo::Edges;
@@ -20,6 +21,7 @@ use crate::schema::{
     ArrowOptions, Kind, Node as SchemaNode, Projection, Repetition, Schema, Shape,
     describe_in_arrow, find_field, has_geodesic_edges,
 };
+use crate::variant::{VariantArray, VariantShape, needed_leaves};
 
 impl Predicate {
     /// Holds the predicate against the schema of a file that is read with `options`; `key_values`
@@ -33,6 +35,17 @@ impl Predicate {
         schema: &Schema,
         key_values: &[KeyValue],
         options: &ArrowOptions,
+    ) -> Result<Bound> {
+        self.bind_with(schema, key_values, options, &|_| false)
+    }
+
+    /// The same for a file of which it is known which leaves are null in all rows.
+    pub(crate) fn bind_with(
+        &self,
+        schema: &Schema,
+        key_values: &[KeyValue],
+        options: &ArrowOptions,
+        is_all_null: &dyn Fn(usize) -> bool,
     ) -> Result<Bound> {
         let mut names = Vec::new();
         self.for_each_column(|path| names.push(path.to_owned()));
@@ -50,6 +63,7 @@ impl Predicate {
         let mut binder = Binder {
             fields: mapping.schema.fields(),
             file: Some((schema, &mapping.shapes)),
+            is_all_null,
             find: &find,
             columns: Vec::new(),
         };
@@ -64,8 +78,13 @@ impl Predicate {
     /// As for [`Predicate::bind`].
     pub fn bind_to(&self, schema: &ArrowSchema) -> Result<Bound> {
         let find = |path: &str, _| find_field(schema.fields(), path);
-        let mut binder =
-            Binder { fields: schema.fields(), file: None, find: &find, columns: Vec::new() };
+        let mut binder = Binder {
+            fields: schema.fields(),
+            file: None,
+            is_all_null: &|_| false,
+            find: &find,
+            columns: Vec::new(),
+        };
         let root = binder.root(self)?;
         Ok(Bound { root, columns: binder.columns.into(), by_name: true })
     }
@@ -97,6 +116,7 @@ fn nothing_to_join() -> Error {
 struct Binder<'a> {
     fields: &'a Fields,
     file: Option<(&'a Schema, &'a [Shape])>,
+    is_all_null: &'a dyn Fn(usize) -> bool,
     /// The positions on the way to a path; told whether the list itself is meant where a name may
     /// stand for it or its element.
     find: &'a dyn Fn(&str, bool) -> Result<Vec<usize>>,
@@ -146,7 +166,7 @@ impl Binder<'_> {
     fn function(&mut self, columns: &[String], function: &Function) -> Result<BoundNode> {
         let mut numbers = Vec::new();
         for path in columns {
-            let column = Column { path: path.clone(), elements: None };
+            let column = Column { path: path.clone(), elements: None, part: None };
             let mut bound = self.column(&column, true)?;
             if let (ColumnOrigin::File(file), Some((schema, _))) = (&mut bound.origin, self.file) {
                 // Of a group, a function may look at everything.
@@ -179,10 +199,14 @@ impl Binder<'_> {
                 "column {path} lies in a list: say any({path}) or all({path})"
             )));
         }
-        let data_type = match cursor.field.data_type() {
-            DataType::Dictionary(_, value) => (**value).clone(),
-            DataType::RunEndEncoded(_, values) => values.data_type().clone(),
-            other => other.clone(),
+        if let Some(part) = &column.part {
+            check_part(column, cursor.field, part)?;
+        }
+        let data_type = match (&column.part, cursor.field.data_type()) {
+            (Some(part), _) => part.data_type.clone(),
+            (None, DataType::Dictionary(_, value)) => (**value).clone(),
+            (None, DataType::RunEndEncoded(_, values)) => values.data_type().clone(),
+            (None, other) => other.clone(),
         };
         let is_missing = cursor.shape.is_some_and(|shape| shape.kind == Kind::Missing);
         let read = match cursor.path_steps.first() {
@@ -195,7 +219,12 @@ impl Binder<'_> {
             _ => ReadOf::Named,
         };
         let origin = match (self.file, cursor.shape) {
-            (Some((schema, _)), Some(shape)) => origin(schema, shape, cursor.lists)?,
+            (Some((schema, _)), Some(shape)) => match &column.part {
+                Some(part) if shape.kind != Kind::Missing => {
+                    part_origin(schema, shape, path, part, self.is_all_null)?
+                }
+                _ => origin(schema, shape, cursor.lists)?,
+            },
             _ => ColumnOrigin::Unknown,
         };
         let edges = match &origin {
@@ -212,6 +241,7 @@ impl Binder<'_> {
             path_steps: cursor.path_steps,
             data_type,
             edges,
+            part: column.part.clone(),
             origin,
             read,
         })
@@ -284,6 +314,58 @@ impl<'a> FieldWalk<'a> {
     }
 }
 
+/// Checks that a part is asked of a VARIANT, and as a type that its columns can have.
+fn check_part(column: &Column, field: &Field, part: &VariantPart) -> Result<()> {
+    if column.elements.is_some() {
+        return Err(Error::usage(format_args!(
+            "{column}: any and all are for lists, and parts are of single VARIANT values"
+        )));
+    }
+    if !VariantArray::is_variant(field) {
+        return Err(Error::usage(format_args!(
+            "{column}: {} is {}, and not a VARIANT",
+            column.path,
+            field.data_type()
+        )));
+    }
+    match part.data_type == VariantArray::unshredded_type() {
+        true => Ok(()),
+        false => VariantShape::scalar(part.data_type.clone()).map(|_| ()),
+    }
+}
+
+/// Where a part of the values of a VARIANT comes from.
+fn part_origin(
+    schema: &Schema,
+    shape: &Shape,
+    path: &str,
+    part: &VariantPart,
+    is_all_null: &dyn Fn(usize) -> bool,
+) -> Result<ColumnOrigin> {
+    let node = schema.node_named(path)?;
+    let needed = needed_leaves(node, &part.path, &part.data_type, is_all_null)?;
+    let (mut positions, mut chain) = (Vec::new(), Vec::new());
+    let typed = needed.typed.filter(|(leaf, _)| {
+        path_to_leaf(std::slice::from_ref(shape), *leaf, &mut positions, &mut chain)
+            && chain.last().is_some_and(|shape| *shape.field.data_type() == part.data_type)
+    });
+    let (leaf, facts) = match (typed, needed.leaves.first()) {
+        // What is not read is null in all rows.
+        (Some((leaf, Some(value))), _) if needed.leaves.contains(&value) => {
+            (leaf, FactsHold::WhereNull(value))
+        }
+        (Some((leaf, _)), _) => (leaf, FactsHold::Always),
+        (None, Some(first)) => (*first, FactsHold::Never),
+        (None, None) => return Ok(ColumnOrigin::Unknown),
+    };
+    let leaf = schema.leaf(leaf)?;
+    let conversion = conversion(&leaf, &part.data_type);
+    let present = leaf.max_def.into();
+    let (element, lists, needed) = (None, Vec::new(), needed.leaves);
+    let file = FileColumn { leaf, conversion, facts, present, element, lists, needed };
+    Ok(ColumnOrigin::File(Box::new(file)))
+}
+
 /// Where a column of this shape comes from.
 fn origin(schema: &Schema, shape: &Shape, lists: Vec<ListLevels>) -> Result<ColumnOrigin> {
     if shape.kind == Kind::Missing {
@@ -307,6 +389,7 @@ fn origin(schema: &Schema, shape: &Shape, lists: Vec<ListLevels>) -> Result<Colu
     Ok(ColumnOrigin::File(Box::new(FileColumn {
         leaf,
         conversion,
+        facts: FactsHold::Always,
         present: shape.levels.present.into(),
         element,
         lists,

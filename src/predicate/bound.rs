@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
-use super::expression::{Elements, Function, Op};
+use super::expression::{Elements, Function, Op, VariantPart};
 use super::set::ValueSet;
 use super::value::LiteralValue;
 use crate::geo::{Edges, Rectangle};
@@ -83,6 +83,8 @@ pub(super) struct BoundColumn {
     pub(super) data_type: DataType,
     /// The edges of its geometries, if it has any.
     pub(super) edges: Edges,
+    /// What is tested of a VARIANT.
+    pub(super) part: Option<Box<VariantPart>>,
     pub(super) origin: ColumnOrigin,
     pub(super) read: ReadOf,
 }
@@ -124,6 +126,8 @@ pub(super) enum ColumnOrigin {
 pub(super) struct FileColumn {
     /// The leaf that is tested, or one below the struct, list or map that is.
     pub(super) leaf: Leaf,
+    /// Whether what the metadata say of the leaf holds for what is tested.
+    pub(super) facts: FactsHold,
     /// How the values of the tested leaf become those of Arrow.
     pub(super) conversion: Option<Conversion>,
     /// Definition level from which on it is not null.
@@ -134,6 +138,15 @@ pub(super) struct FileColumn {
     pub(super) lists: Vec<ListLevels>,
     /// All leaves that the tests need read.
     pub(super) needed: Vec<usize>,
+}
+
+/// Whether facts of a leaf are facts of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FactsHold {
+    Always,
+    /// Where this leaf is null in all rows: it holds the values that are not shredded.
+    WhereNull(usize),
+    Never,
 }
 
 /// The definition levels of a list on the way to a column.

@@ -6,6 +6,7 @@ use super::expression::{Column, Elements, Op, Predicate, Term, Test};
 use super::literal::Literal;
 use super::text::{is_first, is_inner, is_keyword};
 use crate::geo::Rectangle;
+use crate::variant::VariantShape;
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,6 +28,12 @@ impl fmt::Display for Column {
         });
         let quoted = format!("\"{}\"", self.path.replace('"', "\"\""));
         let path = if plain { &self.path } else { &quoted };
+        if let Some(part) = &self.part {
+            let way = Literal::from(part.path.to_string());
+            let name = VariantShape::of_type(&part.data_type);
+            let name = name.map_or_else(|| part.data_type.to_string(), |shape| shape.to_string());
+            return write!(f, "variant_get({path}, {way}, '{name}')");
+        }
         match self.elements {
             None => f.write_str(path),
             Some(Elements::Any) => write!(f, "any({path})"),

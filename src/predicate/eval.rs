@@ -31,6 +31,7 @@ use super::tri_state::TriState;
 use super::value::LiteralValue;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::geo::Rectangle;
+use crate::variant::VariantArray;
 
 impl Bound {
     /// For each row whether the predicate is true of it; false where it is false or null. Never has
@@ -238,7 +239,11 @@ impl Evaluator<'_> {
     ) -> Result<TriState> {
         let column = self.column;
         let Some((step, rest)) = path_steps.split_first() else {
-            return self.test_here(array, outer);
+            let Some(part) = &column.part else { return self.test_here(array, outer) };
+            let group = array.as_struct_opt().ok_or_else(|| missing(column))?;
+            let nulls = NullBuffer::union(outer, group.nulls());
+            let parts = VariantArray::of_parts(group, nulls)?.get(&part.path, &part.data_type)?;
+            return self.test_here(&parts, None);
         };
         let nulls = NullBuffer::union(outer, array.nulls());
         match step {

@@ -6,10 +6,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::DataType;
 
 use super::literal::Literal;
 use crate::error::Result;
 use crate::geo::Rectangle;
+use crate::variant::VariantPath;
 
 /// Which rows are wanted. See the [module](crate::predicate) for what is true, and for the text form, which
 /// [`Display`](fmt::Display) gives.
@@ -107,6 +109,15 @@ impl PartialEq for Function {
 pub struct Column {
     pub(super) path: String,
     pub(super) elements: Option<Elements>,
+    /// Which part of the values of a VARIANT is tested, and as which type.
+    pub(super) part: Option<Box<VariantPart>>,
+}
+
+/// A part of the values of a VARIANT column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VariantPart {
+    pub(super) path: VariantPath,
+    pub(super) data_type: DataType,
 }
 
 /// Which elements of a list must pass.
@@ -119,7 +130,7 @@ pub(super) enum Elements {
 /// A column by its name, nested ones by their dotted path, as in
 /// [`Projection::names`](crate::schema::Projection::names).
 pub fn col(path: impl Into<String>) -> Column {
-    Column { path: path.into(), elements: None }
+    Column { path: path.into(), elements: None, part: None }
 }
 
 /// At least one element of a list: what is below it may be named as well, `any("orders.price")`.
@@ -152,6 +163,25 @@ impl From<String> for Column {
 }
 
 impl Column {
+    /// The part of the values of a VARIANT column that `path` leads to, as `data_type`: null where
+    /// there is none of this type, as [`VariantArray::get`](crate::variant::VariantArray::get) has
+    /// it. The type is one that VARIANT can be shredded as. Only the leaves of the part are read,
+    /// and where it is a column of this type, its statistics prune.
+    ///
+    /// ```
+    /// use marquetry::arrow_schema::DataType;
+    /// use marquetry::{Predicate, col};
+    ///
+    /// let adults = col("payload").variant_get("$.user.age".parse()?, DataType::Int64).gt_eq(18);
+    /// assert_eq!(adults.to_string(), "variant_get(payload, '$.user.age', 'int64') >= 18");
+    /// assert_eq!(Predicate::parse(&adults.to_string())?, adults);
+    /// # Ok::<(), marquetry::Error>(())
+    /// ```
+    pub fn variant_get(mut self, path: VariantPath, data_type: DataType) -> Self {
+        self.part = Some(Box::new(VariantPart { path, data_type }));
+        self
+    }
+
     fn test(self, test: Test) -> Predicate {
         Predicate::of(Term::Test(self, test))
     }

@@ -103,6 +103,11 @@ impl ColumnFacts {
         Self { rows, ..Self::default() }
     }
 
+    /// Whether all entries are null.
+    pub(crate) fn all_null(&self) -> bool {
+        self.entries.is_some() && self.nulls == self.entries
+    }
+
     /// What the footer says of a column chunk of `rows` rows. `order` is the leaf's entry in the
     /// footer's `column_orders`, `None` if there is none for it (a list that is shorter than the
     /// leaves is none at all).

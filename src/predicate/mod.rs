@@ -54,6 +54,8 @@
 //!            |  starts_with( operand, 'prefix' )
 //!            |  intersects( operand, xmin, ymin, xmax, ymax )     xmin > xmax: around the antimeridian
 //! operand    =  column  |  any( column )  |  all( column )
+//!            |  variant_get( column, '$.path[0]', 'type' )        a part of a VARIANT, null if it is of
+//!                                                              another type
 //! column     =  name.name.…                     as in a projection; "quoted", with "" for a quote
 //! literal    =  12  |  -1.5  |  2e9  |  'text', with '' for a quote in it  |  x'0aff'
 //!            |  true  |  false  |  null

@@ -14,7 +14,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use super::bound::{
-    BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FileColumn, PathStep,
+    BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FactsHold, FileColumn,
+    PathStep,
 };
 use super::expression::{Elements, Op};
 use super::facts::{ColumnFacts, PageFacts};
@@ -110,7 +111,7 @@ impl PossibleResults {
 }
 
 /// The facts of the chunk and of the pages of a column, where there are any.
-type FactsOf<'f, 'c> = dyn Fn(&FileColumn) -> (Option<&'f ColumnFacts>, Option<&'f PageFacts>) + 'c;
+type FactsOf<'f, 'c> = dyn Fn(usize) -> (Option<&'f ColumnFacts>, Option<&'f PageFacts>) + 'c;
 
 /// Outcomes of ranges that follow one another: each with the row after its last.
 type Segments = Vec<(u64, PossibleResults)>;
@@ -122,8 +123,7 @@ impl Bound {
         rows: u64,
         facts: impl Fn(usize) -> Option<&'f ColumnFacts>,
     ) -> PruneResult {
-        let segments =
-            self.segments(&self.root, rows, &|file: &FileColumn| (facts(file.leaf.index), None));
+        let segments = self.segments(&self.root, rows, &|leaf| (facts(leaf), None));
         let all = segments.iter().fold(PossibleResults::NOTHING, |all, (_, one)| all.with(*one));
         all.answer()
     }
@@ -137,9 +137,7 @@ impl Bound {
         chunks: impl Fn(usize) -> Option<&'f ColumnFacts>,
         pages: impl Fn(usize) -> Option<&'f PageFacts>,
     ) -> Vec<(Range<u64>, PruneResult)> {
-        let segments = self.segments(&self.root, rows, &|file: &FileColumn| {
-            (chunks(file.leaf.index), pages(file.leaf.index))
-        });
+        let segments = self.segments(&self.root, rows, &|leaf| (chunks(leaf), pages(leaf)));
         let mut ranges: Vec<(Range<u64>, PruneResult)> = Vec::new();
         let mut start = 0;
         for (end, outcomes) in segments {
@@ -165,6 +163,9 @@ impl Bound {
             let ColumnOrigin::File(file) = &column.origin else {
                 return;
             };
+            if file.facts == FactsHold::Never {
+                return;
+            }
             let mut hashes: Vec<u64> = looked_for(test)
                 .iter()
                 .filter_map(|value| match probe(value, file, column) {
@@ -199,6 +200,7 @@ impl Bound {
             }
             let Some(column) = self.columns.get(column) else { return };
             if let ColumnOrigin::File(file) = &column.origin
+                && file.facts != FactsHold::Never
                 && leaves.iter().all(|(leaf, _)| *leaf != file.leaf.index)
             {
                 leaves.push((file.leaf.index, column.data_type.clone()));
@@ -231,7 +233,15 @@ impl Bound {
                     ColumnOrigin::Missing => return vec![(rows, of_missing(column, test))],
                     ColumnOrigin::File(file) => file,
                 };
-                let (chunk, pages) = facts(file);
+                let holds = match file.facts {
+                    FactsHold::Always => true,
+                    FactsHold::WhereNull(leaf) => facts(leaf).0.is_some_and(ColumnFacts::all_null),
+                    FactsHold::Never => false,
+                };
+                if !holds {
+                    return vec![(rows, PossibleResults::ALL)];
+                }
+                let (chunk, pages) = facts(file.leaf.index);
                 let unknown = ColumnFacts::unknown(rows);
                 let chunk = chunk.filter(|chunk| chunk.rows == rows).unwrap_or(&unknown);
                 let whole = Tested { column, file, test, facts: chunk }.outcomes();

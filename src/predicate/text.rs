@@ -16,6 +16,7 @@ use super::literal::{Literal, LiteralKind};
 use super::value::LiteralValue;
 use crate::error::{Error, Result};
 use crate::geo::Rectangle;
+use crate::variant::VariantShape;
 
 /// Deeper nesting than this is refused: every level takes a piece of the stack.
 const MAX_NESTED: usize = 200;
@@ -426,10 +427,39 @@ impl Parser<'_> {
                 self.next += 2;
                 let path = self.path()?;
                 self.expect(&Token::Close, "\")\"")?;
-                return Ok(Column { path, elements: Some(elements) });
+                return Ok(Column { path, elements: Some(elements), part: None });
             }
         }
+        if self.takes_call("variant_get") {
+            return self.variant_get();
+        }
         Ok(col(self.path()?))
+    }
+
+    fn variant_get(&mut self) -> Result<Column> {
+        let column = col(self.path()?);
+        self.expect(&Token::Comma, "\",\" and a path")?;
+        let path = self.text("a path, as '$.name[0]'")?;
+        let path = path.parse().map_err(|e: Error| self.expected(&format!("a path ({e})")))?;
+        self.expect(&Token::Comma, "\",\" and a type")?;
+        let name = self.text("a type, as 'int64' or 'string'")?;
+        let shape = VariantShape::parse(&name);
+        let data_type = shape.ok().and_then(|shape| shape.scalar_type());
+        let data_type = data_type.ok_or_else(|| {
+            self.expected("the name of a type that VARIANT can be shredded as, or 'variant'")
+        })?;
+        self.expect(&Token::Close, "\")\"")?;
+        Ok(column.variant_get(path, data_type))
+    }
+
+    fn text(&mut self, what: &str) -> Result<String> {
+        match self.take() {
+            Token::Text(text) => Ok(text),
+            _ => {
+                self.next -= 1;
+                Err(self.expected(what))
+            }
+        }
     }
 
     fn path(&mut self) -> Result<String> {

@@ -54,7 +54,9 @@ impl Filter {
         shapes: &[Shape],
         leaves: &mut Vec<ColumnSpec>,
     ) -> Result<Self> {
-        let bound = predicate.bind(footer.schema(), footer.key_values(), &options.arrow)?;
+        let is_all_null = |leaf: usize| footer.is_all_null(leaf);
+        let (schema, key_values) = (footer.schema(), footer.key_values());
+        let bound = predicate.bind_with(schema, key_values, &options.arrow, &is_all_null)?;
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;

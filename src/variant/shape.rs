@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
+use super::array::VariantArray;
 use crate::error::{Error, Result};
 
 /// How deep objects and lists may nest in a shape. Values may nest deeper: what lies below is kept
@@ -115,6 +116,24 @@ impl VariantShape {
         let shape = Shape::Object(fields);
         shape.check_depth(0)?;
         Ok(Self(shape))
+    }
+
+    /// The type of the values, if they are of one; that of an unshredded VARIANT for
+    /// [`VariantShape::any`].
+    pub(crate) fn scalar_type(&self) -> Option<DataType> {
+        match &self.0 {
+            Shape::Any => Some(VariantArray::unshredded_type()),
+            Shape::Scalar(data_type) => Some(data_type.clone()),
+            Shape::List(_) | Shape::Object(_) => None,
+        }
+    }
+
+    /// The shape that a type has a name in.
+    pub(crate) fn of_type(data_type: &DataType) -> Option<Self> {
+        match *data_type == VariantArray::unshredded_type() {
+            true => Some(Self::any()),
+            false => Self::scalar(data_type.clone()).ok(),
+        }
     }
 
     /// Whether nothing is shredded.

@@ -463,3 +463,86 @@ fn wrong_requests_say_what_is_wrong() {
     let error = Writer::new(sink, batch.schema(), options).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
+
+/// The rows of `column` that a predicate is true of, by the file of it that is shredded so.
+fn rows_where(column: &StructArray, shredding: VariantShredding, text: &str) -> (Vec<i64>, u64) {
+    let options = WriteOptions::new().with_shredding("v", shredding).with_row_group_rows(1_000);
+    let (_, bytes) = write(&[batch_of(column.clone())], options);
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap().project(["id"]).unwrap();
+    let reader = reader.filter(marquetry::Predicate::parse(text).unwrap());
+    let mut rows = Vec::new();
+    for batch in reader.batches().unwrap() {
+        rows.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values());
+    }
+    (rows, reader.progress().row_groups())
+}
+
+#[test]
+fn predicates_on_parts_choose_the_same_rows_shredded_or_not() {
+    let column = events(5_000, &mut Rng::with_seed(11));
+    for text in [
+        "variant_get(v, '$.at', 'int64') between 1200 and 1300",
+        "variant_get(v, '$.event', 'string') = 'e3'",
+        "variant_get(v, '$.event', 'int64') = 17",
+        "not variant_get(v, '$.event', 'string') in ('e1', 'e2')",
+        "variant_get(v, '$.user.id', 'int64') < 10 and id > 100",
+        "variant_get(v, '$.user.vip', 'boolean') = true or variant_get(v, '$.at', 'int64') is null",
+        "variant_get(v, '$.price', 'decimal(5, 2)') >= 250.25",
+        "variant_get(v, '$.price', 'double') >= 250.25",
+        "variant_get(v, '$.tags[1]', 'string') = 'y2'",
+        "variant_get(v, '$.tags[0]', 'variant') is not null",
+        "variant_get(v, '$', 'variant') is null",
+        "variant_get(v, '$.missing', 'int64') is null",
+        "variant_get(v, '$.missing', 'int64') = 1",
+    ] {
+        let infer = VariantShredding::Infer(VariantInference::new());
+        let (stored, _) = rows_where(&column, VariantShredding::Stored, text);
+        let (shredded, _) = rows_where(&column, infer, text);
+        assert_eq!(stored, shredded, "{text}");
+        let shape = VariantShape::parse("{at: string, user: {id: int8}, tags: [int64]}").unwrap();
+        let (other, _) = rows_where(&column, VariantShredding::Shape(shape), text);
+        assert_eq!(stored, other, "{text}");
+    }
+}
+
+#[test]
+fn statistics_of_a_part_prune_only_where_all_of_it_is_shredded() {
+    let mut rows = VariantArrayBuilder::new();
+    for i in 0..5_000 {
+        // In the last row group, one is of another type.
+        match i {
+            4_500 => rows.append_json(r#"{"at":"late"}"#).unwrap(),
+            _ => rows.append_json(&format!(r#"{{"at":{i}}}"#)).unwrap(),
+        }
+    }
+    let column = rows.finish().unwrap();
+    let shape = VariantShredding::Shape(VariantShape::parse("{at: int64}").unwrap());
+    let read = |text: &str| rows_where(&column, shape.clone(), text);
+    // One of five row groups by its bounds, and the last, of which they do not tell.
+    assert_eq!(read("variant_get(v, '$.at', 'int64') = 1500"), (vec![1_500], 2));
+    assert_eq!(read("variant_get(v, '$.at', 'string') = 'late'").0, [4_500]);
+    assert_eq!(read("variant_get(v, '$.at', 'int64') is null").0, [4_500]);
+}
+
+#[test]
+fn predicates_on_parts_say_what_is_wrong() {
+    let batch = batch_of(events(10, &mut Rng::with_seed(1)));
+    let (_, bytes) = write(std::slice::from_ref(&batch), WriteOptions::new());
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+    for (text, part) in [
+        ("variant_get(id, '$.a', 'int64') = 1", "not a VARIANT"),
+        ("variant_get(v, '$.a', 'int64') = 'x'", "'x'"),
+    ] {
+        let predicate = marquetry::Predicate::parse(text).unwrap();
+        let error = reader.clone().try_filter(predicate).err().unwrap().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    for (text, part) in [
+        ("variant_get(v, '$.a', 'list') = 1", "name of a type"),
+        ("variant_get(v, '$.a[', 'int64') = 1", "a path"),
+        ("variant_get(v) = 1", "a path"),
+    ] {
+        let error = marquetry::Predicate::parse(text).err().unwrap().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}

@@ -246,7 +246,7 @@ impl Twin {
             Self::And(parts) => Predicate::all_of(parts.iter().map(Self::predicate)),
             Self::Or(parts) => Predicate::any_of(parts.iter().map(Self::predicate)),
             Self::Test(target, elements, test) => {
-                let column = Column { path: target.path.into(), elements: *elements };
+                let column = Column { path: target.path.into(), elements: *elements, part: None };
                 let literal = |value: &LiteralValue| literal(value, &target.data_type);
                 match test {
                     TwinTest::Compare(op, value) => column.compare(*op, literal(value)),
