@@ -4,7 +4,7 @@
 //! Trap: on the surface of the earth the box around the vertices is not the one around the edges.
 //! Boxes here are never too small; they may be too large.
 
-use super::bbox::{Edges, Range, is_on_earth};
+use super::bbox::{Edges, Lanes, Range, is_on_earth};
 use super::wkb::{Coordinates, Dimensions, Kind, coordinate, visit};
 use crate::error::{Error, Result};
 use crate::format::{BoundingBox, GeospatialStatistics};
@@ -132,12 +132,24 @@ struct Planar {
 impl Coordinates for Planar {
     #[inline]
     fn push<const LITTLE: bool>(&mut self, dimensions: Dimensions, bytes: &[u8]) {
+        if dimensions == Dimensions::Xy && bytes.len() >= MIN_LANES {
+            let mut lanes = Lanes::<8>::default();
+            lanes.push::<LITTLE>(bytes);
+            self.x = self.x.join(lanes.range(0, 2));
+            self.y = self.y.join(lanes.range(1, 2));
+            return;
+        }
+        let (mut all_x, mut all_y) = (self.x, self.y);
         each_xy::<LITTLE>(dimensions, bytes, |x, y| {
-            self.x.push(x);
-            self.y.push(y);
+            all_x.push(x);
+            all_y.push(y);
         });
+        (self.x, self.y) = (all_x, all_y);
     }
 }
+
+/// Bytes of points from which on it pays to look at several at once.
+const MIN_LANES: usize = 256;
 
 impl Planar {
     fn rectangle(&self) -> Option<Rectangle> {
