@@ -294,20 +294,36 @@ fn geometries_in_lists_and_structs_have_statistics_too() {
 
 /// The rows for which a predicate is true, whatever reads them.
 fn rows(reader: &Reader, predicate: &Predicate) -> Vec<i64> {
+    let of = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
     let mut all = Vec::new();
     for threads in [1, 2] {
         let reader = reader.clone().filter(predicate.clone()).threads(threads);
         let batches = read_with(reader.project(["row"]).expect("a column")).expect("rows");
-        let of =
-            |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
         all.push(batches.iter().flat_map(of).collect::<Vec<_>>());
     }
     assert_eq!(all[0], all[1]);
-    assert_eq!(
-        reader.clone().filter(predicate.clone()).count().expect("a count"),
-        all[0].len() as u64
-    );
+    #[cfg(feature = "object_store")]
+    assert_eq!(from_store(reader, predicate).iter().flat_map(of).collect::<Vec<_>>(), all[0]);
+    let count = reader.clone().filter(predicate.clone()).count().expect("a count");
+    assert_eq!(count, all[0].len() as u64);
     all.swap_remove(0)
+}
+
+/// The same from an object store.
+#[cfg(feature = "object_store")]
+fn from_store(reader: &Reader, predicate: &Predicate) -> Vec<RecordBatch> {
+    use futures_util::TryStreamExt;
+    use marquetry::io::Source;
+    use object_store::ObjectStoreExt;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let file = reader.source().read(0..reader.file_len()).expect("bytes");
+    runtime.block_on(async {
+        let store = Arc::new(object_store::memory::InMemory::new());
+        store.put(&"geo.parquet".into(), file.into()).await.expect("stored");
+        let reader = Reader::open_store(store, "geo.parquet").await.expect("a file");
+        let reader = reader.filter(predicate.clone()).project(["row"]).expect("a column");
+        reader.stream().expect("a stream").try_collect().await.expect("rows")
+    })
 }
 
 fn outcomes(reader: &Reader, predicate: &Predicate) -> Vec<Outcome> {
