@@ -49,7 +49,7 @@
 //! | encrypt a file, or columns of it | `WriteOptions::with_encryption`, `crypt::Encryption`; `examples/encrypt.rs` |
 //! | give a file other protection, page by page | `rewrite::recrypt` (feature `encryption`) |
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
-//! | geometries: statistics, boxes, which rows lie in one | [`geo`], [`predicate::Column::intersects`] |
+//! | geometries: statistics, boxes, which rows lie in one | [`geo`], [`predicate::Column::intersects`]; `examples/geo.rs` |
 //! | what FILE values refer to, and their bytes | [`file_reference`] |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
