@@ -32,9 +32,23 @@ const BATCH: usize = 65_536;
 const SHAPE: &str = "{at: int64, device: {os: string, version: int64}, event: string, \
                      price: double, session: string, user: {id: int64, name: string}}";
 
+/// Shapes into which the events are shredded, whether they fit or not: the rival must read the same
+/// from each.
+const SHAPES: [&str; 6] = [
+    SHAPE,
+    "variant",
+    "{event: int64, user: {id: string}}",
+    "{device: [int64], price: decimal(9, 2), user: variant}",
+    "[string]",
+    "{extra: {k1: [variant], k2: [int64]}, at: int64}",
+];
+
 fn main() {
     let rows = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
     let events = events(rows);
+    for shape in SHAPES {
+        check(&events[..rows.min(20_000)], shape);
+    }
     println!("| {rows} JSON events | rival, ms | ours, ms | ratio |\n|---|--:|--:|--:|");
     compare(
         "JSON to values",
@@ -91,6 +105,39 @@ fn main() {
         || _ = black_box(rival_unshred(&shredded)),
         || _ = black_box(our_unshred(&shredded)),
     );
+}
+
+/// Panics unless the rival puts together what we shredded to the same JSON, and we what it shredded.
+fn check(events: &[String], shape: &str) {
+    let same = |ours: &str, theirs: &str| {
+        let value = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(ours), value(theirs), "{shape}");
+    };
+    let ours = our_values(events);
+    let given = VariantShredding::Shape(VariantShape::parse(shape).unwrap());
+    let mut row = 0;
+    for column in rival_batches(&our_write(&ours, given), None) {
+        let column = parquet_variant_compute::VariantArray::try_new(&column).unwrap();
+        let whole = parquet_variant_compute::unshred_variant(&column).unwrap();
+        let whole: arrow_array_60::ArrayRef = Arc::new(whole.into_inner());
+        let texts = parquet_variant_compute::variant_to_json(&whole).unwrap();
+        for text in texts.iter() {
+            same(&events[row], text.unwrap());
+            row += 1;
+        }
+    }
+    assert_eq!(row, events.len());
+    let theirs: Bytes = rival_write(&rival_values(events), true).into();
+    let reader = Reader::new(theirs).unwrap();
+    let mut row = 0;
+    for batch in reader.batches().unwrap() {
+        let column = VariantArray::try_from(batch.unwrap().column(0)).unwrap();
+        for text in column.to_json().unwrap().iter() {
+            same(&events[row], text.unwrap());
+            row += 1;
+        }
+    }
+    assert_eq!(row, events.len());
 }
 
 /// Measures both in turns, and prints a row.
