@@ -391,7 +391,7 @@ impl VariantBuf {
 
     /// A look at the value.
     pub fn as_variant(&self) -> Variant<'_> {
-        let metadata = VariantMetadata::unchecked(&self.metadata);
+        let metadata = VariantMetadata::checked(&self.metadata);
         metadata
             .and_then(|metadata| Variant::new(metadata, &self.value).ok())
             .expect("the bytes were checked, or written here")

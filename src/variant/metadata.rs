@@ -11,6 +11,8 @@ pub struct VariantMetadata<'a> {
     /// All of the metadata: the header, the number of names, their offsets and the end of the last
     /// one, the names.
     bytes: &'a [u8],
+    /// All names, end to end.
+    names: &'a str,
     len: u32,
     offset_size: u8,
     is_sorted: bool,
@@ -33,8 +35,9 @@ impl<'a> VariantMetadata<'a> {
                 format_args!("the metadata of a VARIANT are of version {version}, and 1 is known"),
             ));
         }
-        let mut this = Self::unchecked(bytes)
+        let mut this = Self::open(bytes)
             .ok_or_else(|| malformed("metadata end before their dictionary does"))?;
+        this.names = this.read_names()?;
         this.is_ascending = this.check_names()?;
         Ok(this)
     }
@@ -45,20 +48,21 @@ impl<'a> VariantMetadata<'a> {
     /// # Errors
     /// As [`new`](Self::new).
     #[inline]
-    pub fn new_after(bytes: &'a [u8], other: &VariantMetadata<'_>) -> Result<Self> {
-        match bytes.get(..other.bytes.len()) {
-            // The length is in the bytes, and so is the end.
-            Some(same) if same == other.bytes => {
-                let VariantMetadata { len, offset_size, is_sorted, is_ascending, .. } = *other;
-                Ok(Self { bytes: same, len, offset_size, is_sorted, is_ascending })
-            }
-            _ => Self::new(bytes),
-        }
+    pub fn new_after(bytes: &'a [u8], other: &Self) -> Result<Self> {
+        // The length is in the bytes, and so is the end.
+        if bytes.starts_with(other.bytes) { Ok(*other) } else { Self::new(bytes) }
     }
 
-    /// Metadata whose names are not looked at. A name that is not there, or is not UTF-8, is found
-    /// when it is asked for.
-    pub(super) fn unchecked(bytes: &'a [u8]) -> Option<Self> {
+    /// Metadata of which nothing is said but that they are UTF-8: those that were checked before,
+    /// or written here.
+    pub(super) fn checked(bytes: &'a [u8]) -> Option<Self> {
+        let mut this = Self::open(bytes)?;
+        this.names = this.read_names().ok()?;
+        Some(this)
+    }
+
+    /// The parts of metadata, names not looked at.
+    fn open(bytes: &'a [u8]) -> Option<Self> {
         let header = *bytes.first()?;
         let offset_size = (header >> 6) + 1;
         let size = usize::from(offset_size);
@@ -69,6 +73,7 @@ impl<'a> VariantMetadata<'a> {
         let byte_len = names.checked_add(unsigned(bytes.get(ends..names)?))?;
         Some(Self {
             bytes: bytes.get(..byte_len)?,
+            names: "",
             len: u32::try_from(len).ok()?,
             offset_size,
             is_sorted: header & 0x10 != 0,
@@ -76,14 +81,18 @@ impl<'a> VariantMetadata<'a> {
         })
     }
 
-    /// Whether names ascend.
+    fn read_names(&self) -> Result<&'a str> {
+        let start = 1 + usize::from(self.offset_size) * (self.len() + 2);
+        let names = self.bytes.get(start..).unwrap_or_default();
+        simdutf8::basic::from_utf8(names)
+            .map_err(|_| malformed("the names of the metadata are not UTF-8"))
+    }
+
+    /// Checks where names begin and end. Whether they ascend.
     fn check_names(&self) -> Result<bool> {
-        let names = self.names();
-        let is_ascii = names.is_ascii();
-        let text = simdutf8::basic::from_utf8(names)
-            .map_err(|_| malformed("the names of the metadata are not UTF-8"))?;
+        let names = self.names;
         let mut is_ascending = true;
-        let mut previous: Option<&[u8]> = None;
+        let mut previous: Option<&str> = None;
         let mut start = self.end(0).unwrap_or(0);
         if start != 0 {
             return Err(malformed(format_args!(
@@ -94,23 +103,16 @@ impl<'a> VariantMetadata<'a> {
             let end = self.end(id + 1).unwrap_or(0);
             let name = names.get(start..end).ok_or_else(|| {
                 malformed(format_args!(
-                    "name {id} of the metadata lies outside: {start} to {end} of {}",
+                    "name {id} of the metadata lies outside, or ends within a character: {start} \
+                     to {end} of {}",
                     names.len()
                 ))
             })?;
-            if !is_ascii && !text.is_char_boundary(end) {
-                return Err(malformed(format_args!("name {id} of the metadata is not UTF-8")));
-            }
             is_ascending = is_ascending && previous.is_none_or(|previous| previous < name);
             previous = Some(name);
             start = end;
         }
         Ok(is_ascending)
-    }
-
-    /// All names, end to end.
-    fn names(&self) -> &'a [u8] {
-        self.bytes.get(1 + usize::from(self.offset_size) * (self.len() + 2)..).unwrap_or_default()
     }
 
     /// Where the name before this number ends.
@@ -151,29 +153,23 @@ impl<'a> VariantMetadata<'a> {
     }
 
     /// The name of this number.
-    pub fn name(&self, id: usize) -> Option<&'a str> {
-        str::from_utf8(self.name_bytes(id)?).ok()
-    }
-
-    /// The bytes of a name, which compare as names do.
     #[inline]
-    pub(super) fn name_bytes(&self, id: usize) -> Option<&'a [u8]> {
+    pub fn name(&self, id: usize) -> Option<&'a str> {
         if id >= self.len() {
             return None;
         }
-        self.names().get(self.end(id)?..self.end(id + 1)?)
+        self.names.get(self.end(id)?..self.end(id + 1)?)
     }
 
     /// The number of a name.
     pub fn find(&self, name: &str) -> Option<usize> {
-        let name = name.as_bytes();
         if !self.is_ascending {
-            return (0..self.len()).find(|&id| self.name_bytes(id) == Some(name));
+            return (0..self.len()).find(|&id| self.name(id) == Some(name));
         }
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.name_bytes(middle)?.cmp(name) {
+            match self.name(middle)?.cmp(name) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Some(middle),

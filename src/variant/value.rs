@@ -265,11 +265,10 @@ impl<'a> Elements<'a> {
         unsigned_at(self.bytes, i.checked_mul(size).filter(|_| i < self.len)?, size)
     }
 
-    /// The bytes of a name, which compare as names do.
+    /// The name of a field.
     #[inline]
-    fn name_bytes(&self, i: usize) -> Result<&'a [u8]> {
-        let name = self.id(i).and_then(|id| self.metadata.name_bytes(id));
-        name.ok_or_else(|| no_name(i))
+    fn name(&self, i: usize) -> Result<&'a str> {
+        self.id(i).and_then(|id| self.metadata.name(id)).ok_or_else(|| no_name(i))
     }
 
     /// Where the values begin.
@@ -363,7 +362,7 @@ impl<'a> VariantObject<'a> {
     /// # Errors
     /// `Malformed(Variant)` if there is no such name.
     pub fn name(&self, i: usize) -> Result<&'a str> {
-        self.0.id(i).and_then(|id| self.0.metadata.name(id)).ok_or_else(|| no_name(i))
+        self.0.name(i)
     }
 
     /// The value of a field, by its place.
@@ -399,13 +398,12 @@ impl<'a> VariantObject<'a> {
             let found = search(this.len, |i| Ok(this.id(i).unwrap_or(0).cmp(&id)))?;
             return Ok(found.or_else(|| (0..this.len).find(|&i| this.id(i) == Some(id))));
         }
-        let name = name.as_bytes();
-        if let Some(found) = search(this.len, |i| Ok(this.name_bytes(i)?.cmp(name)))? {
+        if let Some(found) = search(this.len, |i| Ok(this.name(i)?.cmp(name)))? {
             return Ok(Some(found));
         }
         // It is not there, or fields are out of order.
         for i in 0..this.len {
-            if this.name_bytes(i)? == name {
+            if this.name(i)? == name {
                 return Ok(Some(i));
             }
         }
@@ -427,9 +425,9 @@ impl<'a> VariantObject<'a> {
             }
             return Ok(true);
         }
-        let mut previous: Option<&[u8]> = None;
+        let mut previous: Option<&str> = None;
         for i in 0..this.len {
-            let name = this.name_bytes(i)?;
+            let name = this.name(i)?;
             if previous.is_some_and(|previous| previous >= name) {
                 return Ok(false);
             }
@@ -443,7 +441,7 @@ impl<'a> VariantObject<'a> {
         if self.is_ascending()? {
             return Ok(None);
         }
-        let names: Result<Vec<&[u8]>> = (0..self.len()).map(|i| self.0.name_bytes(i)).collect();
+        let names: Result<Vec<&str>> = (0..self.len()).map(|i| self.name(i)).collect();
         let names = names?;
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by_key(|&i| names[i]);

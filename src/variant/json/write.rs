@@ -6,6 +6,7 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::plain_end;
 use crate::error::Result;
 use crate::variant::Variant;
 
@@ -177,7 +178,10 @@ impl io::Write for Sink<'_> {
 }
 
 fn integer(out: &mut String, value: i64) {
-    number!(out, &value);
+    if value < 0 {
+        out.push('-');
+    }
+    padded(out, value.unsigned_abs(), 1);
 }
 
 fn not_finite(out: &mut String, value: f64) {
@@ -206,27 +210,22 @@ fn decimal(out: &mut String, digits: i128, scale: u8) {
 fn text(out: &mut String, text: &str) {
     out.push('"');
     let mut start = 0;
-    for (i, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..=0x1f => "",
-            _ => continue,
-        };
-        out.push_str(&text[start..i]);
-        start = i + 1;
-        if escape.is_empty() {
-            write!(out, "\\u{byte:04x}").expect("a String takes all");
-        } else {
-            out.push_str(escape);
+    loop {
+        let end = plain_end(text.as_bytes(), start);
+        out.push_str(&text[start..end]);
+        let Some(byte) = text.as_bytes().get(end) else { break };
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            _ => write!(out, "\\u{byte:04x}").expect("a String takes all"),
         }
+        start = end + 1;
     }
-    out.push_str(&text[start..]);
     out.push('"');
 }
 
@@ -294,7 +293,7 @@ fn padded(out: &mut String, value: u64, width: usize) {
         rest /= 10;
     }
     let start = at.min(digits.len() - width);
-    out.extend(digits[start..].iter().map(|digit| char::from(*digit)));
+    out.push_str(str::from_utf8(&digits[start..]).expect("digits"));
 }
 
 fn uuid(out: &mut String, bytes: [u8; 16]) {
