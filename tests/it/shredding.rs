@@ -546,3 +546,200 @@ fn predicates_on_parts_say_what_is_wrong() {
         assert!(error.contains(part), "{text}: {error}");
     }
 }
+
+/// A binary column.
+fn binary(values: &[Option<&[u8]>]) -> ArrayRef {
+    Arc::new(arrow_array::BinaryArray::from_opt_vec(values.to_vec()))
+}
+
+fn group(columns: &[(&str, ArrayRef)]) -> StructArray {
+    let fields = columns.iter().map(|(name, array)| {
+        let nullable = *name != "metadata" && !matches!(array.data_type(), DataType::Struct(_))
+            || *name == "typed_value";
+        Arc::new(Field::new(*name, array.data_type().clone(), nullable))
+    });
+    let fields: Vec<_> = fields.collect();
+    let columns = columns.iter().map(|(_, array)| array.clone()).collect();
+    StructArray::try_new(fields.into(), columns, None).unwrap()
+}
+
+/// Metadata of the names `a` and `b`, for so many rows.
+fn names(rows: usize) -> (&'static str, ArrayRef) {
+    ("metadata", binary(&vec![Some(&b"\x11\x02\x00\x01\x02ab"[..]); rows]))
+}
+
+/// What unshredding says of a column, as JSON or the kind of the error.
+fn outcome(column: &StructArray) -> std::result::Result<Vec<Option<String>>, ErrorKind> {
+    let column = VariantArray::new(column).map_err(|e| e.kind())?;
+    let unshredded = column.unshred().map_err(|e| e.kind())?;
+    let texts = VariantArray::new(&unshredded).unwrap().to_json().unwrap();
+    let same = column.to_json().unwrap();
+    assert_eq!(texts, same);
+    Ok(texts.iter().map(|text| text.map(str::to_owned)).collect())
+}
+
+fn malformed<T>() -> std::result::Result<T, ErrorKind> {
+    Err(ErrorKind::Malformed(marquetry::Spec::Variant))
+}
+
+const TRUE: &[u8] = &[4];
+const ONE: &[u8] = &[12, 1];
+/// `{"a": 1}` and `{"b": 1}`.
+const A: &[u8] = &[2, 1, 0, 0, 2, 12, 1];
+const B: &[u8] = &[2, 1, 1, 0, 2, 12, 1];
+
+fn int64(values: &[Option<i64>]) -> ArrayRef {
+    Arc::new(arrow_array::Int64Array::from(values.to_vec()))
+}
+
+#[test]
+fn a_value_beside_a_typed_value_that_is_no_object_is_refused() {
+    let column =
+        group(&[names(1), ("value", binary(&[Some(TRUE)])), ("typed_value", int64(&[Some(7)]))]);
+    assert_eq!(outcome(&column), malformed());
+    // Within a list.
+    let element = group(&[("value", binary(&[Some(TRUE)])), ("typed_value", int64(&[Some(7)]))]);
+    let field = Arc::new(Field::new("element", element.data_type().clone(), false));
+    let list: ArrayRef = Arc::new(arrow_array::ListArray::new(
+        field,
+        arrow_buffer::OffsetBuffer::from_lengths([1]),
+        Arc::new(element),
+        None,
+    ));
+    assert_eq!(outcome(&group(&[names(1), ("typed_value", list)])), malformed());
+}
+
+/// A shredded object with the one field `a` of int64.
+fn object_of(a: (Option<&[u8]>, Option<i64>), value: Option<&[u8]>) -> StructArray {
+    let field = group(&[("value", binary(&[a.0])), ("typed_value", int64(&[a.1]))]);
+    let object: ArrayRef = Arc::new(group(&[("a", Arc::new(field))]));
+    group(&[names(1), ("value", binary(&[value])), ("typed_value", object)])
+}
+
+#[test]
+fn the_two_parts_of_an_object_are_put_together_or_refused() {
+    let some = |text: &str| Ok(vec![Some(text.to_owned())]);
+    assert_eq!(outcome(&object_of((None, Some(7)), None)), some(r#"{"a":7}"#));
+    assert_eq!(outcome(&object_of((None, Some(7)), Some(B))), some(r#"{"a":7,"b":1}"#));
+    assert_eq!(outcome(&object_of((None, None), Some(B))), some(r#"{"b":1}"#));
+    assert_eq!(outcome(&object_of((None, None), None)), some("{}"));
+    // A field that is there and null, and one that is missing.
+    assert_eq!(outcome(&object_of((Some(&[0]), None), None)), some(r#"{"a":null}"#));
+    // The value beside the fields is no object.
+    assert_eq!(outcome(&object_of((None, Some(7)), Some(ONE))), malformed());
+    // The field is in both parts.
+    assert_eq!(outcome(&object_of((None, Some(7)), Some(A))), malformed());
+    assert_eq!(outcome(&object_of((None, None), Some(A))), malformed());
+}
+
+#[test]
+fn where_both_columns_are_null_a_value_is_null_and_a_field_missing() {
+    let column = group(&[names(1), ("value", binary(&[None])), ("typed_value", int64(&[None]))]);
+    assert_eq!(outcome(&column), Ok(vec![Some("null".to_owned())]));
+    let element =
+        group(&[("value", binary(&[None, None])), ("typed_value", int64(&[None, Some(3)]))]);
+    let field = Arc::new(Field::new("element", element.data_type().clone(), false));
+    let list: ArrayRef = Arc::new(arrow_array::ListArray::new(
+        field,
+        arrow_buffer::OffsetBuffer::from_lengths([2]),
+        Arc::new(element),
+        None,
+    ));
+    let column = group(&[names(1), ("typed_value", list)]);
+    assert_eq!(outcome(&column), Ok(vec![Some("[null,3]".to_owned())]));
+}
+
+#[test]
+fn a_row_that_is_null_is_other_than_the_null_of_variant() {
+    let mut rows = VariantArrayBuilder::new();
+    rows.append_null();
+    rows.append(Variant::Null).unwrap();
+    let column = rows.finish().unwrap();
+    let shape = VariantShape::parse("int64").unwrap();
+    for column in [column.clone(), VariantArray::new(&column).unwrap().shred(&shape).unwrap()] {
+        let texts = outcome(&column).unwrap();
+        assert_eq!(texts, [None, Some("null".to_owned())]);
+        assert!(column.is_null(0) && column.is_valid(1));
+    }
+    let (_, bytes) = write(&[batch_of(column)], WriteOptions::new());
+    let stored = &read_column(&Reader::new(bytes::Bytes::from(bytes)).unwrap())[0];
+    assert!(stored.is_null(0) && stored.is_valid(1));
+}
+
+#[test]
+fn a_column_without_value_is_read() {
+    let column = group(&[names(2), ("typed_value", int64(&[Some(1), None]))]);
+    assert_eq!(outcome(&column), Ok(vec![Some("1".to_owned()), Some("null".to_owned())]));
+}
+
+#[test]
+fn types_that_variant_has_not_are_refused() {
+    let uuids = arrow_array::FixedSizeBinaryArray::try_from_iter([[7; 16]].iter()).unwrap();
+    let wrong: [ArrayRef; 6] = [
+        Arc::new(arrow_array::UInt32Array::from(vec![1])),
+        Arc::new(uuids),
+        Arc::new(arrow_array::Time32MillisecondArray::from(vec![1])),
+        Arc::new(arrow_array::Time64NanosecondArray::from(vec![1])),
+        Arc::new(arrow_array::TimestampMillisecondArray::from(vec![1])),
+        Arc::new(arrow_array::Float16Array::from(vec![half::f16::ONE])),
+    ];
+    for typed in wrong {
+        let said = typed.data_type().to_string();
+        let column = group(&[names(1), ("value", binary(&[None])), ("typed_value", typed)]);
+        let error = VariantArray::new(&column).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Malformed(marquetry::Spec::Variant));
+        assert!(error.to_string().contains(&said), "{error}");
+    }
+}
+
+#[test]
+fn names_and_bytes_that_are_not_there_are_refused() {
+    let other: ArrayRef = binary(&[Some(&b"\x11\x01\x00\x01b"[..])]);
+    let field = group(&[("value", binary(&[None])), ("typed_value", int64(&[Some(1)]))]);
+    let object: ArrayRef = Arc::new(group(&[("a", Arc::new(field))]));
+    let column = group(&[("metadata", other), ("typed_value", object)]);
+    assert_eq!(outcome(&column), malformed());
+    for (metadata, value, kind) in [
+        (&b"\x02\x00\x00"[..], TRUE, ErrorKind::Unsupported("version of VARIANT metadata")),
+        (b"\x01", TRUE, ErrorKind::Malformed(marquetry::Spec::Variant)),
+        (b"", TRUE, ErrorKind::Malformed(marquetry::Spec::Variant)),
+        (b"\x01\x00\x00", &[][..], ErrorKind::Malformed(marquetry::Spec::Variant)),
+        (b"\x01\x00\x00", &[12], ErrorKind::Malformed(marquetry::Spec::Variant)),
+        (b"\x01\x00\x00", &[4, 4], ErrorKind::Malformed(marquetry::Spec::Variant)),
+    ] {
+        let column =
+            group(&[("metadata", binary(&[Some(metadata)])), ("value", binary(&[Some(value)]))]);
+        assert_eq!(outcome(&column).err(), Some(kind), "{metadata:?} {value:?}");
+    }
+    let column = group(&[("value", binary(&[Some(TRUE)]))]);
+    assert_eq!(
+        VariantArray::new(&column).err().unwrap().kind(),
+        ErrorKind::Malformed(marquetry::Spec::Variant)
+    );
+}
+
+#[test]
+fn shapes_are_read_as_they_are_written() {
+    let seed = seed();
+    for case in 0..cases(300) {
+        let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
+        let shape = random_shape(&mut rng, 0);
+        assert_eq!(shape.to_string().parse::<VariantShape>().unwrap(), shape, "case {case}");
+        assert_eq!(VariantShape::of(&shape.data_type()).unwrap(), shape);
+    }
+    for (text, part) in [
+        ("", "character 0"),
+        ("{}", "the name of a field"),
+        ("{a int64}", "':'"),
+        ("[int64", "']'"),
+        ("{a: int64, a: string}", "named twice"),
+        ("decimal(39, 0)", "Decimal128(39, 0)"),
+        ("uint8", "name of a type"),
+        ("int64 x", "the end"),
+        (&"[".repeat(100_000), "nests deeper"),
+    ] {
+        let error = VariantShape::parse(text).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
