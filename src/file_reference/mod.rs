@@ -12,6 +12,9 @@
 //! | | set | set | set | `size` bytes of it, from `offset` on |
 //! | otherwise | | | | nothing: the value is invalid |
 //!
+//! FILE came with version 2.14 of the format. Some readers from before it refuse a file with such a
+//! column (pyarrow 26, polars 2.1), others read it as a struct.
+//!
 //! A string is set if it is neither null nor empty, anything else if it is not null. All children
 //! are optional, in any order, and found by their exact names.
 //!

@@ -703,3 +703,48 @@ fn marq_shows_boxes_types_and_texts_and_filters_by_a_box() {
     let plan = run(&["explain", "--where", "intersects(geom, 0, 0, 2, 3)", "-f", "table"]);
     assert!(plan.contains("pruned by statistics"), "{plan}");
 }
+
+#[test]
+fn what_lies_below_nulls_is_no_value() {
+    let required = Arc::new(geometry(Edges::Planar).with_nullable(false));
+    let junk = || -> ArrayRef {
+        Arc::new(BinaryArray::from_iter_values([&point(1.0, 1.0)[..], b"junk", b"", b"junk"]))
+    };
+    // A struct that is null in the rows of the junk; a list of two that is null in the second.
+    let nulls = Some(vec![true, false, false, false].into());
+    let group = StructArray::new(vec![Arc::clone(&required)].into(), vec![junk()], nulls);
+    let values = [point(1.0, 1.0), point(5.0, 5.0), b"junk".to_vec(), b"junk".to_vec()];
+    let values = Arc::new(BinaryArray::from_iter_values(values));
+    let nulls = Some(vec![true, false].into());
+    let pair = FixedSizeListArray::new(Arc::clone(&required), 2, values, nulls);
+    let item = Arc::new(geometry(Edges::Planar).with_nullable(false));
+    let list = ListArray::new(
+        item,
+        OffsetBuffer::new(vec![0, 1, 4].into()),
+        junk(),
+        Some(vec![true, false].into()),
+    );
+    let here = Rectangle::new(0.0, 0.0, 2.0, 2.0);
+    let cases: [(ArrayRef, Predicate, usize); 3] = [
+        (Arc::new(group), col("x.geom").intersects(here), 3),
+        (Arc::new(pair), any("x").intersects(here), 1),
+        (Arc::new(list), any("x").intersects(here), 1),
+    ];
+    for (array, predicate, nulls) in cases {
+        let batch = RecordBatch::try_from_iter([("x", array)]).expect("a batch");
+        let bound = predicate.bind_to(&batch.schema()).expect("a column");
+        assert_eq!(bound.evaluate(&batch).expect("no junk is looked at").true_count(), 1);
+        for dictionary in [true, false] {
+            let (report, file) = write(&batch, WriteOptions::new().with_dictionary(dictionary));
+            let column = &report.row_groups[0].columns[0];
+            assert_eq!(column.nulls as usize, nulls, "{predicate}");
+            assert!(column.geospatial.as_ref().is_some_and(|found| found.bbox.is_some()));
+            let reader = Reader::new(file).expect("a file");
+            for threads in [1, 2] {
+                let reader = reader.clone().threads(threads).filter(predicate.clone());
+                assert_eq!(reader.count().expect("a count"), 1, "{predicate}");
+                assert_eq!(read_with(reader).expect("rows").len(), 1);
+            }
+        }
+    }
+}
