@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::args::{Convert, Target};
 use crate::failure::{Failure, Result};
+use crate::text;
 
 /// The column that whole lines become.
 const WHOLE: &str = "json";
@@ -107,11 +108,8 @@ impl Columns {
             }
             OfLines::Fields(names) => names,
         };
-        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(line).map_err(|e| {
-            let text = e.to_string();
-            let text = text.split(" at line ").next().unwrap_or_default();
-            format!("{text} at column {}", e.column())
-        })?;
+        let mut fields: BTreeMap<String, &RawValue> =
+            serde_json::from_str(line).map_err(|e| text::at_column(&e))?;
         for (name, builder) in names.iter().zip(&mut self.builders) {
             match fields.remove(name) {
                 Some(value) => builder

@@ -339,35 +339,19 @@ pub(crate) fn json_schema(
             let mut lines = Lines::new(BufReader::new(bytes));
             let objects = std::iter::from_fn(|| match lines.next(&name) {
                 Ok(None) => None,
-                Ok(Some((line, text))) => match serde_json::from_str::<Value>(text) {
-                    Ok(mut value) if value.is_object() => {
-                        keys.see(&value);
-                        match large.see(&value, text, &name, line) {
-                            Ok(()) => {
-                                if let Value::Object(object) = &mut value {
-                                    object.retain(|name, _| !names.contains(name));
-                                }
-                                Some(Ok(value))
-                            }
-                            Err(error) => {
-                                failed = Some(error);
-                                None
-                            }
+                Ok(Some((line, text))) => {
+                    let object = object(text, &name, line).and_then(|object| {
+                        keys.see(&object);
+                        large.see(&object, text, &name, line).map(|()| object)
+                    });
+                    match object {
+                        Ok(object) => Some(Ok(without(object, names))),
+                        Err(error) => {
+                            failed = Some(error);
+                            None
                         }
                     }
-                    Ok(_) => {
-                        failed = Some(Failure::content(&name, Some(line), "not an object"));
-                        None
-                    }
-                    Err(error) => {
-                        // Where in the line: the number of the line is another one.
-                        let text = error.to_string();
-                        let text = text.split(" at line ").next().unwrap_or_default();
-                        let text = format!("{text} at column {}", error.column());
-                        failed = Some(Failure::content(&name, Some(line), text));
-                        None
-                    }
-                },
+                }
                 Err(error) => {
                     failed = Some(error);
                     None
@@ -401,6 +385,30 @@ pub(crate) fn json_schema(
         fields.sort_by_key(|field| keys.place(field.name()));
     }
     Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+/// The object of a line.
+fn object(text: &str, name: &str, line: u64) -> Result<Value> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if value.is_object() => Ok(value),
+        Ok(_) => Err(Failure::content(name, Some(line), "not an object")),
+        Err(error) => Err(Failure::content(name, Some(line), at_column(&error))),
+    }
+}
+
+/// What is wrong with a line, and where in it: the number of the line is another one.
+pub(crate) fn at_column(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    format!("{text} at column {}", error.column())
+}
+
+/// The object without fields of these names.
+fn without(mut value: Value, names: &[String]) -> Value {
+    if let (Value::Object(object), false) = (&mut value, names.is_empty()) {
+        object.retain(|name, _| !names.contains(name));
+    }
+    value
 }
 
 fn both_fields(a: &Fields, b: &Fields) -> Fields {
@@ -571,23 +579,8 @@ pub(crate) fn json(
         let batch = match decode(&text) {
             Ok(Some(batch)) if batch.num_rows() == numbers.len() => batch,
             other => {
-                // Which line is it? Each on its own tells.
-                for (line, number) in text.lines().zip(&numbers) {
-                    let mut alone = builder().map_err(|e| invalid(&name, e))?;
-                    let one = alone.decode(line.as_bytes()).and_then(|_| alone.flush());
-                    let wrong = match one {
-                        Ok(Some(batch)) if batch.num_rows() == 1 => continue,
-                        Ok(_) => "not one object".to_owned(),
-                        Err(ArrowError::JsonError(text)) => text,
-                        Err(error) => error.to_string(),
-                    };
-                    return Err(Failure::content(&name, Some(*number), wrong));
-                }
-                let first = numbers.first().copied();
-                let text = other
-                    .err()
-                    .map_or_else(|| "not one object a line".to_owned(), |e| e.to_string());
-                return Err(Failure::content(&name, first, text));
+                let error = other.err();
+                return Err(wrong_line(&name, &text, &numbers, error, &builder));
             }
         };
         let batch = finish(&batch, &schema).map_err(|wrong| {
@@ -608,6 +601,31 @@ pub(crate) fn json(
         ended = !matches!(batch, Some(Ok(_)));
         batch
     })))
+}
+
+/// Which of the lines of a batch is wrong, and how: each on its own tells.
+fn wrong_line(
+    name: &str,
+    text: &str,
+    numbers: &[u64],
+    error: Option<ArrowError>,
+    builder: &dyn Fn() -> Result<arrow_json::reader::Decoder, ArrowError>,
+) -> Failure {
+    for (line, number) in text.lines().zip(numbers) {
+        let mut alone = match builder() {
+            Ok(alone) => alone,
+            Err(error) => return invalid(name, error),
+        };
+        let wrong = match alone.decode(line.as_bytes()).and_then(|_| alone.flush()) {
+            Ok(Some(batch)) if batch.num_rows() == 1 => continue,
+            Ok(_) => "not one object".to_owned(),
+            Err(ArrowError::JsonError(text)) => text,
+            Err(error) => error.to_string(),
+        };
+        return Failure::content(name, Some(*number), wrong);
+    }
+    let text = error.map_or_else(|| "not one object a line".to_owned(), |e| e.to_string());
+    Failure::content(name, numbers.first().copied(), text)
 }
 
 /// What the JSON decoder makes of a value that becomes this: integers stay text, because that
