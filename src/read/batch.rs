@@ -128,11 +128,19 @@ pub(super) fn record_batch(
         match plan.outputs().get(i) {
             None | Some(Output::Stored) => columns.push(column),
             Some(output) => {
-                // What is put together or taken out is about as large as what it is made of.
-                memory.arrays.grow(column.get_buffer_memory_size())?;
+                // What is put together or taken out is about as large as what it is made of; JSON
+                // text may be far larger.
+                let bytes = column.get_buffer_memory_size();
+                memory.arrays.grow(bytes)?;
+                let budget = plan.budget();
+                let left = saturated(budget.cap().saturating_sub(budget.used()));
+                let most = left.saturating_add(bytes);
+                let first = columns.len();
                 output
-                    .apply(column, &mut columns)
+                    .apply(column, most, &mut columns)
                     .map_err(|e| e.at_column(shape.field.name().as_str()))?;
+                let made = columns[first..].iter().map(|made| made.get_buffer_memory_size());
+                memory.arrays.grow(made.sum::<usize>().saturating_sub(bytes))?;
             }
         }
     }

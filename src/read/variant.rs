@@ -147,14 +147,20 @@ fn shape_of(footer: &Footer, options: &ReadOptions, parts: &[VariantColumn]) -> 
 }
 
 impl Output {
-    /// The columns that a column of a shape becomes.
+    /// The columns that a column of a shape becomes; JSON text within `most` bytes.
     ///
     /// # Errors
-    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
-    pub(super) fn apply(&self, column: ArrayRef, out: &mut Vec<ArrayRef>) -> Result<()> {
+    /// `Malformed(Variant)` if a value is cut short or contradicts itself, `Limit(Memory)` if JSON
+    /// text takes too much.
+    pub(super) fn apply(
+        &self,
+        column: ArrayRef,
+        most: usize,
+        out: &mut Vec<ArrayRef>,
+    ) -> Result<()> {
         match self {
             Self::Stored => out.push(column),
-            Self::Variant(output) => out.push(given_array(&column, output)?),
+            Self::Variant(output) => out.push(given_array(&column, output, most)?),
             Self::Parts(around, parts) => {
                 let mut array = column.as_struct_opt().ok_or_else(not_a_group)?;
                 let mut nulls = array.nulls().cloned();
@@ -178,12 +184,12 @@ fn not_a_group() -> Error {
     Error::usage("a VARIANT column is read as a struct")
 }
 
-fn given_array(column: &ArrayRef, output: &VariantOutput) -> Result<ArrayRef> {
+fn given_array(column: &ArrayRef, output: &VariantOutput, most: usize) -> Result<ArrayRef> {
     let variant = VariantArray::try_from(column)?;
     Ok(match output {
         VariantOutput::Stored => column.clone(),
         VariantOutput::Unshredded => Arc::new(variant.unshred()?),
         VariantOutput::Shape(shape) => Arc::new(variant.shred(shape)?),
-        VariantOutput::Json => Arc::new(variant.to_json()?),
+        VariantOutput::Json => Arc::new(variant.to_json_within(most)?),
     })
 }

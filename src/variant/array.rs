@@ -456,11 +456,32 @@ impl VariantArray {
         self.root.typed.is_some()
     }
 
+    /// Appends the JSON text of a row; see [`Variant::to_json`]. Nothing of a row that is null, and
+    /// then false.
+    ///
+    /// # Errors
+    /// As [`Variant::to_json`].
+    pub fn write_json(&self, row: usize, out: &mut String) -> Result<bool> {
+        if self.is_null(row) {
+            return Ok(false);
+        }
+        let mut unshredder = Unshredder::new(self);
+        let mut value = Vec::new();
+        unshredder.append(row, &mut value)?;
+        Variant::new(unshredder.metadata()?, &value)?.write_json(out)?;
+        Ok(true)
+    }
+
     /// The values as JSON text; see [`Variant::to_json`].
     ///
     /// # Errors
-    /// `Malformed(Variant)` if a value is cut short or contradicts itself.
+    /// As [`Variant::to_json`]; `Limit(Memory)` if the texts take more than 2 GiB.
     pub fn to_json(&self) -> Result<StringArray> {
+        self.to_json_within(i32::MAX as usize)
+    }
+
+    /// The same within so many bytes.
+    pub(crate) fn to_json_within(&self, most: usize) -> Result<StringArray> {
         let mut unshredder = Unshredder::new(self);
         let mut scratch = Vec::new();
         let mut text = String::new();
@@ -471,7 +492,7 @@ impl VariantArray {
                 scratch.clear();
                 unshredder.append(row, &mut scratch)?;
                 let metadata = unshredder.metadata()?;
-                Variant::new(metadata, &scratch)?.write_json(&mut text)?;
+                Variant::new(metadata, &scratch)?.write_json_within(&mut text, most)?;
             }
             ends.push(end_of(text.as_bytes())?);
         }

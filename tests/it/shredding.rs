@@ -743,3 +743,33 @@ fn shapes_are_read_as_they_are_written() {
         assert!(error.to_string().contains(part), "{error}");
     }
 }
+
+#[test]
+fn text_that_is_far_larger_than_its_value_is_refused() {
+    // 100 KB of values and names; as JSON, 1 GB.
+    let name = "n".repeat(100_000);
+    let mut rows = VariantArrayBuilder::new();
+    rows.append_with(|builder| {
+        builder.begin_list()?;
+        for _ in 0..10_000 {
+            builder.begin_object()?;
+            builder.name(&name)?;
+            builder.append(true)?;
+            builder.end_object()?;
+        }
+        builder.end_list()
+    })
+    .unwrap();
+    let column = rows.finish().unwrap();
+    let limit = ErrorKind::Limit(marquetry::LimitKind::Memory);
+    let variant = VariantArray::new(&column).unwrap();
+    let value = variant.value(0).unwrap().unwrap();
+    assert_eq!(value.as_variant().to_json().err().unwrap().kind(), limit);
+    let mut text = "before".to_owned();
+    assert_eq!(variant.write_json(0, &mut text).err().unwrap().kind(), limit);
+    assert_eq!(text, "before");
+    let (_, bytes) = write(&[batch_of(column)], WriteOptions::new());
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap().memory(64 << 20);
+    let mut batches = reader.variants(VariantOutput::Json).batches().unwrap();
+    assert_eq!(batches.next_batch().err().unwrap().kind(), limit);
+}

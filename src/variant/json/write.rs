@@ -7,8 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::plain_end;
-use crate::error::Result;
+use crate::error::{Error, LimitKind, Result};
 use crate::variant::Variant;
+
+/// Bytes of the text of one value at most.
+const MAX_BYTES: usize = 256 << 20;
 
 impl Variant<'_> {
     /// The value as JSON text, without blanks.
@@ -21,7 +24,9 @@ impl Variant<'_> {
     /// object stand in the order of their names.
     ///
     /// # Errors
-    /// As [`Variant::new`], of what is found inside of objects and arrays.
+    /// As [`Variant::new`], of what is found inside of objects and arrays. `Limit(Memory)` if the
+    /// text takes more than 256 MiB: that of a small value may, as a name of its metadata is
+    /// written wherever it is referred to.
     pub fn to_json(&self) -> Result<String> {
         let mut out = String::new();
         self.write_json(&mut out)?;
@@ -34,7 +39,7 @@ impl Variant<'_> {
     /// As [`to_json`](Self::to_json).
     pub fn to_json_pretty(&self) -> Result<String> {
         let mut out = String::new();
-        write(&mut out, self, &mut Layout::Lines { depth: 0 })?;
+        write(&mut out, self, &mut Layout::Lines { depth: 0 }, MAX_BYTES)?;
         Ok(out)
     }
 
@@ -43,8 +48,17 @@ impl Variant<'_> {
     /// # Errors
     /// As [`to_json`](Self::to_json); `out` is as it was then.
     pub fn write_json(&self, out: &mut String) -> Result<()> {
+        self.write_json_within(out, out.len().saturating_add(MAX_BYTES))
+    }
+
+    /// The same, as long as `out` has no more than `most` bytes.
+    pub(in crate::variant) fn write_json_within(
+        &self,
+        out: &mut String,
+        most: usize,
+    ) -> Result<()> {
         let len = out.len();
-        let written = write(out, self, &mut Layout::Compact);
+        let written = write(out, self, &mut Layout::Compact, most);
         if written.is_err() {
             out.truncate(len);
         }
@@ -98,7 +112,7 @@ impl Layout {
     }
 }
 
-fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout) -> Result<()> {
+fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, most: usize) -> Result<()> {
     match value {
         Variant::Object(object) => {
             layout.begin(out, '{');
@@ -107,7 +121,7 @@ fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout) -> Result<(
                 layout.element(out, i == 0);
                 text(out, name);
                 out.push_str(if matches!(layout, Layout::Compact) { ":" } else { ": " });
-                write(out, &value, layout)?;
+                write(out, &value, layout, most)?;
             }
             layout.end(out, '}', object.is_empty());
         }
@@ -116,13 +130,22 @@ fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout) -> Result<(
             for (i, value) in list.iter().enumerate() {
                 let value = value?;
                 layout.element(out, i == 0);
-                write(out, &value, layout)?;
+                write(out, &value, layout, most)?;
             }
             layout.end(out, ']', list.is_empty());
         }
         scalar => write_scalar(out, scalar),
     }
-    Ok(())
+    if out.len() > most { Err(too_long()) } else { Ok(()) }
+}
+
+#[cold]
+fn too_long() -> Error {
+    Error::limit(
+        LimitKind::Memory,
+        "the JSON text of VARIANT values takes more memory than it may: read fewer rows at a time, \
+         or the values as they are",
+    )
 }
 
 fn write_scalar(out: &mut String, value: &Variant<'_>) {

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringArray, types};
+use arrow_array::{Array, ArrayRef, types};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::geo::to_wkt;
@@ -40,8 +40,7 @@ enum Kind<'a> {
     Map(&'a [i32], Box<[Values<'a>; 2]>),
     /// The names as JSON, and the values.
     Struct(Vec<(String, Values<'a>)>),
-    /// JSON text.
-    Variant(StringArray),
+    Variant(Box<VariantArray>),
     /// Values that are found by way of a number: dictionaries and run ends.
     Indirect(Box<dyn Fn(usize) -> usize + 'a>, Box<Values<'a>>),
 }
@@ -57,7 +56,7 @@ impl<'a> Values<'a> {
             // Of which only other columns are read, it is shown as they are.
             && group.column_by_name("metadata").is_some()
         {
-            let kind = Kind::Variant(VariantArray::new(group)?.to_json()?);
+            let kind = Kind::Variant(Box::new(VariantArray::new(group)?));
             return Ok(Self { array, kind });
         }
         Self::of(array, field.data_type(), field.extension_type_name())
@@ -271,7 +270,11 @@ impl<'a> Values<'a> {
                 }
                 out.push(b'}');
             }
-            Kind::Variant(values) => out.extend_from_slice(values.value(i).as_bytes()),
+            Kind::Variant(values) => {
+                let mut text = String::new();
+                values.write_json(i, &mut text)?;
+                out.extend_from_slice(text.as_bytes());
+            }
             Kind::Indirect(to, values) => values.write(to(i), form, out)?,
         }
         Ok(())
