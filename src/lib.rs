@@ -51,6 +51,10 @@
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
 //! | geometries: statistics, boxes, which rows lie in one | [`geo`], [`predicate::Column::intersects`]; `examples/geo.rs` |
 //! | what FILE values refer to, and their bytes | [`file_reference`] |
+//! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`], [`variant`] |
+//! | build VARIANT columns, and shred them | [`variant::VariantArrayBuilder`], [`WriteOptions::with_shredding`]; `examples/variant.rs` |
+//! | choose rows by where geometries lie | [`predicate::Column::intersects`], [`geo`]; `examples/geo.rs` |
+//! | fetch what FILE values refer to | [`file_reference`] |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
 //!
 //! # The architecture: start reading here
