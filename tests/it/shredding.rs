@@ -773,3 +773,100 @@ fn text_that_is_far_larger_than_its_value_is_refused() {
     let mut batches = reader.variants(VariantOutput::Json).batches().unwrap();
     assert_eq!(batches.next_batch().err().unwrap().kind(), limit);
 }
+
+/// The array with bytes changed in some binary columns, and other rows null in some columns.
+fn mutated(array: &ArrayRef, rng: &mut Rng) -> ArrayRef {
+    let nulls = |array: &ArrayRef, rng: &mut Rng| match rng.u8(..6) {
+        0 => Some((0..array.len()).map(|_| rng.bool()).collect::<Vec<bool>>().into()),
+        1 => None,
+        _ => array.nulls().cloned(),
+    };
+    match array.data_type() {
+        DataType::Binary => {
+            let (offsets, values, kept) = array.as_binary::<i32>().clone().into_parts();
+            let mut values = values.to_vec();
+            for _ in 0..rng.usize(..3) {
+                if !values.is_empty() {
+                    let at = rng.usize(..values.len());
+                    values[at] =
+                        if rng.bool() { rng.u8(..) } else { values[at] ^ 1 << rng.u8(..8) };
+                }
+            }
+            let changed = if rng.bool() { kept } else { nulls(array, rng) };
+            Arc::new(arrow_array::BinaryArray::new(offsets, values.into(), changed))
+        }
+        DataType::Struct(fields) => {
+            let group = array.as_struct();
+            let columns: Vec<_> =
+                group.columns().iter().map(|column| mutated(column, rng)).collect();
+            let fields: Vec<_> = fields
+                .iter()
+                .zip(&columns)
+                .map(|(field, column)| {
+                    let field = field.as_ref().clone().with_nullable(true);
+                    Arc::new(field.with_data_type(column.data_type().clone()))
+                })
+                .collect();
+            let kept = nulls(array, rng);
+            Arc::new(
+                StructArray::try_new_with_length(fields.into(), columns, kept, group.len())
+                    .unwrap(),
+            )
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let values = mutated(list.values(), rng);
+            let field = Arc::new(Field::new("element", values.data_type().clone(), true));
+            let kept = nulls(array, rng);
+            Arc::new(arrow_array::ListArray::new(field, list.offsets().clone(), values, kept))
+        }
+        _ if rng.u8(..4) == 0 => {
+            let data = array.to_data().into_builder().nulls(nulls(array, rng)).build().unwrap();
+            arrow_array::make_array(data)
+        }
+        _ => array.clone(),
+    }
+}
+
+#[test]
+fn mutated_columns_are_read_or_refused() {
+    let seed = seed();
+    let (mut read, mut refused) = (0, 0);
+    for case in 0..cases(1_500) {
+        let mut rng = Rng::with_seed(seed.wrapping_add(case as u64));
+        let rows = rng.usize(1..8);
+        let column = random_column(&mut rng, rows);
+        let shape = random_shape(&mut rng, 0);
+        let shredded: ArrayRef =
+            Arc::new(VariantArray::new(&column).unwrap().shred(&shape).unwrap());
+        let mutant = mutated(&shredded, &mut rng);
+        let Ok(variant) = VariantArray::new(mutant.as_struct()) else {
+            refused += 1;
+            continue;
+        };
+        // Whatever comes out is whole: it can be read again as far as it can be read at all.
+        let mut check = |found: Result<ArrayRef>| match found {
+            Ok(array) => {
+                array.to_data().validate_full().unwrap();
+                read += 1;
+            }
+            Err(_) => refused += 1,
+        };
+        check(variant.unshred().map(|array| Arc::new(array) as ArrayRef));
+        check(variant.to_json().map(|array| Arc::new(array) as ArrayRef));
+        let other = random_shape(&mut rng, 0);
+        check(variant.shred(&other).map(|array| Arc::new(array) as ArrayRef));
+        for path in paths() {
+            check(variant.get(&path, &types()[rng.usize(..types().len())]));
+            check(variant.get(&path, &VariantArray::unshredded_type()));
+        }
+        for row in 0..rows {
+            if let Ok(Some(value)) = variant.value(row) {
+                let _ = value.as_variant().validate();
+            }
+        }
+        let _ = VariantInference::new().infer(std::slice::from_ref(&variant));
+    }
+    println!("{read} read, {refused} refused");
+    assert!(read > 0 && refused > 0);
+}
