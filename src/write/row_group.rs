@@ -55,10 +55,13 @@ impl PendingRowGroup {
         self.rows += batch.num_rows();
         self.column_bytes.resize(batch.num_columns(), 0);
         self.memory += level_bytes(&batch);
-        for (sum, column) in self.column_bytes.iter_mut().zip(batch.columns()) {
+        let fields = batch.schema_ref().fields();
+        for ((sum, column), field) in self.column_bytes.iter_mut().zip(batch.columns()).zip(fields)
+        {
             let bytes = array_bytes(column);
             *sum += bytes;
-            self.memory += bytes;
+            // A VARIANT may be shredded, which copies it.
+            self.memory += if VariantArray::is_variant(field) { 2 * bytes } else { bytes };
         }
         self.batches.push(batch);
     }
