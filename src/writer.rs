@@ -11,9 +11,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
-use crate::crypt::FileEncryptor;
+use crate::crypt::{FileEncryptor, LeafProtection};
 use crate::error::{Error, Result};
-use crate::format::{FileMetaData, KeyValue, RowGroup};
+use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
 use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
@@ -323,7 +323,7 @@ impl<S: Sink> Writer<S> {
         self.flush()?;
         // What is encoded elsewhere is not shredded by what is found here.
         self.encoder.inferences.clear();
-        if row_group.chunks.len() != self.encoder.layout.leaves.len() {
+        if row_group.layout.leaves != self.encoder.layout.leaves {
             return Err(Error::usage("a row group of another schema"));
         }
         let put = self.put(row_group);
@@ -575,6 +575,7 @@ impl RowGroupEncoder {
             .map(|((batch, file), shape)| shape.filter(|_| batch.data_type() != file.data_type()))
             .collect();
         layout.arrow = schema;
+        check_shredded(layout)?;
         Ok(encoder)
     }
 
@@ -740,6 +741,44 @@ impl RowGroupEncoder {
         }
         Ok(())
     }
+}
+
+/// Checks that shredding leaves settings of single leaves true.
+///
+/// # Errors
+/// `Usage` if values would move from a leaf with a key into one without, or rows are said to be
+/// sorted by a leaf of a column that is shredded.
+fn check_shredded(layout: &RowGroupLayout) -> Result<()> {
+    let mut first = 0;
+    for (shape, variant) in layout.shapes.iter().zip(&layout.variants) {
+        let mut end = first;
+        shape.for_each_leaf(&mut |_, _| end += 1);
+        let leaves = first..end;
+        first = end;
+        if variant.is_none() {
+            continue;
+        }
+        let name = shape.field.name();
+        if let Some(protections) = layout.protections.as_ref().and_then(|of| of.get(leaves.clone()))
+            && protections.iter().any(LeafProtection::is_plain)
+            && !protections.iter().all(LeafProtection::is_plain)
+        {
+            return Err(Error::usage(format_args!(
+                "column \"{name}\" is shredded, so that its values stand in leaves that have no \
+                 key, and others of it have one: give the key to \"{name}\" as a whole"
+            )));
+        }
+        let sorted = layout.sorting.as_ref().map(CheckedSortOrder::columns).unwrap_or_default();
+        let in_column = |column: &SortingColumn| {
+            usize::try_from(column.column_idx).is_ok_and(|leaf| leaves.contains(&leaf))
+        };
+        if sorted.iter().any(in_column) {
+            return Err(Error::usage(format_args!(
+                "rows cannot be sorted by a leaf of \"{name}\": it is shredded while it is written"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether two types have the same arrays: names, metadata and nullability of what is inside aside,

@@ -151,7 +151,8 @@ impl InFlight {
         let chunks = std::mem::take(&mut state.columns);
         let chunks = chunks.into_iter().flat_map(|(_, chunks)| chunks).collect();
         let sorting = group.layout.sorting.as_ref().map(CheckedSortOrder::columns);
-        let row_group = EncodedRowGroup { rows: group.pending.rows(), chunks, sorting };
+        let layout = group.layout.clone();
+        let row_group = EncodedRowGroup { rows: group.pending.rows(), layout, chunks, sorting };
         Ok(Some((group.pending.bytes(), row_group)))
     }
 

@@ -21,7 +21,7 @@ use crate::schema::{
     ArrowOptions, Kind, Node as SchemaNode, Projection, Repetition, Schema, Shape,
     describe_in_arrow, find_field, has_geodesic_edges,
 };
-use crate::variant::{VariantArray, VariantShape, needed_leaves};
+use crate::variant::{VariantArray, VariantShape, needed_leaves, variant_around};
 
 impl Predicate {
     /// Holds the predicate against the schema of a file that is read with `options`; `key_values`
@@ -221,7 +221,7 @@ impl Binder<'_> {
         let origin = match (self.file, cursor.shape) {
             (Some((schema, _)), Some(shape)) => match &column.part {
                 Some(part) if shape.kind != Kind::Missing => {
-                    part_origin(schema, shape, path, part, self.is_all_null)?
+                    part_origin(schema, shape, part, self.is_all_null)?
                 }
                 _ => origin(schema, shape, cursor.lists)?,
             },
@@ -338,16 +338,21 @@ fn check_part(column: &Column, field: &Field, part: &VariantPart) -> Result<()> 
 fn part_origin(
     schema: &Schema,
     shape: &Shape,
-    path: &str,
     part: &VariantPart,
     is_all_null: &dyn Fn(usize) -> bool,
 ) -> Result<ColumnOrigin> {
-    let node = schema.node_named(path)?;
+    let mut first = None;
+    shape.for_each_leaf(&mut |leaf, _| _ = first.get_or_insert(leaf));
+    let Some(first) = first else { return Ok(ColumnOrigin::Unknown) };
+    // A target may have another name for it.
+    let node = variant_around(schema.leaf_node(first)?);
     let needed = needed_leaves(node, &part.path, &part.data_type, is_all_null)?;
     let (mut positions, mut chain) = (Vec::new(), Vec::new());
     let typed = needed.typed.filter(|(leaf, _)| {
         path_to_leaf(std::slice::from_ref(shape), *leaf, &mut positions, &mut chain)
-            && chain.last().is_some_and(|shape| *shape.field.data_type() == part.data_type)
+            && chain
+                .last()
+                .is_some_and(|shape| VariantShape::plain(shape.field.data_type()) == part.data_type)
     });
     let (leaf, facts) = match (typed, needed.leaves.first()) {
         // What is not read is null in all rows.

@@ -459,6 +459,8 @@ impl Tested<'_> {
         let entries = self.facts.dictionary.as_ref()?;
         let one = BoundColumn {
             elements: None,
+            // The entries of a shredded part are what is tested.
+            part: None,
             path_steps: vec![PathStep::Field(String::new())],
             ..self.column.clone()
         };

@@ -13,7 +13,9 @@ use super::footer::Footer;
 use super::options::{ReadOptions, VariantColumn, VariantOutput};
 use crate::error::{Error, Result};
 use crate::schema::{ArrowOptions, Projection, Shape, to_arrow};
-use crate::variant::{VariantArray, VariantPath, VariantShape, needed_leaves};
+use crate::variant::{
+    VariantArray, VariantPath, VariantShape, check_shredding, needed_leaves, variant_around,
+};
 
 /// The field of a part.
 fn field_of(part: &VariantColumn) -> FieldRef {
@@ -65,17 +67,18 @@ impl Outputs {
         let mut of_shapes = Vec::with_capacity(shapes.len());
         let mut fields = Vec::with_capacity(shapes.len());
         for shape in shapes.iter() {
-            let (output, field) = match &options.variants {
-                other
-                    if *other != VariantOutput::Stored
-                        && VariantArray::is_variant(&shape.field) =>
-                {
-                    (Output::Variant(other.clone()), given(&shape.field, other))
-                }
-                _ => (Output::Stored, shape.field.clone()),
+            let output = match VariantArray::is_variant(&shape.field) {
+                true => wanted_output(options, &shape.field)?,
+                false => VariantOutput::Stored,
             };
-            of_shapes.push(output);
-            fields.push(field);
+            if output == VariantOutput::Stored {
+                of_shapes.push(Output::Stored);
+                fields.push(shape.field.clone());
+                continue;
+            }
+            check_file(footer, shape)?;
+            fields.push(given(&shape.field, &output));
+            of_shapes.push(Output::Variant(output));
         }
         let mut wanted = options.variant_columns.as_slice();
         while let Some(first) = wanted.first() {
@@ -106,6 +109,38 @@ impl Outputs {
             shapes.push(shape);
         }
         Ok(Self { of_shapes, fields })
+    }
+}
+
+/// How a VARIANT column is given: as the options say, or in the shape that a target has.
+fn wanted_output(options: &ReadOptions, stored: &FieldRef) -> Result<VariantOutput> {
+    if options.variants != VariantOutput::Stored {
+        return Ok(options.variants.clone());
+    }
+    let target = options.arrow.target.as_ref();
+    let target = target.and_then(|target| target.field_with_name(stored.name()).ok());
+    let Some(target) = target.filter(|target| target.data_type() != stored.data_type()) else {
+        return Ok(VariantOutput::Stored);
+    };
+    let shape = VariantShape::of(target.data_type())?;
+    if shape.data_type_like(stored.data_type()) != *target.data_type() {
+        return Err(Error::usage(format_args!(
+            "column {}: a VARIANT is given as {}, and not as {}",
+            target.name(),
+            shape.data_type_like(stored.data_type()),
+            target.data_type()
+        )));
+    }
+    Ok(VariantOutput::Shape(shape))
+}
+
+/// Checks that the file shreds a VARIANT into types that there are for it.
+fn check_file(footer: &Footer, shape: &Shape) -> Result<()> {
+    let mut first = None;
+    shape.for_each_leaf(&mut |leaf, _| _ = first.get_or_insert(leaf));
+    match first {
+        Some(leaf) => check_shredding(variant_around(footer.schema().leaf_node(leaf)?)),
+        None => Ok(()),
     }
 }
 

@@ -75,5 +75,6 @@ pub use projection::Projection;
 pub use shape::Mapping;
 pub(crate) use shape::{Kind, Levels, Shape};
 pub(crate) use target::find_field;
+pub(crate) use text::leaf_type;
 pub(crate) use to_arrow::describe_in_arrow;
 pub use to_arrow::to_arrow;

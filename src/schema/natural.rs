@@ -302,7 +302,14 @@ impl Mapper<'_> {
     fn is_string(&self, leaf: Node<'_>) -> bool {
         let element = leaf.element();
         let annotated = element.logical_type.is_some() || element.converted_type.is_some();
-        self.options.binary_as_string && !annotated
+        let in_variant = || {
+            let mut around = leaf.parent();
+            while let Some(node) = around.filter(|node| !nested::is_variant(*node)) {
+                around = node.parent();
+            }
+            around.is_some()
+        };
+        self.options.binary_as_string && !annotated && !in_variant()
     }
 
     /// The Arrow field that stands for `node`.

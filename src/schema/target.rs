@@ -74,6 +74,14 @@ pub(super) fn to_target(
         }
     });
     let shapes = shapes.collect::<Result<Vec<_>>>()?;
+    let is_as_wanted = schema.fields().iter().zip(&shapes).all(|(of, shape)| *of == shape.field);
+    let schema = match is_as_wanted {
+        true => schema,
+        false => {
+            let fields: Vec<_> = shapes.iter().map(|shape| shape.field.clone()).collect();
+            Arc::new(arrow_schema::Schema::new_with_metadata(fields, schema.metadata().clone()))
+        }
+    };
     Ok(Mapping { schema, shapes })
 }
 
@@ -97,6 +105,10 @@ fn ids_of_fields(file: &Schema) -> HashMap<i32, Named> {
 
 fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID_KEY)?.parse().ok()
+}
+
+fn is_variant(field: &Field) -> bool {
+    field.extension_type_name() == Some(super::extension::VARIANT)
 }
 
 /// Bends shapes to a target.
@@ -124,6 +136,9 @@ impl Retarget<'_> {
                 self.dotted(),
                 wanted.data_type()
             )));
+        }
+        if is_variant(&shape.field) && is_variant(wanted) {
+            return self.variant(shape, wanted);
         }
         let Shape { field, levels, kind } = shape;
         let kind = match (kind, wanted.data_type()) {
@@ -173,6 +188,29 @@ impl Retarget<'_> {
             (_, to) => return Err(self.no_way(field.data_type(), to)),
         };
         Ok(Shape { field: Arc::clone(wanted), levels, kind })
+    }
+
+    /// A VARIANT. Its parts mean something together only, so none of them is left out: at the top it
+    /// is read as it is stored, and becomes what is wanted afterwards.
+    fn variant(&self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
+        if shape.field.data_type() == wanted.data_type() {
+            return Ok(Shape { field: Arc::clone(wanted), ..shape });
+        }
+        if self.path.len() > 1 {
+            return Err(Error::unsupported(
+                "VARIANT of another shape within a column",
+                format_args!(
+                    "column {}: the file has the VARIANT as {}, and {} is wanted; only VARIANT \
+                     columns that stand by themselves are given in another shape",
+                    self.dotted(),
+                    shape.field.data_type(),
+                    wanted.data_type()
+                ),
+            ));
+        }
+        let data_type = shape.field.data_type().clone();
+        let field = wanted.as_ref().clone().with_data_type(data_type);
+        Ok(Shape { field: Arc::new(field), ..shape })
     }
 
     /// The fields of a struct: each finds its own among `children`, or is missing.

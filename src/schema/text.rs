@@ -96,7 +96,7 @@ fn branches(f: &mut fmt::Formatter<'_>, group: Node<'_>, margin: &mut String) ->
 }
 
 /// The type of a leaf with its annotation in force: `fixed_len_byte_array(16) (UUID)`.
-pub(super) fn leaf_type(leaf: &Leaf) -> String {
+pub(crate) fn leaf_type(leaf: &Leaf) -> String {
     let physical = physical_type(leaf.physical);
     match (&leaf.logical, leaf.converted) {
         (Some(logical), _) => format!("{physical} ({})", Logical(logical)),

@@ -16,10 +16,10 @@ use arrow_array::types::{
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
     LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray, StructArray,
-    make_array,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_select::nullif::nullif;
 
 use super::build::VariantBuf;
 use super::malformed;
@@ -35,7 +35,7 @@ use crate::error::{Error, Result};
 /// Spec: VariantShredding.md.
 #[derive(Debug, Clone)]
 pub struct VariantArray {
-    /// Not there where only columns were read that can be had without.
+    /// `None` if no leaf that was read refers to names.
     metadata: Option<(BytesColumn, ArrayRef)>,
     pub(super) root: Node,
     pub(super) nulls: Option<NullBuffer>,
@@ -199,6 +199,9 @@ impl Scalars {
     fn new(array: &ArrayRef, field: &Field) -> Option<Self> {
         let scale = |scale: i8| u8::try_from(scale).ok().filter(|scale| *scale <= 38);
         Some(match array.data_type() {
+            _ if field.extension_type_name().is_some_and(|name| name != "arrow.uuid") => {
+                return None;
+            }
             DataType::Boolean => Self::Boolean(array.as_boolean().clone()),
             DataType::Int8 => Self::Int8(array.as_primitive().clone()),
             DataType::Int16 => Self::Int16(array.as_primitive().clone()),
@@ -384,9 +387,7 @@ pub(super) fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result
     if array.nulls().is_some_and(|known| known.contains(nulls)) {
         return Ok(array.clone());
     }
-    let nulls = NullBuffer::union(Some(nulls), array.nulls());
-    let data = array.to_data().into_builder().nulls(nulls).build()?;
-    Ok(make_array(data))
+    Ok(nullif(array, &BooleanArray::new(!nulls.inner(), None))?)
 }
 
 /// Values in the place of dictionaries.
@@ -416,7 +417,7 @@ impl VariantArray {
         Ok(column)
     }
 
-    /// The same for those columns of one that were read for a path, with other nulls.
+    /// A column of which only the leaves for a path were read; `nulls` replaces those of `array`.
     pub(crate) fn of_parts(array: &StructArray, nulls: Option<NullBuffer>) -> Result<Self> {
         let metadata = match array.column_by_name("metadata") {
             None => None,

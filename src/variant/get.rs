@@ -4,6 +4,7 @@
 //! a shredded column of the wanted type is given as it is. Only rows that are not shredded on the
 //! way are looked at one by one.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::{
@@ -22,16 +23,19 @@ use arrow_schema::{DataType, TimeUnit};
 use super::array::{Kind, Node, VariantArray, with_nulls};
 use super::metadata::VariantMetadata;
 use super::path::{VariantPath, VariantStep};
+use super::shape::VariantShape;
 use super::shred::{micros, nanos, rescale};
-use super::unshred::{Unshredder, binary, end_of};
+use super::unshred::{Unshredder, binary, check_whole, end_of, too_large};
 use super::value::Variant;
 use crate::error::{Error, Result};
 
 /// What a path leads to in a column, before single values are looked at.
 struct Found<'a> {
-    node: std::borrow::Cow<'a, Node>,
+    node: Cow<'a, Node>,
     /// Rows for which a part on the way is missing.
     nulls: Option<NullBuffer>,
+    /// Whether it is the whole value, or an element of a list: never missing.
+    is_required: bool,
     /// What is left of the path: the rest lies within `value`.
     rest: &'a [VariantStep],
 }
@@ -94,12 +98,12 @@ impl VariantArray {
         let mut unshredder = Unshredder::new(self);
         for row in 0..self.len {
             let value = self.part(&found, row, &mut unshredder)?;
-            out.push(value.as_ref());
+            out.push(value.as_ref())?;
         }
         out.finish(data_type)
     }
 
-    /// Says no for types that a part cannot have.
+    /// Checks that a part can have this type.
     pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
         match data_type {
             DataType::Struct(_) if *data_type == Self::unshredded_type() => Ok(()),
@@ -109,8 +113,6 @@ impl VariantArray {
 
     /// Follows the path through what is shredded.
     fn follow<'a>(&'a self, path: &'a VariantPath) -> Result<Found<'a>> {
-        use std::borrow::Cow;
-
         let mut node = Cow::Borrowed(&self.root);
         let mut nulls = self.nulls.clone();
         let mut rest = path.steps();
@@ -141,6 +143,7 @@ impl VariantArray {
                     nulls = NullBuffer::union(nulls.as_ref(), rows.nulls());
                     // A row that has no such element is null as a whole, and so are its parts.
                     let taken = arrow_select::take::take(elements, &rows, None)?;
+                    nulls = NullBuffer::union(nulls.as_ref(), taken.nulls());
                     Cow::Owned(Node::new(taken.as_struct(), 0)?)
                 }
                 _ => break,
@@ -148,7 +151,10 @@ impl VariantArray {
             node = next;
             rest = behind;
         }
-        Ok(Found { node, nulls, rest })
+        let way = path.steps().len() - rest.len();
+        let last = way.checked_sub(1).and_then(|last| path.steps().get(last));
+        let is_required = !matches!(last, Some(VariantStep::Field(_)));
+        Ok(Found { node, nulls, is_required, rest })
     }
 
     /// The part of a row that is a scalar; null for others.
@@ -193,8 +199,8 @@ impl VariantArray {
                 names.enter(row)?;
                 whole.clear();
                 is_there = unshredder.append_of(&found.node, row, row, &mut whole)?;
-                // At the top, where nothing is stored, null is meant.
-                if !is_there && found.rest.is_empty() && std::ptr::eq(&*found.node, &self.root) {
+                // At the top and in lists, where nothing is stored, null is meant.
+                if !is_there && found.rest.is_empty() && found.is_required {
                     whole.push(0);
                     is_there = true;
                 }
@@ -223,7 +229,8 @@ fn step_into<'a>(
     path: &[VariantStep],
 ) -> Result<Option<(Variant<'a>, &'a [u8])>> {
     let (mut value, len) = Variant::read(metadata, bytes, 0)?;
-    let mut bytes = bytes.get(..len).unwrap_or_default();
+    check_whole(bytes, len)?;
+    let mut bytes = bytes;
     for step in path {
         let inner = match (step, value) {
             (VariantStep::Field(name), Variant::Object(object)) => object.find(name)?,
@@ -235,6 +242,14 @@ fn step_into<'a>(
         value = Variant::read(metadata, bytes, 0)?.0;
     }
     Ok(Some((value, bytes)))
+}
+
+/// Checks that so many bytes more have an offset of 32 bits.
+fn check_end(bytes: &[u8], more: usize) -> Result<()> {
+    match bytes.len().saturating_add(more) <= i32::MAX as usize {
+        true => Ok(()),
+        false => Err(too_large()),
+    }
 }
 
 /// A column of the wanted type, filled value by value.
@@ -278,7 +293,9 @@ impl Output {
             DataType::UInt64 => Self::UInt64(primitive(len, data_type)),
             DataType::Float32 => Self::Float(primitive(len, data_type)),
             DataType::Float64 => Self::Double(primitive(len, data_type)),
-            DataType::Decimal128(precision, scale @ 0..) => {
+            DataType::Decimal128(precision, scale)
+                if VariantShape::scalar(data_type.clone()).is_ok() =>
+            {
                 Self::Decimal(primitive(len, data_type), *precision, scale.unsigned_abs())
             }
             DataType::Date32 => Self::Date(primitive(len, data_type)),
@@ -304,7 +321,7 @@ impl Output {
         })
     }
 
-    fn push(&mut self, value: Option<&Variant<'_>>) {
+    fn push(&mut self, value: Option<&Variant<'_>>) -> Result<()> {
         match self {
             Self::Boolean(out) => out.append_option(value.and_then(|value| match *value {
                 Variant::Boolean(v) => Some(v),
@@ -343,14 +360,22 @@ impl Output {
             Self::Nanos(out, is_utc) => {
                 out.append_option(value.and_then(|value| nanos(value, *is_utc)));
             }
-            Self::Binary(out) => out.append_option(value.and_then(|value| match *value {
-                Variant::Binary(bytes) => Some(bytes),
-                _ => None,
-            })),
-            Self::String(out) => out.append_option(value.and_then(|value| match *value {
-                Variant::String(text) => Some(text),
-                _ => None,
-            })),
+            Self::Binary(out) => {
+                let bytes = value.and_then(|value| match *value {
+                    Variant::Binary(bytes) => Some(bytes),
+                    _ => None,
+                });
+                check_end(out.values_slice(), bytes.map_or(0, <[u8]>::len))?;
+                out.append_option(bytes);
+            }
+            Self::String(out) => {
+                let text = value.and_then(|value| match *value {
+                    Variant::String(text) => Some(text),
+                    _ => None,
+                });
+                check_end(out.values_slice(), text.map_or(0, str::len))?;
+                out.append_option(text);
+            }
             Self::Uuid(out) => match value {
                 Some(Variant::Uuid(bytes)) => {
                     // Both have 16 bytes.
@@ -359,6 +384,7 @@ impl Output {
                 _ => out.append_null(),
             },
         }
+        Ok(())
     }
 
     fn finish(self, data_type: &DataType) -> Result<ArrayRef> {

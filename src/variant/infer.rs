@@ -12,18 +12,19 @@ use super::value::Variant;
 use crate::error::Result;
 
 /// Names that are counted at most: a column whose names are data, as ids are, has no shape.
-const MOST_NAMES: usize = 20_000;
+const MAX_NAMES: usize = 20_000;
 
 /// How a VARIANT column is shredded when it is written.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum VariantShredding {
-    /// As it comes.
+    /// Unchanged: columns that come shredded stay so.
     #[default]
     Stored,
     /// Into columns of this shape.
     Shape(VariantShape),
-    /// Into columns that are found in the rows of the first row group.
+    /// Into columns that are found in the rows of the first row group: if they are all null, or
+    /// flushed early, these few decide for the file.
     Infer(VariantInference),
 }
 
@@ -37,7 +38,7 @@ pub enum VariantShredding {
 pub struct VariantInference {
     /// Rows that are looked at, spread evenly. Default 10,000.
     pub sample_rows: usize,
-    /// Part of the objects, or of the rows, that must have a field. Default 0.1.
+    /// Part of the objects around that must have a field. Default 0.1.
     pub min_share: f64,
     /// Part of a field's values, nulls aside, that must be of one type. Default 0.7.
     pub min_agreement: f64,
@@ -107,7 +108,9 @@ impl VariantInference {
     pub fn infer(&self, columns: &[VariantArray]) -> Result<VariantShape> {
         let rows: usize = columns.iter().map(VariantArray::len).sum();
         let step = rows.div_ceil(self.sample_rows.max(1)).max(1);
-        let mut counter = Counter { names: 0, max_depth: self.max_depth };
+        // Deeper shapes are refused.
+        let max_depth = self.max_depth.min(super::shape::MAX_DEPTH);
+        let mut counter = Counter { names: 0, max_depth };
         let mut root = Counts::default();
         let mut scratch = Vec::new();
         let mut first = 0;
@@ -223,7 +226,7 @@ impl Counter {
                     let part = part?;
                     let inner = Variant::read(metadata, part.bytes, 0)?.0;
                     if !counts.fields.contains_key(part.name) {
-                        if self.names >= MOST_NAMES {
+                        if self.names >= MAX_NAMES {
                             continue;
                         }
                         self.names += 1;

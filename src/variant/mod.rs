@@ -34,7 +34,7 @@ pub use build::{VariantBuf, VariantBuilder};
 pub use infer::{VariantInference, VariantShredding};
 pub use json::VariantJsonOptions;
 pub use metadata::VariantMetadata;
-pub(crate) use needed::needed_leaves;
+pub(crate) use needed::{check_shredding, needed_leaves, variant_around};
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
 pub use value::{MAX_DEPTH, Variant, VariantList, VariantObject};

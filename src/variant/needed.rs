@@ -2,9 +2,11 @@
 
 use arrow_schema::DataType;
 
+use super::malformed;
 use super::path::{VariantPath, VariantStep};
 use crate::error::{Error, Result};
-use crate::schema::{Node, element_of_list, is_variant};
+use crate::format::{LogicalType, TimeUnit};
+use crate::schema::{Node, Physical, element_of_list, is_variant, leaf_type};
 
 /// The leaves of a file that a part of the values needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub(crate) fn needed_leaves(
             node.path().dotted()
         )));
     }
+    check_shredding(node)?;
     let as_variant = matches!(data_type, DataType::Struct(_));
     let metadata = child(node, "metadata").map(|leaf| leaf.leaves().start);
     let mut at = node;
@@ -68,6 +71,70 @@ pub(crate) fn needed_leaves(
     let in_list = at.max_rep() > node.max_rep();
     let typed = typed.filter(|typed| typed.is_leaf() && !in_list);
     Ok(NeededLeaves { leaves, typed: typed.map(|typed| (typed.leaves().start, value)) })
+}
+
+/// The VARIANT that a leaf lies in, or the top-level field if it lies in none.
+pub(crate) fn variant_around(leaf: Node<'_>) -> Node<'_> {
+    let mut node = leaf;
+    while let Some(parent) = node.parent().filter(|_| !is_variant(node)) {
+        if parent.parent().is_none() {
+            break;
+        }
+        node = parent;
+    }
+    node
+}
+
+/// Checks that a VARIANT of a file is shredded into types that there are for it. Some types look
+/// alike in Arrow, so that the file is asked.
+///
+/// # Errors
+/// `Malformed(Variant)` if a `typed_value` is of another type.
+pub(crate) fn check_shredding(pair: Node<'_>) -> Result<()> {
+    let Some(typed) = child(pair, "typed_value") else { return Ok(()) };
+    if let Some(element) = element_of_list(typed) {
+        return check_shredding(element);
+    }
+    if !typed.is_leaf() {
+        return typed.children().try_for_each(check_shredding);
+    }
+    if is_shredded_type(typed)? {
+        return Ok(());
+    }
+    Err(malformed(format_args!(
+        "{} is no type that a VARIANT can be shredded as: VariantShredding.md lists them",
+        leaf_type(&typed.schema().leaf(typed.leaves().start)?)
+    ))
+    .at_column(typed.path().dotted()))
+}
+
+/// The table of shredded types of VariantShredding.md.
+fn is_shredded_type(leaf: Node<'_>) -> Result<bool> {
+    let physical = leaf.physical()?;
+    let described = leaf.schema().leaf(leaf.leaves().start)?;
+    Ok(match (physical, described.logical) {
+        (
+            Physical::Boolean
+            | Physical::Int32
+            | Physical::Int64
+            | Physical::Float
+            | Physical::Double
+            | Physical::ByteArray,
+            None,
+        )
+        | (Physical::Int32, Some(LogicalType::Date))
+        | (Physical::ByteArray, Some(LogicalType::String))
+        | (Physical::FixedLenByteArray(16), Some(LogicalType::Uuid))
+        | (_, Some(LogicalType::Decimal(_))) => true,
+        (_, Some(LogicalType::Integer(integer))) => integer.is_signed,
+        (Physical::Int64, Some(LogicalType::Time(time))) => {
+            !time.is_adjusted_to_utc && time.unit == TimeUnit::Micros
+        }
+        (Physical::Int64, Some(LogicalType::Timestamp(timestamp))) => {
+            timestamp.unit != TimeUnit::Millis
+        }
+        _ => false,
+    })
 }
 
 fn child<'a>(of: Node<'a>, name: &str) -> Option<Node<'a>> {

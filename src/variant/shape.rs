@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// How deep objects and lists may nest in a shape. Values may nest deeper: what lies below is kept
 /// as it is.
-const MAX_DEPTH: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
 
 /// Which parts of the values of a VARIANT column are columns of their own: the table of shredded
 /// types of VariantShredding.md.
@@ -92,8 +92,13 @@ impl VariantShape {
     }
 
     /// Lists whose elements are of this shape.
-    pub fn list(element: Self) -> Self {
-        Self(Shape::List(Box::new(element.0)))
+    ///
+    /// # Errors
+    /// `Usage` if shapes nest deeper than 16.
+    pub fn list(element: Self) -> Result<Self> {
+        let shape = Shape::List(Box::new(element.0));
+        shape.check_depth(0)?;
+        Ok(Self(shape))
     }
 
     /// Objects with a column for each of these fields.
@@ -133,6 +138,18 @@ impl VariantShape {
         match *data_type == VariantArray::unshredded_type() {
             true => Some(Self::any()),
             false => Self::scalar(data_type.clone()).ok(),
+        }
+    }
+
+    /// The type that a shape has for one that Arrow may have it as.
+    pub(crate) fn plain(data_type: &DataType) -> DataType {
+        match data_type {
+            DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+            DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+            DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
+            DataType::Timestamp(unit, Some(_)) => utc(*unit),
+            DataType::Dictionary(_, values) => Self::plain(values),
+            other => other.clone(),
         }
     }
 
@@ -216,7 +233,7 @@ impl Shape {
     }
 
     fn of_pair(fields: &Fields, depth: usize) -> Result<Self> {
-        if depth > super::MAX_DEPTH {
+        if depth > MAX_DEPTH {
             return Err(too_deep());
         }
         let Some((_, typed)) = fields.find("typed_value") else { return Ok(Self::Any) };
@@ -233,13 +250,13 @@ impl Shape {
                 for field in fields {
                     members.push((field.name().clone(), inner(field)?));
                 }
-                members.sort_by(|a, b| a.0.cmp(&b.0));
-                Self::Object(members)
+                let members = members.into_iter().map(|(name, shape)| (name, VariantShape(shape)));
+                VariantShape::object(members)?.0
             }
             DataType::List(element)
             | DataType::LargeList(element)
             | DataType::FixedSizeList(element, _) => Self::List(Box::new(inner(element)?)),
-            other => VariantShape::scalar(plain(other))?.0,
+            other => VariantShape::scalar(VariantShape::plain(other))?.0,
         })
     }
 
@@ -274,18 +291,6 @@ impl Shape {
     /// The type of a field or element of this shape.
     pub(super) fn group(&self) -> DataType {
         DataType::Struct(self.pair(true).into())
-    }
-}
-
-/// The type that a shape has for one that Arrow may have it as.
-fn plain(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
-        DataType::Timestamp(unit, Some(_)) => utc(*unit),
-        DataType::Dictionary(_, values) => plain(values),
-        other => other.clone(),
     }
 }
 
@@ -372,7 +377,7 @@ impl<'a> Parser<'a> {
 
     fn expected(&self, what: &str) -> Error {
         Error::usage(format_args!(
-            "shape of a VARIANT: expected {what} at character {} of {:?}",
+            "shape of a VARIANT: expected {what} at byte {} of {:?}",
             self.at, self.text
         ))
     }
@@ -393,7 +398,7 @@ impl<'a> Parser<'a> {
         if self.eat('[') {
             let element = self.shape(depth + 1)?;
             self.expect(']')?;
-            return Ok(VariantShape::list(element));
+            return VariantShape::list(element);
         }
         if self.eat('{') {
             let mut fields = Vec::new();

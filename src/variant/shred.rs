@@ -21,10 +21,9 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use super::array::VariantArray;
 use super::encode;
-use super::malformed;
 use super::metadata::VariantMetadata;
 use super::shape::{Shape, VariantShape};
-use super::unshred::{Unshredder, end_of};
+use super::unshred::{Unshredder, check_whole, end_of};
 use super::value::{Part, Variant};
 use crate::error::{Error, LimitKind, Result};
 
@@ -39,7 +38,7 @@ impl VariantArray {
         if shape.is_any() {
             return self.unshred();
         }
-        let mut column = Pair::new(&shape.0, true);
+        let mut column = Pair::new(&shape.0);
         let mut values = Unshredder::new(self);
         let mut scratch = Vec::new();
         let mut left_over = Vec::new();
@@ -150,8 +149,6 @@ impl Bytes {
 struct Pair {
     value: Bytes,
     typed: Option<Typed>,
-    /// `value` is not null in any row: that of a column which is not shredded.
-    is_required: bool,
 }
 
 #[derive(Debug)]
@@ -215,26 +212,25 @@ impl<T: ArrowPrimitiveType> Column<T> {
 }
 
 impl Pair {
-    fn new(shape: &Shape, is_root: bool) -> Self {
+    fn new(shape: &Shape) -> Self {
         let typed = match shape {
             Shape::Any => None,
             Shape::Scalar(data_type) => Some(Typed::Scalar(Scalars::new(data_type))),
             Shape::List(element) => Some(Typed::List {
                 ends: vec![0],
                 nulls: Nulls::new(),
-                element: Box::new(Self::new(element, false)),
+                element: Box::new(Self::new(element)),
                 elements: 0,
                 shape: (**element).clone(),
             }),
             Shape::Object(fields) => Some(Typed::Object {
                 nulls: Nulls::new(),
                 names: fields.iter().map(|(name, _)| name.clone()).collect(),
-                fields: fields.iter().map(|(_, shape)| Self::new(shape, false)).collect(),
+                fields: fields.iter().map(|(_, shape)| Self::new(shape)).collect(),
                 shape: fields.clone(),
             }),
         };
-        let is_required = is_root && typed.is_none();
-        Self { value: Bytes::new(), typed, is_required }
+        Self { value: Bytes::new(), typed }
     }
 
     /// Puts a value into row `row`, which is not filled yet.
@@ -247,7 +243,7 @@ impl Pair {
     ) -> Result<()> {
         let Some(typed) = &mut self.typed else { return self.value.push(row, bytes) };
         let (value, len) = Variant::read(metadata, bytes, 0)?;
-        let bytes = bytes.get(..len).ok_or_else(|| malformed("a value is cut short"))?;
+        check_whole(bytes, len)?;
         match (typed, value) {
             (Typed::Scalar(scalars), value) => {
                 if !scalars.push(row, &value)? {
@@ -299,7 +295,6 @@ impl Pair {
     /// The arrays of `value` and `typed_value`.
     fn finish(self, len: usize) -> Result<Vec<ArrayRef>> {
         let (offsets, bytes, nulls) = self.value.parts(len);
-        let nulls = nulls.filter(|_| !self.is_required);
         let value: ArrayRef = Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?);
         let mut columns = vec![value];
         if let Some(typed) = self.typed {

@@ -7,6 +7,7 @@
 //! Trap: a field that is shredded must not be in `value` as well; which of the two other readers
 //! believe differs, so it is refused.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, StructArray};
@@ -30,10 +31,17 @@ pub(super) struct Unshredder<'a> {
     /// of its name in the metadata of the row, and the metadata that it was looked up in.
     ids: Vec<(u32, u32)>,
     epoch: u32,
+    /// For each name of a shredded field, its places in `ids`; made when it is first needed.
+    slots: Option<HashMap<&'a str, Vec<usize>>>,
+    /// The metadata whose names were all looked up.
+    table_epoch: u32,
     /// Fields and elements of what is being written, from the outermost object or list on.
     fields: Vec<(u32, u32)>,
     offsets: Vec<u32>,
 }
+
+/// Names that are sooner compared one by one than put into a table.
+const FEW_NAMES: usize = 16;
 
 /// A node, with where the names of its fields begin in [`Unshredder::ids`].
 #[derive(Clone, Copy)]
@@ -50,6 +58,8 @@ impl<'a> Unshredder<'a> {
             metadata: None,
             ids: vec![(0, 0); column.root.names],
             epoch: 0,
+            slots: None,
+            table_epoch: 0,
             fields: Vec::new(),
             offsets: Vec::new(),
         }
@@ -105,12 +115,44 @@ impl<'a> Unshredder<'a> {
         if epoch == self.epoch {
             return Ok(id);
         }
-        let found = self.metadata.and_then(|metadata| metadata.find(name));
-        let id = found.and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+        let metadata = self.metadata()?;
+        if !metadata.is_ascending() && metadata.len() > FEW_NAMES {
+            return self.id_by_table(slot, name);
+        }
+        let id = metadata.find(name).and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
             malformed(format_args!("the name {name:?} of a shredded field is not in the metadata"))
         })?;
         self.ids[slot] = (id, self.epoch);
         Ok(id)
+    }
+
+    /// The same where names stand in no order: all of them are looked up once for the metadata.
+    fn id_by_table(&mut self, slot: usize, name: &str) -> Result<u32> {
+        if self.table_epoch != self.epoch {
+            self.table_epoch = self.epoch;
+            let metadata = self.metadata()?;
+            let column = self.column;
+            let slots = self.slots.get_or_insert_with(|| {
+                let mut slots = HashMap::new();
+                let mut next = 0;
+                for_each_name(&column.root, &mut next, &mut |name, slot| {
+                    slots.entry(name).or_insert_with(Vec::new).push(slot);
+                });
+                slots
+            });
+            for id in 0..metadata.len() {
+                let of_name = metadata.name(id).and_then(|name| slots.get(name));
+                let id = u32::try_from(id).map_err(|_| malformed("too many names"))?;
+                for slot in of_name.into_iter().flatten() {
+                    self.ids[*slot] = (id, self.epoch);
+                }
+            }
+        }
+        let (id, epoch) = self.ids[slot];
+        if epoch == self.epoch {
+            return Ok(id);
+        }
+        Err(malformed(format_args!("the name {name:?} of a shredded field is not in the metadata")))
     }
 
     fn node(&mut self, place: Place<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
@@ -120,12 +162,7 @@ impl<'a> Unshredder<'a> {
             (None, None) => Ok(false),
             (Some(value), None) => {
                 let (_, len) = Variant::read(self.metadata()?, value, 0)?;
-                if len != value.len() {
-                    return Err(malformed(format_args!(
-                        "a value takes {len} bytes, and its column has {}",
-                        value.len()
-                    )));
-                }
+                check_whole(value, len)?;
                 out.extend_from_slice(value);
                 Ok(true)
             }
@@ -229,6 +266,24 @@ impl<'a> Unshredder<'a> {
     }
 }
 
+/// Calls `visit` with the names of the fields of shredded objects, numbered as [`Unshredder::object`]
+/// does.
+fn for_each_name<'a>(node: &'a Node, first: &mut usize, visit: &mut impl FnMut(&'a str, usize)) {
+    match node.typed.as_ref().map(|typed| &typed.kind) {
+        None | Some(Kind::Scalar(_)) => {}
+        Some(Kind::List(_, element, _)) => for_each_name(element, first, visit),
+        Some(Kind::Object(fields)) => {
+            for (i, (name, _)) in fields.iter().enumerate() {
+                visit(name, *first + i);
+            }
+            *first += fields.len();
+            for (_, node) in fields {
+                for_each_name(node, first, visit);
+            }
+        }
+    }
+}
+
 impl VariantArray {
     /// Puts the values together: a struct of `metadata` and `value`, with the nulls of this one.
     /// The metadata are not copied.
@@ -256,15 +311,26 @@ impl VariantArray {
     }
 }
 
-/// The offset behind the bytes written so far.
+/// Checks that a value takes all bytes that its column has for it.
+pub(super) fn check_whole(bytes: &[u8], len: usize) -> Result<()> {
+    if len == bytes.len() {
+        return Ok(());
+    }
+    Err(malformed(format_args!("a value takes {len} bytes, and its column has {}", bytes.len())))
+}
+
+/// The end of the bytes written so far, as an offset.
 pub(super) fn end_of(bytes: &[u8]) -> Result<i32> {
-    i32::try_from(bytes.len()).map_err(|_| {
-        Error::limit(
-            LimitKind::ArrayLength,
-            "the values of a VARIANT column take more than 2 GiB in one batch: ask for fewer rows \
-             at a time",
-        )
-    })
+    i32::try_from(bytes.len()).map_err(|_| too_large())
+}
+
+#[cold]
+pub(super) fn too_large() -> Error {
+    Error::limit(
+        LimitKind::ArrayLength,
+        "the values of a VARIANT column take more than 2 GiB in one batch: ask for fewer rows at a \
+         time",
+    )
 }
 
 /// Byte strings without nulls, by their bytes and offsets.

@@ -350,7 +350,8 @@ impl WriteOptions {
     /// Says which parts of the values of a VARIANT column become columns of their own: that of this
     /// name, or all whose names fit a pattern with `*` for any text. Later settings win. Columns in
     /// structs and lists are not shredded. Default: none is, and values that come shredded stay as
-    /// they are.
+    /// they are. Settings for single leaves of a shape that is inferred cannot be made, as they are
+    /// looked for before: name the whole column.
     ///
     /// ```
     /// use marquetry::WriteOptions;

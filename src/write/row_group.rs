@@ -236,6 +236,8 @@ const LEVEL_BYTES: u64 = 8;
 /// stored as they are, but holds the arrays that they lie in.
 pub struct EncodedRowGroup {
     pub(crate) rows: usize,
+    /// What it was encoded by.
+    pub(crate) layout: Arc<RowGroupLayout>,
     pub(crate) chunks: Vec<EncodedChunk>,
     /// How the rows are sorted, as the caller says.
     pub(crate) sorting: Option<Vec<SortingColumn>>,

@@ -97,7 +97,7 @@ fn random_shape(rng: &mut Rng, depth: usize) -> VariantShape {
     match rng.usize(..if depth < 3 { 10 } else { 4 }) {
         0 => VariantShape::any(),
         1..=3 => VariantShape::scalar(scalars[rng.usize(..scalars.len())].clone()).unwrap(),
-        4..=5 => VariantShape::list(random_shape(rng, depth + 1)),
+        4..=5 => VariantShape::list(random_shape(rng, depth + 1)).unwrap(),
         _ => {
             let mut names = NAMES;
             rng.shuffle(&mut names);
@@ -728,7 +728,7 @@ fn shapes_are_read_as_they_are_written() {
         assert_eq!(VariantShape::of(&shape.data_type()).unwrap(), shape);
     }
     for (text, part) in [
-        ("", "character 0"),
+        ("", "byte 0"),
         ("{}", "the name of a field"),
         ("{a int64}", "':'"),
         ("[int64", "']'"),
@@ -869,4 +869,167 @@ fn mutated_columns_are_read_or_refused() {
     }
     println!("{read} read, {refused} refused");
     assert!(read > 0 && refused > 0);
+}
+
+#[test]
+fn a_target_schema_gives_files_that_are_shredded_in_other_ways_in_its_shape() {
+    let column = events(300, &mut Rng::with_seed(5));
+    let shapes = ["{event: string, user: {id: int64}}", "{event: string}", "variant", "[int64]"];
+    for from in shapes {
+        let from = VariantShredding::Shape(VariantShape::parse(from).unwrap());
+        let options = WriteOptions::new().with_shredding("v", from);
+        let (_, bytes) = write(&[batch_of(column.clone())], options);
+        let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+        for to in shapes {
+            let wanted = VariantShape::parse(to).unwrap().data_type();
+            let field = VariantArray::field("v", true).with_data_type(wanted.clone());
+            let target = Arc::new(Schema::new(vec![field]));
+            let by_name = marquetry::schema::MatchBy::Name;
+            let reader = reader.clone().target(target.clone(), by_name).unwrap();
+            assert_eq!(reader.schema().unwrap(), target);
+            let text = "variant_get(v, '$.event', 'string') = 'e3'";
+            let chosen = reader.clone().filter(marquetry::Predicate::parse(text).unwrap());
+            let chosen: usize =
+                chosen.batches().unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+            assert!(chosen > 20 && chosen < 100);
+            let found = &read_column(&reader)[0];
+            assert_eq!(*found.data_type(), wanted);
+            assert_same(&column, found.as_struct());
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "encryption")]
+fn values_do_not_move_into_leaves_without_a_key() {
+    use marquetry::crypt::{Encryption, Key, UnlistedColumns};
+
+    let key = || Key::generate(128).unwrap();
+    let batch = batch_of(events(10, &mut Rng::with_seed(1)));
+    let writer = |encryption: Encryption, shredding: VariantShredding| {
+        let encryption = encryption.with_unlisted_columns(UnlistedColumns::Plain);
+        let options =
+            WriteOptions::new().with_encryption(encryption).with_shredding("v", shredding);
+        let sink = marquetry::io::WriteSink(Vec::new());
+        let mut writer = Writer::new(sink, batch.schema(), options)?;
+        writer.write(&batch)?;
+        writer.finish()
+    };
+    let shape = VariantShredding::Shape(VariantShape::parse("{event: string}").unwrap());
+    for shredding in [shape, VariantShredding::Infer(VariantInference::new())] {
+        let values = Encryption::new(key()).with_column_key("v.value", key());
+        let error = writer(values, shredding.clone()).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("\"v\" as a whole"), "{error}");
+        writer(Encryption::new(key()).with_column_key("v", key()), shredding).unwrap();
+    }
+}
+
+#[test]
+fn settings_of_leaves_that_shredding_would_make_wrong_are_refused() {
+    let batch = batch_of(events(100, &mut Rng::with_seed(1)));
+    let shape = VariantShredding::Shape(VariantShape::parse("{at: int64}").unwrap());
+    let options = WriteOptions::new()
+        .with_shredding("v", shape)
+        .with_sort_order([marquetry::SortColumn::ascending("v.value")]);
+    let sink = marquetry::io::WriteSink(Vec::new());
+    let error = Writer::new(sink, batch.schema(), options).err().unwrap();
+    assert!(error.to_string().contains("shredded while it is written"), "{error}");
+}
+
+#[test]
+fn row_groups_of_another_shape_are_not_appended() {
+    let encoder = |shape: &str| {
+        let shape = VariantShredding::Shape(VariantShape::parse(shape).unwrap());
+        let options = WriteOptions::new().with_shredding("v", shape);
+        let schema = batch_of(events(1, &mut Rng::with_seed(1))).schema();
+        marquetry::RowGroupEncoder::new(schema, options).unwrap()
+    };
+    let batch = batch_of(events(100, &mut Rng::with_seed(1)));
+    let (a, b) = (encoder("{at: int64}"), encoder("{event: string}"));
+    let mut writer = Writer::over(marquetry::io::WriteSink(Vec::new()), a.clone());
+    writer.append(a.encode(std::slice::from_ref(&batch)).unwrap()).unwrap();
+    let error = writer.append(b.encode(std::slice::from_ref(&batch)).unwrap()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn names_in_no_order_are_found_where_each_row_has_other_metadata() {
+    let mut rng = Rng::with_seed(1);
+    let mut names: Vec<String> = (0..1_500).map(|i| format!("name{i:05}")).collect();
+    let shape = VariantShape::object(
+        names.iter().map(|name| (name.as_str(), VariantShape::scalar(DataType::Int64).unwrap())),
+    )
+    .unwrap();
+    let mut rows = VariantArrayBuilder::new();
+    for _ in 0..100 {
+        // The metadata of each row are others than those of the row before.
+        rng.shuffle(&mut names);
+        rows.append_with(|builder| {
+            builder.begin_object()?;
+            for name in &names {
+                builder.name(name)?;
+                builder.append(Variant::integer(1))?;
+            }
+            builder.end_object()
+        })
+        .unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let shredded = VariantArray::new(&column).unwrap().shred(&shape).unwrap();
+    assert_same(&column, &shredded);
+}
+
+#[test]
+fn parts_of_lists_that_are_null_are_there_and_parts_of_types_unknown_are_refused() {
+    let mut rows = VariantArrayBuilder::new();
+    rows.append_json("[null, 1]").unwrap();
+    let column = rows.finish().unwrap();
+    let path = VariantPath::new([VariantStep::Index(0)]);
+    // Both columns of an element null stand for null.
+    let shredded = VariantArray::new(&column)
+        .unwrap()
+        .shred(&VariantShape::parse("[int64]").unwrap())
+        .unwrap();
+    let part =
+        VariantArray::new(&shredded).unwrap().get(&path, &VariantArray::unshredded_type()).unwrap();
+    assert_eq!(part.null_count(), 0);
+    let variant = VariantArray::new(&column).unwrap();
+    let error = variant.get(&path, &DataType::Decimal128(39, 0)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    let infer = VariantInference::new().with_max_depth(usize::MAX).with_min_share(0.0);
+    let mut deep = VariantArrayBuilder::new();
+    deep.append_json(&format!("{}{}", "[".repeat(190), "]".repeat(190))).unwrap();
+    let deep = deep.finish().unwrap();
+    let shape = infer.infer(&[VariantArray::new(&deep).unwrap()]).unwrap();
+    assert_eq!(VariantShape::parse(&shape.to_string()).unwrap(), shape);
+}
+
+#[test]
+fn a_part_that_no_dictionary_holds_prunes_the_row_group() {
+    let mut rows = VariantArrayBuilder::new();
+    let mut rng = Rng::with_seed(2);
+    for _ in 0..30_000 {
+        let name = ["ant", "bee", "yak", "zebra"][rng.usize(..4)];
+        rows.append_json(&format!(r#"{{"animal":"{name}"}}"#)).unwrap();
+    }
+    let column = rows.finish().unwrap();
+    let shape = VariantShredding::Shape(VariantShape::parse("{animal: string}").unwrap());
+    let options = WriteOptions::new().with_shredding("v", shape);
+    let (_, bytes) = write(&[batch_of(column)], options);
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+    let text = "variant_get(v, '$.animal', 'string') = 'cat'";
+    let reader = reader.filter(marquetry::Predicate::parse(text).unwrap());
+    assert_eq!(reader.batches().unwrap().count(), 0);
+    assert_eq!(reader.progress().row_groups(), 0, "within the bounds, and not in the dictionary");
+}
+
+#[test]
+fn binary_that_is_read_as_strings_stays_binary_in_a_variant() {
+    let column = events(100, &mut Rng::with_seed(1));
+    let (_, bytes) = write(&[batch_of(column.clone())], WriteOptions::new());
+    let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+    let mut options = reader.read_options().clone();
+    options.arrow = options.arrow.with_binary_as_string(true).with_hint(false);
+    assert_same(&column, read_column(&reader.options(options))[0].as_struct());
 }
