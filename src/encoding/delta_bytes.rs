@@ -15,6 +15,7 @@ use bytes::Bytes;
 use super::{EndToEnd, delta_binary, delta_length};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::simd::join::{Rests, join};
+use crate::simd::lengths::{self, measure};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 
@@ -91,25 +92,26 @@ impl Decoder {
             self.prefixes.read(n, &mut self.prefix_block)?;
         }
         let prefixes = self.prefix_block.get(self.prefixes_used..).expect("no more are used");
-        let prefixes = few_enough(prefixes.get(..n).unwrap_or(prefixes));
+        let (prefixes, repeated) = few_enough(prefixes.get(..n).unwrap_or(prefixes));
         self.prefixes_used += prefixes.len();
         let suffixes = self.suffixes.read_block(prefixes.len())?;
         let before = self.last.len();
-        let block = Block::of(before, prefixes, suffixes.lengths, &mut self.lengths);
+        let whole = lengths::add(before, prefixes, suffixes.lengths, &mut self.lengths);
+        let total = repeated + u64::from(suffixes.total);
         // Half of 32 bits, so that the value before can lie in front of them.
         let most = (room as u64).min(u64::from(u32::MAX / 2));
-        if block.bad_prefix || block.total > most {
+        if whole.bad_prefix || total > most {
             return Err(refused(before, prefixes, suffixes.lengths, room));
         }
         self.values.clear();
-        let total = usize::try_from(block.total).expect("no more than half of 32 bits count");
+        let total = usize::try_from(total).expect("no more than half of 32 bits count");
         let rests = Rests {
             prefixes,
             suffixes: suffixes.lengths,
             source: suffixes.source,
             start: suffixes.start as usize,
         };
-        join(&self.last, rests, block.longest, total, &mut self.values);
+        join(&self.last, rests, whole.longest, total, &mut self.values);
         let values = self.values.len();
         if let Some(len) = self.lengths.last() {
             let last = values - len.cast_unsigned() as usize;
@@ -139,52 +141,21 @@ impl Decoder {
 /// that are kept.
 const MOST_REPEATED: u64 = 1 << 20;
 
-/// The first of the prefixes that together take no more than [`MOST_REPEATED`] bytes; one at least.
-fn few_enough(prefixes: &[i32]) -> &[i32] {
-    let len = |prefix: &i32| u64::from(prefix.cast_unsigned());
-    if prefixes.iter().map(len).sum::<u64>() <= MOST_REPEATED {
-        return prefixes;
+/// The first of the prefixes that together take no more than [`MOST_REPEATED`] bytes, but at least
+/// one; and the bytes that they take.
+fn few_enough(prefixes: &[i32]) -> (&[i32], u64) {
+    let total = measure(prefixes).total;
+    if total <= MOST_REPEATED {
+        return (prefixes, total);
     }
     let mut total = 0;
     let fit = prefixes.iter().take_while(|prefix| {
-        total += len(prefix);
+        total += u64::from(prefix.cast_unsigned());
         total <= MOST_REPEATED
     });
     let n = fit.count().max(1);
-    prefixes.get(..n).unwrap_or(prefixes)
-}
-
-/// What the lengths of a block of values add up to.
-struct Block {
-    total: u64,
-    longest: u32,
-    /// Whether a prefix is longer than the value before it.
-    bad_prefix: bool,
-}
-
-impl Block {
-    /// Adds up prefixes and suffixes, of which none is negative, into `lengths`; these are right if
-    /// nothing is bad and the total is below 2^31.
-    fn of(before: usize, prefixes: &[i32], suffixes: &[i32], lengths: &mut Vec<i32>) -> Self {
-        lengths.clear();
-        lengths.extend(prefixes.iter().zip(suffixes).map(|(a, b)| a.wrapping_add(*b)));
-        let sum =
-            |lengths: &[i32]| lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum::<u64>();
-        // Of no values, there is neither.
-        let (first, others) = match prefixes {
-            [first, others @ ..] => (first.cast_unsigned() as usize, others),
-            [] => (0, prefixes),
-        };
-        let bad = others.iter().zip(&*lengths).fold(false, |bad, (prefix, last)| {
-            bad | (prefix.cast_unsigned() > last.cast_unsigned())
-        });
-        Self {
-            total: sum(prefixes) + sum(suffixes),
-            // Of no values, none is long.
-            longest: lengths.iter().map(|len| len.cast_unsigned()).max().unwrap_or(0),
-            bad_prefix: first > before || bad,
-        }
-    }
+    let few = prefixes.get(..n).unwrap_or(prefixes);
+    (few, measure(few).total)
 }
 
 /// Values spelled out at a time where they are skipped.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::{EndToEnd, Span, delta_binary};
 use crate::error::{Error, Result, Spec};
+use crate::simd::lengths::measure;
 
 const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
 
@@ -90,17 +91,16 @@ impl Decoder {
         self.scratch.clear();
         self.lengths.read(n.min(BLOCK), &mut self.scratch)?;
         // All of them at once: none negative, and together no more than there is.
-        let negative = self.scratch.iter().fold(0, |signs, len| signs | len) < 0;
-        let total: u64 = self.scratch.iter().map(|len| u64::from(len.cast_unsigned())).sum();
+        let found = measure(&self.scratch);
         let room = (self.payload.len() - self.next) as u64;
-        if negative || total > room {
+        if found.has_negative() || found.total > room {
             return Err(self.bad_length(room));
         }
         #[expect(
             clippy::cast_possible_truncation,
             reason = "below the length of the payload, which 32 bits can count"
         )]
-        let (start, total) = (self.next as u32, total as u32);
+        let (start, total) = (self.next as u32, found.total as u32);
         self.next += total as usize;
         Ok(EndToEnd {
             lengths: &self.scratch,

@@ -78,13 +78,14 @@ trait Hand<const N: usize>: Copy {
     unsafe fn write(self, to: *mut u8);
 }
 
-/// The lowest 0 to 8 bytes.
-const BYTES: [u64; 9] = {
-    let mut masks = [u64::MAX; 9];
-    let mut n = 0;
-    while n < 8 {
-        masks[n] = (1 << (8 * n)) - 1;
-        n += 1;
+/// 32 bytes that are kept, and 32 that are not: a mask begins as many before the second half as
+/// bytes are kept.
+const MASKS: [u8; 64] = {
+    let mut masks = [0; 64];
+    let mut i = 0;
+    while i < 32 {
+        masks[i] = u8::MAX;
+        i += 1;
     }
     masks
 };
@@ -99,10 +100,10 @@ impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
 
     #[inline(always)]
     unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
+        let (masks, _) = MASKS[32 - prefix..][..N].as_chunks();
         let (others, _) = window.as_chunks();
         std::array::from_fn(|i| {
-            let kept = prefix.saturating_sub(8 * i).min(8);
-            let mask = BYTES[kept];
+            let mask = u64::from_le_bytes(masks[i]);
             self[i] & mask | u64::from_le_bytes(others[i]) & !mask
         })
     }
@@ -147,10 +148,9 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
     for (prefix, suffix) in prefixes.iter().zip(suffixes) {
         let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
         let whole = prefix + len;
-        assert!(
-            prefix <= previous && whole <= room - to && len <= source.len() - start,
-            "values that were counted"
-        );
+        // One branch for all of it.
+        let counted = (prefix <= previous) & (whole <= room - to) & (len <= source.len() - start);
+        assert!(counted, "values that were counted");
         let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
         match window {
             Some(window) if whole <= N => {
@@ -198,7 +198,7 @@ mod x86 {
         _mm512_loadu_si512, _mm512_mask_loadu_epi8, _mm512_storeu_si512,
     };
 
-    use super::{Hand, Rests};
+    use super::{Hand, MASKS, Rests};
 
     /// With AVX2.
     ///
@@ -244,17 +244,6 @@ mod x86 {
         // SAFETY: the machine has AVX-512 F and BW.
         unsafe { super::joined::<128, [__m512i; 2]>(before, rests, total, out) };
     }
-
-    /// 32 bytes that are kept, and 32 that are not.
-    const MASKS: [u8; 64] = {
-        let mut masks = [0; 64];
-        let mut i = 0;
-        while i < 32 {
-            masks[i] = u8::MAX;
-            i += 1;
-        }
-        masks
-    };
 
     impl Hand<32> for __m256i {
         #[inline(always)]

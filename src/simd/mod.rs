@@ -12,6 +12,7 @@ pub(crate) mod expand;
 pub(crate) mod gather;
 mod isa;
 pub(crate) mod join;
+pub(crate) mod lengths;
 pub(crate) mod native;
 pub(crate) mod pack;
 pub(crate) mod ops;

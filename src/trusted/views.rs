@@ -15,6 +15,7 @@ use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::{Error, Result};
 use crate::free_lists::FreeLists;
 use crate::simd::bitmap::Bitmap;
+use crate::simd::lengths::measure;
 use crate::simd::{expand, spans as kernels};
 
 /// The longest value that lies in the view itself.
@@ -174,8 +175,10 @@ impl ViewStrings {
         let Some(is_text) = check.passes(|| text::is_text(source, spans, at)) else {
             return Ok(false);
         };
+        // Without a branch for each.
+        let longest = || spans.iter().fold(0, |longest, span| span.len.max(longest));
         match home {
-            Home::Inline if spans.iter().any(|span| span.len > INLINE) => return Err(wrong_home()),
+            Home::Inline if longest() > INLINE => return Err(wrong_home()),
             Home::Inline => kernels::make_views(source, spans, 0, 0, &mut self.views),
             Home::Page(page) => {
                 if place(page) != place(source) {
@@ -206,17 +209,15 @@ impl ViewStrings {
         check: TextCheck,
     ) -> Result<bool> {
         let EndToEnd { lengths, total, source, start, .. } = values;
-        let sum: u64 = lengths.iter().map(|len| u64::from(len.cast_unsigned())).sum();
-        if !values.is_whole() || sum != u64::from(total) {
+        let found = measure(lengths);
+        if !values.is_whole() || found.total != u64::from(total) {
             return Err(wrong_lengths());
         }
         let Some(is_text) = check.passes(|| text::is_text_end_to_end(values)) else {
             return Ok(false);
         };
         let (index, base) = match home {
-            Home::Inline if lengths.iter().any(|len| len.cast_unsigned() > INLINE) => {
-                return Err(wrong_home());
-            }
+            Home::Inline if found.longest > INLINE => return Err(wrong_home()),
             Home::Inline => (0, 0),
             Home::Page(page) if place(page) != place(source) => return Err(wrong_home()),
             Home::Page(page) => (self.adopt(page)?, 0),

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::column::values::reader::{over_memory_limit, vec_for};
 use crate::simd::bitmap::Bitmap;
+use crate::simd::lengths::measure;
 use crate::trusted::{Home, INLINE, Place, TextCheck, ViewStrings};
 
 /// Views: short values inside them, long ones in the buffers of pages and dictionaries.
@@ -120,7 +121,10 @@ impl Layout for Views {
         room: usize,
     ) -> Result<bool> {
         let EndToEnd { lengths, total, source, page, .. } = values;
-        let outside = outside(lengths.iter().map(|len| len.cast_unsigned()));
+        let outside = match measure(lengths).longest {
+            ..=INLINE => 0,
+            _ => outside(lengths.iter().map(|len| len.cast_unsigned())),
+        };
         let home = match page {
             _ if outside == 0 => Home::Inline,
             _ if !worth_keeping(outside, u64::from(total)) => {

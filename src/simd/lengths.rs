@@ -1,0 +1,162 @@
+//! What lengths of byte strings add up to: each block of them is checked before a value is made.
+
+use super::{Isa, Level};
+
+/// What a block of lengths adds up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// Bytes of all values.
+    pub total: u64,
+    /// Bytes of the longest value; of none, 0. A negative length is more than `i32::MAX`.
+    pub longest: u32,
+}
+
+impl Measure {
+    /// Whether a length is negative.
+    pub(crate) fn has_negative(self) -> bool {
+        self.longest > i32::MAX.cast_unsigned()
+    }
+}
+
+/// Adds up lengths, as if they had no sign.
+pub(crate) fn measure(lengths: &[i32]) -> Measure {
+    measure_with(Isa::best(), lengths)
+}
+
+fn measure_with(isa: Isa, lengths: &[i32]) -> Measure {
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: these exist only where `Isa::best` has found AVX2.
+        Level::Avx2 | Level::Avx512 => unsafe { x86::measured(lengths) },
+        Level::Scalar => measured(lengths),
+    }
+}
+
+/// The scalar definition.
+#[inline(always)]
+fn measured(lengths: &[i32]) -> Measure {
+    lengths.iter().fold(Measure { total: 0, longest: 0 }, |all, len| {
+        let len = len.cast_unsigned();
+        Measure { total: all.total + u64::from(len), longest: all.longest.max(len) }
+    })
+}
+
+/// What lengths of prefixes and suffixes are together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whole {
+    /// Bytes of the longest value, where nothing overflows.
+    pub longest: u32,
+    /// Whether a prefix is longer than the value before it.
+    pub bad_prefix: bool,
+}
+
+/// Writes the length of each value, which is a prefix of the one before and a suffix, in place of
+/// what `lengths` holds. `before` is the length of the value before the first. What overflows
+/// wraps.
+///
+/// # Panics
+/// If there are not as many suffixes as prefixes.
+pub(crate) fn add(
+    before: usize,
+    prefixes: &[i32],
+    suffixes: &[i32],
+    lengths: &mut Vec<i32>,
+) -> Whole {
+    add_with(Isa::best(), before, prefixes, suffixes, lengths)
+}
+
+fn add_with(
+    isa: Isa,
+    before: usize,
+    prefixes: &[i32],
+    suffixes: &[i32],
+    lengths: &mut Vec<i32>,
+) -> Whole {
+    assert_eq!(prefixes.len(), suffixes.len(), "each value has both");
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: these exist only where `Isa::best` has found AVX2.
+        Level::Avx2 | Level::Avx512 => unsafe { x86::added(before, prefixes, suffixes, lengths) },
+        Level::Scalar => added(before, prefixes, suffixes, lengths),
+    }
+}
+
+/// The scalar definition.
+#[inline(always)]
+fn added(before: usize, prefixes: &[i32], suffixes: &[i32], lengths: &mut Vec<i32>) -> Whole {
+    lengths.clear();
+    lengths.extend(prefixes.iter().zip(suffixes).map(|(a, b)| a.wrapping_add(*b)));
+    // Of no values, there is neither.
+    let (first, others) = match prefixes {
+        [first, others @ ..] => (first.cast_unsigned() as usize, others),
+        [] => (0, prefixes),
+    };
+    let bad = others
+        .iter()
+        .zip(&*lengths)
+        .fold(false, |bad, (prefix, last)| bad | (prefix.cast_unsigned() > last.cast_unsigned()));
+    let longest = lengths.iter().fold(0, |longest, len| len.cast_unsigned().max(longest));
+    Whole { longest, bad_prefix: first > before || bad }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Measure, Whole};
+
+    /// With AVX2: the definition, eight lengths at a time.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn measured(lengths: &[i32]) -> Measure {
+        super::measured(lengths)
+    }
+
+    /// With AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn added(
+        before: usize,
+        prefixes: &[i32],
+        suffixes: &[i32],
+        lengths: &mut Vec<i32>,
+    ) -> Whole {
+        super::added(before, prefixes, suffixes, lengths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_finds_what_the_naive_twin_finds() {
+        let seed = 21;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..300 {
+            let n = rng.usize(0..70);
+            let least = if rng.bool() { 0 } else { i32::MIN };
+            let lengths: Vec<i32> = (0..n).map(|_| rng.i32(least..)).collect();
+            let others: Vec<i32> = (0..n).map(|_| rng.i32(0..40)).collect();
+            let total = lengths.iter().map(|len| u64::from(*len as u32)).sum();
+            let longest = lengths.iter().map(|len| *len as u32).max().unwrap_or(0);
+            for isa in Isa::available() {
+                let found = measure_with(isa, &lengths);
+                assert_eq!(found, Measure { total, longest }, "{isa:?} seed {seed}");
+                let negative = lengths.iter().any(|len| *len < 0);
+                assert_eq!(found.has_negative(), negative, "{isa:?} seed {seed}");
+                let before = rng.usize(0..60);
+                let prefixes: Vec<i32> =
+                    if rng.bool() { others.clone() } else { vec![rng.i32(-1..5); n] };
+                let (mut expected, mut previous, mut bad) = (Vec::new(), before, false);
+                for (prefix, suffix) in prefixes.iter().zip(&others) {
+                    bad |= *prefix as u32 as usize > previous;
+                    expected.push(prefix.wrapping_add(*suffix));
+                    previous = prefix.wrapping_add(*suffix) as u32 as usize;
+                }
+                let mut sums = vec![9];
+                let whole = add_with(isa, before, &prefixes, &others, &mut sums);
+                assert_eq!(sums, expected, "{isa:?} seed {seed}");
+                assert_eq!(whole.bad_prefix, bad, "{isa:?} seed {seed}");
+                let longest = expected.iter().map(|len| *len as u32).max().unwrap_or(0);
+                assert_eq!(whole.longest, longest, "{isa:?} seed {seed}");
+            }
+        }
+    }
+}
