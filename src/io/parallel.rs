@@ -252,12 +252,18 @@ fn wave(shared: &Shared, state: &mut ReadState) -> Batches {
         }
         found => found?,
     };
-    // Only the last row group can have windows left.
-    let last = parts.pop().map(|part| part.row_group).filter(|row_group| !row_group.is_done());
+    let last = unfinished(parts);
     if let Some(row_group) = last {
         state.open.push_front(row_group);
     }
     Ok(Some(found))
+}
+
+/// The row group that is not decoded to its end: only the last one can have windows left.
+fn unfinished(mut parts: Vec<Part>) -> Option<RowGroup> {
+    let Part { mut row_group, windows, .. } = parts.pop()?;
+    row_group.widen(&windows);
+    (!row_group.is_done()).then_some(row_group)
 }
 
 /// After a wave failed, makes the next ones smaller.
@@ -399,15 +405,14 @@ pub(super) fn wave_of(
         let found = batches(cancelled, &mut parts);
         Ok((parts, found))
     });
-    let (mut parts, found) = match found {
+    let (parts, found) = match found {
         Ok(found) => found,
         Err(e) => return WaveResult { failed: Some(e), ..result },
     };
     match found {
         Ok(batches) => {
             result.batches = batches;
-            // Only the last row group can have windows left.
-            let last = parts.pop().map(|part| part.row_group).filter(|it| !it.is_done());
+            let last = unfinished(parts);
             if let (Some(row_group), Some(distrusts)) = (last, distrusts) {
                 result.queue.push_front(QueuedRowGroup { row_group, is_new: false, distrusts });
             }

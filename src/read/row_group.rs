@@ -27,7 +27,11 @@ pub struct RowGroup {
     next_row: u64,
     batch_rows: usize,
     /// Rows of a batch, as estimated from the metadata.
+    estimated_rows: usize,
+    /// Maximum rows of a batch: as estimated, unless the estimate was found to be far off.
     most_rows: usize,
+    /// What was decoded so far in batches that were not too large: rows and bytes.
+    seen: (u64, u64),
     /// About how many bytes a batch takes.
     batch_bytes: u64,
     /// Whether batches are made one at a time, because one was larger than the metadata had said.
@@ -87,7 +91,9 @@ impl RowGroup {
             range,
             rows_in_group,
             batch_rows,
+            estimated_rows: batch_rows,
             most_rows: batch_rows,
+            seen: (0, 0),
             batch_bytes,
             is_careful: false,
             rewound: 0,
@@ -220,7 +226,7 @@ impl RowGroup {
                 }
                 Err(e) if is_too_large(&e) => {
                     self.rewind(&window)?;
-                    self.batch_rows = (window.rows() / FEWER).max(1);
+                    self.batch_rows = self.batch_rows.min(window.rows() / FEWER).max(1);
                     if window.rows() <= 1 {
                         return Err(e);
                     }
@@ -261,6 +267,8 @@ impl RowGroup {
     pub(crate) fn rewind(&mut self, window: &Window) -> Result<()> {
         self.is_careful = true;
         self.rewound += 1;
+        // The metadata may be right of the rows from here on.
+        self.batch_rows = self.batch_rows.min(self.estimated_rows);
         self.go_back(window)
     }
 
@@ -269,9 +277,38 @@ impl RowGroup {
         self.is_careful
     }
 
+    /// Gives the next batches more rows, if what was decoded of these windows and of those before
+    /// is far less than the metadata had said: they may lie, and a batch of each row takes long.
+    pub(crate) fn widen(&mut self, windows: &[Window]) {
+        let cap = self.plan.options().batch_rows;
+        let cap = if self.is_filtered() { cap.min(MOST_FILTERED) } else { cap };
+        if self.rewound > 0 || self.batch_rows >= cap {
+            return;
+        }
+        for window in windows {
+            self.seen.0 = self.seen.0.saturating_add(window.decoded() as u64);
+            self.seen.1 = self.seen.1.saturating_add(window.weight.with_pages());
+        }
+        let (rows, bytes) = self.seen;
+        let width = (bytes / rows.max(1)).max(1);
+        if rows == 0 || width.saturating_mul(FAR_OFF) > self.batch_bytes / self.batch_rows as u64 {
+            return;
+        }
+        let fitting = saturated(self.plan.batch_bytes() as u64 / width);
+        let rows = fitting.min(self.batch_rows.saturating_mul(WIDER)).min(cap);
+        if rows > self.batch_rows {
+            self.most_rows = cap;
+            // What the metadata say of a row is still compared with, and bounds the waves.
+            let per_row = self.batch_bytes / self.batch_rows as u64;
+            self.batch_bytes = per_row.saturating_mul(rows as u64);
+            self.batch_rows = rows;
+        }
+    }
+
     /// Adjusts the rows of the next batches to the size of this one, once a batch was too large.
     fn learn(&mut self, window: &Window) {
         if self.rewound == 0 {
+            self.widen(std::slice::from_ref(window));
             return;
         }
         let width = (window.weight.bytes() / (window.decoded() as u64).max(1)).max(1);
@@ -301,6 +338,17 @@ impl RowGroup {
 
 /// A batch that was too large is tried again with this many times fewer rows.
 const FEWER: usize = 4;
+
+/// How many times less than estimated rows must take for the estimate to be called wrong. Sane
+/// metadata are off by less.
+const FAR_OFF: u64 = 16;
+
+/// The next batch has so many times more rows, where the metadata had said far too much.
+const WIDER: usize = 4;
+
+/// Maximum rows that a batch is widened to where a filter leaves rows out, because little is known
+/// of columns of which few rows were decoded.
+const MOST_FILTERED: usize = 1024;
 
 /// Minimum rows of a batch that tell how wide the others will be.
 const KNOWN_FROM: usize = 64;

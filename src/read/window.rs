@@ -32,12 +32,29 @@ pub(crate) struct Window {
 /// Bytes that the arrays of a batch hold, counted by all threads while they decode. The metadata
 /// may not tell: a long string is in a dictionary once, and in a batch many times.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Weight(Arc<AtomicU64>);
+pub(super) struct Weight(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    arrays: AtomicU64,
+    /// Pages that the arrays point into, once they are closed.
+    pages: AtomicU64,
+}
 
 impl Weight {
     /// Bytes so far.
     pub(super) fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.arrays.load(Ordering::Relaxed)
+    }
+
+    /// Bytes so far, with those of pages that the arrays point into.
+    pub(super) fn with_pages(&self) -> u64 {
+        self.bytes().saturating_add(self.0.pages.load(Ordering::Relaxed))
+    }
+
+    /// Counts a page that arrays point into.
+    pub(super) fn add_page(&self, bytes: u64) {
+        self.0.pages.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Replaces `before` bytes of the count by `after` bytes.
@@ -47,8 +64,8 @@ impl Weight {
     /// rows again, in smaller batches.
     pub(super) fn change(&self, before: u64, after: u64, most: u64) -> Result<()> {
         match after.checked_sub(before) {
-            Some(more) => self.0.fetch_add(more, Ordering::Relaxed),
-            None => self.0.fetch_sub(before - after, Ordering::Relaxed),
+            Some(more) => self.0.arrays.fetch_add(more, Ordering::Relaxed),
+            None => self.0.arrays.fetch_sub(before - after, Ordering::Relaxed),
         };
         if self.bytes() > most { Err(too_large(most)) } else { Ok(()) }
     }

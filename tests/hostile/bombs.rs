@@ -728,3 +728,46 @@ fn rows_without_columns_are_counted_and_given_up_to_a_limit() {
     assert_eq!(first(proven).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Rows));
     assert_eq!(first(reader.limit(9)).unwrap().unwrap().num_rows(), 9);
 }
+
+#[test]
+fn metadata_that_state_huge_strings_cost_a_few_small_batches() {
+    let _alone = alone();
+    const ROWS: usize = 200_000;
+    // A bit width of 1, and runs of 2,000 values that are entry 0.
+    let run = [&[1][..], &[0xA0, 0x1F, 0]].concat();
+    let indices = vec![v1(2000, Encoding::RleDictionary, &run); ROWS / 2000];
+    let plain = vec![v1(2000, Encoding::Plain, &texts(&["abcdefghijklmnop"; 2000])); ROWS / 2000];
+    let indexed = Chunk::new(Type::ByteArray, ROWS, &indices);
+    let chunks = [
+        indexed.with_dictionary(dictionary(1, &texts(&["abcdefghijklmnop"]))),
+        Chunk::new(Type::ByteArray, ROWS, &plain),
+    ];
+    for (i, chunk) in chunks.into_iter().enumerate() {
+        for stated in [i64::MAX, 1 << 50, 1 << 36, 1 << 33] {
+            let mut liar = Chunk { bytes: chunk.bytes.clone(), meta: chunk.meta.clone(), ..chunk };
+            liar.meta.total_uncompressed_size = stated;
+            let file = Bytes::from(file(column(Type::ByteArray), ROWS as i64, vec![liar]));
+            for threads in [1, 2] {
+                for views in [false, true] {
+                    for (filter, kept, most) in [
+                        (None, ROWS, 20),
+                        (Some(col("v").lt("b")), ROWS, 220),
+                        (Some(col("v").gt("b")), 0, 0),
+                    ] {
+                        let name = format!("{i} {stated} {threads} {views} {filter:?}");
+                        let reader = Reader::new(file.clone()).unwrap().memory(64 << 20);
+                        let reader = reader.threads(threads).views(views);
+                        let reader = match filter {
+                            Some(filter) => reader.filter(filter),
+                            None => reader,
+                        };
+                        let sizes: Vec<usize> =
+                            reader.batches().unwrap().map(|b| b.unwrap().num_rows()).collect();
+                        assert_eq!(sizes.iter().sum::<usize>(), kept, "{name}");
+                        assert!(sizes.len() <= most, "{name}: {} batches", sizes.len());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -142,6 +142,7 @@ impl PageCursor {
     pub(super) fn close(&mut self) -> Result<Option<OpenPage>> {
         let Some(mut page) = self.page.take() else { return Ok(None) };
         if self.values.leave_page() {
+            self.memory.count_page(page.byte_len);
             match page.memory.take() {
                 Some(memory) => self.memory.adopted.absorb(memory),
                 None if self.pages.are_pulled() => self.memory.adopted.grow(page.byte_len)?,

@@ -57,6 +57,11 @@ impl ColumnMemory {
         saturated(left.min(self.max_batch.saturating_sub(others)))
     }
 
+    /// Counts a page that was closed and that this array points into.
+    pub(super) fn count_page(&self, bytes: usize) {
+        self.batch.add_page(bytes as u64);
+    }
+
     /// Reserves what the array holds now, and counts it in the batch.
     ///
     /// # Errors
