@@ -1,5 +1,6 @@
 //! [`VariantArrayBuilder`]: a VARIANT column in Arrow, built row by row.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StructArray};
@@ -157,6 +158,6 @@ impl VariantArray {
             ("ARROW:extension:name".to_owned(), "arrow.parquet.variant".to_owned()),
             ("ARROW:extension:metadata".to_owned(), String::new()),
         ];
-        Field::new(name, Self::unshredded_type(), nullable).with_metadata(metadata.into())
+        Field::new(name, Self::unshredded_type(), nullable).with_metadata(HashMap::from(metadata))
     }
 }

@@ -1,5 +1,6 @@
 //! [`VariantShape`]: which parts of the values are columns of their own.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -267,9 +268,10 @@ impl Shape {
             Self::Scalar(data_type) => {
                 let field = Field::new("typed_value", data_type.clone(), true);
                 Some(match data_type {
-                    DataType::FixedSizeBinary(_) => field.with_metadata(
-                        [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into(),
-                    ),
+                    DataType::FixedSizeBinary(_) => field.with_metadata(HashMap::from([(
+                        "ARROW:extension:name".to_owned(),
+                        "arrow.uuid".to_owned(),
+                    )])),
                     _ => field,
                 })
             }
