@@ -108,31 +108,36 @@ impl Column {
         }
         let lines = self.parts.iter().map(|part| {
             let number = |n: Option<u64>| n.map(|n| count(n, global)).unwrap_or_default();
-            let typed = part.typed.zip(part.other);
+            let all = part.typed.zip(part.other);
+            let all = all.and_then(|(typed, other)| Some((typed, typed.checked_add(other)?)));
             vec![
                 self.name.clone(),
                 part.path.clone(),
                 part.type_name.clone(),
                 number(part.typed),
                 number(part.other),
-                typed.map(|(typed, other)| share(typed, typed + other)).unwrap_or_default(),
+                all.map(|(typed, all)| share(typed, all)).unwrap_or_default(),
             ]
         });
         lines.collect()
     }
 }
 
-/// Values of a leaf that are not null, as the statistics say.
+/// Values of a leaf that are not null, as the statistics say. None if they do not, or cannot be
+/// right.
 fn present(reader: &Reader, leaf: Node<'_>) -> Result<Option<u64>> {
     let footer = reader.metadata();
     let index = leaf.leaves().start;
-    let mut sum = 0;
+    let mut sum = 0_u64;
     for group in 0..footer.row_groups() {
         let Some(meta) = footer.column_chunk(group, index)?.meta_data else { return Ok(None) };
         let nulls = meta.statistics.and_then(|statistics| statistics.null_count);
+        let nulls = nulls.filter(|nulls| (0..=meta.num_values).contains(nulls));
         let present = nulls.and_then(|nulls| u64::try_from(meta.num_values - nulls).ok());
-        let Some(present) = present else { return Ok(None) };
-        sum += present;
+        let Some(next) = present.and_then(|present| sum.checked_add(present)) else {
+            return Ok(None);
+        };
+        sum = next;
     }
     Ok(Some(sum))
 }
