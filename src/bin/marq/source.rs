@@ -1,5 +1,6 @@
 //! Rows from files of any format: detects the format of a file, and gives its record batches.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, IsTerminal, Read as _, Seek, SeekFrom};
 use std::sync::Arc;
@@ -7,10 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use marquetry::{Error, Predicate};
+use marquetry::read::VariantOutput;
+use marquetry::variant::VariantArray;
+use marquetry::{Error, Predicate, Reader};
 
 use crate::args::{Convert, FilesOfRows, Global, SourceForm, Target};
 use crate::failure::{Failure, Result};
@@ -61,8 +64,9 @@ pub(crate) fn open(
     let csv = text::csv_schema(of_form(&mut files, SourceForm::Csv), command)?;
     let json = text::json_schema(of_form(&mut files, SourceForm::Jsonl), command, of_lines)?;
     let counted = read.streamed.clone();
+    let readers = readers(&mut files, global)?;
     let mut sources: Vec<Source> = Vec::new();
-    for file in files {
+    for (file, reader) in files.into_iter().zip(readers) {
         let source = match (file.form, &csv, &json) {
             (SourceForm::Csv, Some(schema), _) => {
                 let (name, bytes) = (file.name.clone(), file.len);
@@ -78,7 +82,7 @@ pub(crate) fn open(
             }
             (SourceForm::Arrow, ..) => arrow_file(file, &command.files, global, &counted)?,
             (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, global, &counted)?,
-            _ => parquet(file, &command.files, global, read)?,
+            _ => parquet(file, reader, &command.files, global, read)?,
         };
         if let Some(first) = sources.first()
             && source.schema.fields() != first.schema.fields()
@@ -141,11 +145,46 @@ fn without_effect(
         .find_map(|(given, works, flag, purpose)| (given && !works).then_some((flag, purpose)))
 }
 
-fn parquet(file: Content, rows: &FilesOfRows, global: &Global, read: &mut Read) -> Result<Source> {
+/// The readers of those files that are Parquet. Where they are shredded differently, or stand
+/// beside files of other forms, they put their VARIANT columns together, so that these are of one
+/// type.
+fn readers(files: &mut [Content], global: &Global) -> Result<Vec<Option<Reader>>> {
+    let mut readers = Vec::with_capacity(files.len());
+    let is_mixed = files.iter().any(|file| file.form != SourceForm::Parquet);
+    for file in files {
+        let is_parquet = file.form == SourceForm::Parquet;
+        readers.push(is_parquet.then(|| file.reader(global)).transpose()?);
+    }
+    if readers.len() < 2 {
+        return Ok(readers);
+    }
+    let mut types: HashMap<String, DataType> = HashMap::new();
+    let mut differ = is_mixed;
+    for reader in readers.iter().flatten() {
+        let schema = reader.schema()?;
+        for field in schema.fields().iter().filter(|field| VariantArray::is_variant(field)) {
+            let first = types.entry(field.name().clone());
+            differ |= first.or_insert_with(|| field.data_type().clone()) != field.data_type();
+        }
+    }
+    if !differ {
+        return Ok(readers);
+    }
+    let unshredded = |reader: Reader| reader.variants(VariantOutput::Unshredded);
+    Ok(readers.into_iter().map(|reader| reader.map(unshredded)).collect())
+}
+
+fn parquet(
+    mut file: Content,
+    reader: Option<Reader>,
+    rows: &FilesOfRows,
+    global: &Global,
+    read: &mut Read,
+) -> Result<Source> {
     let (name, input) = (file.name.clone(), file.input.clone());
-    let reader = match file.bytes {
-        Kind::File(file) => input::configure(file, &name, global)?,
-        Kind::Stream(_) => input::configure(Bytes::from(file.into_bytes()?), &name, global)?,
+    let reader = match reader {
+        Some(reader) => reader,
+        None => file.reader(global)?,
     };
     let opened = input::narrow(reader, &input, rows, global)?;
     let schema = opened.schema()?;
@@ -332,6 +371,19 @@ impl Content {
     pub(crate) fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> T) -> Result<T> {
         let seen = self.bytes.head(|file| Ok(look(file)));
         seen.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
+    }
+
+    /// A reader of the file, which is left empty.
+    fn reader(&mut self, global: &Global) -> Result<Reader> {
+        match std::mem::replace(&mut self.bytes, Kind::Stream(Box::new(io::empty()))) {
+            Kind::File(file) => input::configure(file, &self.name, global),
+            Kind::Stream(mut stream) => {
+                let mut bytes = Vec::new();
+                let read = stream.read_to_end(&mut bytes);
+                read.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()))?;
+                input::configure(Bytes::from(bytes), &self.name, global)
+            }
+        }
     }
 
     fn into_bytes(self) -> Result<Vec<u8>> {
