@@ -110,6 +110,9 @@ impl Columns {
         };
         let mut fields: BTreeMap<String, &RawValue> =
             serde_json::from_str(line).map_err(|e| text::at_column(&e))?;
+        if let Some(name) = twice(line, &fields, names) {
+            return Err(format!("column {name}: the line has two fields of this name"));
+        }
         for (name, builder) in names.iter().zip(&mut self.builders) {
             match fields.remove(name) {
                 Some(value) => builder
@@ -146,6 +149,44 @@ impl Columns {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
     }
+}
+
+/// A name of `names` that stands twice in a line. `fields` are the last fields of each name.
+fn twice<'n>(
+    line: &str,
+    fields: &BTreeMap<String, &RawValue>,
+    names: &'n [String],
+) -> Option<&'n String> {
+    let begin = |value: &RawValue| value.get().as_ptr().addr().wrapping_sub(line.as_ptr().addr());
+    let mut last: Vec<_> = fields.values().map(|v| (begin(v), v.get().len())).collect();
+    last.sort_unstable();
+    let mut last = last.into_iter().peekable();
+    let mut at = 0;
+    loop {
+        // Between values there are names, colons, commas and blanks.
+        at += line.get(at..)?.find('"')?;
+        let name = value_at(line, at)?;
+        at += name.len();
+        at += line.get(at..)?.find(':')? + 1;
+        let rest = line.get(at..)?;
+        at += rest.len() - rest.trim_ascii_start().len();
+        if let Some((_, len)) = last.next_if(|value| value.0 == at) {
+            at += len;
+            continue;
+        }
+        let name: String = serde_json::from_str(name).ok()?;
+        if let Some(found) = names.iter().find(|known| **known == name) {
+            return Some(found);
+        }
+        at += value_at(line, at)?.len();
+    }
+}
+
+/// The JSON value that begins at this byte.
+fn value_at(line: &str, at: usize) -> Option<&str> {
+    let text = line.get(at..)?;
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    values.next()?.ok().map(RawValue::get)
 }
 
 /// What --shred says: how VARIANT columns are written.

@@ -533,10 +533,12 @@ pub(crate) fn json(
     });
     let schema: &SchemaRef = &Arc::new(Schema::new(others.cloned().collect::<Fields>()));
     let mut variants = variants.map(variants::Columns::new);
+    // A key that inference has not seen is no value to be lost.
+    let strict = !command.text.schema_only;
+    // Nothing is left of a line then.
+    let only_variants = variants.is_some() && schema.fields().is_empty() && strict;
     let builder = {
         let decoded = decoded_as(schema, json_type);
-        // A key that inference has not seen is no value to be lost.
-        let strict = !command.text.schema_only;
         move || {
             arrow_json::ReaderBuilder::new(decoded.clone())
                 .with_coerce_primitive(true)
@@ -565,6 +567,12 @@ pub(crate) fn json(
             }
             text.push('\n');
             numbers.push(number);
+            if only_variants && !matches!(text.trim_ascii_end(), "" | "{}") {
+                return Err(wrong_line(&name, &text, &[number], None, &builder));
+            }
+            if only_variants {
+                text.clear();
+            }
         }
         if numbers.is_empty() {
             return Ok(None);
