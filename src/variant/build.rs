@@ -7,7 +7,7 @@
 //! followed by the one that followed it last time.
 
 use super::value::{MAX_DEPTH, Variant, too_deep};
-use super::{VariantMetadata, encode, malformed};
+use super::{VariantMetadata, encode, malformed, quoted};
 use crate::error::{Error, Result};
 use names::Names;
 
@@ -108,6 +108,7 @@ impl VariantBuilder {
     ) -> Result<()> {
         let (bytes, open, is_named) = (self.bytes.len(), self.open.len(), self.is_named);
         let (fields, elements) = (self.fields.len(), self.elements.len());
+        let names = self.names.mark();
         let appended = append(self);
         if appended.is_err() {
             self.bytes.truncate(bytes);
@@ -115,6 +116,7 @@ impl VariantBuilder {
             self.fields.truncate(fields);
             self.elements.truncate(elements);
             self.is_named = is_named;
+            self.names.take_back(&names);
         }
         appended
     }
@@ -195,12 +197,14 @@ impl VariantBuilder {
     pub fn name(&mut self, name: &str) -> Result<()> {
         let Some(&Open { is_object: true, start, .. }) = self.open.last() else {
             return Err(Error::usage(format_args!(
-                "the name {name:?} stands in no object: begin_object comes first"
+                "the name {} stands in no object: begin_object comes first",
+                quoted(name)
             )));
         };
         if self.is_named {
             return Err(Error::usage(format_args!(
-                "the field before {name:?} has a name and no value: append one"
+                "the field before {} has a name and no value: append one",
+                quoted(name)
             )));
         }
         let offset = encode::offset(&self.bytes, start)?;

@@ -22,7 +22,7 @@ pub(super) fn scalar(out: &mut Vec<u8>, value: &Variant<'_>) -> Result<bool> {
         Variant::Int32(v) => fixed(out, 5, &v.to_le_bytes()),
         Variant::Int64(v) => fixed(out, 6, &v.to_le_bytes()),
         Variant::Double(v) => fixed(out, 7, &v.to_le_bytes()),
-        Variant::Decimal(digits, scale) => decimal(out, digits, scale),
+        Variant::Decimal(digits, scale) => decimal(out, digits, scale)?,
         Variant::Date(v) => fixed(out, 11, &v.to_le_bytes()),
         Variant::TimestampMicros(v) => fixed(out, 12, &v.to_le_bytes()),
         Variant::TimestampNtzMicros(v) => fixed(out, 13, &v.to_le_bytes()),
@@ -44,8 +44,12 @@ fn fixed(out: &mut Vec<u8>, id: u8, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-fn decimal(out: &mut Vec<u8>, digits: i128, scale: u8) {
+fn decimal(out: &mut Vec<u8>, digits: i128, scale: u8) -> Result<()> {
     let magnitude = digits.unsigned_abs();
+    // Arrow does not check the values of its arrays against their precision.
+    if magnitude >= 10_u128.pow(38) || scale > 38 {
+        return Err(no_decimal(digits, scale));
+    }
     // As many digits as the types may hold: 9, 18, 38.
     let (id, width) = match magnitude {
         0..1_000_000_000 => (8, 4),
@@ -55,6 +59,14 @@ fn decimal(out: &mut Vec<u8>, digits: i128, scale: u8) {
     out.push(id << 2);
     out.push(scale);
     out.extend_from_slice(&digits.to_le_bytes()[..width]);
+    Ok(())
+}
+
+#[cold]
+fn no_decimal(digits: i128, scale: u8) -> crate::error::Error {
+    malformed(format_args!(
+        "a decimal of the digits {digits} and the scale {scale}: VARIANT has at most 38 of both"
+    ))
 }
 
 pub(super) fn string(out: &mut Vec<u8>, text: &str) -> Result<()> {

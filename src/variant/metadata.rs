@@ -177,6 +177,11 @@ impl<'a> VariantMetadata<'a> {
         }
         None
     }
+
+    /// All numbers of a name, in order: more than one only if names are not unique.
+    pub(super) fn find_all(&self, name: &str) -> Vec<usize> {
+        (0..self.len()).filter(|&id| self.name(id) == Some(name)).collect()
+    }
 }
 
 /// An unsigned number of at most 4 bytes, from the least significant on.

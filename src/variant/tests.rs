@@ -474,3 +474,133 @@ fn equality_goes_by_class_and_not_by_width() {
     assert_ne!(of_json("[1,2]").as_variant(), of_json("[2,1]").as_variant());
     assert_ne!(of_json("[1]").as_variant(), of_json("[1,1]").as_variant());
 }
+
+/// Metadata of two names that do not ascend, each of `len` bytes, alike but for the last one.
+fn long_names(len: usize) -> Vec<u8> {
+    let mut out = vec![1 | 3 << 6];
+    for number in [2, 0, len, 2 * len] {
+        out.extend_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
+    }
+    for last in *b"ba" {
+        out.extend(std::iter::repeat_n(b'x', len - 1));
+        out.push(last);
+    }
+    out
+}
+
+/// An object with so many nulls as fields, whose ids alternate.
+fn alternating(fields: u32) -> Vec<u8> {
+    let mut out = vec![2 | (3 | 16) << 2];
+    out.extend_from_slice(&fields.to_le_bytes());
+    out.extend((0..fields).map(|i| u8::try_from(i % 2).unwrap()));
+    (0..=fields).for_each(|offset| out.extend_from_slice(&offset.to_le_bytes()));
+    out.extend((0..fields).map(|_| 0));
+    out
+}
+
+#[test]
+fn a_long_name_is_not_compared_for_each_field_that_refers_to_it() {
+    let metadata = long_names(4 << 20);
+    let metadata = VariantMetadata::new(&metadata).unwrap();
+    let bytes = alternating(100_000);
+    let value = Variant::new(metadata, &bytes).unwrap();
+    let Variant::Object(object) = value else { panic!() };
+    let start = std::time::Instant::now();
+    for error in [
+        value.validate().unwrap_err(),
+        value.to_json().unwrap_err(),
+        object.iter().next().unwrap().unwrap_err(),
+        VariantBuilder::new().append(value).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), malformed_kind());
+        assert!(error.message().len() < 300, "{} bytes", error.message().len());
+    }
+    let absent = format!("{}c", "x".repeat((4 << 20) - 1));
+    assert_eq!(object.get(&absent).unwrap(), None);
+    let there = metadata.name(1).unwrap();
+    assert_eq!(object.get(there).unwrap(), Some(Variant::Null));
+    let took = start.elapsed();
+    println!("{took:?}");
+    assert!(took.as_secs() < 5, "{took:?}");
+}
+
+#[test]
+fn errors_show_the_beginning_of_a_long_name() {
+    assert_eq!(quoted("a\n\"").to_string(), r#""a\n\"""#);
+    let exact = "\u{e9}".repeat(100);
+    assert_eq!(quoted(&exact).to_string(), format!("{exact:?}"));
+    let shown = quoted(&format!("{exact}b")).to_string();
+    assert_eq!(shown, format!("{exact:?}… (201 bytes)"));
+    let mut builder = VariantBuilder::new();
+    let said = builder.name(&"n".repeat(1 << 20)).unwrap_err();
+    assert!(said.message().len() < 300);
+}
+
+#[test]
+fn a_decimal_of_39_digits_of_a_shredded_column_is_an_error() {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BinaryArray, Decimal128Array, StructArray};
+
+    let column = |digits: i128| {
+        let typed = Decimal128Array::from(vec![digits]).with_precision_and_scale(38, 2).unwrap();
+        let group = StructArray::from(vec![
+            (
+                Arc::new(arrow_schema::Field::new(
+                    "metadata",
+                    arrow_schema::DataType::Binary,
+                    false,
+                )),
+                Arc::new(BinaryArray::from(vec![NO_NAMES])) as ArrayRef,
+            ),
+            (
+                Arc::new(arrow_schema::Field::new("typed_value", typed_type(), true)),
+                Arc::new(typed) as ArrayRef,
+            ),
+        ]);
+        VariantArray::new(&group).unwrap()
+    };
+    let most = 10_i128.pow(38) - 1;
+    for digits in [most, -most] {
+        let read = column(digits).value(0).unwrap().unwrap();
+        assert_eq!(read.as_variant(), Variant::Decimal(digits, 2));
+    }
+    for digits in [most + 1, -most - 1, i128::MAX, i128::MIN] {
+        let column = column(digits);
+        assert_eq!(column.value(0).unwrap_err().kind(), malformed_kind(), "{digits}");
+        let unshredded = column.unshred().unwrap_err();
+        assert_eq!(unshredded.kind(), malformed_kind(), "{digits}");
+        assert!(unshredded.message().contains("at most 38"), "{unshredded}");
+    }
+}
+
+fn typed_type() -> arrow_schema::DataType {
+    arrow_schema::DataType::Decimal128(38, 2)
+}
+
+#[test]
+fn what_is_taken_back_leaves_no_name_in_the_metadata() {
+    for mut builder in [VariantBuilder::new(), VariantBuilder::with_sorted_names()] {
+        // The second time, names are known; the third, they are guessed of the value before.
+        for row in 0..3 {
+            builder.begin_object().unwrap();
+            builder.name("kept").unwrap();
+            builder.append_json(r#"{"secret":}"#).unwrap_err();
+            builder.append_json(r#"{"also":1,"kept":{"secret":[}}"#).unwrap_err();
+            builder.append_json(r#"[{"also":1,"kept":2}]"#).unwrap();
+            builder.end_object().unwrap();
+            let buf = builder.finish().unwrap();
+            let metadata = VariantMetadata::new(buf.metadata()).unwrap();
+            let mut names: Vec<&str> = (0..metadata.len()).flat_map(|i| metadata.name(i)).collect();
+            names.sort_unstable();
+            assert_eq!(names, ["also", "kept"], "row {row}");
+            let json = r#"{"kept":[{"also":1,"kept":2}]}"#;
+            assert_eq!(buf.as_variant().to_json().unwrap(), json);
+            buf.as_variant().validate().unwrap();
+            if row == 1 {
+                builder.append_json(r#"{"kept":{"also":1,"secret":2}}"#).unwrap();
+                builder.finish().unwrap();
+            }
+        }
+    }
+}

@@ -1,12 +1,16 @@
 //! [`Variant`]: a value, looked at in place.
 
-use super::malformed;
 use super::metadata::{VariantMetadata, unsigned, unsigned_at};
+use super::{malformed, quoted};
 use crate::error::{Error, LimitKind, Result};
 
 /// How deep objects and arrays may nest: deeper ones are refused, so that no value can exhaust a
 /// stack of 1 MiB.
 pub const MAX_DEPTH: usize = 200;
+
+/// Bytes of a name from which on it is sought in the metadata, where it stands once for many
+/// fields that may refer to it.
+const LONG_NAME: usize = 64;
 
 /// A value. Numbers of different widths are different members here, and equal in meaning.
 #[derive(Debug, Clone, Copy)]
@@ -402,6 +406,11 @@ impl<'a> VariantObject<'a> {
             return Ok(Some(found));
         }
         // It is not there, or fields are out of order.
+        if name.len() > LONG_NAME {
+            let ids = this.metadata.find_all(name);
+            let is_one = |i: &usize| this.id(*i).is_some_and(|id| ids.binary_search(&id).is_ok());
+            return Ok((0..this.len).find(is_one));
+        }
         for i in 0..this.len {
             if this.name(i)? == name {
                 return Ok(Some(i));
@@ -441,17 +450,30 @@ impl<'a> VariantObject<'a> {
         if self.is_ascending()? {
             return Ok(None);
         }
-        let names: Result<Vec<&str>> = (0..self.len()).map(|i| self.name(i)).collect();
-        let names = names?;
+        let ids: Result<Vec<usize>> = (0..self.len()).map(|i| self.name_id(i)).collect();
+        let ids = ids?;
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&i| names[i]);
-        match order.iter().zip(order.iter().skip(1)).find(|(a, b)| names[**a] == names[**b]) {
-            Some((_, &twice)) => Err(malformed(format_args!(
-                "an object has two fields of the name {:?}",
-                self.name(twice)?
-            ))),
-            None => Ok(Some(order)),
+        order.sort_unstable_by_key(|&i| ids[i]);
+        // Before names are compared: sorting then takes time by how long all of them are, and not
+        // by how often an object refers to a long one.
+        if let Some(pair) = order.windows(2).find(|pair| ids[pair[0]] == ids[pair[1]]) {
+            return Err(self.twice(pair[1]));
         }
+        if !self.0.metadata.is_ascending() {
+            let names: Result<Vec<&str>> = (0..self.len()).map(|i| self.name(i)).collect();
+            let names = names?;
+            order.sort_by_key(|&i| names[i]);
+            if let Some(pair) = order.windows(2).find(|pair| names[pair[0]] == names[pair[1]]) {
+                return Err(self.twice(pair[1]));
+            }
+        }
+        Ok(Some(order))
+    }
+
+    #[cold]
+    fn twice(&self, i: usize) -> Error {
+        let name = self.name(i).unwrap_or_default();
+        malformed(format_args!("an object has two fields of the name {}", quoted(name)))
     }
 
     /// The fields in the order of their names, each once. Those that a writer put out of order are

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-use super::malformed;
+use super::{malformed, quoted};
 use crate::error::{Error, Result};
 use crate::variant::encode;
 
@@ -25,6 +25,8 @@ pub(super) struct Names {
     ids: Vec<u32>,
     /// Names of it that were asked for. Fewer than `ids` only where these were guessed.
     used: usize,
+    /// Those of them that were in the dictionary by a guess, in the order of their first use.
+    guessed: Vec<u32>,
     /// Number of the value at hand, below `u32::MAX`.
     value: u32,
     /// The name that was asked for last.
@@ -32,6 +34,15 @@ pub(super) struct Names {
     /// The metadata that were written last, and their names.
     metadata: Vec<u8>,
     metadata_ids: Vec<u32>,
+}
+
+/// How far the names of the value at hand have come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    ids: usize,
+    used: usize,
+    guessed: usize,
+    last: Option<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -56,6 +67,9 @@ const MAX_NAMES: usize = 1 << 14;
 /// No name: that which follows one that was never followed.
 const NO_NAME: u32 = u32::MAX;
 
+/// The number of no value.
+const NEVER: u32 = u32::MAX;
+
 impl Names {
     /// The number of a name, which is in the dictionary of the value at hand from now on.
     #[inline]
@@ -69,7 +83,9 @@ impl Names {
         if entry.used_by != self.value {
             entry.used_by = self.value;
             self.used += 1;
-            if entry.value != self.value {
+            if entry.value == self.value {
+                self.guessed.push(number);
+            } else {
                 entry.value = self.value;
                 entry.id = u32::try_from(self.ids.len()).map_err(|_| too_many())?;
                 self.ids.push(number);
@@ -77,6 +93,27 @@ impl Names {
         }
         self.last = Some(number);
         Ok(number)
+    }
+
+    /// Where the names of the value at hand end for now.
+    #[inline]
+    pub(super) fn mark(&self) -> Mark {
+        let (ids, guessed) = (self.ids.len(), self.guessed.len());
+        Mark { ids, used: self.used, guessed, last: self.last }
+    }
+
+    /// Forgets which names the value at hand used since.
+    #[cold]
+    pub(super) fn take_back(&mut self, mark: &Mark) {
+        let Self { entries, ids, guessed, .. } = self;
+        for number in ids.drain(mark.ids..) {
+            let entry = &mut entries[number as usize];
+            (entry.value, entry.used_by) = (NEVER, NEVER);
+        }
+        for number in guessed.drain(mark.guessed..) {
+            entries[number as usize].used_by = NEVER;
+        }
+        (self.used, self.last) = (mark.used, mark.last);
     }
 
     #[inline(never)]
@@ -130,7 +167,10 @@ impl Names {
         let twice =
             fields.windows(2).find(|pair| pair[0].0 == pair[1].0).map_or(0, |pair| pair[0].0);
         let name = self.entries.get(twice as usize).map_or("", |entry| entry.text(&self.text));
-        Error::usage(format_args!("an object has two fields named {name:?}; a name stands once"))
+        Error::usage(format_args!(
+            "an object has two fields named {}; a name stands once",
+            quoted(name)
+        ))
     }
 
     fn is_sorted(&self) -> bool {
@@ -182,6 +222,7 @@ impl Names {
     /// Begins a value. The dictionary is empty, or guessed to be the last one.
     pub(super) fn next_value(&mut self, guess: bool) {
         self.used = 0;
+        self.guessed.clear();
         self.last = None;
         if self.text.len() > MAX_TEXT
             || self.entries.len() > MAX_NAMES
@@ -205,8 +246,8 @@ impl Entry {
         let len = name.len().min(8);
         prefix[..len].copy_from_slice(&name.as_bytes()[..len]);
         let prefix = u64::from_be_bytes(prefix);
-        let (len, never) = (name.len(), u32::MAX);
-        Self { start, len, prefix, value: never, id: 0, used_by: never, next: NO_NAME }
+        let len = name.len();
+        Self { start, len, prefix, value: NEVER, id: 0, used_by: NEVER, next: NO_NAME }
     }
 
     fn text<'a>(&self, all: &'a str) -> &'a str {
