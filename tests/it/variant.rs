@@ -4,7 +4,11 @@
 
 use std::process::{Command, Output};
 
+use marquetry::Reader;
+use marquetry::format::{FileMetaData, Thrift as _};
 use serde_json::{Value, json};
+
+use crate::support::close;
 
 /// A folder, and `marq` in it.
 struct Folder(tempfile::TempDir);
@@ -247,4 +251,124 @@ fn what_cannot_be_done_is_refused_with_its_exit_code() {
     let said = folder.refused(&["convert", "cut.jsonl", "--variant", "all", "-o", "x.parquet"], 3);
     assert!(said.contains("line 2") && said.contains("at byte 3"), "{said}");
     assert!(!folder.0.path().join("x.parquet").exists());
+}
+
+/// The footer of a file, changed.
+fn with_footer(file: Vec<u8>, change: impl FnOnce(&mut FileMetaData)) -> Vec<u8> {
+    let reader = Reader::new(bytes::Bytes::from(file.clone())).expect("a file");
+    let mut footer = reader.metadata().index().to_file_meta_data().expect("a footer");
+    change(&mut footer);
+    let len = file.len() - 8;
+    let footer_len = u32::from_le_bytes(*file[len..].first_chunk().unwrap()) as usize;
+    close(file[..len - footer_len].to_vec(), &footer.to_thrift())
+}
+
+#[test]
+fn info_shows_no_count_of_statistics_that_cannot_be_right() {
+    let folder = Folder::new();
+    folder.put("v.jsonl", "{\"v\":{\"a\":1}}\n");
+    let args = ["convert", "v.jsonl", "-q", "--variant", "v", "--shred", "{a: int64}"];
+    folder.done(&[&args[..], &["-o", "v.parquet"]].concat());
+    let file = std::fs::read(folder.0.path().join("v.parquet")).unwrap();
+    let typed = |change: &dyn Fn(&mut FileMetaData)| -> Value {
+        let changed = with_footer(file.clone(), |footer| change(footer));
+        std::fs::write(folder.0.path().join("lies.parquet"), changed).unwrap();
+        folder.done(&["info", "lies.parquet", "-f", "table"]);
+        let info = folder.done(&["info", "lies.parquet", "-f", "json"]);
+        let info: Value = serde_json::from_str(&info).unwrap();
+        let parts = info["variants"][0]["shredded"].as_array().unwrap();
+        parts.iter().find(|part| part["path"] == "$.a").unwrap()["typed_values"].clone()
+    };
+    // Of each row group the last column: `typed_value` of `a`.
+    let set = |footer: &mut FileMetaData, values: i64, nulls: i64| {
+        for group in &mut footer.row_groups {
+            let meta = group.columns.last_mut().unwrap().meta_data.as_mut().unwrap();
+            meta.num_values = values;
+            meta.statistics.as_mut().unwrap().null_count = Some(nulls);
+        }
+    };
+    assert_eq!(typed(&|_| {}), json!(1));
+    for nulls in [i64::MIN, -1, 2, i64::MAX] {
+        assert_eq!(typed(&|footer| set(footer, 1, nulls)), Value::Null, "{nulls}");
+    }
+    let many = |footer: &mut FileMetaData| {
+        let group = footer.row_groups[0].clone();
+        footer.num_rows = 3;
+        footer.row_groups = vec![group; 3];
+        set(footer, i64::MAX, 0);
+    };
+    assert_eq!(typed(&many), Value::Null);
+}
+
+#[test]
+fn files_that_are_shredded_differently_become_one() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.0.path().join("all")).unwrap();
+    let mut expected = String::new();
+    let files = [("a", Some("{a: int64}")), ("b", Some("{b: string}")), ("c", None)];
+    for (i, (name, shape)) in files.into_iter().enumerate() {
+        let line = format!("{{\"id\":{i},\"v\":{{\"a\":{i},\"b\":\"{name}\"}}}}\n");
+        folder.put("in.jsonl", &line);
+        let out = format!("all/{name}.parquet");
+        let args = ["convert", "in.jsonl", "-q", "--variant", "v", "-o", &out];
+        let shred: Vec<&str> = shape.into_iter().flat_map(|shape| ["--shred", shape]).collect();
+        folder.done(&[&args[..], &shred].concat());
+        expected.push_str(&line);
+    }
+    let read = |args: &[&str]| folder.done(&[&["convert"], args, &["--to", "jsonl"]].concat());
+    assert_eq!(read(&["all", "-o", "-"]), expected);
+    folder.done(&["convert", "all", "-q", "-o", "out.parquet"]);
+    assert_eq!(read(&["out.parquet", "-o", "-"]), expected);
+    folder.done(&["convert", "all", "-q", "-o", "out.parquet", "--shred", "{a: int64}"]);
+    assert_eq!(read(&["out.parquet", "-o", "-"]), expected);
+    // Beside lines, whose column is not shredded.
+    folder.put("more.jsonl", "{\"id\":9,\"v\":[9]}\n");
+    let more = read(&["all/a.parquet", "more.jsonl", "--variant", "v", "-o", "-"]);
+    assert_eq!(more, "{\"id\":0,\"v\":{\"a\":0,\"b\":\"a\"}}\n{\"id\":9,\"v\":[9]}\n");
+    let part = read(&["all", "--variant-path", "$.b", "-c", "v", "-o", "-"]);
+    assert_eq!(part, "{\"v\":\"a\"}\n{\"v\":\"b\"}\n{\"v\":\"c\"}\n");
+    // What else differs is refused as before.
+    folder.put("in.jsonl", "{\"id\":\"text\",\"v\":1}\n");
+    folder.done(&["convert", "in.jsonl", "-q", "--variant", "v", "-o", "all/d.parquet"]);
+    let said = folder.refused(&["convert", "all", "-o", "x.parquet"], 2);
+    assert!(said.contains("another schema"), "{said}");
+}
+
+#[test]
+fn a_new_field_beside_variant_columns_is_an_error_and_never_lost() {
+    let folder = Folder::new();
+    let late = |line: &str, last: &str| format!("{}{last}\n", format!("{line}\n").repeat(30_000));
+    let args = ["convert", "late.jsonl", "--variant", "v", "-o", "x.parquet"];
+    let mut said = Vec::new();
+    for (line, last) in [
+        ("{\"v\":1,\"id\":1}", "{\"v\":1,\"id\":1,\"new\":5}"),
+        ("{\"v\":1}", "{\"v\":1,\"new\":5}"),
+    ] {
+        folder.put("late.jsonl", &late(line, last));
+        said.push(folder.refused(&args, 3));
+    }
+    assert_eq!(said[0], said[1]);
+    assert!(said[0].contains("line 30001") && said[0].contains("new"), "{}", said[0]);
+    // It is left out where that was asked for, and none is new where the whole line is a value.
+    let only = ["--schema", "id: int64", "--schema-only"];
+    folder.done(&[&args[..], &["-q"], &only].concat());
+    folder.done(&["convert", "late.jsonl", "-q", "--variant", "all", "-o", "x.parquet"]);
+}
+
+#[test]
+fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
+    let folder = Folder::new();
+    let args = ["convert", "twice.jsonl", "--variant", "v,w", "--to", "jsonl", "-o", "-"];
+    for line in [
+        r#"{"v":1,"v":2}"#,
+        r#"{ "w" : {"v": "}\"{"} , "v" : [1, 2] , "\u0076" : 2 }"#,
+        r#"{"v":null,"id":{"v":1},"id":2,"v":"x"}"#,
+    ] {
+        folder.put("twice.jsonl", &format!("{{\"v\":0}}\n{line}\n"));
+        let said = folder.refused(&args, 3);
+        assert!(said.contains("line 2") && said.contains("column v"), "{said}");
+    }
+    // Other columns are as without VARIANT, and what lies deeper is none.
+    folder.put("twice.jsonl", "{\"v\":{\"w\":1},\"id\":1,\"w\":{\"v\":[]},\"id\":2}\n");
+    assert_eq!(folder.done(&args), "{\"v\":{\"w\":1},\"id\":2,\"w\":{\"v\":[]}}\n");
 }
