@@ -189,13 +189,13 @@ fn print_row(name: &str, theirs: &dyn Fn(), ours: &dyn Fn()) {
         ratios.push(t / o);
     }
     let ratio = median(&mut ratios);
-    let (least, most) = (ratios.first(), ratios.last());
+    let (least, max) = (ratios.first(), ratios.last());
     println!(
         "| {name} | {:.3} | {:.3} | {ratio:.2} | {:.2} to {:.2} |",
         median(&mut a),
         median(&mut b),
         least.unwrap_or(&0.0),
-        most.unwrap_or(&0.0),
+        max.unwrap_or(&0.0),
     );
 }
 

@@ -159,7 +159,7 @@ impl Table {
         }
         let spread = ratios.clone();
         let ratio = median(&mut ratios);
-        let (least, most) = (
+        let (least, max) = (
             spread.iter().copied().fold(f64::MAX, f64::min),
             spread.iter().copied().fold(0.0, f64::max),
         );
@@ -169,7 +169,7 @@ impl Table {
             format!("{:.2} | {:.2}", median(&mut c), median(&mut scaling))
         };
         println!(
-            "| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {most:.2} | {two} |",
+            "| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {max:.2} | {two} |",
             median(&mut a),
             median(&mut b)
         );

@@ -215,10 +215,10 @@ fn row(name: &str, rows: &Rows, group: Group) -> f64 {
         scaling.push(one / w);
     }
     let least = ratios.iter().copied().fold(f64::MAX, f64::min);
-    let most = ratios.iter().copied().fold(0.0, f64::max);
+    let max = ratios.iter().copied().fold(0.0, f64::max);
     let ratio = median(&mut ratios);
     println!(
-        "| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {most:.2} | {:.2} | {:.2} | {:.3} |",
+        "| {name} | {:.2} | {:.2} | {ratio:.2} | {least:.2} to {max:.2} | {:.2} | {:.2} | {:.3} |",
         median(&mut a),
         median(&mut b),
         median(&mut c),

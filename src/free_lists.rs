@@ -44,36 +44,36 @@ use crate::trusted;
 /// ```
 #[derive(Debug, Clone)]
 pub struct BufferPool {
-    spare: FreeLists,
+    free_lists: FreeLists,
 }
 
 impl BufferPool {
-    /// An empty pool. It keeps at most `most_bytes` bytes of unused memory, and frees the oldest
+    /// An empty pool. It keeps at most `max_bytes` bytes of unused memory, and frees the oldest
     /// first.
-    pub fn new(most_bytes: usize) -> Self {
-        Self { spare: FreeLists::new(most_bytes) }
+    pub fn new(max_bytes: usize) -> Self {
+        Self { free_lists: FreeLists::new(max_bytes) }
     }
 
     /// Bytes of unused memory that the pool keeps.
     pub fn held_bytes(&self) -> usize {
-        self.spare.0.lock().bytes
+        self.free_lists.0.lock().bytes
     }
 
     /// Gives all unused memory back to the allocator.
     pub fn clear(&self) {
-        let size_classes = std::mem::take(&mut *self.spare.0.lock());
+        let size_classes = std::mem::take(&mut *self.free_lists.0.lock());
         drop(size_classes);
     }
 
-    pub(crate) fn spare(&self) -> &FreeLists {
-        &self.spare
+    pub(crate) fn free_lists(&self) -> &FreeLists {
+        &self.free_lists
     }
 }
 
 /// Two are equal if they share their memory.
 impl PartialEq for BufferPool {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.spare.0, &other.spare.0)
+        Arc::ptr_eq(&self.free_lists.0, &other.free_lists.0)
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct FreeLists(Arc<Pool>);
 #[derive(Debug)]
 struct Pool {
     /// Maximum bytes that are kept.
-    most: usize,
+    max: usize,
     size_classes: Mutex<SizeClasses>,
 }
 
@@ -127,9 +127,9 @@ const POPULATE_FROM: usize = 128 << 10;
 const PART: usize = 4;
 
 impl FreeLists {
-    /// No memory yet; at most `most` bytes will be kept.
-    pub(crate) fn new(most: usize) -> Self {
-        Self(Arc::new(Pool { most, size_classes: Mutex::default() }))
+    /// No memory yet; at most `max` bytes will be kept.
+    pub(crate) fn new(max: usize) -> Self {
+        Self(Arc::new(Pool { max, size_classes: Mutex::default() }))
     }
 
     /// An empty vector with room for `n` values; with less if there is no memory.
@@ -234,14 +234,14 @@ impl Pool {
 
     fn give<T: Send + 'static>(&self, values: Vec<T>) {
         let bytes = values.capacity() * size_of::<T>();
-        if bytes < STEP || bytes > self.most {
+        if bytes < STEP || bytes > self.max {
             return;
         }
         let vector = Box::new(values);
         let mut gone = Vec::new();
         let mut size_classes = self.lock();
         // The oldest may be of a size that is not used any more.
-        while size_classes.bytes + bytes > self.most {
+        while size_classes.bytes + bytes > self.max {
             let Some(oldest) = size_classes.take_oldest() else { break };
             gone.push(oldest);
         }
@@ -316,59 +316,59 @@ mod tests {
 
     #[test]
     fn memory_comes_back_when_the_last_holder_lets_go() {
-        let spare = FreeLists::new(1 << 20);
-        let mut values: Vec<i64> = spare.take(10_000);
+        let free_lists = FreeLists::new(1 << 20);
+        let mut values: Vec<i64> = free_lists.take(10_000);
         values.extend(0..10_000);
         let place = address(&values);
-        let buffer = spare.lend(values);
+        let buffer = free_lists.lend(values);
         let part = buffer.slice_with_length(8, 16);
         drop(buffer);
-        assert_ne!(address(&spare.take::<i64>(10_000)), place, "a part of it is still held");
+        assert_ne!(address(&free_lists.take::<i64>(10_000)), place, "a part of it is still held");
         assert_eq!(part.typed_data::<i64>(), [1, 2]);
         drop(part);
-        assert_ne!(address(&spare.take::<i32>(20_000)), place, "of another type");
-        assert_ne!(address(&spare.take::<i64>(50_000)), place, "too small");
-        let again: Vec<i64> = spare.take(9_000);
+        assert_ne!(address(&free_lists.take::<i32>(20_000)), place, "of another type");
+        assert_ne!(address(&free_lists.take::<i64>(50_000)), place, "too small");
+        let again: Vec<i64> = free_lists.take(9_000);
         assert_eq!((address(&again), again.len()), (place, 0));
-        drop(spare.lend([again, vec![7; 9_100]].concat()));
-        assert_eq!(spare.take_used::<i64>(9_000), [7; 9_100]);
+        drop(free_lists.lend([again, vec![7; 9_100]].concat()));
+        assert_eq!(free_lists.take_used::<i64>(9_000), [7; 9_100]);
     }
 
     #[test]
     fn what_is_too_large_to_be_kept_drives_nothing_out() {
-        let spare = FreeLists::new(1 << 20);
-        let kept: Vec<u8> = spare.take(100_000);
+        let free_lists = FreeLists::new(1 << 20);
+        let kept: Vec<u8> = free_lists.take(100_000);
         let place = address(&kept);
-        spare.give(kept);
-        spare.give(Vec::<u8>::with_capacity(2 << 20));
-        assert_eq!(address(&spare.take::<u8>(100_000)), place);
-        assert_eq!(spare.take::<u64>(usize::MAX).capacity(), 0, "there is no such memory");
+        free_lists.give(kept);
+        free_lists.give(Vec::<u8>::with_capacity(2 << 20));
+        assert_eq!(address(&free_lists.take::<u8>(100_000)), place);
+        assert_eq!(free_lists.take::<u64>(usize::MAX).capacity(), 0, "there is no such memory");
     }
 
     #[test]
     fn the_shelves_agree_whatever_comes_and_goes() {
         let seed = 11;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let most = 4 << 20;
-        let pool = BufferPool::new(most);
-        let spare = pool.spare();
+        let max = 4 << 20;
+        let pool = BufferPool::new(max);
+        let free_lists = pool.free_lists();
         let mut held: Vec<Buffer> = Vec::new();
         for step in 0..2_000 {
             if rng.bool() && !held.is_empty() {
                 held.swap_remove(rng.usize(..held.len()));
             } else if rng.bool() {
-                held.push(spare.lend(spare.take::<i64>(rng.usize(..100_000))));
+                held.push(free_lists.lend(free_lists.take::<i64>(rng.usize(..100_000))));
             } else {
-                held.push(spare.lend(spare.take::<u8>(rng.usize(..400_000))));
+                held.push(free_lists.lend(free_lists.take::<u8>(rng.usize(..400_000))));
             }
-            let size_classes = spare.0.lock();
+            let size_classes = free_lists.0.lock();
             let counted: usize =
                 size_classes.by_size.iter().map(|((_, bytes), all)| bytes * all.len()).sum();
             let ages: usize = size_classes.by_size.values().map(VecDeque::len).sum();
             let place = format!("seed {seed}, step {step}");
             assert_eq!(size_classes.bytes, counted, "{place}");
             assert_eq!(size_classes.by_age.len(), ages, "{place}");
-            assert!(size_classes.bytes <= most, "{place}");
+            assert!(size_classes.bytes <= max, "{place}");
             assert!(size_classes.by_size.values().all(|all| !all.is_empty()), "{place}");
         }
         drop(held);
@@ -379,11 +379,11 @@ mod tests {
 
     #[test]
     fn of_vectors_of_one_size_the_youngest_is_taken_and_the_oldest_let_go() {
-        let spare = FreeLists::new(3 * 40_960);
+        let free_lists = FreeLists::new(3 * 40_960);
         let vectors: Vec<Vec<u8>> = (0..4).map(|_| Vec::with_capacity(40_960)).collect();
         let places: Vec<usize> = vectors.iter().map(address).collect();
-        vectors.into_iter().for_each(|vector| spare.give(vector));
-        let taken: Vec<Vec<u8>> = (0..3).map(|_| spare.take(40_000)).collect();
+        vectors.into_iter().for_each(|vector| free_lists.give(vector));
+        let taken: Vec<Vec<u8>> = (0..3).map(|_| free_lists.take(40_000)).collect();
         let found: Vec<usize> = taken.iter().map(address).collect();
         assert_eq!(found, [places[3], places[2], places[1]]);
     }
@@ -395,16 +395,17 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_allowed_and_nothing_when_the_read_is_over() {
-        let spare = FreeLists::new(1 << 20);
-        let lent: Vec<Buffer> =
-            (0..64).map(|_| spare.lend(spare.take::<i32>((1 << 14) - SLACK / 4))).collect();
+        let free_lists = FreeLists::new(1 << 20);
+        let lent: Vec<Buffer> = (0..64)
+            .map(|_| free_lists.lend(free_lists.take::<i32>((1 << 14) - SLACK / 4)))
+            .collect();
         drop(lent);
-        assert_eq!(spare.0.lock().bytes, 1 << 20);
-        let mut last: Vec<u8> = spare.take(40_000);
+        assert_eq!(free_lists.0.lock().bytes, 1 << 20);
+        let mut last: Vec<u8> = free_lists.take(40_000);
         last.push(7);
-        let last = spare.lend(last);
-        let pool = Arc::downgrade(&spare.0);
-        drop(spare);
+        let last = free_lists.lend(last);
+        let pool = Arc::downgrade(&free_lists.0);
+        drop(free_lists);
         assert!(pool.upgrade().is_none());
         assert_eq!(last.as_slice(), [7]);
     }

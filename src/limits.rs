@@ -62,30 +62,31 @@ pub(crate) struct Budget {
 struct Shared {
     cap: u64,
     used: AtomicU64,
-    spare: FreeLists,
+    free_lists: FreeLists,
 }
 
 /// Maximum memory in the free lists, in bytes and as a part of the cap.
-const MOST_SPARE: u64 = 64 << 20;
-const SPARE_PART: u64 = 8;
+const MAX_FREE_BYTES: u64 = 64 << 20;
+const FREE_BYTES_PART: u64 = 8;
 
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
     pub(crate) fn new(cap: u64) -> Self {
-        let spare = usize::try_from(MOST_SPARE.min(cap / SPARE_PART)).unwrap_or_default();
-        let (used, spare) = (AtomicU64::new(0), FreeLists::new(spare));
-        Self { shared: Arc::new(Shared { cap, used, spare }) }
+        let free_lists =
+            usize::try_from(MAX_FREE_BYTES.min(cap / FREE_BYTES_PART)).unwrap_or_default();
+        let (used, free_lists) = (AtomicU64::new(0), FreeLists::new(free_lists));
+        Self { shared: Arc::new(Shared { cap, used, free_lists }) }
     }
 
     /// A budget of `cap` bytes, for a read that uses the memory of `pool` again.
     pub(crate) fn with_pool(cap: u64, pool: &BufferPool) -> Self {
-        let (used, spare) = (AtomicU64::new(0), pool.spare().clone());
-        Self { shared: Arc::new(Shared { cap, used, spare }) }
+        let (used, free_lists) = (AtomicU64::new(0), pool.free_lists().clone());
+        Self { shared: Arc::new(Shared { cap, used, free_lists }) }
     }
 
     /// The free lists of the read. Memory in them is not counted.
-    pub(crate) fn spare(&self) -> &FreeLists {
-        &self.shared.spare
+    pub(crate) fn free_lists(&self) -> &FreeLists {
+        &self.shared.free_lists
     }
 
     /// Takes `bytes` from the budget until the reservation is dropped.

@@ -22,9 +22,9 @@ impl RangeCache {
         if bytes.is_empty() || self.find(&(start..end)).is_some() {
             return;
         }
-        let behind = self.ranges.range(start..).map(|(at, bytes)| (*at, bytes.len() as u64));
+        let later = self.ranges.range(start..).map(|(at, bytes)| (*at, bytes.len() as u64));
         let within: Vec<u64> =
-            behind.take_while(|(at, len)| at + len <= end).map(|(at, _)| at).collect();
+            later.take_while(|(at, len)| at + len <= end).map(|(at, _)| at).collect();
         for at in within {
             self.ranges.remove(&at);
         }

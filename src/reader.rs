@@ -709,9 +709,9 @@ impl Reader {
         let (offset, limit) = (reader.options.offset, reader.options.limit);
         // Row groups whose rows all pass, as the metadata prove, are not read.
         let plan = reader.plan()?;
-        let sure = plan.ranges().iter().filter(|range| range.is_sure()).map(RowRange::count);
-        let mut rows = sure.fold(0u64, u64::saturating_add);
-        let doubtful = plan.ranges().iter().filter(|range| !range.is_sure());
+        let proven = plan.ranges().iter().filter(|range| range.is_proven()).map(RowRange::count);
+        let mut rows = proven.fold(0u64, u64::saturating_add);
+        let doubtful = plan.ranges().iter().filter(|range| !range.is_proven());
         reader.options.row_groups = Some(doubtful.map(|range| range.row_group).collect());
         // Offset and limit count all rows that pass.
         let wanted = limit.map(|limit| limit.saturating_add(offset).saturating_sub(rows));
@@ -905,7 +905,7 @@ impl Reader {
     pub fn batches(&self) -> Result<Batches> {
         let plan = self.plan()?;
         let schema = plan.schema().clone();
-        let gathered = Coalesced::new(&plan);
+        let gathered = BatchOutput::new(&plan);
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(
                 self.indexed_source(),
@@ -945,7 +945,7 @@ const SPLIT_FROM: u64 = 48 << 20;
 pub struct Batches {
     schema: SchemaRef,
     driver: Driver,
-    gathered: Coalesced,
+    gathered: BatchOutput,
     file_name: Option<Arc<str>>,
 }
 
@@ -996,14 +996,14 @@ impl Batches {
 
 /// Between the driver and the caller: with a filter, joins small batches, and applies offset and
 /// limit to the rows that pass.
-struct Coalesced {
+struct BatchOutput {
     /// Where the rows that pass a filter wait.
     gather: Option<Coalescer>,
     /// The last result, once the driver is at its end: an error is given once, then `None`.
     end: Option<Result<()>>,
 }
 
-impl Coalesced {
+impl BatchOutput {
     fn new(plan: &Plan) -> Self {
         let gather = plan.options().filter.is_some().then(|| Coalescer::new(plan));
         Self { gather, end: None }

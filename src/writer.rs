@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::crypt::{FileEncryptor, LeafProtection};
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
-use crate::io::{Encode, InFlight, MOST_IN_FLIGHT, PathSink, Sink, WriteSink};
+use crate::io::{Encode, InFlight, MAX_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
     binary_of_size_0, from_arrow, to_arrow,
@@ -65,7 +65,7 @@ pub struct Writer<S: Sink = PathSink> {
     row_groups: Vec<RowGroup>,
     indexes: Vec<Vec<Indexes>>,
     reports: Vec<RowGroupReport>,
-    learnt: Learnt,
+    learnt: SizeRatio,
     /// What encrypts the file, once something of it is written.
     encryptor: Option<FileEncryptor>,
     state: WriterState,
@@ -82,14 +82,14 @@ impl<S: Sink> fmt::Debug for Writer<S> {
 
 /// Encoded bytes for each byte of Arrow arrays, in the row groups so far.
 #[derive(Debug)]
-struct Learnt {
+struct SizeRatio {
     /// What is expected before any is known.
     expected: f64,
     /// Bytes as Arrow arrays and in the file, both summed up from the first row group on.
     row_groups: Vec<(u64, u64)>,
 }
 
-impl Learnt {
+impl SizeRatio {
     fn add(&mut self, bytes: u64, encoded: u64) {
         // Before the first row group, nothing was measured.
         let (before, encoded_before) = self.row_groups.last().copied().unwrap_or_default();
@@ -100,7 +100,7 @@ impl Learnt {
     /// number of threads, so that the file is the same for any number. At most 1, so that no row
     /// group ends before its Arrow arrays have the bytes that are wanted.
     fn ratio(&self, next: usize) -> f64 {
-        let known = next.saturating_sub(MOST_IN_FLIGHT + 1);
+        let known = next.saturating_sub(MAX_IN_FLIGHT + 1);
         let ratio = self
             .row_groups
             .get(known)
@@ -183,7 +183,7 @@ impl<S: Sink> Writer<S> {
             row_groups: Vec::new(),
             indexes: Vec::new(),
             reports: Vec::new(),
-            learnt: Learnt { expected: 0.5, row_groups: Vec::new() },
+            learnt: SizeRatio { expected: 0.5, row_groups: Vec::new() },
             encryptor: None,
             state: WriterState::Open,
         }
@@ -231,12 +231,12 @@ impl<S: Sink> Writer<S> {
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let options = &self.encoder.options;
         // More than the address space is no limit.
-        let most_rows = usize::try_from(options.row_group_rows).unwrap_or(usize::MAX);
+        let max_rows = usize::try_from(options.row_group_rows).unwrap_or(usize::MAX);
         let wanted = options.row_group_bytes;
         let memory = options.memory / SHARES;
         let mut from = 0;
         while from < batch.num_rows() {
-            let room = most_rows - self.pending.rows().min(most_rows);
+            let rows_left = max_rows - self.pending.rows().min(max_rows);
             let left = batch.num_rows() - from;
             let rest = batch.slice(from, left);
             let bytes = batch_bytes(&rest);
@@ -252,7 +252,7 @@ impl<S: Sink> Writer<S> {
             let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
             // More than the address space is no limit.
             let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
-            let take = left.min(room).min(fit.max(usize::from(self.pending.is_empty())));
+            let take = left.min(rows_left).min(fit.max(usize::from(self.pending.is_empty())));
             if take > 0 {
                 let more = memory_of_row.saturating_mul(take as u64);
                 while self.in_flight.len() > 0
@@ -263,7 +263,7 @@ impl<S: Sink> Writer<S> {
                 self.pending.push(rest.slice(0, take));
                 from += take;
             }
-            if take < left || self.pending.rows() >= most_rows {
+            if take < left || self.pending.rows() >= max_rows {
                 self.begin_row_group()?;
             }
         }
@@ -299,7 +299,7 @@ impl<S: Sink> Writer<S> {
             let pending = std::mem::take(&mut self.pending);
             self.in_flight.begin(&self.encoder.layout, pending, encryption);
         }
-        while self.in_flight.len() > self.encoder.encode.most_in_flight() {
+        while self.in_flight.len() > self.encoder.encode.max_in_flight() {
             self.write_oldest()?;
         }
         Ok(())

@@ -58,7 +58,7 @@ pub fn columns() -> Vec<Case> {
         let file = write(&table(vec![("v", array)]), properties);
         cases.push(Case { name: name.to_owned(), file, rows, views: false });
     };
-    let mut ints = |most: i64| -> Vec<i64> { (0..ROWS).map(|_| rng.i64(0..most)).collect() };
+    let mut ints = |max: i64| -> Vec<i64> { (0..ROWS).map(|_| rng.i64(0..max)).collect() };
     let wide = ints(i64::MAX);
     let few = ints(1000);
     let many = ints(100_000);
@@ -215,8 +215,7 @@ pub fn nested() -> Vec<Case> {
         cases.push(Case { name: name.to_owned(), file, rows, views: false });
     };
     let item = |nullable| Arc::new(Field::new("element", DataType::Int64, nullable));
-    let mut lengths =
-        |most: usize| -> Vec<usize> { (0..rows).map(|_| rng.usize(0..most)).collect() };
+    let mut lengths = |max: usize| -> Vec<usize> { (0..rows).map(|_| rng.usize(0..max)).collect() };
     let short = lengths(8);
     let offsets = OffsetBuffer::<i32>::from_lengths(short.iter().copied());
     let elements = offsets[offsets.len() - 1] as usize;
@@ -361,8 +360,8 @@ pub fn shapes() -> Vec<Case> {
 pub fn lineitem() -> Vec<Case> {
     let mut rng = fastrand::Rng::with_seed(5);
     let n = ROWS;
-    let decimal = |most: i64, rng: &mut fastrand::Rng| -> ArrayRef {
-        let values: Vec<i128> = (0..n).map(|_| i128::from(rng.i64(0..most))).collect();
+    let decimal = |max: i64, rng: &mut fastrand::Rng| -> ArrayRef {
+        let values: Vec<i128> = (0..n).map(|_| i128::from(rng.i64(0..max))).collect();
         Arc::new(
             arrow::Decimal128Array::from(values)
                 .with_precision_and_scale(15, 2)
@@ -375,8 +374,8 @@ pub fn lineitem() -> Vec<Case> {
     let date = |rng: &mut fastrand::Rng| -> ArrayRef {
         Arc::new(arrow::Date32Array::from_iter_values((0..n).map(|_| rng.i32(8_000..10_500))))
     };
-    let int = |most: i64, rng: &mut fastrand::Rng| -> ArrayRef {
-        Arc::new(arrow::Int64Array::from_iter_values((0..n).map(|_| rng.i64(0..most))))
+    let int = |max: i64, rng: &mut fastrand::Rng| -> ArrayRef {
+        Arc::new(arrow::Int64Array::from_iter_values((0..n).map(|_| rng.i64(0..max))))
     };
     let words = [
         "carefully",

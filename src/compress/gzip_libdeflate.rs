@@ -1,7 +1,7 @@
 //! GZIP by libdeflate: one member in one go, about three times as fast. Several members, and sizes
 //! that seem to lie, are left to the portable decoder.
 
-use super::{first_room, gzip, room_for};
+use super::{clear_with_capacity, first_capacity, gzip};
 use crate::error::{Error, Result};
 
 pub(super) struct Decoder(libdeflater::Decompressor);
@@ -12,9 +12,9 @@ impl Decoder {
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        if first_room(input.len(), len) == len {
+        if first_capacity(input.len(), len) == len {
             if out.capacity() < len {
-                room_for(out, len)?;
+                clear_with_capacity(out, len)?;
             }
             out.resize(len, 0);
             if self.0.gzip_decompress(input, out) == Ok(len) {

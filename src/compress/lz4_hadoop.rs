@@ -7,7 +7,7 @@
 
 use std::io::Read;
 
-use super::{exact_room, hadoop, lz4_raw};
+use super::{exact_len, hadoop, lz4_raw};
 use crate::error::{Error, Result, Spec};
 
 pub(super) struct Decoder;
@@ -20,7 +20,7 @@ impl Decoder {
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        exact_room(input, len, lz4_raw::RATIO, "LZ4", out)?;
+        exact_len(input, len, lz4_raw::RATIO, "LZ4", out)?;
         if input.starts_with(&FRAME_MAGIC) && frames(input, out).is_some() {
             return Ok(());
         }

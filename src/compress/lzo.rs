@@ -2,7 +2,7 @@
 //! writes; fastparquet writes those of python-lzo, a byte `F0` or `F1` and the size before one
 //! block.
 
-use super::{exact_room, hadoop};
+use super::{exact_len, hadoop};
 use crate::error::{Error, Result, Spec};
 
 /// A match of any length takes a byte for 255.
@@ -16,7 +16,7 @@ impl Decoder {
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        exact_room(input, len, RATIO, "LZO", out)?;
+        exact_len(input, len, RATIO, "LZO", out)?;
         let block =
             |bytes: &[u8], target: &mut [u8]| lzokay::decompress::decompress(bytes, target).ok();
         if hadoop::sections(input, out, block).is_some() {

@@ -112,7 +112,7 @@ impl Decompressor {
     pub(crate) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Codec::Uncompressed => {
-                room_for(out, input.len())?;
+                clear_with_capacity(out, input.len())?;
                 out.extend_from_slice(input);
             }
             Codec::Snappy(codec) => codec.decompress(input, len, out)?,
@@ -298,12 +298,12 @@ impl Compressor {
 /// Room to give at first for `len` bytes from an input of `input_len`: what usual data need. The
 /// size may be a lie, so the codec gives the rest: where it can expand without bound, when so many
 /// bytes have come.
-pub(crate) fn first_room(input_len: usize, len: usize) -> usize {
+pub(crate) fn first_capacity(input_len: usize, len: usize) -> usize {
     len.min(input_len.saturating_mul(32).max(1 << 20))
 }
 
 /// Empties `out`, and makes room for `len` bytes if there is not as much.
-fn room_for(out: &mut Vec<u8>, len: usize) -> Result<()> {
+fn clear_with_capacity(out: &mut Vec<u8>, len: usize) -> Result<()> {
     out.clear();
     if out.capacity() < len {
         // First what was there goes: the two together would be more than was reserved.
@@ -326,24 +326,24 @@ fn no_memory(len: usize) -> Error {
 ///
 /// `ratio` is the most bytes that a byte of input can become.
 #[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
-fn exact_room(
+fn exact_len(
     input: &[u8],
     len: usize,
     ratio: usize,
     name: &'static str,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let most = input.len().saturating_mul(ratio).saturating_add(64);
-    if len > most {
+    let max = input.len().saturating_mul(ratio).saturating_add(64);
+    if len > max {
         return Err(Error::mismatch(
             Spec::Compression(name),
             "uncompressed size",
-            format_args!("at most {most}, which {} bytes can become", input.len()),
+            format_args!("at most {max}, which {} bytes can become", input.len()),
             len,
         ));
     }
     if out.capacity() < len {
-        room_for(out, len)?;
+        clear_with_capacity(out, len)?;
     }
     out.resize(len, 0);
     Ok(())
@@ -362,19 +362,19 @@ fn read_stream<R: std::io::Read>(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     use std::io::Read;
-    let mut room = first_room(input_len, len);
+    let mut max_bytes = first_capacity(input_len, len);
     loop {
-        room_for(out, room.saturating_add(1))?;
-        stream().take(room as u64 + 1).read_to_end(out).map_err(|e| match e.kind() {
+        clear_with_capacity(out, max_bytes.saturating_add(1))?;
+        stream().take(max_bytes as u64 + 1).read_to_end(out).map_err(|e| match e.kind() {
             std::io::ErrorKind::OutOfMemory => no_memory(len),
             _ => {
                 Error::malformed(Spec::Compression(name), format_args!("the stream is broken: {e}"))
             }
         })?;
-        if out.len() <= room || room == len {
+        if out.len() <= max_bytes || max_bytes == len {
             return Ok(());
         }
-        room = len;
+        max_bytes = len;
     }
 }
 

@@ -1,6 +1,6 @@
 //! SNAPPY: one raw block, its length in front; not the framed format.
 
-use super::exact_room;
+use super::exact_len;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 
@@ -37,7 +37,7 @@ impl Decoder {
                 stated,
             ));
         }
-        exact_room(input, len, RATIO, "SNAPPY", out)?;
+        exact_len(input, len, RATIO, "SNAPPY", out)?;
         let written = self.codec.decompress(input, out).map_err(broken)?;
         out.truncate(written);
         Ok(())
@@ -52,9 +52,9 @@ impl Decoder {
         wanted: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        let room = wanted.saturating_add(LONGEST_COPY);
+        let max_bytes = wanted.saturating_add(LONGEST_COPY);
         let mut cursor = Cursor::new(input, Spec::Compression("SNAPPY"));
-        if room >= len || !cursor.uleb128().is_ok_and(|stated| stated == len as u64) {
+        if max_bytes >= len || !cursor.uleb128().is_ok_and(|stated| stated == len as u64) {
             return false;
         }
         let body = cursor.rest();
@@ -65,21 +65,21 @@ impl Decoder {
             return true;
         }
         // Encoders need no more bytes for so many.
-        let body = body.get(..snap::raw::max_compress_len(room)).unwrap_or(body);
+        let body = body.get(..snap::raw::max_compress_len(max_bytes)).unwrap_or(body);
         let mut start = std::mem::take(&mut self.start);
-        let reached = self.decompress_within(room, body, &mut start, out);
+        let reached = self.decompress_within(max_bytes, body, &mut start, out);
         self.start = start;
         out.truncate(reached);
         reached >= wanted
     }
 
-    /// Decompresses as far as `room` bytes reach, and says how far.
+    /// Decompresses as far as `max_bytes` bytes reach, and says how far.
     ///
     /// The codec is told that the block ends there; what it says of the first element that does not
     /// fit is where that begins.
     fn decompress_within(
         &mut self,
-        room: usize,
+        max_bytes: usize,
         body: &[u8],
         start: &mut Vec<u8>,
         out: &mut Vec<u8>,
@@ -87,18 +87,18 @@ impl Decoder {
         let stops = self.stops.unwrap_or_else(|| stops_where_told(&mut self.codec));
         self.stops = Some(stops);
         start.clear();
-        put_len(room, start);
+        put_len(max_bytes, start);
         start.extend_from_slice(body);
-        if !stops || exact_room(start, room, RATIO, "SNAPPY", out).is_err() {
+        if !stops || exact_len(start, max_bytes, RATIO, "SNAPPY", out).is_err() {
             return 0;
         }
         let of = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         match self.codec.decompress(start, out) {
             Ok(written) => written,
             Err(snap::Error::HeaderMismatch { got_len, .. }) => of(got_len),
-            Err(snap::Error::CopyWrite { dst_len, .. }) => room.saturating_sub(of(dst_len)),
+            Err(snap::Error::CopyWrite { dst_len, .. }) => max_bytes.saturating_sub(of(dst_len)),
             Err(snap::Error::Literal { len, src_len, dst_len }) => {
-                let at = room.saturating_sub(of(dst_len));
+                let at = max_bytes.saturating_sub(of(dst_len));
                 // It may be the length of the literal that is not there.
                 if len <= 4 {
                     return at;
@@ -151,8 +151,9 @@ fn first_literal(body: &[u8]) -> Option<&[u8]> {
 fn stops_where_told(codec: &mut snap::raw::Decoder) -> bool {
     // A literal of 6 bytes, a copy of 11, and a literal of 7; and room as far as within each of the
     // last two.
-    let block =
-        |room: u8| [&[room, 5 << 2][..], b"abcdef", &[0b1_1101, 6, 6 << 2], b"ABCDEFG"].concat();
+    let block = |max_bytes: u8| {
+        [&[max_bytes, 5 << 2][..], b"abcdef", &[0b1_1101, 6, 6 << 2], b"ABCDEFG"].concat()
+    };
     let mut out = [0; 24];
     let copy = codec.decompress(&block(14), &mut out);
     let copied = matches!(copy, Err(snap::Error::CopyWrite { dst_len: 8, .. }));

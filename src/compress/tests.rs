@@ -109,8 +109,8 @@ fn the_start_of_a_block_is_the_start_of_its_bytes() {
         // Stretches of anything, of little, and of nothing but one byte.
         let mut bytes = Vec::new();
         while bytes.len() < len {
-            let (most, n) = ([1u16, 3, 256][rng.usize(0..3)], rng.usize(1..len));
-            bytes.extend((0..n).map(|_| rng.u16(0..most) as u8));
+            let (max, n) = ([1u16, 3, 256][rng.usize(0..3)], rng.usize(1..len));
+            bytes.extend((0..n).map(|_| rng.u16(0..max) as u8));
         }
         bytes.truncate(len);
         let mut compressed = snap::raw::Encoder::new().compress_vec(&bytes).unwrap();

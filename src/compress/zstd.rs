@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use zstd_safe::{CCtx, CParameter, DCtx, OutBuffer};
 
-use super::room_for;
+use super::clear_with_capacity;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 
@@ -24,16 +24,16 @@ impl Decoder {
     }
 
     pub(super) fn decompress(&mut self, input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
-        let most = most_bytes(input)?;
-        if most < len as u64 {
+        let max = max_bytes(input)?;
+        if max < len as u64 {
             return Err(Error::mismatch(
                 SPEC,
                 "uncompressed size",
-                format_args!("at most {most}, which is what the blocks of the frames can become"),
+                format_args!("at most {max}, which is what the blocks of the frames can become"),
                 len,
             ));
         }
-        room_for(out, len)?;
+        clear_with_capacity(out, len)?;
         CONTEXT.with_borrow_mut(|context| {
             let context = match context {
                 Some(context) => context,
@@ -55,7 +55,7 @@ impl Decoder {
 /// block  = u24le: last 1 bit, type 2 bits, size 21 bits; then the bytes, or one byte for a run
 /// skip   = 184D2A5?, u32le n, n bytes
 /// ```
-fn most_bytes(input: &[u8]) -> Result<u64> {
+fn max_bytes(input: &[u8]) -> Result<u64> {
     let mut cursor = Cursor::new(input, SPEC);
     let mut total = 0u64;
     while !cursor.is_empty() {
@@ -83,14 +83,14 @@ fn most_bytes(input: &[u8]) -> Result<u64> {
             let [a, b, c] = cursor.array::<3>()?;
             let header = u32::from_le_bytes([a, b, c, 0]);
             let size = header >> 3;
-            let (stored, most) = match header >> 1 & 3 {
+            let (stored, max) = match header >> 1 & 3 {
                 0 => (size, size),
                 1 => (1, size),
                 2 => (size, BLOCK),
                 _ => return Err(Error::malformed(SPEC, "a block is of the reserved type")),
             };
             cursor.skip(stored as usize)?;
-            of_blocks = of_blocks.saturating_add(u64::from(most.min(BLOCK)));
+            of_blocks = of_blocks.saturating_add(u64::from(max.min(BLOCK)));
             if header & 1 != 0 {
                 break;
             }
@@ -194,18 +194,18 @@ mod tests {
                 };
                 for level in [-3, 1, 19] {
                     let frame = compressed(&values, level);
-                    let most = most_bytes(&frame).unwrap();
-                    assert_eq!(most, len as u64, "{len} {kind}");
+                    let max = max_bytes(&frame).unwrap();
+                    assert_eq!(max, len as u64, "{len} {kind}");
                     all.extend_from_slice(&frame);
                     all.extend_from_slice(&[0x53, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9]);
                     bytes += len;
                 }
             }
         }
-        assert!(most_bytes(&all).unwrap() >= bytes as u64, "frame after frame");
+        assert!(max_bytes(&all).unwrap() >= bytes as u64, "frame after frame");
         for end in (0..200).map(|_| rng.usize(1..all.len())) {
             // Whatever it says, it ends.
-            let _ = most_bytes(&all[..end]);
+            let _ = max_bytes(&all[..end]);
         }
     }
 

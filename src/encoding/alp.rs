@@ -33,7 +33,7 @@ pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
     /// The integer of the same width, which also holds the bits.
     type Int: Native + Word + Ord;
     /// The highest exponent.
-    const MOST_EXPONENT: u8;
+    const MAX_EXPONENT: u8;
     /// Bits of the type.
     const BITS: u32;
 
@@ -71,8 +71,8 @@ pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
     /// from it.
     fn large_integer(self, pair: Pair) -> Option<Self::Int>;
 
-    /// The bits that the differences from `least` to `most` take.
-    fn width(least: Self::Int, most: Self::Int) -> u32;
+    /// The bits that the differences from `least` to `max` take.
+    fn width(least: Self::Int, max: Self::Int) -> u32;
 
     /// Appends the packed differences of integers to the frame.
     fn pack(isa: Isa, integers: &[Self::Int], frame: Self::Int, width: u32, out: &mut Vec<u8>);
@@ -93,11 +93,11 @@ mod sealed {
 
 macro_rules! float {
     (
-        $float:ty, $int:ty, $most:literal, $unpack:ident, $positive:ident, $negative:ident, $integers:ident, $pack:ident, $quick:ident
+        $float:ty, $int:ty, $max:literal, $unpack:ident, $positive:ident, $negative:ident, $integers:ident, $pack:ident, $quick:ident
     ) => {
         impl Float for $float {
             type Int = $int;
-            const MOST_EXPONENT: u8 = $most;
+            const MAX_EXPONENT: u8 = $max;
             const BITS: u32 = <$int>::BITS;
 
             fn frame(cursor: &mut Cursor<'_>) -> Result<$int> {
@@ -167,8 +167,8 @@ macro_rules! float {
                 (back.to_bits() == self.to_bits()).then_some(integer)
             }
 
-            fn width(least: $int, most: $int) -> u32 {
-                <$int>::BITS - most.wrapping_sub(least).leading_zeros()
+            fn width(least: $int, max: $int) -> u32 {
+                <$int>::BITS - max.wrapping_sub(least).leading_zeros()
             }
 
             fn pack(isa: Isa, integers: &[$int], frame: $int, width: u32, out: &mut Vec<u8>) {
@@ -352,11 +352,11 @@ impl<F: Float> Decoder<F> {
         };
         let mut cursor = Cursor::new(vector, SPEC);
         let (exponent, factor) = (cursor.u8()?, cursor.u8()?);
-        if exponent > F::MOST_EXPONENT {
+        if exponent > F::MAX_EXPONENT {
             return Err(Error::mismatch(
                 SPEC,
                 "exponent",
-                format_args!("at most {}", F::MOST_EXPONENT),
+                format_args!("at most {}", F::MAX_EXPONENT),
                 exponent,
             ));
         }
@@ -461,7 +461,7 @@ fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<Pair> {
     let vectors = values.len().div_ceil(VECTOR);
     let mut votes: Vec<(usize, Pair)> = Vec::new();
     for vector in values.chunks(VECTOR).step_by(vectors.div_ceil(SAMPLED_VECTORS).max(1)) {
-        let all = (0..=F::MOST_EXPONENT)
+        let all = (0..=F::MAX_EXPONENT)
             .flat_map(|exponent| (0..=exponent).map(move |factor| Pair { exponent, factor }));
         let pair = best(isa, &sample(vector), all);
         match votes.iter_mut().find(|(_, other)| *other == pair) {
@@ -491,7 +491,7 @@ fn best<F: Float>(isa: Isa, sample: &[F], pairs: impl Iterator<Item = Pair>) -> 
             continue;
         }
         let exception = (u16::BITS + F::BITS) as usize;
-        let cost = sample.len() * F::width(fit.least, fit.most) as usize + fit.bad * exception;
+        let cost = sample.len() * F::width(fit.least, fit.max) as usize + fit.bad * exception;
         if cost <= least_cost {
             (best, least_cost) = (pair, cost);
         }
@@ -530,7 +530,7 @@ impl<F: Float> Scratch<F> {
                 if let Some(integer) = value.large_integer(pair) {
                     *slot = integer;
                     fit.least = fit.least.min(integer);
-                    fit.most = fit.most.max(integer);
+                    fit.max = fit.max.max(integer);
                 } else {
                     self.positions.push(position);
                     self.exceptions.push(value);
@@ -540,7 +540,7 @@ impl<F: Float> Scratch<F> {
         let mut frame = fit.least;
         let mut width = 0;
         if self.positions.len() < vector.len() {
-            width = F::width(fit.least, fit.most);
+            width = F::width(fit.least, fit.max);
         }
         // A few that fit and lie far apart may cost more than they save: all are exceptions then.
         let exception = (u16::BITS + F::BITS) as usize;

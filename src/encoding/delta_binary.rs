@@ -44,7 +44,7 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
     /// Bits of a packed difference at most. DuckDB (1.0 to 2.0, `PARQUET_VERSION v2`) takes the
     /// differences of INT32 in 64 bits, where that less the smallest takes up to 33: of those the
     /// low 32 count, as the specification has it that they wrap.
-    const MOST_WIDTH: u32;
+    const MAX_WIDTH: u32;
 
     /// From a number of the header, wrapping to the width.
     fn wrap(value: i64) -> Self;
@@ -73,11 +73,11 @@ pub(crate) trait Int: Native + TryFrom<i64> + Into<i64> {
 }
 
 macro_rules! int {
-    ($int:ty, $delta:ty, $most:literal, $sum:ident, $differences:ident, $pack:ident) => {
+    ($int:ty, $delta:ty, $max:literal, $sum:ident, $differences:ident, $pack:ident) => {
         impl Int for $int {
             type Delta = $delta;
             const BITS: u32 = <$int>::BITS;
-            const MOST_WIDTH: u32 = $most;
+            const MAX_WIDTH: u32 = $max;
 
             #[allow(clippy::cast_possible_truncation, reason = "the format wraps")]
             fn wrap(value: i64) -> Self {
@@ -170,7 +170,7 @@ struct StreamHeader {
 }
 
 /// No writer packs more values into a block; the next largest known are 2^15.
-const MOST_BLOCK_VALUES: u64 = 1 << 28;
+const MAX_BLOCK_VALUES: u64 = 1 << 28;
 
 impl StreamHeader {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
@@ -178,9 +178,7 @@ impl StreamHeader {
         let miniblocks = cursor.uleb128()?;
         let count = cursor.uleb128()?;
         let first = cursor.zigzag()?;
-        if block_values == 0
-            || !block_values.is_multiple_of(128)
-            || block_values > MOST_BLOCK_VALUES
+        if block_values == 0 || !block_values.is_multiple_of(128) || block_values > MAX_BLOCK_VALUES
         {
             return Err(Error::mismatch(SPEC, "block size", "a multiple of 128", block_values));
         }
@@ -367,11 +365,11 @@ impl<T: Int> Decoder<T> {
         }
         let width = self.widths.next().and_then(|at| self.bytes.get(at).copied());
         let width = u32::from(width.expect("the widths of a block were skipped as a whole"));
-        if width > T::MOST_WIDTH {
+        if width > T::MAX_WIDTH {
             return Err(Error::mismatch(
                 SPEC,
                 "bit width of a miniblock",
-                format_args!("at most {}", T::MOST_WIDTH),
+                format_args!("at most {}", T::MAX_WIDTH),
                 width,
             ));
         }

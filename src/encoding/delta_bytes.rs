@@ -78,13 +78,13 @@ impl Decoder {
     }
 
     /// Spells out the next `n` values, or fewer, in place of those of the last call: at most 1,024,
-    /// and of those whose prefixes take more than [`MOST_REPEATED`] bytes only as many as take
+    /// and of those whose prefixes take more than [`MAX_REPEATED`] bytes only as many as take
     /// that, but at least one.
     ///
     /// # Errors
     /// `Malformed` if there are fewer, or a prefix is longer than the value before; `Limit(Memory)`
-    /// if they take more than `room` bytes.
-    pub(crate) fn read_block(&mut self, n: usize, room: usize) -> Result<EndToEnd<'_>> {
+    /// if they take more than `max_bytes` bytes.
+    pub(crate) fn read_block(&mut self, n: usize, max_bytes: usize) -> Result<EndToEnd<'_>> {
         let n = n.min(delta_length::BLOCK);
         if self.prefixes_used == self.prefix_block.len() {
             self.prefix_block.clear();
@@ -99,9 +99,9 @@ impl Decoder {
         let whole = lengths::add(before, prefixes, suffixes.lengths, &mut self.lengths);
         let total = repeated + u64::from(suffixes.total);
         // Half of 32 bits, so that the value before can lie in front of them.
-        let most = (room as u64).min(u64::from(u32::MAX / 2));
-        if whole.bad_prefix || total > most {
-            return Err(refused(before, prefixes, suffixes.lengths, room));
+        let max = (max_bytes as u64).min(u64::from(u32::MAX / 2));
+        if whole.bad_prefix || total > max {
+            return Err(refused(before, prefixes, suffixes.lengths, max_bytes));
         }
         self.values.clear();
         let total = usize::try_from(total).expect("no more than half of 32 bits count");
@@ -139,19 +139,19 @@ impl Decoder {
 
 /// Bytes of prefixes that a block repeats at most: what it spells out is scratch beside the values
 /// that are kept.
-const MOST_REPEATED: u64 = 1 << 20;
+const MAX_REPEATED: u64 = 1 << 20;
 
-/// The first of the prefixes that together take no more than [`MOST_REPEATED`] bytes, but at least
+/// The first of the prefixes that together take no more than [`MAX_REPEATED`] bytes, but at least
 /// one; and the bytes that they take.
 fn few_enough(prefixes: &[i32]) -> (&[i32], u64) {
     let total = measure(prefixes).total;
-    if total <= MOST_REPEATED {
+    if total <= MAX_REPEATED {
         return (prefixes, total);
     }
     let mut total = 0;
     let fit = prefixes.iter().take_while(|prefix| {
         total += u64::from(prefix.cast_unsigned());
-        total <= MOST_REPEATED
+        total <= MAX_REPEATED
     });
     let n = fit.count().max(1);
     let few = prefixes.get(..n).unwrap_or(prefixes);
@@ -163,7 +163,7 @@ const SKIP_BLOCK: usize = 256;
 
 /// The error for a block that is not sound or not small enough.
 #[cold]
-fn refused(before: usize, prefixes: &[i32], suffixes: &[i32], room: usize) -> Error {
+fn refused(before: usize, prefixes: &[i32], suffixes: &[i32], max_bytes: usize) -> Error {
     let (mut previous, mut total) = (before as u64, 0u64);
     for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
         let Some(shared) = u64::try_from(prefix).ok().filter(|prefix| *prefix <= previous) else {
@@ -177,15 +177,15 @@ fn refused(before: usize, prefixes: &[i32], suffixes: &[i32], room: usize) -> Er
         previous = shared + u64::from(suffix.cast_unsigned());
         total += previous;
     }
-    too_long(total, room)
+    too_long(total, max_bytes)
 }
 
 #[cold]
-fn too_long(total: u64, room: usize) -> Error {
+fn too_long(total: u64, max_bytes: usize) -> Error {
     Error::limit(
         LimitKind::Memory,
         format_args!(
-            "the values of a DELTA_BYTE_ARRAY block take {total} bytes, {room} are left; \
+            "the values of a DELTA_BYTE_ARRAY block take {total} bytes, {max_bytes} are left; \
              raise Limits::memory_bytes to read on"
         ),
     )
@@ -269,7 +269,7 @@ fn append_tail(value: &[u8], start: usize, out: &mut Vec<u8>) {
 /// How many bytes from the first on are the same, 8 at a time.
 #[inline]
 fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    let most = a.len().min(b.len());
+    let max = a.len().min(b.len());
     let mut at = 0;
     while let (Some(x), Some(y)) = (word(a, at), word(b, at)) {
         let differ = x ^ y;
@@ -280,8 +280,8 @@ fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
         at += 8;
     }
     // The last bytes: with some that are known to be equal where there are 8, else one by one.
-    match most.checked_sub(8).map(|from| (from, word(a, from), word(b, from))) {
-        Some((from, Some(x), Some(y))) => most.min(from + (x ^ y).trailing_zeros() as usize / 8),
+    match max.checked_sub(8).map(|from| (from, word(a, from), word(b, from))) {
+        Some((from, Some(x), Some(y))) => max.min(from + (x ^ y).trailing_zeros() as usize / 8),
         _ => a.iter().zip(b).take_while(|(x, y)| x == y).count(),
     }
 }
@@ -374,10 +374,10 @@ mod tests {
         let mut bytes = delta_binary::encode(&prefixes);
         bytes.extend(delta_length::encode(&suffixes));
         let mut decoder = Decoder::new(bytes.into(), n as usize, None).unwrap();
-        let room = 1 << 19;
+        let max_bytes = 1 << 19;
         let error = loop {
-            match decoder.read_block(n as usize, room) {
-                Ok(block) => assert!(block.total as usize <= room),
+            match decoder.read_block(n as usize, max_bytes) {
+                Ok(block) => assert!(block.total as usize <= max_bytes),
                 Err(error) => break error,
             }
         };
@@ -390,13 +390,13 @@ mod tests {
         let prefixes: Vec<i32> = (0..n as i32).collect();
         let mut bytes = delta_binary::encode(&prefixes);
         bytes.extend(delta_length::encode(&vec!["x"; n]));
-        for most in [1, 100, 1024, n] {
+        for max in [1, 100, 1024, n] {
             let mut decoder = Decoder::new(bytes.clone().into(), n, None).unwrap();
             let mut done = 0;
             while done < n {
-                let block = decoder.read_block(most.min(n - done), usize::MAX).unwrap();
-                assert!((1..=most.min(1024)).contains(&block.lengths.len()));
-                assert!(u64::from(block.total) <= MOST_REPEATED + 1024);
+                let block = decoder.read_block(max.min(n - done), usize::MAX).unwrap();
+                assert!((1..=max.min(1024)).contains(&block.lengths.len()));
+                assert!(u64::from(block.total) <= MAX_REPEATED + 1024);
                 for len in block.lengths {
                     done += 1;
                     assert_eq!(*len, done as i32);

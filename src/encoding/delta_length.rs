@@ -92,9 +92,9 @@ impl Decoder {
         self.lengths.read(n.min(BLOCK), &mut self.scratch)?;
         // All of them at once: none negative, and together no more than there is.
         let found = measure(&self.scratch);
-        let room = (self.payload.len() - self.next) as u64;
-        if found.has_negative() || found.total > room {
-            return Err(self.bad_length(room));
+        let max_bytes = (self.payload.len() - self.next) as u64;
+        if found.has_negative() || found.total > max_bytes {
+            return Err(self.bad_length(max_bytes));
         }
         #[expect(
             clippy::cast_possible_truncation,
@@ -121,18 +121,18 @@ impl Decoder {
         Ok(())
     }
 
-    /// The error for a block of lengths that do not fit into `room` bytes.
+    /// The error for a block of lengths that do not fit into `max_bytes` bytes.
     #[cold]
-    fn bad_length(&self, room: u64) -> Error {
-        let mut room = room;
+    fn bad_length(&self, max_bytes: u64) -> Error {
+        let mut max_bytes = max_bytes;
         for &len in &self.scratch {
-            match u64::try_from(len).ok().and_then(|len| room.checked_sub(len)) {
-                Some(left) => room = left,
+            match u64::try_from(len).ok().and_then(|len| max_bytes.checked_sub(len)) {
+                Some(left) => max_bytes = left,
                 None => {
                     return Error::mismatch(
                         SPEC,
                         "length of a value",
-                        format_args!("0 to {room}"),
+                        format_args!("0 to {max_bytes}"),
                         len,
                     );
                 }

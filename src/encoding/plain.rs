@@ -255,18 +255,18 @@ impl ByteArrays {
     }
 
     /// Appends payload and ends of the next `n` values, and says how many it were: up to the first
-    /// that does not fit into the capacity of `payload` less some slack, would end beyond `most`,
+    /// that does not fit into the capacity of `payload` less some slack, would end beyond `max`,
     /// or is not there.
     pub(crate) fn read_strings<O: OffsetInt>(
         &mut self,
         n: usize,
-        most: usize,
+        max: usize,
         payload: &mut Vec<u8>,
         ends: &mut Vec<O>,
     ) -> usize {
         let n = n.min(self.left);
         let mean = self.mean();
-        let walked = append_plain(&self.bytes, self.next, n, mean, most, payload, ends);
+        let walked = append_plain(&self.bytes, self.next, n, mean, max, payload, ends);
         self.next = walked.next;
         self.left -= walked.n;
         walked.n

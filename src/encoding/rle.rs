@@ -280,17 +280,17 @@ impl Hybrid {
     /// Appends whole runs of up to 63 values, as long as one follows the other: where a few values
     /// are null, runs are many and short, and what [`Hybrid::next_run`] does for each is more than
     /// what is in them. Says how many values were appended.
-    fn short_bit_runs(&mut self, most: usize, out: &mut Bitmap) -> usize {
+    fn short_bit_runs(&mut self, max: usize, out: &mut Bitmap) -> usize {
         if self.run_left() > 0 || self.width.0 != 1 {
             return 0;
         }
-        let most = most.min(self.left);
+        let max = max.min(self.left);
         let (mut at, mut done) = (self.at, 0);
         while let Some(&[header, first]) = self.bytes.get(at..).and_then(|rest| rest.first_chunk())
         {
             let n = usize::from(header >> 1);
             if header & 1 == 0 {
-                if n > 63 || n > most - done || first > 1 {
+                if n > 63 || n > max - done || first > 1 {
                     break;
                 }
                 out.append_word(u64::from(first).wrapping_neg(), n);
@@ -298,7 +298,7 @@ impl Hybrid {
                 at += 2;
             } else {
                 // Groups of 8 values are a byte each.
-                if n > 7 || 8 * n > most - done {
+                if n > 7 || 8 * n > max - done {
                     break;
                 }
                 let Some(packed) =
@@ -326,8 +326,8 @@ impl Hybrid {
         let mut left = n;
         while left > 0 {
             if self.run_left() == 0 && !out.is_one_number() {
-                let most = left.min(self.left);
-                left -= ops::run(isa, ShortRuns { hybrid: self, most, out });
+                let max = left.min(self.left);
+                left -= ops::run(isa, ShortRuns { hybrid: self, max, out });
                 if left == 0 {
                     break;
                 }
@@ -402,8 +402,8 @@ impl Hybrid {
             let wanted = n.saturating_mul(bits);
             // The padding of the last group may be cut off.
             let stored = wanted.min(cursor.remaining());
-            let most = n.saturating_mul(8);
-            let end = if stored == wanted { most } else { stored * 8 / bits.max(1) };
+            let max = n.saturating_mul(8);
+            let end = if stored == wanted { max } else { stored * 8 / bits.max(1) };
             if end == 0 && n > 0 {
                 return Err(Error::malformed(SPEC, "a packed run ends before its first value"));
             }
@@ -421,7 +421,7 @@ impl Hybrid {
 /// more bits.
 struct ShortRuns<'a> {
     hybrid: &'a mut Hybrid,
-    most: usize,
+    max: usize,
     out: &'a mut LevelBitPlanes,
 }
 
@@ -443,7 +443,7 @@ impl SimdTask for ShortRuns<'_> {
 impl ShortRuns<'_> {
     #[inline(always)]
     fn append<const W: usize>(self, kernel: impl SimdOps) -> usize {
-        let Self { hybrid, most, out } = self;
+        let Self { hybrid, max, out } = self;
         if out.stride() != W {
             return 0;
         }
@@ -453,14 +453,14 @@ impl ShortRuns<'_> {
         while let Some(&[header, first]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             let n = usize::from(header >> 1);
             if header & 1 == 0 {
-                if header > 0x7F || n > most - done || first >> W != 0 {
+                if header > 0x7F || n > max - done || first >> W != 0 {
                     break;
                 }
                 end.push_run(u16::from(first), n);
                 done += n;
                 at += 2;
             } else {
-                if header > 0x7F || 8 * n > most - done {
+                if header > 0x7F || 8 * n > max - done {
                     break;
                 }
                 let Some(packed) = bytes.get(at + 1..at + 1 + n * W) else {
@@ -537,15 +537,15 @@ mod tests {
         let seed = 11;
         let mut rng = fastrand::Rng::with_seed(seed);
         for width in 0..=32u8 {
-            let most = ((1u64 << width) - 1) as u32;
+            let max = ((1u64 << width) - 1) as u32;
             for _ in 0..20 {
                 let mut values = Vec::new();
                 for _ in 0..rng.usize(0..12) {
                     let n = rng.usize(1..70);
                     if rng.bool() {
-                        values.extend(std::iter::repeat_n(rng.u32(0..=most), n));
+                        values.extend(std::iter::repeat_n(rng.u32(0..=max), n));
                     } else {
-                        values.extend((0..n).map(|_| rng.u32(0..=most)));
+                        values.extend((0..n).map(|_| rng.u32(0..=max)));
                     }
                 }
                 let bytes = encode(&values, BitWidth::new(width).unwrap());
@@ -643,14 +643,14 @@ mod tests {
         assert_eq!(out, [1; 10]);
     }
 
-    fn wave(rng: &mut fastrand::Rng, most: u32) -> Vec<u32> {
+    fn wave(rng: &mut fastrand::Rng, max: u32) -> Vec<u32> {
         let mut values = Vec::new();
         for _ in 0..rng.usize(0..12) {
             let n = rng.usize(1..90);
             if rng.bool() {
-                values.extend(std::iter::repeat_n(rng.u32(0..=most), n));
+                values.extend(std::iter::repeat_n(rng.u32(0..=max), n));
             } else {
-                values.extend((0..n).map(|_| rng.u32(0..=most)));
+                values.extend((0..n).map(|_| rng.u32(0..=max)));
             }
         }
         values
@@ -661,9 +661,9 @@ mod tests {
         let seed = 61;
         let mut rng = fastrand::Rng::with_seed(seed);
         for width in 0..=32u8 {
-            let most = ((1u64 << width) - 1) as u32;
+            let max = ((1u64 << width) - 1) as u32;
             for round in 0..60 {
-                let values = if round == 0 { vec![most] } else { wave(&mut rng, most) };
+                let values = if round == 0 { vec![max] } else { wave(&mut rng, max) };
                 let bits = BitWidth::new(width).unwrap();
                 let mut bytes = vec![];
                 encode_into(&values, bits, &mut bytes);

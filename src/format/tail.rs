@@ -61,12 +61,12 @@ pub(crate) fn parse(last8: &[u8; TAIL_LEN], file_len: u64) -> Result<Tail> {
         }
     };
     let footer_len = u32::from_le_bytes([l0, l1, l2, l3]);
-    let room = file_len - MIN_FILE_LEN;
-    if u64::from(footer_len) > room {
+    let before_tail = file_len - MIN_FILE_LEN;
+    if u64::from(footer_len) > before_tail {
         return Err(Error::mismatch(
             Spec::Container,
             "footer length",
-            format_args!("at most {room} in a file of {file_len} bytes"),
+            format_args!("at most {before_tail} in a file of {file_len} bytes"),
             footer_len,
         ));
     }

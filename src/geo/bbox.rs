@@ -113,7 +113,7 @@ fn type_index(header: Header) -> i32 {
 
 /// Whether a box has longitudes and latitudes, in degrees.
 pub(super) fn is_on_earth(bbox: &BoundingBox) -> bool {
-    let within = |value: &f64, most: f64| (-most..=most).contains(value);
+    let within = |value: &f64, max: f64| (-max..=max).contains(value);
     [bbox.xmin, bbox.xmax].iter().all(|x| within(x, 180.0))
         && [bbox.ymin, bbox.ymax].iter().all(|y| within(y, 90.0))
 }

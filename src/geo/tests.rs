@@ -109,8 +109,8 @@ fn point(rng: &mut Rng, dimensions: u32) -> Vec<f64> {
 }
 
 fn line(rng: &mut Rng, dimensions: u32) -> Vec<Vec<f64>> {
-    let most = [0, 3, 5, 12, 40][rng.usize(0..5)];
-    (0..rng.usize(0..=most)).map(|_| point(rng, dimensions)).collect()
+    let max = [0, 3, 5, 12, 40][rng.usize(0..5)];
+    (0..rng.usize(0..=max)).map(|_| point(rng, dimensions)).collect()
 }
 
 fn geometry(rng: &mut Rng, base: u32, dimensions: u32, depth: usize) -> Geometry {

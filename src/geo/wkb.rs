@@ -136,13 +136,13 @@ impl Header {
         let at = cursor.position();
         let bytes = cursor.array::<4>()?;
         let n = if self.little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
-        let most = cursor.remaining() / min;
+        let max = cursor.remaining() / min;
         match usize::try_from(n) {
-            Ok(n) if n <= most => Ok(n),
+            Ok(n) if n <= max => Ok(n),
             _ => Err(malformed(
                 at,
                 format_args!(
-                    "{n} {what} of at least {min} bytes each: expected at most {most} in the {} bytes left",
+                    "{n} {what} of at least {min} bytes each: expected at most {max} in the {} bytes left",
                     cursor.remaining()
                 ),
             )),
@@ -218,12 +218,12 @@ fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<Header> {
     // Geometries that are still to come, in collections that are not told apart.
     let mut pending = body(first, &mut cursor, out)?;
     while pending > 0 {
-        let most = cursor.remaining() / MIN_GEOMETRY;
-        if pending > most {
+        let max = cursor.remaining() / MIN_GEOMETRY;
+        if pending > max {
             return Err(malformed(
                 cursor.position(),
                 format_args!(
-                    "{pending} geometries to come: expected at most {most}, by the bytes left"
+                    "{pending} geometries to come: expected at most {max}, by the bytes left"
                 ),
             ));
         }

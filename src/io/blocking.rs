@@ -116,7 +116,7 @@ pub(super) struct RowGroupOpener {
 impl RowGroupOpener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
-        let pull = FileRanges::from(&source, &progress, plan.budget().spare());
+        let pull = FileRanges::from(&source, &progress, plan.budget().free_lists());
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
         let is_far = !source.in_memory() && !source.is_local();

@@ -65,14 +65,14 @@ impl Encode {
     }
 
     /// Maximum row groups in flight while the next one is filled.
-    pub(crate) fn most_in_flight(&self) -> usize {
-        self.workers().map_or(0, |pool| pool.threads().clamp(1, MOST_IN_FLIGHT))
+    pub(crate) fn max_in_flight(&self) -> usize {
+        self.workers().map_or(0, |pool| pool.threads().clamp(1, MAX_IN_FLIGHT))
     }
 }
 
 /// Maximum row groups in flight, whatever the number of threads. So the size of row group `n` is
-/// known when row group `n + 1 + MOST_IN_FLIGHT` is begun.
-pub(crate) const MOST_IN_FLIGHT: usize = 8;
+/// known when row group `n + 1 + MAX_IN_FLIGHT` is begun.
+pub(crate) const MAX_IN_FLIGHT: usize = 8;
 
 /// Row groups that are being encoded, the oldest first.
 pub(crate) struct InFlight {
@@ -219,7 +219,9 @@ impl Queue {
         jobs.busy += 1;
         drop(jobs);
         match pool {
-            Some(pool) => group.encode(column, &Idle { queue: self, threads: pool.threads() }),
+            Some(pool) => {
+                group.encode(column, &IdleThreads { queue: self, threads: pool.threads() })
+            }
             None => group.encode(column, &SingleThread),
         }
         lock(&self.0).busy -= 1;
@@ -232,13 +234,13 @@ impl Queue {
 /// The work is done by new threads, as many as the pool has idle ones. Threads of the pool would be
 /// a risk: one that waits for others may meanwhile be given any work, even work that waits for the
 /// row group.
-struct Idle<'a> {
+struct IdleThreads<'a> {
     queue: &'a Queue,
     /// Of the pool.
     threads: usize,
 }
 
-impl Parallelism for Idle<'_> {
+impl Parallelism for IdleThreads<'_> {
     fn threads(&self) -> usize {
         let jobs = lock(&self.queue.0);
         let others = self.threads.saturating_sub(jobs.busy);
@@ -390,7 +392,7 @@ mod tests {
         let queue = Queue::default();
         // As if this one were at a job, and another of the pool at none.
         lock(&queue.0).busy = 1;
-        let idle = Idle { queue: &queue, threads: 2 };
+        let idle = IdleThreads { queue: &queue, threads: 2 };
         assert_eq!(idle.threads(), 2);
         let (meeting, met, calls) =
             (Meeting::default(), AtomicBool::new(true), AtomicUsize::new(0));

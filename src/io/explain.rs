@@ -220,7 +220,7 @@ impl ExplainedRowGroup {
         };
         self.outcome = match plan.options().filter {
             None => Outcome::Read,
-            Some(_) if left.is_sure() => Outcome::Sure,
+            Some(_) if left.is_proven() => Outcome::Sure,
             Some(_) => Outcome::Evaluated,
         };
         self.rows_left = left.count();

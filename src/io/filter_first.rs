@@ -51,7 +51,7 @@ impl FilterFirst {
     /// saves.
     fn candidate(&self, left: &PageIndexPlan, gap: u64) -> Option<Candidate> {
         let range = left.range();
-        if range.is_sure() {
+        if range.is_proven() {
             return None;
         }
         // As above.

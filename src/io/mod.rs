@@ -27,7 +27,7 @@ mod stream;
 mod explain;
 
 pub(crate) use blocking::{Serial, load_indexes, open_footer};
-pub(crate) use encode::{Encode, InFlight, MOST_IN_FLIGHT};
+pub(crate) use encode::{Encode, InFlight, MAX_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
 pub(crate) use parallel::Parallel;
 pub(crate) use pool::Pool;

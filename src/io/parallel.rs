@@ -67,7 +67,7 @@ type Batches = Result<Option<Vec<ReservedBatch>>>;
 type Finished = std::thread::Result<(ReadState, Batches)>;
 
 /// Maximum windows of one row group in a wave, however narrow its rows are.
-const MOST_WINDOWS: u64 = 256;
+const MAX_WINDOWS: u64 = 256;
 
 /// With a filter and a limit, each wave is this many times as long as the one before, because one
 /// window may be enough, or all may be needed.
@@ -461,9 +461,9 @@ fn gather(
             Err(e) => return Err(e),
         };
         let left = size.bytes.saturating_sub(bytes);
-        let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MOST_WINDOWS);
+        let batches = (left / row_group.batch_bytes().max(1)).clamp(1, MAX_WINDOWS);
         let batches = batches.min(windows_left);
-        let windows = row_group.windows(usize::try_from(batches).expect("at most MOST_WINDOWS"));
+        let windows = row_group.windows(usize::try_from(batches).expect("at most MAX_WINDOWS"));
         bytes = bytes.saturating_add(row_group.batch_bytes().saturating_mul(windows.len() as u64));
         windows_left -= windows.len() as u64;
         let done = row_group.is_done();
@@ -479,12 +479,12 @@ fn gather(
 fn fetch_ahead(shared: &Shared, next_range: usize) -> Option<Result<Option<RowGroup>>> {
     let RowGroupOpener { plan, source, .. } = &shared.opener;
     let budget = plan.budget();
-    let room = (budget.cap() / 2).saturating_sub(budget.used());
+    let max_held = (budget.cap() / 2).saturating_sub(budget.used());
     let range = plan.ranges().get(next_range)?;
     // What is wrong with it comes to light in its turn.
     let wanted = plan.row_group(range).ok()?.chunk_bytes();
     let useful = !source.in_memory() && !shared.cancelled.load(Ordering::Relaxed);
-    (useful && wanted <= room).then(|| shared.opener.open(range))
+    (useful && wanted <= max_held).then(|| shared.opener.open(range))
 }
 
 /// Splits the tasks that would keep one thread busy when the others are done.

@@ -20,7 +20,7 @@ use crate::read::RangeReader;
 pub(super) struct FileRanges {
     source: Arc<dyn Source>,
     progress: Progress,
-    spare: FreeLists,
+    free_lists: FreeLists,
 }
 
 impl FileRanges {
@@ -28,13 +28,13 @@ impl FileRanges {
     pub(super) fn from(
         source: &Arc<dyn Source>,
         progress: &Progress,
-        spare: &FreeLists,
+        free_lists: &FreeLists,
     ) -> Option<Arc<dyn RangeReader>> {
         if !source.is_local() || source.in_memory() {
             return None;
         }
-        let (source, progress, spare) = (source.clone(), progress.clone(), spare.clone());
-        Some(Arc::new(Self { source, progress, spare }))
+        let (source, progress, free_lists) = (source.clone(), progress.clone(), free_lists.clone());
+        Some(Arc::new(Self { source, progress, free_lists }))
     }
 }
 
@@ -42,11 +42,11 @@ impl RangeReader for FileRanges {
     fn pull(&self, range: Range<u64>) -> Result<Bytes> {
         let len = range.end.saturating_sub(range.start);
         // Of more than all memory, none is taken, and the source says what is wrong.
-        let mut memory = self.spare.take(saturated(len));
+        let mut memory = self.free_lists.take(saturated(len));
         self.source.read_into(range.clone(), &mut memory)?;
         exactly(&range, memory.len())?;
         self.progress.fetched(len);
-        Ok(self.spare.lend_bytes(memory))
+        Ok(self.free_lists.lend_bytes(memory))
     }
 }
 

@@ -205,9 +205,9 @@ mod tests {
         for case in 0..60 {
             let ranges: Vec<Range<u64>> = (0..rng.usize(0..20))
                 .map(|_| {
-                    let most = [10, 100_000, 20_000_000][rng.usize(0..3)];
+                    let max = [10, 100_000, 20_000_000][rng.usize(0..3)];
                     let start = rng.u64(0..file.len() as u64);
-                    start..file.len().min(start as usize + rng.usize(0..most)) as u64
+                    start..file.len().min(start as usize + rng.usize(0..max)) as u64
                 })
                 .collect();
             for latency in [Latency::LOCAL, Latency::STORE] {

@@ -179,24 +179,24 @@ impl SimdTask for FindValues<'_> {
     }
 }
 
-/// Finds where row `most` ends of those that begin in `range`, if it does: how many rows begin
+/// Finds where row `max` ends of those that begin in `range`, if it does: how many rows begin
 /// before there, and where that is.
-pub(crate) fn rows(rep: &LevelBitPlanes, range: Range<usize>, most: usize) -> (usize, usize) {
+pub(crate) fn rows(rep: &LevelBitPlanes, range: Range<usize>, max: usize) -> (usize, usize) {
     match rep.uniform() {
         Some(0) => {
-            let n = range.len().min(most);
+            let n = range.len().min(max);
             (n, range.start + n)
         }
         // No row begins here: all of it belongs to the row that is open.
         Some(_) => (0, range.end),
-        None => ops::run(Isa::best(), FindRows { rep, range, most }),
+        None => ops::run(Isa::best(), FindRows { rep, range, max }),
     }
 }
 
 struct FindRows<'a> {
     rep: &'a LevelBitPlanes,
     range: Range<usize>,
-    most: usize,
+    max: usize,
 }
 
 impl SimdTask for FindRows<'_> {
@@ -204,17 +204,17 @@ impl SimdTask for FindRows<'_> {
 
     #[inline(always)]
     fn run(self, _kernel: impl SimdOps) -> (usize, usize) {
-        let Self { rep, range, most } = self;
-        let mut left = most;
+        let Self { rep, range, max } = self;
+        let mut left = max;
         for block in blocks(&range) {
             let begins = !rep.at_least(block, 1) & shown(&range, block);
             let n = begins.count_ones() as usize;
             if n > left {
-                return (most, block * BLOCK + nth_set(begins, left));
+                return (max, block * BLOCK + nth_set(begins, left));
             }
             left -= n;
         }
-        (most - left, range.end)
+        (max - left, range.end)
     }
 }
 
@@ -318,13 +318,13 @@ mod tests {
             assert_eq!(decoded.values, valid.iter().filter(|valid| **valid).count());
             assert_eq!(bits(found), valid, "seed {seed}");
 
-            let most = rng.usize(0..20);
+            let max = rng.usize(0..20);
             let begins: Vec<usize> = range.clone().filter(|i| rep[*i] == 0).collect();
-            let expected = match begins.get(most) {
-                Some(next) => (most, *next),
+            let expected = match begins.get(max) {
+                Some(next) => (max, *next),
                 None => (begins.len(), range.end),
             };
-            assert_eq!(rows(&r, range.clone(), most), expected, "seed {seed}");
+            assert_eq!(rows(&r, range.clone(), max), expected, "seed {seed}");
 
             let node = Levels { slot: 1, present: 2, rep: 1 };
             let slots = || (0..n).filter(|&i| def[i] >= node.slot && rep[i] <= node.rep);

@@ -120,12 +120,12 @@ impl LevelDecoder {
     /// As [`LevelDecoder::read`].
     pub(crate) fn count_zeros(&self, n: usize) -> Result<usize> {
         // A page may be one run of very many levels.
-        const MOST: usize = 1 << 16;
+        const MAX: usize = 1 << 16;
         let mut ahead = self.clone();
         let mut levels = Self::planes(self.max);
         let (mut left, mut zeros) = (n, 0);
         while left > 0 {
-            let block = left.min(MOST);
+            let block = left.min(MAX);
             levels.clear();
             ahead.read(block, &mut levels)?;
             if left == n && levels.get(0) != 0 {

@@ -149,19 +149,19 @@ pub(crate) fn agree(a: OfLeaf<'_>, b: OfLeaf<'_>, node: Levels) -> bool {
             && same_up_to(a.rep, b.rep, node.rep);
     }
     let of = |leaf: OfLeaf<'_>, levels: &LevelBitPlanes, level: u16| {
-        ops::run(Isa::best(), ElementLevels { levels, rep: leaf.rep, level, most: node.rep })
+        ops::run(Isa::best(), ElementLevels { levels, rep: leaf.rep, level, max: node.rep })
     };
     let same = |a: Validity, b: Validity| a.len() == b.len() && a.into_nulls() == b.into_nulls();
     (0..=node.present).all(|level| same(of(a, a.def, level), of(b, b.def, level)))
         && (1..=node.rep).all(|level| same(of(a, a.rep, level), of(b, b.rep, level)))
 }
 
-/// Whether two leaves have the same levels in the same places, those above `most` taken as `most`.
-fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, most: u16) -> bool {
+/// Whether two leaves have the same levels in the same places, those above `max` taken as `max`.
+fn same_up_to(a: &LevelBitPlanes, b: &LevelBitPlanes, max: u16) -> bool {
     if a.same_words(b) {
         return true;
     }
-    (1..=most).all(|level| match (a.uniform(), b.uniform()) {
+    (1..=max).all(|level| match (a.uniform(), b.uniform()) {
         (Some(a), Some(b)) => (a >= level) == (b >= level),
         _ => ops::run(Isa::best(), Same { a, b, level }),
     })
@@ -188,13 +188,13 @@ impl SimdTask for Same<'_> {
     }
 }
 
-/// Which of the entries that begin something at repetition level `most` or above have at least a
+/// Which of the entries that begin something at repetition level `max` or above have at least a
 /// level.
 struct ElementLevels<'a> {
     levels: &'a LevelBitPlanes,
     rep: &'a LevelBitPlanes,
     level: u16,
-    most: u16,
+    max: u16,
 }
 
 impl SimdTask for ElementLevels<'_> {
@@ -202,10 +202,10 @@ impl SimdTask for ElementLevels<'_> {
 
     #[inline(always)]
     fn run(self, kernel: impl SimdOps) -> Validity {
-        let Self { levels, rep, level, most } = self;
+        let Self { levels, rep, level, max } = self;
         let mut out = Validity::default();
         for block in 0..levels.blocks() {
-            let entries = levels.there(block) & !rep.at_least(block, most + 1);
+            let entries = levels.there(block) & !rep.at_least(block, max + 1);
             let bits = kernel.select(levels.at_least(block, level), entries);
             out.push_word(bits, entries.count_ones() as usize);
         }
@@ -402,8 +402,8 @@ mod tests {
 
     /// Down to a struct that stands below `steps`.
     fn naive_outline(entries: &[(u16, u16)], steps: &[Step]) -> Vec<(u16, u16)> {
-        let (present, most) = (steps.len() as u16, elements(steps).len() as u16);
-        let outer = entries.iter().filter(|(rep, _)| *rep <= most);
+        let (present, max) = (steps.len() as u16, elements(steps).len() as u16);
+        let outer = entries.iter().filter(|(rep, _)| *rep <= max);
         outer.map(|&(rep, def)| (rep, def.min(present))).collect()
     }
 

@@ -10,7 +10,7 @@ mod seal;
 
 pub(crate) use open::count;
 pub(crate) use open::{
-    DataPage, DictionaryPage, Opener, Page, PageContext, PageMemory, PagePosition, StoredHeader,
+    DataPage, DictionaryPage, Page, PageContext, PageMemory, PageOpener, PagePosition, StoredHeader,
 };
 pub use seal::PageVersion;
 pub(crate) use seal::{PageParts, Sealed, Sealer};

@@ -9,7 +9,7 @@
 use bytes::Bytes;
 
 use crate::bytes::Cursor;
-use crate::compress::{Decompressor, first_room};
+use crate::compress::{Decompressor, first_capacity};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, LimitKind, Result, Spec};
@@ -173,7 +173,7 @@ struct Body {
 }
 
 /// Opens the pages of one column chunk, one after the other.
-pub(crate) struct Opener {
+pub(crate) struct PageOpener {
     context: PageContext,
     /// Made at the first compressed page.
     decompressor: Option<Decompressor>,
@@ -181,7 +181,7 @@ pub(crate) struct Opener {
     budget: Budget,
 }
 
-impl Opener {
+impl PageOpener {
     /// An opener for the pages of a chunk; what it decompresses is counted by `budget`.
     pub(crate) fn new(context: PageContext, budget: &Budget) -> Self {
         Self { context, decompressor: None, budget: budget.clone() }
@@ -248,9 +248,9 @@ impl Opener {
         }
     }
 
-    /// Opens a data page as [`Opener::open`] does, but its first `slots` slots alone, each of which
-    /// is a row; their values, if there are more, may be cut off. `None` where that saves nothing,
-    /// or something is wrong with the page: it is opened as a whole then.
+    /// Opens a data page as [`PageOpener::open`] does, but its first `slots` slots alone, each of
+    /// which is a row; their values, if there are more, may be cut off. `None` where that saves
+    /// nothing, or something is wrong with the page: it is opened as a whole then.
     pub(crate) fn open_start(
         &mut self,
         header: &PageHeader,
@@ -303,15 +303,15 @@ impl Opener {
             Some(decompressor) => decompressor,
             empty => empty.insert(Decompressor::new(self.context.codec).ok()?),
         };
-        let spare = self.budget.spare();
-        let room = first_room(packed.len(), len);
-        let memory = self.budget.take_for("the start of a page", room).ok()?;
-        let mut out = spare.take_used(room);
+        let free_lists = self.budget.free_lists();
+        let capacity = first_capacity(packed.len(), len);
+        let memory = self.budget.take_for("the start of a page", capacity).ok()?;
+        let mut out = free_lists.take_used(capacity);
         if !decompressor.decompress_start(packed, len, wanted, &mut out) {
-            spare.give(out);
+            free_lists.give(out);
             return None;
         }
-        let bytes = spare.lend_bytes(out);
+        let bytes = free_lists.lend_bytes(out);
         let mut cursor = Cursor::new(&bytes, Spec::Pages);
         let def = match (levels_v2, header.data_page_header.as_ref()) {
             (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
@@ -344,10 +344,10 @@ impl Opener {
         };
         let len = ChunkDecryptor::plain_len(body.len());
         let memory = self.budget.take_for("a decrypted page", len)?;
-        let spare = self.budget.spare();
-        let mut out = spare.take_used(len);
+        let free_lists = self.budget.free_lists();
+        let mut out = free_lists.take_used(len);
         decryptor.open_into(module, &body, &mut out)?;
-        Ok(Body { bytes: spare.lend_bytes(out), memory: Some(memory) })
+        Ok(Body { bytes: free_lists.lend_bytes(out), memory: Some(memory) })
     }
 
     fn verify_checksum(&self, header: &PageHeader, body: &[u8]) -> Result<()> {
@@ -511,10 +511,10 @@ impl Opener {
         };
         let working = decompressor.working_bytes(&body);
         let _working = self.budget.take_for("the window of the codec", working)?;
-        let spare = self.budget.spare();
-        let mut out = spare.take_used(first_room(body.len(), uncompressed_len));
+        let free_lists = self.budget.free_lists();
+        let mut out = free_lists.take_used(first_capacity(body.len(), uncompressed_len));
         decompressor.decompress(&body, uncompressed_len, &mut out)?;
-        Ok((spare.lend_bytes(out), memory))
+        Ok((free_lists.lend_bytes(out), memory))
     }
 }
 
@@ -623,7 +623,7 @@ mod tests {
             page_bytes: 1 << 20,
             decryptor: None,
         };
-        let mut opener = Opener::new(context, &Budget::new(1 << 20));
+        let mut opener = PageOpener::new(context, &Budget::new(1 << 20));
         let page = opener.open_start(&header, &body.into(), slots)?;
         assert_eq!(page.slots, slots);
         assert!(values.starts_with(&page.bytes) && page.bytes.len() >= 8 * slots);

@@ -206,8 +206,8 @@ fn coerce_decimal(kind: &LiteralKind, to: &DataType, scale: i8) -> Coerced<i256>
             .and_then(|factor| unscaled.checked_div(factor))
     };
     let precision = precision_of(to).map_or(0, i32::from);
-    let most = ten(precision).ok_or(CoercionError::Value)?;
-    number.filter(|n| *n < most && *n > most.wrapping_neg()).ok_or(CoercionError::Value)
+    let max = ten(precision).ok_or(CoercionError::Value)?;
+    number.filter(|n| *n < max && *n > max.wrapping_neg()).ok_or(CoercionError::Value)
 }
 
 /// Nanoseconds as a count of a unit, if it is whole and fits 64 bits.

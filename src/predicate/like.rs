@@ -28,17 +28,17 @@ impl Pattern {
     pub(super) fn parse(pattern: &str, escape: Option<char>) -> Option<Self> {
         let (mut prefix, mut whole) = (String::new(), String::new());
         // Wildcards so far, and whether they were `%` only.
-        let (mut wild, mut only_any, mut behind) = (false, true, false);
+        let (mut wild, mut only_any, mut after_wildcard) = (false, true, false);
         let mut chars = pattern.chars();
         while let Some(c) = chars.next() {
             let (c, escaped) = if Some(c) == escape { (chars.next()?, true) } else { (c, false) };
             if !escaped && matches!(c, '%' | '_') {
                 wild = true;
-                only_any &= c == '%' && !behind;
+                only_any &= c == '%' && !after_wildcard;
                 whole.push(c);
                 continue;
             }
-            behind |= wild;
+            after_wildcard |= wild;
             if !wild {
                 prefix.push(c);
             }
@@ -48,7 +48,7 @@ impl Pattern {
             // Writing to a string cannot fail.
             let _ = whole.write_char(c);
         }
-        Some(match (wild, only_any && !behind) {
+        Some(match (wild, only_any && !after_wildcard) {
             (false, _) => Self::Exact(prefix),
             (true, true) => Self::Prefix(prefix),
             (true, false) => Self::Other { prefix, whole },

@@ -232,8 +232,8 @@ fn wide(bytes: &[u8]) -> Option<i256> {
 /// The number, if it has no more digits than the type; one with more was not written by the rules.
 fn within_precision(number: i256, data_type: &DataType) -> Option<i256> {
     let precision = precision_of(data_type)?;
-    let most = i256::from_i128(10).checked_pow(u32::from(precision))?;
-    (number < most && number > most.wrapping_neg()).then_some(number)
+    let max = i256::from_i128(10).checked_pow(u32::from(precision))?;
+    (number < max && number > max.wrapping_neg()).then_some(number)
 }
 
 /// Digits of a decimal type.

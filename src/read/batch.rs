@@ -19,7 +19,7 @@ use super::options::VirtualColumn;
 use super::plan::Plan;
 use super::row_filter::RowFilter;
 use super::variant::Output;
-use super::window::{UnselectedRows, Window, most_bytes};
+use super::window::{UnselectedRows, Window, max_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
 use crate::limits::Reservation;
@@ -96,7 +96,7 @@ pub(super) fn record_batch(
     let mut late = Leaves::new(late);
     let mut memory = BatchMemory::of(plan, &mut early, &mut late);
     let mut columns = Vec::with_capacity(width);
-    let most = most_bytes(plan.batch_bytes(), window.rows());
+    let max = max_bytes(plan.batch_bytes(), window.rows());
     // Without a filter no column is early.
     let is_early = plan.filter().map_or(&[][..], Filter::early_columns);
     for (i, shape) in plan.shapes().iter().enumerate() {
@@ -120,7 +120,7 @@ pub(super) fn record_batch(
                 let to = shape.field.data_type();
                 // A few dictionary entries may become many bytes of strings.
                 let spelled = materialized_bytes(&column, to);
-                window.weight.change(0, spelled, most)?;
+                window.weight.change(0, spelled, max)?;
                 memory.arrays.grow(saturated(spelled))?;
                 materialize(column, to)
             });
@@ -134,10 +134,10 @@ pub(super) fn record_batch(
                 memory.arrays.grow(bytes)?;
                 let budget = plan.budget();
                 let left = saturated(budget.cap().saturating_sub(budget.used()));
-                let most = left.saturating_add(bytes);
+                let max = left.saturating_add(bytes);
                 let first = columns.len();
                 output
-                    .apply(column, most, &mut columns)
+                    .apply(column, max, &mut columns)
                     .map_err(|e| e.at_column(shape.field.name().as_str()))?;
                 let made = columns[first..].iter().map(|made| made.get_buffer_memory_size());
                 memory.arrays.grow(made.sum::<usize>().saturating_sub(bytes))?;

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{CompressionCodec, Encoding, PageHeader, PageType};
 use crate::limits::{Budget, Reservation};
 use crate::page::{
-    DataPage, DictionaryPage, Opener, Page, PageContext, PagePosition, StoredHeader,
+    DataPage, DictionaryPage, Page, PageContext, PageOpener, PagePosition, StoredHeader,
 };
 
 /// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else
@@ -45,10 +45,10 @@ enum List {
     /// All of the chunk, to be pulled.
     Streaming { pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64 },
     /// Pages of which it is known which rows they hold; to be pulled where `pull` says from where.
-    Located {
+    LocatedWalk {
         head: Bytes,
         offset: u64,
-        pages: Vec<PlacedPage>,
+        pages: Vec<LocatedPage>,
         trust: RowCountSource,
         pull: Option<Arc<dyn RangeReader>>,
     },
@@ -65,7 +65,7 @@ pub(super) enum RowCountSource {
 
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
-pub(super) struct PlacedPage {
+pub(super) struct LocatedPage {
     /// Header and body; empty if they are to be pulled.
     pub bytes: Bytes,
     /// Where header and body are in the file.
@@ -95,7 +95,7 @@ impl PageList {
     pub(super) fn placed(
         head: Bytes,
         offset: u64,
-        pages: Vec<PlacedPage>,
+        pages: Vec<LocatedPage>,
         context: &PageContext,
     ) -> Result<Self> {
         let mut rest = &head[..];
@@ -131,7 +131,7 @@ impl PageList {
             }
         }
         let trust = RowCountSource::Index;
-        Ok(Self(Arc::new(List::Located { head, offset, pages, trust, pull: None })))
+        Ok(Self(Arc::new(List::LocatedWalk { head, offset, pages, trust, pull: None })))
     }
 
     /// Bytes of the pages in the file.
@@ -139,7 +139,7 @@ impl PageList {
         match &*self.0 {
             List::Whole { bytes, .. } => bytes.len() as u64,
             List::Streaming { range, .. } => range.end - range.start,
-            List::Located { pages, .. } => {
+            List::LocatedWalk { pages, .. } => {
                 pages.iter().map(|page| page.range.end.saturating_sub(page.range.start)).sum()
             }
         }
@@ -153,7 +153,7 @@ impl PageList {
                 (*offset..offset.checked_add(bytes.len() as u64)?, *slots, None)
             }
             List::Streaming { pull, range, slots } => (range.clone(), *slots, Some(pull)),
-            List::Located { .. } => return Some(self.clone()),
+            List::LocatedWalk { .. } => return Some(self.clone()),
         };
         let mut rest = match &*self.0 {
             List::Whole { bytes, .. } => bytes.clone(),
@@ -161,7 +161,7 @@ impl PageList {
         };
         let (mut at, mut head_end) = (range.start, range.start);
         let (mut slots_left, mut row) = (slots, 0u64);
-        let mut pages: Vec<PlacedPage> = Vec::new();
+        let mut pages: Vec<LocatedPage> = Vec::new();
         let mut position = PagePosition { is_first: true, data_pages: 0 };
         while slots_left > 0 {
             let header = match pull {
@@ -186,7 +186,7 @@ impl PageList {
             let end = row.checked_add(header.rows?)?;
             // A page without rows has nothing to give.
             if end > row {
-                pages.push(PlacedPage { bytes, range: page, rows: row..end, index });
+                pages.push(LocatedPage { bytes, range: page, rows: row..end, index });
             } else if header.slots > 0 {
                 return None;
             }
@@ -201,14 +201,14 @@ impl PageList {
             // The dictionary is pulled once, for all walks.
             _ => pull.as_ref()?.pull(offset..head_end).ok()?,
         };
-        Some(Self(Arc::new(List::Located { head, offset, pages, trust, pull })))
+        Some(Self(Arc::new(List::LocatedWalk { head, offset, pages, trust, pull })))
     }
 
     /// The data pages, where it is known which rows they hold.
-    pub(super) fn pages(&self) -> Option<&[PlacedPage]> {
+    pub(super) fn pages(&self) -> Option<&[LocatedPage]> {
         match &*self.0 {
             List::Whole { .. } | List::Streaming { .. } => None,
-            List::Located { pages, .. } => Some(pages),
+            List::LocatedWalk { pages, .. } => Some(pages),
         }
     }
 }
@@ -237,8 +237,8 @@ impl Header {
         position: PagePosition,
     ) -> Option<Self> {
         // Most headers are small; bounds of long strings can make them large.
-        for most in [SLACK as u64, PIECE as u64] {
-            let end = range.end.min(range.start.saturating_add(most));
+        for max in [SLACK as u64, PIECE as u64] {
+            let end = range.end.min(range.start.saturating_add(max));
             let found = Self::parse(&pull.pull(range.start..end).ok()?, context, position);
             if found.is_some() {
                 return found.filter(|found| found.len as u64 <= range.end - range.start);
@@ -275,7 +275,7 @@ pub(super) struct Pages {
     rest: Bytes,
     /// Where `rest` begins in the file.
     offset: u64,
-    opener: Opener,
+    opener: PageOpener,
     /// Slots that no page has accounted for yet; the chunk's metadata said how many there are.
     slots_left: u64,
     /// Data pages given or skipped so far.
@@ -294,7 +294,7 @@ pub(super) struct Pages {
     in_part: Option<Pending>,
     /// Where the dictionary is kept for other reads, if it is.
     kept: Option<KeptDictionary>,
-    placed: Option<Located>,
+    placed: Option<LocatedWalk>,
     pulled: Option<Streaming>,
 }
 
@@ -313,7 +313,7 @@ const PIECE: usize = 256 << 10;
 const SLACK: usize = 512;
 
 /// How far a walk over pages of known rows is.
-struct Located {
+struct LocatedWalk {
     list: PageList,
     trust: RowCountSource,
     /// Index, in the list, of the page that is given next.
@@ -363,9 +363,14 @@ impl Pages {
             List::Streaming { pull, range, slots } => {
                 (Bytes::new(), range.start, *slots, None, Some(pulled(pull, range.end)?))
             }
-            List::Located { head, offset, trust, pull, .. } => {
-                let placed =
-                    Located { list: list.clone(), trust: *trust, next: 0, rows: 0..0, expected: 0 };
+            List::LocatedWalk { head, offset, trust, pull, .. } => {
+                let placed = LocatedWalk {
+                    list: list.clone(),
+                    trust: *trust,
+                    next: 0,
+                    rows: 0..0,
+                    expected: 0,
+                };
                 // Until the first page is asked for, there is nothing to pull.
                 let pulled = pull.as_ref().map(|pull| pulled(pull, *offset)).transpose()?;
                 (head.clone(), *offset, 0, Some(placed), pulled)
@@ -375,7 +380,7 @@ impl Pages {
             bytes: list.bytes(),
             rest,
             offset,
-            opener: Opener::new(context, budget),
+            opener: PageOpener::new(context, budget),
             slots_left,
             page: 0,
             dictionary_seen: false,
@@ -424,14 +429,14 @@ impl Pages {
 
     /// As [`Pages::next_page`]. Of a page whose rows are known, and slots of a leaf outside lists,
     /// no more need be opened than it takes for the rows of `expected`, which are ascending, unless
-    /// row `behind` lies in it too; [`Pages::open_again`] opens the rest.
+    /// row `next_wanted_row` lies in it too; [`Pages::open_again`] opens the rest.
     ///
     /// # Errors
     /// As [`Pages::next_page`].
     pub(super) fn next_page_for(
         &mut self,
         expected: &[Range<u64>],
-        behind: u64,
+        next_wanted_row: u64,
     ) -> Result<Option<Page>> {
         self.in_part = None;
         loop {
@@ -451,7 +456,7 @@ impl Pages {
                     dictionary
                 }
             };
-            if let Some(slots) = self.expected_of(&pending, expected, behind)
+            if let Some(slots) = self.expected_of(&pending, expected, next_wanted_row)
                 && let Some(data) = self.opener.open_start(&pending.header, &pending.body, slots)
             {
                 let slots = data.slots + data.slots_left_out;
@@ -500,11 +505,11 @@ impl Pages {
         &self,
         pending: &Pending,
         expected: &[Range<u64>],
-        behind: u64,
+        next_wanted_row: u64,
     ) -> Option<usize> {
         let placed = self.placed.as_ref().filter(|_| pending.is_data())?;
         let Range { start, end } = placed.rows;
-        if behind < end {
+        if next_wanted_row < end {
             return None;
         }
         let last = expected.partition_point(|span| span.start < end).checked_sub(1)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::chunk::{PageList, Pages};
 use super::column::{LeafBatch, LeafReader};
 use super::plan::Plan;
-use super::window::{UnselectedRows, Window, most_bytes};
+use super::window::{UnselectedRows, Window, max_bytes};
 use crate::error::{Error, Result};
 use crate::page::PageContext;
 
@@ -81,7 +81,7 @@ impl ColumnTask {
     /// true.
     pub(crate) fn is_wanted(&self, early: bool, window: &Window) -> bool {
         let ChunkSource { plan, leaf, .. } = &self.chunk;
-        self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_sure())
+        self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_proven())
     }
 
     /// About how much work the chunk is, in compressed bytes.
@@ -118,13 +118,13 @@ impl ColumnTask {
         let Some(found) = list.find_pages(self.rows_in_group, context) else {
             return Ok(());
         };
-        let most = found.pages().map_or(1, <[_]>::len);
-        if parts < 2 || most < 2 {
+        let max = found.pages().map_or(1, <[_]>::len);
+        if parts < 2 || max < 2 {
             return Ok(());
         }
         *list = found;
         self.parts.clear();
-        for _ in 0..parts.min(most) {
+        for _ in 0..parts.min(max) {
             self.parts.push(self.chunk.part()?);
         }
         Ok(())
@@ -132,7 +132,7 @@ impl ColumnTask {
 }
 
 /// Maximum rows of a span whose bits are counted first.
-const MOST_LOOKED_AT: usize = 64;
+const MAX_PAGES_LOOKED_AT: usize = 64;
 
 impl ColumnDecoder {
     /// Decodes the rows of a window that lies after those decoded so far. With `last`, the chunk
@@ -145,17 +145,17 @@ impl ColumnDecoder {
             let stretches = window.stretches(self.unselected);
             let picks = self.unselected == UnselectedRows::Picked;
             let picked = stretches.keep.as_ref().filter(|_| picks);
-            let most = most_bytes(self.batch_bytes, window.rows());
-            self.reader.weigh(&window.weight, most);
+            let max = max_bytes(self.batch_bytes, window.rows());
+            self.reader.weigh(&window.weight, max);
             self.reader.reserve(if picks { window.rows() } else { stretches.rows });
-            self.reader.expect(&stretches.spans, window.behind);
+            self.reader.expect(&stretches.spans, window.next_wanted_row);
             let mut first = 0;
             for span in &*stretches.spans {
                 let rows = usize::try_from(span.end - span.start)
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
                 // Short spans may have no unwanted rows, even if others have.
                 let picked = picked.filter(|keep| {
-                    rows > MOST_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
+                    rows > MAX_PAGES_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
                 });
                 match picked {
                     Some(keep) => {

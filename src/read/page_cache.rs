@@ -48,12 +48,12 @@ pub(super) struct KeptDictionary {
 }
 
 impl KeptDictionary {
-    /// The dictionary, if it is known, of at most `most` bytes, and verified if that is wanted.
-    pub(super) fn find(&self, most: u64, verified: bool) -> Option<DictionaryPage> {
+    /// The dictionary, if it is known, of at most `max` bytes, and verified if that is wanted.
+    pub(super) fn find(&self, max: u64, verified: bool) -> Option<DictionaryPage> {
         let held = self.maps.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = held.dictionaries.get(&self.place);
         let fits = |kept: &&CachedDictionary| {
-            kept.page.bytes.len() as u64 <= most && kept.verified >= verified
+            kept.page.bytes.len() as u64 <= max && kept.verified >= verified
         };
         kept.filter(fits).map(|kept| kept.page.clone())
     }
@@ -65,21 +65,21 @@ impl KeptDictionary {
         let CachedPages { dictionaries, read_once, bytes, .. } = &mut *held;
         let is_first = !read_once.contains(&self.place);
         if is_first {
-            if read_once.len() < MOST_CHUNKS {
+            if read_once.len() < MAX_CHUNKS {
                 read_once.insert(self.place);
             }
             return;
         }
         let more = bytes.saturating_add(page.bytes.len());
         let part = saturated(memory_cap / PART_OF_CAP);
-        let most = part.min(MOST_BYTES - FOR_PAGES);
+        let max = part.min(MAX_BYTES - FOR_PAGES);
         // A copy, because these bytes may share memory with more of the read.
         let own = || {
             let bytes = Bytes::copy_from_slice(&page.bytes);
             CachedDictionary { page: DictionaryPage { values: page.values, bytes }, verified }
         };
         match dictionaries.entry(self.place) {
-            Entry::Vacant(place) if more <= most => {
+            Entry::Vacant(place) if more <= max => {
                 place.insert(own());
                 *bytes = more;
             }
@@ -98,15 +98,15 @@ impl KeptDictionary {
 
 /// Bytes that are held at most: the pages of some million rows of some hundred columns, or some ten
 /// dictionaries.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// The part of the memory of a read that dictionaries which are kept for others may take besides.
 const PART_OF_CAP: u64 = 8;
 
 /// Column chunks of which it is known that their dictionaries were read.
-const MOST_CHUNKS: usize = 1 << 16;
+const MAX_CHUNKS: usize = 1 << 16;
 
-/// Bytes of [`MOST_BYTES`] that dictionaries leave for offset indexes.
+/// Bytes of [`MAX_BYTES`] that dictionaries leave for offset indexes.
 const FOR_PAGES: usize = 4 << 20;
 
 impl PageCache {
@@ -123,7 +123,7 @@ impl PageCache {
         let more = bytes.saturating_add(map.bytes_held());
         // What is there stays, as it is what was counted.
         if let Entry::Vacant(place) = maps.entry((row_group, leaf))
-            && more <= MOST_BYTES
+            && more <= MAX_BYTES
         {
             place.insert(Arc::clone(map));
             *bytes = more;
@@ -189,8 +189,7 @@ mod tests {
         first.keep(&page, true, u64::MAX);
         assert!(first.find(30, true).is_some() && second.find(30, true).is_some());
         assert!(maps.dictionary(0, 1).find(99, false).is_none());
-        let large =
-            DictionaryPage { values: 3, bytes: vec![7; MOST_BYTES - FOR_PAGES - 59].into() };
+        let large = DictionaryPage { values: 3, bytes: vec![7; MAX_BYTES - FOR_PAGES - 59].into() };
         (0..2).for_each(|_| maps.dictionary(2, 0).keep(&large, true, u64::MAX));
         (0..2).for_each(|_| maps.dictionary(2, 1).keep(&page, true, 8 * 89));
         assert_eq!(maps.bytes_held(), 60, "there is no room for it");

@@ -97,7 +97,7 @@ impl Plan {
     /// `Malformed` if the metadata of a chunk are broken.
     pub(crate) fn index_ranges(&self, range: &RowRange) -> Result<Vec<Range<u64>>> {
         let mut ranges = self.pruner(range)?.needs().to_vec();
-        if self.filter().is_none() || range.is_sure() {
+        if self.filter().is_none() || range.is_proven() {
             ranges.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
             for leaf in self.leaves() {
@@ -132,7 +132,7 @@ impl RowGroupPruner {
             pages: Vec::new(),
             dictionary_memory: Vec::new(),
         };
-        let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
+        let Some(filter) = plan.filter().filter(|_| !range.is_proven()) else {
             return Ok(pruner);
         };
         let footer = plan.footer();
@@ -145,14 +145,14 @@ impl RowGroupPruner {
             pruner.asked.push(IndexRequest::Bloom { leaf: probe.leaf, hashes: probe.hashes });
             pruner.needs.push(range);
         }
-        let most = plan.bytes_of(range.row_group)? / SHARE_OF_A_DICTIONARY;
+        let max = plan.bytes_of(range.row_group)? / SHARE_OF_A_DICTIONARY;
         for (leaf, data_type) in filter.bound.tested_leaves() {
             let found =
                 find(&pruner.facts, leaf).filter(|found| dictionary_is_complete(&found.meta));
             let Some(range) = found.and_then(|found| plan.dictionary_range(&found.meta)) else {
                 continue;
             };
-            if range.end - range.start <= most.min(LONGEST_DICTIONARY) {
+            if range.end - range.start <= max.min(LONGEST_DICTIONARY) {
                 pruner.asked.push(IndexRequest::Dictionary { leaf, data_type });
                 pruner.needs.push(range);
             }
@@ -320,7 +320,7 @@ impl RowGroupPruner {
     /// The rows that are left.
     fn finish(self) -> Result<PruneStep> {
         let Self { plan, range, rows_in_group: rows, facts, mut found, pages, .. } = self;
-        let Some(filter) = plan.filter().filter(|_| !range.is_sure()) else {
+        let Some(filter) = plan.filter().filter(|_| !range.is_proven()) else {
             return Ok(PruneStep::Done(Some(range), found.into()));
         };
         match filter.answer(rows, &facts) {
@@ -332,7 +332,7 @@ impl RowGroupPruner {
                 return Ok(PruneStep::Done(None, found.into()));
             }
             PruneResult::Always => {
-                let range = range.with_sure(RowSelection::all(rows));
+                let range = range.with_proven(RowSelection::all(rows));
                 return Ok(PruneStep::Done(Some(range), found.into()));
             }
             PruneResult::Might if pages.is_empty() => {
@@ -351,7 +351,7 @@ impl RowGroupPruner {
         };
         let kept = rows_with(&|answer| answer != PruneResult::Cannot)?;
         let kept = range.to_selection(rows)?.and(&kept)?;
-        let sure = rows_with(&|answer| answer == PruneResult::Always)?;
+        let proven = rows_with(&|answer| answer == PruneResult::Always)?;
         for (_, pages) in &pages {
             let mut start = 0u64;
             for page in &pages.pages {
@@ -363,7 +363,7 @@ impl RowGroupPruner {
         }
         found.by_pages = kept.is_none();
         let left = range.with_selection(kept);
-        Ok(PruneStep::Done(left.map(|range| range.with_sure(sure)), found.into()))
+        Ok(PruneStep::Done(left.map(|range| range.with_proven(proven)), found.into()))
     }
 }
 

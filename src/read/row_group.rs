@@ -29,7 +29,7 @@ pub struct RowGroup {
     /// Rows of a batch, as estimated from the metadata.
     estimated_rows: usize,
     /// Maximum rows of a batch: as estimated, unless the estimate was found to be far off.
-    most_rows: usize,
+    max_rows: usize,
     /// What was decoded so far in batches that were not too large: rows and bytes.
     seen: (u64, u64),
     /// About how many bytes a batch takes.
@@ -92,7 +92,7 @@ impl RowGroup {
             rows_in_group,
             batch_rows,
             estimated_rows: batch_rows,
-            most_rows: batch_rows,
+            max_rows: batch_rows,
             seen: (0, 0),
             batch_bytes,
             is_careful: false,
@@ -113,26 +113,26 @@ impl RowGroup {
     }
 
     fn window(&mut self) -> Window {
-        let most = self.batch_rows as u64;
+        let max = self.batch_rows as u64;
         let start = self.next_row;
         let mut window = match (self.counted_run(), &self.range.selection) {
             (Some(run), _) => Window::of(std::iter::once(run), u64::MAX),
-            (None, None) => Window::of(std::iter::once(start..self.range.rows.end), most),
+            (None, None) => Window::of(std::iter::once(start..self.range.rows.end), max),
             (None, Some(selection)) => {
                 let runs = selection.runs_from(start);
-                Window::of(runs.map(|run| run.start.max(start)..run.end), most)
+                Window::of(runs.map(|run| run.start.max(start)..run.end), max)
             }
         };
         self.next_row = window.end();
-        let behind = match &self.range.selection {
+        let next_wanted_row = match &self.range.selection {
             None => Some(self.next_row).filter(|_| !self.is_done()),
             Some(selection) => selection.runs_from(self.next_row).next().map(|run| run.start),
         };
-        window.behind = behind.map_or(u64::MAX, |row| row.max(self.next_row));
-        window.is_sure = match (&self.range.sure, self.plan.filter()) {
+        window.next_wanted_row = next_wanted_row.map_or(u64::MAX, |row| row.max(self.next_row));
+        window.is_proven = match (&self.range.proven, self.plan.filter()) {
             (None, filter) => filter.is_none(),
-            (Some(sure), _) => window.spans().iter().all(|span| {
-                let run = sure.runs_from(span.start).next();
+            (Some(proven), _) => window.spans().iter().all(|span| {
+                let run = proven.runs_from(span.start).next();
                 run.is_some_and(|run| run.start <= span.start && span.end <= run.end)
             }),
         };
@@ -155,9 +155,9 @@ impl RowGroup {
             Some(selection) => selection.runs_from(self.next_row).next()?,
         };
         let start = wanted.start.max(self.next_row);
-        let sure = self.range.sure.as_ref()?.runs_from(start).next()?;
-        let end = wanted.end.min(sure.end);
-        (sure.start <= start && start < end).then_some(start..end)
+        let proven = self.range.proven.as_ref()?.runs_from(start).next()?;
+        let end = wanted.end.min(proven.end);
+        (proven.start <= start && start < end).then_some(start..end)
     }
 
     /// The rows from the next one on.
@@ -194,7 +194,7 @@ impl RowGroup {
     /// Whether there is a filter that must be evaluated for some of the rows, so that batches are
     /// made in two steps: [`ColumnTask::is_early`].
     pub(crate) fn is_filtered(&self) -> bool {
-        self.plan.filter().is_some() && !self.range.is_sure()
+        self.plan.filter().is_some() && !self.range.is_proven()
     }
 
     /// Whether `window` is the last of the row group, so that nothing may be left in its chunks.
@@ -281,7 +281,7 @@ impl RowGroup {
     /// is far less than the metadata had said: they may lie, and a batch of each row takes long.
     pub(crate) fn widen(&mut self, windows: &[Window]) {
         let cap = self.plan.options().batch_rows;
-        let cap = if self.is_filtered() { cap.min(MOST_FILTERED) } else { cap };
+        let cap = if self.is_filtered() { cap.min(MAX_FILTERED) } else { cap };
         if self.rewound > 0 || self.batch_rows >= cap {
             return;
         }
@@ -297,7 +297,7 @@ impl RowGroup {
         let fitting = saturated(self.plan.batch_bytes() as u64 / width);
         let rows = fitting.min(self.batch_rows.saturating_mul(WIDER)).min(cap);
         if rows > self.batch_rows {
-            self.most_rows = cap;
+            self.max_rows = cap;
             // What the metadata say of a row is still compared with, and bounds the waves.
             let per_row = self.batch_bytes / self.batch_rows as u64;
             self.batch_bytes = per_row.saturating_mul(rows as u64);
@@ -314,11 +314,11 @@ impl RowGroup {
         let width = (window.weight.bytes() / (window.decoded() as u64).max(1)).max(1);
         let fitting = self.plan.batch_bytes() as u64 / width;
         let fitting = saturated(fitting);
-        let most = self.most_rows.min(self.batch_rows.saturating_mul(2));
-        let rows = fitting.clamp(1, most.max(1));
+        let max = self.max_rows.min(self.batch_rows.saturating_mul(2));
+        let rows = fitting.clamp(1, max.max(1));
         // A single long row says nothing of the rows after it.
         let is_known = rows <= self.batch_rows && window.decoded() >= KNOWN_FROM;
-        self.is_careful &= !is_known || self.rewound > MOST_REWOUND;
+        self.is_careful &= !is_known || self.rewound > MAX_REWOUND;
         self.batch_rows = rows;
         self.batch_bytes = width.saturating_mul(rows as u64);
     }
@@ -348,13 +348,13 @@ const WIDER: usize = 4;
 
 /// Maximum rows that a batch is widened to where a filter leaves rows out, because little is known
 /// of columns of which few rows were decoded.
-const MOST_FILTERED: usize = 1024;
+const MAX_FILTERED: usize = 1024;
 
 /// Minimum rows of a batch that tell how wide the others will be.
 const KNOWN_FROM: usize = 64;
 
 /// Maximum batches that may be too large before all later ones are made one at a time.
-const MOST_REWOUND: u32 = 8;
+const MAX_REWOUND: u32 = 8;
 
 /// Whether fewer rows at a time may help.
 pub(crate) fn is_too_large(error: &Error) -> bool {
@@ -382,7 +382,7 @@ impl Batcher {
         early: Vec<LeafBatch>,
     ) -> Result<FilteredWindow> {
         let decoded = window.decoded();
-        let Some(filter) = self.plan.filter().filter(|_| !window.is_sure) else {
+        let Some(filter) = self.plan.filter().filter(|_| !window.is_proven) else {
             let keep = window.keep().cloned();
             return Ok(FilteredWindow { early, decoded, keep, rest: window });
         };

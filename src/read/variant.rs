@@ -182,7 +182,7 @@ fn shape_of(footer: &Footer, options: &ReadOptions, parts: &[VariantColumn]) -> 
 }
 
 impl Output {
-    /// The columns that a column of a shape becomes; JSON text within `most` bytes.
+    /// The columns that a column of a shape becomes; JSON text within `max` bytes.
     ///
     /// # Errors
     /// `Malformed(Variant)` if a value is cut short or contradicts itself, `Limit(Memory)` if JSON
@@ -190,12 +190,12 @@ impl Output {
     pub(super) fn apply(
         &self,
         column: ArrayRef,
-        most: usize,
+        max: usize,
         out: &mut Vec<ArrayRef>,
     ) -> Result<()> {
         match self {
             Self::Stored => out.push(column),
-            Self::Variant(output) => out.push(given_array(&column, output, most)?),
+            Self::Variant(output) => out.push(given_array(&column, output, max)?),
             Self::Parts(around, parts) => {
                 let mut array = column.as_struct_opt().ok_or_else(not_a_group)?;
                 let mut nulls = array.nulls().cloned();
@@ -219,12 +219,12 @@ fn not_a_group() -> Error {
     Error::usage("a VARIANT column is read as a struct")
 }
 
-fn given_array(column: &ArrayRef, output: &VariantOutput, most: usize) -> Result<ArrayRef> {
+fn given_array(column: &ArrayRef, output: &VariantOutput, max: usize) -> Result<ArrayRef> {
     let variant = VariantArray::try_from(column)?;
     Ok(match output {
         VariantOutput::Stored => column.clone(),
         VariantOutput::Unshredded => Arc::new(variant.unshred()?),
         VariantOutput::Shape(shape) => Arc::new(variant.shred(shape)?),
-        VariantOutput::Json => Arc::new(variant.to_json_within(most)?),
+        VariantOutput::Json => Arc::new(variant.to_json_within(max)?),
     })
 }

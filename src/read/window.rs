@@ -22,9 +22,9 @@ pub(crate) struct Window {
     apart: Option<RowSpans>,
     rows: usize,
     /// Whether the filter, if there is one, is known to be true of all rows.
-    pub(super) is_sure: bool,
+    pub(super) is_proven: bool,
     /// The first row after the window that may be wanted.
-    pub(super) behind: u64,
+    pub(super) next_wanted_row: u64,
     /// Bytes of its arrays.
     pub(super) weight: Weight,
 }
@@ -60,29 +60,29 @@ impl Weight {
     /// Replaces `before` bytes of the count by `after` bytes.
     ///
     /// # Errors
-    /// `Limit(Memory)` if the batch then holds more than `most`. The drivers of this crate read the
+    /// `Limit(Memory)` if the batch then holds more than `max`. The drivers of this crate read the
     /// rows again, in smaller batches.
-    pub(super) fn change(&self, before: u64, after: u64, most: u64) -> Result<()> {
+    pub(super) fn change(&self, before: u64, after: u64, max: u64) -> Result<()> {
         match after.checked_sub(before) {
             Some(more) => self.0.arrays.fetch_add(more, Ordering::Relaxed),
             None => self.0.arrays.fetch_sub(before - after, Ordering::Relaxed),
         };
-        if self.bytes() > most { Err(too_large(most)) } else { Ok(()) }
+        if self.bytes() > max { Err(too_large(max)) } else { Ok(()) }
     }
 }
 
 /// Maximum bytes of the arrays of a batch of `rows` rows that should not exceed `batch_bytes`. More
 /// than `batch_bytes`, because unused capacity counts too. One row has no limit, because it cannot
 /// be split.
-pub(super) fn most_bytes(batch_bytes: usize, rows: usize) -> u64 {
+pub(super) fn max_bytes(batch_bytes: usize, rows: usize) -> u64 {
     if rows > 1 { (batch_bytes as u64).saturating_mul(2).saturating_add(1 << 20) } else { u64::MAX }
 }
 
 #[cold]
-fn too_large(most: u64) -> Error {
+fn too_large(max: u64) -> Error {
     Error::limit(
         LimitKind::Memory,
-        format_args!("a batch of more than {most} bytes; ask for fewer rows per batch"),
+        format_args!("a batch of more than {max} bytes; ask for fewer rows per batch"),
     )
 }
 
@@ -116,25 +116,32 @@ pub(super) const GAP: u64 = 16;
 const ROWS_FOR_A_STRETCH: usize = 64;
 
 /// Maximum unwanted rows that are decoded for each wanted one, in columns of lists.
-const MOST_FOR_ONE: u64 = 3;
+const MAX_ROWS_FOR_ONE: u64 = 3;
 
 impl Window {
-    /// The first `most` rows of `runs`, which are not empty.
-    pub(super) fn of(runs: impl Iterator<Item = Range<u64>>, most: u64) -> Self {
+    /// The first `max` rows of `runs`, which are not empty.
+    pub(super) fn of(runs: impl Iterator<Item = Range<u64>>, max: u64) -> Self {
         let (mut wanted, mut rows) = (Vec::new(), 0u64);
         for Range { start, end } in runs {
-            let end = end.min(start.saturating_add(most - rows));
+            let end = end.min(start.saturating_add(max - rows));
             rows += end - start;
             wanted.push(start..end);
-            if rows >= most {
+            if rows >= max {
                 break;
             }
         }
         let all = RowSpans::joined(&wanted);
-        let few = rows.saturating_mul(MOST_FOR_ONE + 1) < all.rows as u64;
+        let few = rows.saturating_mul(MAX_ROWS_FOR_ONE + 1) < all.rows as u64;
         let rows = saturated(rows);
         let apart = few.then(|| RowSpans { spans: wanted.into(), rows, keep: None });
-        Self { all, apart, rows, is_sure: false, behind: u64::MAX, weight: Weight::default() }
+        Self {
+            all,
+            apart,
+            rows,
+            is_proven: false,
+            next_wanted_row: u64::MAX,
+            weight: Weight::default(),
+        }
     }
 
     /// The window of those decoded rows whose bits are set. `lists` says whether columns of lists
@@ -142,25 +149,25 @@ impl Window {
     pub(super) fn narrowed(&self, passed: &BooleanBuffer, lists: bool) -> Self {
         let rows = passed.count_set_bits();
         let decoded = passed.len();
-        let (behind, weight) = (self.behind, self.weight.clone());
+        let (next_wanted_row, weight) = (self.next_wanted_row, self.weight.clone());
         if rows == 0 {
             let none = RowSpans { spans: [].into(), rows, keep: None };
-            return Self { all: none, apart: None, rows, is_sure: true, behind, weight };
+            return Self { all: none, apart: None, rows, is_proven: true, next_wanted_row, weight };
         }
         let keep = (rows < decoded).then(|| passed.clone());
         let all = RowSpans { keep, ..self.all.clone() };
         // More spans, if they save enough rows; else all rows are decoded.
-        let most = (decoded - rows) / ROWS_FOR_A_STRETCH;
-        let few = lists && passed.set_slices().take(most + 1).count() <= most;
+        let max = (decoded - rows) / ROWS_FOR_A_STRETCH;
+        let few = lists && passed.set_slices().take(max + 1).count() <= max;
         let apart = few.then(|| {
             let runs: Vec<Range<u64>> = self.runs(passed).collect();
             let joined = RowSpans::joined(&runs);
-            if joined.rows as u64 > (MOST_FOR_ONE + 1).saturating_mul(rows as u64) {
+            if joined.rows as u64 > (MAX_ROWS_FOR_ONE + 1).saturating_mul(rows as u64) {
                 return RowSpans { spans: runs.into(), rows, keep: None };
             }
             joined
         });
-        Self { all, apart, rows, is_sure: true, behind, weight }
+        Self { all, apart, rows, is_proven: true, next_wanted_row, weight }
     }
 
     /// The row ranges of the row group for the set bits, one bit for each decoded row.
@@ -183,13 +190,13 @@ impl Window {
     }
 
     /// Whether the filter, if there is one, is known to be true of all rows.
-    pub(super) fn is_sure(&self) -> bool {
-        self.is_sure
+    pub(super) fn is_proven(&self) -> bool {
+        self.is_proven
     }
 
     /// Whether its arrays hold more than they should, where they should not exceed `batch_bytes`.
     pub(crate) fn is_overweight(&self, batch_bytes: usize) -> bool {
-        self.weight.bytes() > most_bytes(batch_bytes, self.rows)
+        self.weight.bytes() > max_bytes(batch_bytes, self.rows)
     }
 
     /// Rows that are decoded before the filter: the wanted ones, and those in short gaps.
@@ -266,17 +273,17 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(seed);
         for _ in 0..500 {
             let (mut runs, mut at) = (Vec::new(), 0u64);
-            let most = [3, 40, 400][rng.usize(0..3)];
+            let max = [3, 40, 400][rng.usize(0..3)];
             for _ in 0..rng.usize(1..40) {
-                at += rng.u64(1..most);
+                at += rng.u64(1..max);
                 let end = at + rng.u64(1..20);
                 runs.push(at..end);
                 at = end;
             }
             let all: Vec<u64> = runs.iter().cloned().flatten().collect();
-            let most = rng.u64(1..500);
-            let window = Window::of(runs.iter().cloned(), most);
-            let first: Vec<u64> = all.into_iter().take(most as usize).collect();
+            let max = rng.u64(1..500);
+            let window = Window::of(runs.iter().cloned(), max);
+            let first: Vec<u64> = all.into_iter().take(max as usize).collect();
             assert_eq!(window.rows(), first.len(), "seed {seed}");
             assert_eq!(window.end(), first.last().unwrap() + 1);
             for unselected in [UnselectedRows::Stay, UnselectedRows::Picked, UnselectedRows::Apart]

@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use futures_core::Stream;
 use futures_util::TryStreamExt;
 
-use super::{Coalesced, PARALLEL_FROM, Reader, Threads};
+use super::{BatchOutput, PARALLEL_FROM, Reader, Threads};
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
@@ -141,7 +141,7 @@ impl AsyncReader {
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let metadata = self.metadata.clone();
-        let gathered = Coalesced::new(&plan);
+        let gathered = BatchOutput::new(&plan);
         let driver = Streamed::new(source, end, metadata, plan, pool, progress.clone());
         let file_name = self.file_name.clone();
         Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
@@ -227,7 +227,7 @@ impl AsyncReader {
 pub struct BatchStream {
     schema: SchemaRef,
     driver: Option<Streamed>,
-    gathered: Coalesced,
+    gathered: BatchOutput,
     file_name: Option<Arc<str>>,
 }
 

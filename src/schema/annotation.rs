@@ -201,18 +201,18 @@ fn fits(logical: &LogicalType, physical: Physical) -> bool {
 /// 1 ≤ precision, 0 ≤ scale ≤ precision, and every value of the precision fits into the type.
 fn decimal_fits(decimal: &DecimalType, physical: Physical) -> bool {
     let DecimalType { scale, precision } = *decimal;
-    let most = match physical {
+    let max = match physical {
         Physical::Int32 => 9,
         Physical::Int64 => 18,
-        Physical::FixedLenByteArray(bytes) => most_digits(bytes),
+        Physical::FixedLenByteArray(bytes) => max_digits(bytes),
         Physical::ByteArray => i32::MAX,
         Physical::Boolean | Physical::Int96 | Physical::Float | Physical::Double => return false,
     };
-    (1..=most).contains(&precision) && (0..=precision).contains(&scale)
+    (1..=max).contains(&precision) && (0..=precision).contains(&scale)
 }
 
 /// The digits that always fit into `bytes` bytes of two's complement: ⌊log10(2^(8·bytes − 1) − 1)⌋.
-pub(super) fn most_digits(bytes: usize) -> i32 {
+pub(super) fn max_digits(bytes: usize) -> i32 {
     let Some(bits) = bytes.checked_mul(8).and_then(|bits| bits.checked_sub(1)) else {
         return 0;
     };
@@ -233,17 +233,17 @@ mod tests {
         // LogicalTypes.md, DECIMAL.
         let digits = [0, 2, 4, 6, 9, 11, 14, 16, 18, 21, 23, 26, 28, 31, 33, 35, 38];
         for (bytes, digits) in digits.into_iter().enumerate() {
-            assert_eq!(most_digits(bytes), digits, "{bytes} bytes");
+            assert_eq!(max_digits(bytes), digits, "{bytes} bytes");
         }
-        assert_eq!(most_digits(32), 76);
-        assert_eq!(most_digits(usize::MAX), 0);
+        assert_eq!(max_digits(32), 76);
+        assert_eq!(max_digits(usize::MAX), 0);
     }
 
     #[test]
     fn digits_agree_with_exact_arithmetic() {
         for bytes in 1..=16 {
-            let most = (1u128 << (8 * bytes - 1)) - 1;
-            assert_eq!(most_digits(bytes), most.ilog10() as i32);
+            let max = (1u128 << (8 * bytes - 1)) - 1;
+            assert_eq!(max_digits(bytes), max.ilog10() as i32);
         }
     }
 

@@ -265,14 +265,14 @@ pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
 /// Into a DECIMAL with enough digits on both sides of the point.
 fn store_decimal(from: &DataType, leaf: &Leaf) -> Option<Store> {
     /// 10^77 is more than 256 bits hold.
-    const MOST: u8 = 76;
+    const MAX: u8 = 76;
     let Some(LogicalType::Decimal(to)) = &leaf.logical else {
         return None;
     };
     let (precision, scale, from) = decimal_parts(from)?;
     let exponent = u8::try_from(to.scale - i32::from(scale)).ok()?;
     let integer_digits = i32::from(precision) - i32::from(scale);
-    let has_room = exponent <= MOST && to.precision - to.scale >= integer_digits;
+    let has_room = exponent <= MAX && to.precision - to.scale >= integer_digits;
     has_room.then_some(Store::Decimal { from, exponent })
 }
 

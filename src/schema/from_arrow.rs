@@ -165,11 +165,11 @@ pub fn from_arrow(schema: &ArrowSchema, options: &FromArrowOptions) -> Result<Wr
 
 #[cold]
 fn too_deep() -> Error {
-    let most = Limits::default().nesting;
+    let max = Limits::default().nesting;
     Error::limit(
         LimitKind::Nesting,
         format_args!(
-            "the schema is nested deeper than {most} levels, the most that is written, because readers refuse more"
+            "the schema is nested deeper than {max} levels, the most that is written, because readers refuse more"
         ),
     )
 }
@@ -444,17 +444,17 @@ fn field_id(field: &Field) -> Result<Option<i32>> {
     }
 }
 
-/// DECIMAL on the smallest type that holds `precision` digits; the Arrow type holds `most`.
-fn decimal(precision: u8, scale: i8, most: u8) -> Result<(Physical, Option<LogicalType>)> {
+/// DECIMAL on the smallest type that holds `precision` digits; the Arrow type holds `max`.
+fn decimal(precision: u8, scale: i8, max: u8) -> Result<(Physical, Option<LogicalType>)> {
     if scale < 0 {
         return Err(Error::unsupported(
             "decimal of negative scale",
             format_args!("the format has no scale {scale}; cast to scale 0"),
         ));
     }
-    if !(1..=most).contains(&precision) || i16::from(scale) > i16::from(precision) {
+    if !(1..=max).contains(&precision) || i16::from(scale) > i16::from(precision) {
         return Err(Error::usage(format_args!(
-            "a decimal of {precision} digits, {scale} of them behind the point, on a type of {most}"
+            "a decimal of {precision} digits, {scale} of them behind the point, on a type of {max}"
         )));
     }
     let precision = i32::from(precision);
@@ -462,7 +462,7 @@ fn decimal(precision: u8, scale: i8, most: u8) -> Result<(Physical, Option<Logic
         1..=9 => Physical::Int32,
         10..=18 => Physical::Int64,
         _ => {
-            let bytes = (9..=32).find(|&bytes| annotation::most_digits(bytes) >= precision);
+            let bytes = (9..=32).find(|&bytes| annotation::max_digits(bytes) >= precision);
             Physical::FixedLenByteArray(bytes.unwrap_or(32))
         }
     };

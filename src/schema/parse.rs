@@ -184,11 +184,11 @@ fn is_bare_list(group: &SchemaElement, parent: Option<&SchemaElement>) -> bool {
 
 #[cold]
 fn too_deep(levels: usize) -> Error {
-    let most = Limits::MAX_NESTING;
-    let (levels, advice) = if levels < most {
-        (levels, format!("Limits::nesting can be raised to {most}"))
+    let max = Limits::MAX_NESTING;
+    let (levels, advice) = if levels < max {
+        (levels, format!("Limits::nesting can be raised to {max}"))
     } else {
-        (most, "no deeper one can be read, because every level takes stack".to_owned())
+        (max, "no deeper one can be read, because every level takes stack".to_owned())
     };
     Error::limit(
         LimitKind::Nesting,

@@ -265,12 +265,12 @@ impl RowSelection {
             let mut at = wanted.start;
             while at < wanted.end {
                 let Some(Range { start, end }) = run.clone() else { break };
-                let behind = first + (end - start);
-                if at >= behind {
-                    (run, first) = (outer.next(), behind);
+                let run_end = first + (end - start);
+                if at >= run_end {
+                    (run, first) = (outer.next(), run_end);
                     continue;
                 }
-                let until = wanted.end.min(behind);
+                let until = wanted.end.min(run_end);
                 builder.push(start + (at - first)..start + (until - first));
                 at = until;
             }

@@ -4,10 +4,10 @@ use crate::format::{OffsetIndex, PageLocation};
 
 /// Random flags in stretches, some of them long.
 fn flags(rng: &mut fastrand::Rng, len: usize) -> Vec<bool> {
-    let most = [1, 4, 300, 2000][rng.usize(0..4)];
+    let max = [1, 4, 300, 2000][rng.usize(0..4)];
     let mut flags = Vec::new();
     while flags.len() < len {
-        let (flag, n) = (rng.bool(), rng.usize(1..=most).min(len - flags.len()));
+        let (flag, n) = (rng.bool(), rng.usize(1..=max).min(len - flags.len()));
         flags.extend(std::iter::repeat_n(flag, n));
     }
     flags
@@ -87,7 +87,7 @@ fn the_algebra_is_that_of_flags() {
         let closed: Vec<bool> = (0..n)
             .map(|i| {
                 let sides = near(i, usize::checked_sub).zip(near(i, usize::checked_add));
-                sides.is_some_and(|(before, behind)| before + behind <= gap + 1)
+                sides.is_some_and(|(before, after)| before + after <= gap + 1)
             })
             .collect();
         assert_is(&x.without_gaps(gap as u64), &closed);

@@ -25,7 +25,7 @@ pub(crate) struct Fit<I> {
     /// The smallest integer that is good; the largest of all if none is.
     pub least: I,
     /// The largest integer that is good; the smallest of all if none is.
-    pub most: I,
+    pub max: I,
     /// Values that do not come back as they were.
     pub bad: usize,
 }
@@ -96,13 +96,13 @@ macro_rules! integers {
             out: &mut [$int],
             bad: &mut [bool],
         ) -> Fit<$int> {
-            let mut fit = Fit { least: <$int>::MAX, most: <$int>::MIN, bad: 0 };
+            let mut fit = Fit { least: <$int>::MAX, max: <$int>::MIN, bad: 0 };
             for ((value, out), bad) in values.iter().zip(out).zip(bad) {
                 let (integer, good) = $scale(*value, powers);
                 *out = integer;
                 *bad = !good;
                 fit.least = fit.least.min(if good { integer } else { <$int>::MAX });
-                fit.most = fit.most.max(if good { integer } else { <$int>::MIN });
+                fit.max = fit.max.max(if good { integer } else { <$int>::MIN });
                 fit.bad += usize::from(!good);
             }
             fit
@@ -162,7 +162,7 @@ mod tests {
                 if !bad {
                     let back = *integer as f64 * 1e12 * 1e-14;
                     assert_eq!(back.to_bits(), value.to_bits(), "{isa:?} seed {seed}");
-                    assert!((fit.least..=fit.most).contains(integer));
+                    assert!((fit.least..=fit.max).contains(integer));
                 }
             }
         }

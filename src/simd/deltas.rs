@@ -117,8 +117,8 @@ mod tests {
                     assert_eq!(*out, expected, "{isa:?} n {n} seed {seed}");
                 }
                 for (width, miniblock) in got.widths.iter().zip(out.chunks(MINIBLOCK)) {
-                    let most = miniblock.iter().max().unwrap();
-                    assert_eq!(u32::from(*width), 64 - most.leading_zeros());
+                    let max = miniblock.iter().max().unwrap();
+                    assert_eq!(u32::from(*width), 64 - max.leading_zeros());
                 }
 
                 let values: Vec<i32> = values.iter().map(|v| *v as i32).collect();

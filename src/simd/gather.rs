@@ -19,8 +19,8 @@ pub(crate) fn gather<T: Copy>(indices: &[u32], table: &[T], out: &mut Vec<T>) ->
         return false;
     }
     out.reserve(indices.len());
-    let spare = out.spare_capacity_mut();
-    for (slot, &index) in spare.iter_mut().zip(indices) {
+    let free_lists = out.spare_capacity_mut();
+    for (slot, &index) in free_lists.iter_mut().zip(indices) {
         // SAFETY: `index <= highest < table.len()`.
         slot.write(unsafe { *table.get_unchecked(index as usize) });
     }

@@ -138,8 +138,8 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
     let Rests { prefixes, suffixes, source, mut start } = rests;
     // The value before the first lies in front, so that every prefix can be copied from `out`
     // itself.
-    let room = before.len().saturating_add(total);
-    out.reserve(room.saturating_add(N));
+    let end = before.len().saturating_add(total);
+    out.reserve(end.saturating_add(N));
     out.extend_from_slice(before);
     let target = out.as_mut_ptr();
     // SAFETY: the caller vouches for the machine.
@@ -149,20 +149,20 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
         let (prefix, len) = (prefix.cast_unsigned() as usize, suffix.cast_unsigned() as usize);
         let whole = prefix + len;
         // One branch for all of it.
-        let counted = (prefix <= previous) & (whole <= room - to) & (len <= source.len() - start);
+        let counted = (prefix <= previous) & (whole <= end - to) & (len <= source.len() - start);
         assert!(counted, "values that were counted");
         let window = source.get(start.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk::<N>);
         match window {
             Some(window) if whole <= N => {
                 // SAFETY: the caller vouches for the machine, and `prefix <= whole <= N`.
                 last = unsafe { last.keep(prefix, window) };
-                // SAFETY: `to <= room`, and `N` bytes more are reserved; what is written after
+                // SAFETY: `to <= end`, and `N` bytes more are reserved; what is written after
                 // `whole` is overwritten or never counted.
                 unsafe { last.write(target.add(to)) };
             }
             _ => {
                 // SAFETY: the value before lies in the `previous >= prefix` bytes that end at `to`,
-                // all written; `to + prefix <= room`, which is reserved. The two meet at most at
+                // all written; `to + prefix <= end`, which is reserved. The two meet at most at
                 // `to`.
                 unsafe {
                     std::ptr::copy_nonoverlapping(
@@ -171,7 +171,7 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
                         prefix,
                     );
                 }
-                // SAFETY: `start + len <= source.len()` and `to + prefix + len <= room`, both
+                // SAFETY: `start + len <= source.len()` and `to + prefix + len <= end`, both
                 // asserted; `out` is borrowed mutably.
                 unsafe {
                     let rest = source.as_ptr().add(start);
@@ -187,7 +187,7 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
         to += whole;
         start += len;
     }
-    // SAFETY: every byte up to `to` is written, and `to <= room`, which is reserved.
+    // SAFETY: every byte up to `to` is written, and `to <= end`, which is reserved.
     unsafe { out.set_len(to) };
 }
 
@@ -350,11 +350,11 @@ mod tests {
                 expected.push([&previous[..prefix], &suffix[..]].concat());
             }
             let total = expected[1..].iter().map(Vec::len).sum();
-            let most = expected[1..].iter().map(Vec::len).max().unwrap_or(0) as u32;
+            let max = expected[1..].iter().map(Vec::len).max().unwrap_or(0) as u32;
             let rests = Rests { prefixes: &prefixes, suffixes: &suffixes, source: &source, start };
             for isa in Isa::available() {
                 let mut out = Vec::new();
-                join_with(isa, &before, rests, most, total, &mut out);
+                join_with(isa, &before, rests, max, total, &mut out);
                 assert_eq!(out, expected.concat(), "{isa:?} seed {seed}");
             }
         }

@@ -25,7 +25,7 @@ pub(crate) struct LevelBitPlanes {
 }
 
 /// The most planes: levels have 16 bits.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// Calls a method that is generic over the stride.
 macro_rules! with_stride {
@@ -52,7 +52,7 @@ macro_rules! with_stride {
                 $call
             }
             _ => {
-                const $W: usize = MOST;
+                const $W: usize = MAX;
                 $call
             }
         }
@@ -62,12 +62,12 @@ macro_rules! with_stride {
 impl LevelBitPlanes {
     /// No levels yet, of `width` bits each: at most 16.
     pub(crate) fn new(width: u32) -> Self {
-        let width = (width as usize).min(MOST);
+        let width = (width as usize).min(MAX);
         let stride = match width {
             0..=1 => 1,
             2..=4 => width,
             5..=8 => 8,
-            _ => MOST,
+            _ => MAX,
         };
         Self { width, stride, uniform: 0, len: 0, words: Vec::new() }
     }
@@ -207,7 +207,7 @@ impl LevelBitPlanes {
     pub(crate) fn push_levels(&mut self, levels: &[u16]) {
         self.spell_out();
         for levels in levels.chunks(BLOCK) {
-            let mut planes = [0; MOST];
+            let mut planes = [0; MAX];
             for (i, level) in levels.iter().enumerate() {
                 for (bit, plane) in planes.iter_mut().enumerate() {
                     *plane |= u64::from(level >> bit & 1) << i;
@@ -233,7 +233,7 @@ impl LevelBitPlanes {
         self.spell_out();
         for at in range.clone().step_by(BLOCK) {
             let n = (range.end - at).min(BLOCK);
-            let mut planes = [0; MOST];
+            let mut planes = [0; MAX];
             planes[0] = word(at) & all(n);
             with_stride!(self.stride, W => {
                 let mut end = self.end::<W>();
@@ -408,7 +408,7 @@ impl<const W: usize> PlanesEnd<'_, W> {
 
 /// The first words.
 #[inline(always)]
-fn first_of<const W: usize>(planes: &[u64; MOST]) -> [u64; W] {
+fn first_of<const W: usize>(planes: &[u64; MAX]) -> [u64; W] {
     std::array::from_fn(|i| planes[i])
 }
 
@@ -448,19 +448,19 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(seed);
         for _ in 0..400 {
             let width = rng.u32(1..=16);
-            let most = u16::MAX >> (16 - width);
+            let max = u16::MAX >> (16 - width);
             let (mut planes, mut naive) = (LevelBitPlanes::new(width), Vec::new());
             let (mut other, mut other_naive) = (LevelBitPlanes::new(width), Vec::new());
             for _ in 0..rng.usize(1..12) {
                 match rng.usize(0..5) {
                     0 => {
-                        let (level, n) = (rng.u16(0..=most), rng.usize(0..200));
+                        let (level, n) = (rng.u16(0..=max), rng.usize(0..200));
                         planes.push_run(level, n);
                         naive.extend(std::iter::repeat_n(level, n));
                     }
                     1 => {
                         let few: Vec<u16> =
-                            (0..rng.usize(0..200)).map(|_| rng.u16(0..=most)).collect();
+                            (0..rng.usize(0..200)).map(|_| rng.u16(0..=max)).collect();
                         planes.push_levels(&few);
                         naive.extend(few);
                     }
@@ -490,7 +490,7 @@ mod tests {
                 }
                 assert_eq!(levels(&planes), naive, "width {width} seed {seed}");
             }
-            for least in [0, 1, 2, most, most.saturating_add(1)] {
+            for least in [0, 1, 2, max, max.saturating_add(1)] {
                 for block in 0..planes.blocks() {
                     let of = &naive[64 * block..naive.len().min(64 * block + 64)];
                     let expected = of

@@ -309,8 +309,8 @@ mod tests {
         (0..n)
             .map(|_| {
                 let start = rng.usize(0..=len);
-                let most = (len - start).min(if rng.bool() { 12 } else { 60 });
-                Span { start: start as u32, len: rng.usize(0..=most) as u32 }
+                let max = (len - start).min(if rng.bool() { 12 } else { 60 });
+                Span { start: start as u32, len: rng.usize(0..=max) as u32 }
             })
             .collect()
     }

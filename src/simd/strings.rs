@@ -13,14 +13,14 @@ use crate::encoding::Span;
 /// The end of a value in the payload.
 pub(crate) trait OffsetInt: Copy {
     /// The furthest.
-    const MOST: usize;
+    const MAX: usize;
 
     /// From a number that is no more.
     fn at(end: usize) -> Self;
 }
 
 impl OffsetInt for i32 {
-    const MOST: usize = Self::MAX as usize;
+    const MAX: usize = Self::MAX as usize;
 
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "no more")]
@@ -31,7 +31,7 @@ impl OffsetInt for i32 {
 
 impl OffsetInt for i64 {
     /// No vector is longer, and it fits.
-    const MOST: usize = usize::MAX >> 1;
+    const MAX: usize = usize::MAX >> 1;
 
     #[inline(always)]
     #[expect(clippy::cast_possible_wrap, reason = "no more")]
@@ -51,7 +51,7 @@ struct StringTarget<'a, O> {
     /// Where the next value begins; all before it is written.
     to: usize,
     /// Where the last value may end, so that a step still fits after it.
-    most: usize,
+    max: usize,
     /// Values that may be appended; none if there is no room for a step.
     n: usize,
     done: usize,
@@ -63,25 +63,25 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
         payload: &'a mut Vec<u8>,
         ends: &'a mut Vec<O>,
         n: usize,
-        most: usize,
+        max: usize,
         step: usize,
     ) -> Self {
         ends.reserve(n);
         // Even a value of no bytes takes a step: where there is no room for one, nothing fits.
-        let room = payload.capacity().checked_sub(step);
-        // Where there is no room, `n` is 0 below, and `most` is of no matter.
-        let most = most.min(O::MOST).min(room.unwrap_or(0));
+        let capacity = payload.capacity().checked_sub(step);
+        // Where there is no room, `n` is 0 below, and `max` is of no matter.
+        let max = max.min(O::MAX).min(capacity.unwrap_or(0));
         let to = payload.len();
-        let n = if room.is_some() && to <= most { n } else { 0 };
-        Self { to, payload, ends, most, n, done: 0 }
+        let n = if capacity.is_some() && to <= max { n } else { 0 };
+        Self { to, payload, ends, max, n, done: 0 }
     }
 
     /// Whether a value of so many bytes has room; for the values that may be appended.
     #[inline(always)]
     fn fits(&self, len: usize) -> bool {
         // Whatever a page calls a length, this does not overflow: where there are values to append,
-        // `to` is at most `most`.
-        len <= self.most - self.to
+        // `to` is at most `max`.
+        len <= self.max - self.to
     }
 
     /// Appends a value of `len` bytes, at most `N`, of which `step` begins with it.
@@ -91,7 +91,7 @@ impl<'a, O: OffsetInt> StringTarget<'a, O> {
     /// announced.
     #[inline(always)]
     unsafe fn push<const N: usize>(&mut self, step: &[u8; N], len: usize) {
-        // SAFETY: `to <= most`, after which `N` bytes of the capacity are left; `payload` is
+        // SAFETY: `to <= max`, after which `N` bytes of the capacity are left; `payload` is
         // borrowed mutably, so that the two do not overlap.
         unsafe {
             let to = self.payload.as_mut_ptr().add(self.to);
@@ -157,7 +157,7 @@ macro_rules! with_step {
 }
 
 /// The bytes that most values take no more than, if they have `mean` bytes, more or less.
-fn most_of(mean: usize) -> usize {
+fn max_of(mean: usize) -> usize {
     mean.saturating_add(mean / 2)
 }
 
@@ -172,32 +172,32 @@ pub(crate) struct Walked {
 
 /// Appends payload and ends of the next `n` PLAIN byte strings from `start`, each after the four
 /// bytes of its length; of fewer, if one reaches beyond the page, or would not fit into the
-/// capacity of `payload` less [`SLACK`] bytes, or end beyond `most`. `mean` is how many bytes they
+/// capacity of `payload` less [`SLACK`] bytes, or end beyond `max`. `mean` is how many bytes they
 /// have, more or less.
 pub(crate) fn append_plain<O: OffsetInt>(
     page: &[u8],
     start: usize,
     n: usize,
     mean: usize,
-    most: usize,
+    max: usize,
     payload: &mut Vec<u8>,
     ends: &mut Vec<O>,
 ) -> Walked {
-    with_step!(most_of(mean), plain::<O>(page, start, n, most, payload, ends))
+    with_step!(max_of(mean), plain::<O>(page, start, n, max, payload, ends))
 }
 
 fn plain<const N: usize, O: OffsetInt>(
     page: &[u8],
     start: usize,
     n: usize,
-    most: usize,
+    max: usize,
     payload: &mut Vec<u8>,
     ends: &mut Vec<O>,
 ) -> Walked {
     const LEN: usize = size_of::<u32>();
     // How far before it is needed a line of the cache is asked for.
     let ahead = 512 + 8 * N;
-    let mut target = StringTarget::new(payload, ends, n, most, N);
+    let mut target = StringTarget::new(payload, ends, n, max, N);
     // After the page, as at its end, there is no value.
     let mut rest = page.get(start..).unwrap_or_default();
     for _ in 0..target.n {
@@ -247,14 +247,14 @@ enum Lengths {
 const SHORT: usize = 16;
 
 /// Short entries are copied to stretches of their own if they are no more than these.
-const MOST_SHORT: usize = 1 << 16;
+const MAX_SHORT_BYTES: usize = 1 << 16;
 
 /// A step of so many bytes costs no more than to tell shorter values from longer ones.
 const CHEAP: usize = 32;
 
 /// In a dictionary of more bytes few entries lie so close to its end that no step fits after their
 /// start.
-const MOST_PADDED: usize = 64 << 10;
+const MAX_PADDED_BYTES: usize = 64 << 10;
 
 /// Entries of a dictionary of more bytes are asked for before they are needed.
 const CACHED: usize = 128 << 10;
@@ -274,14 +274,14 @@ impl Entries {
         let total: u64 = spans.iter().map(|span| u64::from(span.len)).sum();
         let mean = total / (spans.len() as u64).max(1);
         let mean = usize::try_from(mean).expect("no span is longer than memory");
-        let lengths = if longest <= SHORT && spans.len() <= MOST_SHORT {
+        let lengths = if longest <= SHORT && spans.len() <= MAX_SHORT_BYTES {
             let short = |span: &Span| {
                 let mut bytes = [0; SHORT];
                 bytes[..span.len as usize].copy_from_slice(span.slice(source));
                 (bytes, span.len)
             };
             Lengths::Short(spans.iter().map(short).collect())
-        } else if source.len() <= MOST_PADDED {
+        } else if source.len() <= MAX_PADDED_BYTES {
             let mut padded = Vec::with_capacity(source.len() + SLACK);
             padded.extend_from_slice(source);
             padded.resize(source.len() + SLACK, 0);
@@ -289,16 +289,18 @@ impl Entries {
         } else {
             Lengths::Long(source.clone(), spans.to_vec())
         };
-        let step = if longest <= CHEAP { longest } else { most_of(mean) };
+        let step = if longest <= CHEAP { longest } else { max_of(mean) };
         Self { lengths, step }
     }
 
     /// Bytes that `n` entries take at most, besides those that they share with their source.
-    pub(crate) fn most_bytes(n: usize) -> usize {
-        if n <= MOST_SHORT {
-            n * size_of::<([u8; SHORT], u32)>() + MOST_PADDED.min(n.saturating_mul(SHORT)) + SLACK
+    pub(crate) fn max_bytes(n: usize) -> usize {
+        if n <= MAX_SHORT_BYTES {
+            n * size_of::<([u8; SHORT], u32)>()
+                + MAX_PADDED_BYTES.min(n.saturating_mul(SHORT))
+                + SLACK
         } else {
-            n.saturating_mul(size_of::<Span>()).saturating_add(MOST_PADDED + SLACK)
+            n.saturating_mul(size_of::<Span>()).saturating_add(MAX_PADDED_BYTES + SLACK)
         }
     }
 
@@ -324,18 +326,18 @@ impl Entries {
 
     /// Appends payload and ends of the entries that `indices` stand for, and says of how many: up
     /// to the first that would not fit into the capacity of `payload` less [`SLACK`] bytes, or end
-    /// after `most`, or is beyond the entries.
+    /// after `max`, or is beyond the entries.
     pub(crate) fn append<O: OffsetInt>(
         &self,
         indices: &[u32],
-        most: usize,
+        max: usize,
         payload: &mut Vec<u8>,
         ends: &mut Vec<O>,
     ) -> usize {
         match &self.lengths {
-            Lengths::Short(entries) => short(entries, indices, most, payload, ends),
+            Lengths::Short(entries) => short(entries, indices, max, payload, ends),
             Lengths::Long(source, spans) => {
-                with_step!(self.step, long::<O>(source, spans, indices, most, payload, ends))
+                with_step!(self.step, long::<O>(source, spans, indices, max, payload, ends))
             }
         }
     }
@@ -344,11 +346,11 @@ impl Entries {
 fn short<O: OffsetInt>(
     entries: &[([u8; SHORT], u32)],
     indices: &[u32],
-    most: usize,
+    max: usize,
     payload: &mut Vec<u8>,
     ends: &mut Vec<O>,
 ) -> usize {
-    let mut target = StringTarget::new(payload, ends, indices.len(), most, SHORT);
+    let mut target = StringTarget::new(payload, ends, indices.len(), max, SHORT);
     for index in indices.iter().take(target.n) {
         let Some((step, len)) = entries.get(*index as usize) else { break };
         let len = *len as usize;
@@ -365,12 +367,12 @@ fn long<const N: usize, O: OffsetInt>(
     source: &[u8],
     spans: &[Span],
     indices: &[u32],
-    most: usize,
+    max: usize,
     payload: &mut Vec<u8>,
     ends: &mut Vec<O>,
 ) -> usize {
     let is_far = source.len() > CACHED;
-    let mut target = StringTarget::new(payload, ends, indices.len(), most, N);
+    let mut target = StringTarget::new(payload, ends, indices.len(), max, N);
     for (i, index) in indices.iter().enumerate().take(target.n) {
         if is_far && let Some(next) = indices.get(i + AHEAD) {
             // An index beyond the entries is found in its turn.
@@ -423,16 +425,16 @@ mod tests {
             }
             let total: usize = values.iter().map(Vec::len).sum();
             let cut = if rng.bool() { page.len() } else { rng.usize(5..=page.len()) };
-            let most = if rng.bool() { usize::MAX } else { rng.usize(3..4 + total) };
+            let max = if rng.bool() { usize::MAX } else { rng.usize(3..4 + total) };
             let mut payload = b"pre".to_vec();
             payload.reserve(if rng.bool() { total + SLACK } else { rng.usize(0..=total) });
-            let room = most.min(payload.capacity().saturating_sub(SLACK));
+            let capacity = max.min(payload.capacity().saturating_sub(SLACK));
             let held = payload.capacity();
             let (mut ends, mut wide) = (vec![3i32], vec![3i64]);
             let mut twin = payload.clone();
             twin.reserve(payload.capacity() - payload.len());
-            let walked = append_plain(&page[..cut], 5, n, mean, most, &mut payload, &mut ends);
-            let again = append_plain(&page[..cut], 5, n, mean, most, &mut twin, &mut wide);
+            let walked = append_plain(&page[..cut], 5, n, mean, max, &mut payload, &mut ends);
+            let again = append_plain(&page[..cut], 5, n, mean, max, &mut twin, &mut wide);
             assert_eq!((walked, &payload), (again, &twin), "seed {seed}");
             assert!(wide.iter().map(|end| *end as i32).eq(ends.iter().copied()));
             let (mut next, mut expected) = (5, vec![3]);
@@ -445,9 +447,9 @@ mod tests {
             // The next one is not there, or has no room.
             if let Some(value) = values.get(walked.n) {
                 let is_cut = next + 4 + value.len() > cut;
-                assert!(is_cut || payload.len() + value.len() > room, "seed {seed}");
+                assert!(is_cut || payload.len() + value.len() > capacity, "seed {seed}");
             }
-            assert!(walked.next <= cut && payload.len() <= most.max(3));
+            assert!(walked.next <= cut && payload.len() <= max.max(3));
             assert_eq!(payload.capacity(), held, "no memory is asked for");
         }
     }
@@ -484,16 +486,16 @@ mod tests {
             // The value is the last of its source, and an empty one stands after it.
             let entries = Entries::new(&Bytes::from(source), &[span, empty]);
             for mean in [0, 1, 16, 21, 22, 42, 43, 85, 86, 1_000] {
-                for room in [0, 1, len, 3 * len, 3 * len + SLACK - 1, 3 * len + SLACK] {
-                    let (mut payload, mut ends) = (Vec::with_capacity(room), vec![0i32]);
+                for capacity in [0, 1, len, 3 * len, 3 * len + SLACK - 1, 3 * len + SLACK] {
+                    let (mut payload, mut ends) = (Vec::with_capacity(capacity), vec![0i32]);
                     let held = payload.capacity();
                     let n = append_plain(&page, 0, 9, mean, usize::MAX, &mut payload, &mut ends).n;
-                    assert!(n == 3 || room < 3 * len + SLACK, "{len} {mean} {room}: {n}");
+                    assert!(n == 3 || capacity < 3 * len + SLACK, "{len} {mean} {capacity}: {n}");
                     assert_eq!((payload.len(), payload.capacity()), (n * len, held));
                     assert_eq!(ends.last(), Some(&((n * len) as i32)));
-                    let (mut payload, mut ends) = (Vec::with_capacity(room), vec![0i64]);
+                    let (mut payload, mut ends) = (Vec::with_capacity(capacity), vec![0i64]);
                     let n = entries.append(&[0, 1, 0, 0, 2], usize::MAX, &mut payload, &mut ends);
-                    assert!(n == 4 || room < 3 * len + SLACK, "{len} {room}: {n}");
+                    assert!(n == 4 || capacity < 3 * len + SLACK, "{len} {capacity}: {n}");
                     assert!(n <= 4 && payload.iter().all(|byte| *byte == b'v'));
                     assert_eq!((ends.len(), *ends.last().unwrap()), (n + 1, payload.len() as i64));
                 }
@@ -559,17 +561,17 @@ mod tests {
             assert_eq!(table.total(&indices), total as u64);
             let (mut payload, mut ends) = (b"before".to_vec(), vec![6i32]);
             payload.reserve(if rng.bool() { total + SLACK } else { rng.usize(0..=total) });
-            let most = if rng.bool() { usize::MAX } else { rng.usize(6..7 + total) };
-            let room = most.min(payload.capacity().saturating_sub(SLACK));
+            let max = if rng.bool() { usize::MAX } else { rng.usize(6..7 + total) };
+            let capacity = max.min(payload.capacity().saturating_sub(SLACK));
             if rng.bool() {
                 indices.push(n as u32);
             }
-            let done = table.append(&indices, most, &mut payload, &mut ends);
+            let done = table.append(&indices, max, &mut payload, &mut ends);
             assert_eq!(payload[6..], wanted[..done].concat(), "seed {seed}");
             assert_eq!(ends.len(), done + 1);
             assert_eq!(ends.last().map(|end| *end as usize), Some(payload.len()));
             if let Some(value) = wanted.get(done) {
-                assert!(payload.len() + value.len() > room, "seed {seed}");
+                assert!(payload.len() + value.len() > capacity, "seed {seed}");
             }
         }
     }

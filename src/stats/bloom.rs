@@ -31,7 +31,7 @@ const SALT: [u32; 8] = [
 const BLOCK: usize = 32;
 
 /// The most blocks of a filter that is made: 128 MiB, as other writers have it.
-const MOST_BLOCKS: usize = 1 << 22;
+const MAX_BLOCKS: usize = 1 << 22;
 
 /// The hash of a value as PLAIN has it, without a length.
 pub(crate) fn hash(value: &[u8]) -> u64 {
@@ -48,7 +48,7 @@ impl Bloom {
     /// An empty filter for `distinct` values that takes about the share `fpp` of absent ones for
     /// present. The number of blocks is a power of two, so that it can be folded.
     pub(crate) fn new(distinct: u64, fpp: f64) -> Self {
-        let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MOST_BLOCKS);
+        let blocks = blocks_for(distinct, fpp).next_power_of_two().min(MAX_BLOCKS);
         Self { blocks: vec![[0; 8]; blocks] }
     }
 
@@ -284,7 +284,7 @@ fn blocks_for(distinct: u64, fpp: f64) -> usize {
     let bits = -8.0 * distinct.max(1) as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln();
     // The formula is for bits that are set anywhere; in blocks some are fuller than others. 10 %
     // more make up for it.
-    let blocks = (bits * 1.1 / (BLOCK as f64 * 8.0)).ceil().clamp(1.0, MOST_BLOCKS as f64);
+    let blocks = (bits * 1.1 / (BLOCK as f64 * 8.0)).ceil().clamp(1.0, MAX_BLOCKS as f64);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -36,18 +36,18 @@ impl BoundCut {
     }
 }
 
-/// A lower bound of at most `most` bytes, if the value may be cut.
-pub(crate) fn lower(value: &[u8], cut: BoundCut, most: usize) -> StoredBound {
-    match cut_to(value, cut, most) {
+/// A lower bound of at most `max` bytes, if the value may be cut.
+pub(crate) fn lower(value: &[u8], cut: BoundCut, max: usize) -> StoredBound {
+    match cut_to(value, cut, max) {
         Some(bytes) => StoredBound { bytes: bytes.to_vec(), exact: false },
         None => StoredBound { bytes: value.to_vec(), exact: true },
     }
 }
 
-/// An upper bound of at most `most` bytes, if the value may be cut and what is left can be made
+/// An upper bound of at most `max` bytes, if the value may be cut and what is left can be made
 /// greater.
-pub(crate) fn upper(value: &[u8], cut: BoundCut, most: usize) -> StoredBound {
-    let greater = cut_to(value, cut, most).and_then(|bytes| match cut {
+pub(crate) fn upper(value: &[u8], cut: BoundCut, max: usize) -> StoredBound {
+    let greater = cut_to(value, cut, max).and_then(|bytes| match cut {
         BoundCut::Text => std::str::from_utf8(bytes).ok().and_then(next_text),
         _ => next_bytes(bytes),
     });
@@ -58,16 +58,16 @@ pub(crate) fn upper(value: &[u8], cut: BoundCut, most: usize) -> StoredBound {
 }
 
 /// The front of a value that is too long.
-fn cut_to(value: &[u8], cut: BoundCut, most: usize) -> Option<&[u8]> {
-    if value.len() <= most || cut == BoundCut::Never {
+fn cut_to(value: &[u8], cut: BoundCut, max: usize) -> Option<&[u8]> {
+    if value.len() <= max || cut == BoundCut::Never {
         return None;
     }
-    let front = value.get(..most)?;
+    let front = value.get(..max)?;
     if cut == BoundCut::Bytes {
         return Some(front);
     }
     let text = std::str::from_utf8(value).ok()?;
-    let end = (0..=most).rev().find(|&at| text.is_char_boundary(at))?;
+    let end = (0..=max).rev().find(|&at| text.is_char_boundary(at))?;
     (end > 0).then(|| value.get(..end))?
 }
 
@@ -109,10 +109,10 @@ mod tests {
         assert_eq!(upper("\u{D7FF}x".as_bytes(), BoundCut::Text, 3).bytes, "\u{E000}".as_bytes());
         // The last character cannot grow: the one before does.
         assert_eq!(upper("a\u{10FFFF}x".as_bytes(), BoundCut::Text, 5).bytes, b"b");
-        let most = "\u{10FFFF}\u{10FFFF}";
+        let max = "\u{10FFFF}\u{10FFFF}";
         assert_eq!(
-            upper(most.as_bytes(), BoundCut::Text, 4),
-            StoredBound { bytes: most.into(), exact: true }
+            upper(max.as_bytes(), BoundCut::Text, 4),
+            StoredBound { bytes: max.into(), exact: true }
         );
         // Nothing is left of a character that is longer than the cut.
         assert!(lower("\u{10FFFF}x".as_bytes(), BoundCut::Text, 2).exact);

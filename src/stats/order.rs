@@ -130,12 +130,12 @@ pub(crate) fn decimals(a: &[u8], b: &[u8]) -> Ordering {
         (false, true) => Ordering::Greater,
         (sign, _) => {
             let fill = if sign { 0xFF } else { 0 };
-            let most = a.len().max(b.len());
+            let max = a.len().max(b.len());
             let padded = |bytes: &[u8], i: usize| {
-                let missing = most - bytes.len();
+                let missing = max - bytes.len();
                 if i < missing { fill } else { bytes.get(i - missing).copied().unwrap_or(fill) }
             };
-            (0..most)
+            (0..max)
                 .map(|i| padded(a, i).cmp(&padded(b, i)))
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal)

@@ -36,22 +36,22 @@ pub(crate) struct ColumnIndexBuilder {
     order: ValueOrder,
     physical: Physical,
     cut: BoundCut,
-    most: usize,
+    max: usize,
     index: ColumnIndex,
     /// Whether a page has values and yet no bounds: then the whole chunk has no index.
     impossible: bool,
 }
 
 impl ColumnIndexBuilder {
-    /// A builder for a leaf of this order, whose bounds may be cut to `most` bytes.
-    pub(crate) fn new(order: ValueOrder, physical: Physical, cut: BoundCut, most: usize) -> Self {
+    /// A builder for a leaf of this order, whose bounds may be cut to `max` bytes.
+    pub(crate) fn new(order: ValueOrder, physical: Physical, cut: BoundCut, max: usize) -> Self {
         let index = ColumnIndex {
             null_counts: Some(Vec::new()),
             nan_counts: order.has_nan().then(Vec::new),
             ..ColumnIndex::default()
         };
         let impossible = order == ValueOrder::Undefined;
-        Self { order, physical, cut, most, index, impossible }
+        Self { order, physical, cut, max, index, impossible }
     }
 
     /// Adds the next page.
@@ -64,8 +64,8 @@ impl ColumnIndexBuilder {
         index.null_pages.push(all_null);
         match &page.bounds {
             Some((min, max)) if !all_null => {
-                index.min_values.push(lower(min, self.cut, self.most).bytes);
-                index.max_values.push(upper(max, self.cut, self.most).bytes);
+                index.min_values.push(lower(min, self.cut, self.max).bytes);
+                index.max_values.push(upper(max, self.cut, self.max).bytes);
             }
             _ => {
                 // A page of NaNs only has no bounds in the older order of floats.

@@ -324,8 +324,8 @@ impl<'a> Reader<'a> {
     /// Byte by byte: of the last seven bytes, and what no number may be.
     #[inline(never)]
     fn varint_slow(&mut self, bits: u32) -> Result<u64> {
-        let (mut value, most) = (0u64, bits.div_ceil(7) as usize);
-        for (i, &byte) in self.rest().iter().enumerate().take(most) {
+        let (mut value, max) = (0u64, bits.div_ceil(7) as usize);
+        for (i, &byte) in self.rest().iter().enumerate().take(max) {
             let group = u64::from(byte & 0x7F);
             let shifted = group << (7 * i);
             if shifted >> (7 * i) != group {
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        match self.rest().iter().take(most).all(|byte| *byte >= 0x80) && self.rest().len() < most {
+        match self.rest().iter().take(max).all(|byte| *byte >= 0x80) && self.rest().len() < max {
             // Says that the data end early.
             true => self.cursor.skip(self.rest().len() + 1).map(|()| 0),
             false => Err(self.too_many_bits(bits)),

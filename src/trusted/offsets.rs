@@ -76,8 +76,8 @@ impl<O: Offset> OffsetStrings<O> {
     }
 
     /// Makes room for the ends of `slots` values.
-    pub(crate) fn reserve(&mut self, slots: usize, spare: &FreeLists) {
-        spare.reserve(&mut self.offsets, slots.saturating_add(1));
+    pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
+        free_lists.reserve(&mut self.offsets, slots.saturating_add(1));
         self.begin();
     }
 
@@ -164,18 +164,18 @@ impl<O: Offset> OffsetStrings<O> {
     }
 
     /// Appends up to `n` next values of a PLAIN page, and says how many: up to the first that is
-    /// not there, does not fit into the memory of the payload, or would end after `most` bytes of
+    /// not there, does not fit into the memory of the payload, or would end after `max` bytes of
     /// it. None if they should be text and are not.
     pub(crate) fn append_plain(
         &mut self,
         page: &mut plain::ByteArrays,
         n: usize,
-        most: usize,
+        max: usize,
         check: TextCheck,
     ) -> usize {
         self.begin();
         let (mark, before, first) = (page.mark(), self.payload.len(), self.offsets.len());
-        let done = page.read_strings(n, most, &mut self.payload, &mut self.offsets);
+        let done = page.read_strings(n, max, &mut self.payload, &mut self.offsets);
         let added = self.payload.get(before..).unwrap_or_default();
         let ends = self.offsets.get(first..).unwrap_or_default();
         let begin_characters =
@@ -195,16 +195,16 @@ impl<O: Offset> OffsetStrings<O> {
     }
 
     /// Appends the entries that indices stand for, and says of how many: up to the first that does
-    /// not fit into the memory of the payload, would end after `most` bytes of it, or is no entry.
+    /// not fit into the memory of the payload, would end after `max` bytes of it, or is no entry.
     pub(crate) fn append_entries(
         &mut self,
         entries: &StringEntries,
         indices: &[u32],
-        most: usize,
+        max: usize,
     ) -> usize {
         self.begin();
         self.is_text &= entries.is_text;
-        entries.entries.append(indices, most, &mut self.payload, &mut self.offsets)
+        entries.entries.append(indices, max, &mut self.payload, &mut self.offsets)
     }
 
     /// Appends the values of an array of views, those of nulls too.
@@ -255,20 +255,20 @@ impl<O: Offset> OffsetStrings<O> {
         &mut self,
         data_type: &DataType,
         nulls: Option<NullBuffer>,
-        spare: &FreeLists,
+        free_lists: &FreeLists,
     ) -> Result<ArrayRef> {
         self.begin();
         let Self { offsets, mut payload, is_text } = std::mem::replace(self, Self::new());
         // The last batch of a chunk may leave most of it unused.
         if payload.capacity() > payload.len() + payload.len() / 4 + (64 << 10) {
-            payload = spare.fitted(payload);
+            payload = free_lists.fitted(payload);
         }
         let nulls = checked_nulls(nulls, offsets.len() - 1)?;
         assert!(
             offsets.last().is_some_and(|end| end.as_usize() == payload.len()),
             "the offsets end with the payload"
         );
-        let (offsets, payload) = (spare.lend(offsets), spare.lend(payload));
+        let (offsets, payload) = (free_lists.lend(offsets), free_lists.lend(payload));
         // SAFETY: the offsets begin with 0 and never fall, by the invariant of this type.
         let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::<O>::from(offsets)) };
         let is_large = matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary);
@@ -326,9 +326,9 @@ impl<'a> Memory<'a> {
     }
 
     /// Takes memory for `n` bytes that was used before, if there is none yet.
-    pub(crate) fn take_used(&mut self, n: usize, spare: &FreeLists) {
+    pub(crate) fn take_used(&mut self, n: usize, free_lists: &FreeLists) {
         if self.0.capacity() == 0 {
-            *self.0 = spare.take(n);
+            *self.0 = free_lists.take(n);
         }
     }
 
@@ -375,8 +375,8 @@ impl StringEntries {
     }
 
     /// Bytes that `n` entries take at most, besides those that they share with their source.
-    pub(crate) fn most_bytes(n: usize) -> usize {
-        Entries::most_bytes(n)
+    pub(crate) fn max_bytes(n: usize) -> usize {
+        Entries::max_bytes(n)
     }
 
     /// Number of entries.

@@ -73,8 +73,8 @@ impl ViewStrings {
     }
 
     /// Makes room for the views of `slots` values.
-    pub(crate) fn reserve(&mut self, slots: usize, spare: &FreeLists) {
-        spare.reserve(&mut self.views, slots);
+    pub(crate) fn reserve(&mut self, slots: usize, free_lists: &FreeLists) {
+        free_lists.reserve(&mut self.views, slots);
     }
 
     /// Values so far.
@@ -293,16 +293,16 @@ impl ViewStrings {
         &mut self,
         data_type: &DataType,
         nulls: Option<NullBuffer>,
-        spare: &FreeLists,
+        free_lists: &FreeLists,
     ) -> Result<ArrayRef> {
         let new = Self { dictionary: self.dictionary.take(), ..Self::new() };
         let Self { views, mut buffers, side, side_index, is_text, .. } =
             std::mem::replace(self, new);
         if let Some(index) = side_index {
-            *buffers.get_mut(index).expect("its place was taken") = spare.lend(side);
+            *buffers.get_mut(index).expect("its place was taken") = free_lists.lend(side);
         }
         let nulls = checked_nulls(nulls, views.len())?;
-        let views = ScalarBuffer::<u128>::from(spare.lend(views));
+        let views = ScalarBuffer::<u128>::from(free_lists.lend(views));
         let buffers: Arc<[Buffer]> = buffers.into();
         Ok(match data_type {
             DataType::Utf8View => {

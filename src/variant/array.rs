@@ -482,7 +482,7 @@ impl VariantArray {
     }
 
     /// The same within so many bytes.
-    pub(crate) fn to_json_within(&self, most: usize) -> Result<StringArray> {
+    pub(crate) fn to_json_within(&self, max: usize) -> Result<StringArray> {
         let mut unshredder = Unshredder::new(self);
         let mut scratch = Vec::new();
         let mut text = String::new();
@@ -493,7 +493,7 @@ impl VariantArray {
                 scratch.clear();
                 unshredder.append(row, &mut scratch)?;
                 let metadata = unshredder.metadata()?;
-                Variant::new(metadata, &scratch)?.write_json_within(&mut text, most)?;
+                Variant::new(metadata, &scratch)?.write_json_within(&mut text, max)?;
             }
             ends.push(end_of(text.as_bytes())?);
         }

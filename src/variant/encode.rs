@@ -105,7 +105,7 @@ pub(super) fn object(out: &mut Vec<u8>, start: usize, fields: &[(u32, u32)]) -> 
     let header = 2 | ((offset_size - 1) | (id_size - 1) << 2 | is_large << 4) << 2;
     let (offset_size, id_size) = (usize::from(offset_size), usize::from(id_size));
     let size = 1 + len_size + fields.len() * id_size + (fields.len() + 1) * offset_size;
-    let mut rest = make_room(out, start, size);
+    let mut rest = reserve_front(out, start, size);
     put(&mut rest, &[header], 1);
     put(&mut rest, &len, len_size);
     for (id, _) in fields {
@@ -127,7 +127,7 @@ pub(super) fn list(out: &mut Vec<u8>, start: usize, offsets: &[u32]) -> Result<(
     let header = 3 | ((offset_size - 1) | is_large << 2) << 2;
     let offset_size = usize::from(offset_size);
     let size = 1 + len_size + (offsets.len() + 1) * offset_size;
-    let mut rest = make_room(out, start, size);
+    let mut rest = reserve_front(out, start, size);
     put(&mut rest, &[header], 1);
     put(&mut rest, &len, len_size);
     for offset in offsets.iter().chain([&total]) {
@@ -163,7 +163,7 @@ fn length(len: usize) -> Result<([u8; 4], usize)> {
 }
 
 /// Moves what lies from `start` on behind `size` new bytes, and returns these.
-fn make_room(out: &mut Vec<u8>, start: usize, size: usize) -> &mut [u8] {
+fn reserve_front(out: &mut Vec<u8>, start: usize, size: usize) -> &mut [u8] {
     let end = out.len();
     out.resize(end + size, 0);
     out.copy_within(start..end, start + size);
@@ -172,7 +172,7 @@ fn make_room(out: &mut Vec<u8>, start: usize, size: usize) -> &mut [u8] {
 
 #[inline]
 fn put(rest: &mut &mut [u8], bytes: &[u8], n: usize) {
-    let (front, behind) = std::mem::take(rest).split_at_mut(n);
+    let (front, after) = std::mem::take(rest).split_at_mut(n);
     front.copy_from_slice(&bytes[..n]);
-    *rest = behind;
+    *rest = after;
 }

@@ -116,7 +116,7 @@ impl VariantArray {
         let mut node = Cow::Borrowed(&self.root);
         let mut nulls = self.nulls.clone();
         let mut rest = path.steps();
-        while let Some((step, behind)) = rest.split_first() {
+        while let Some((step, after)) = rest.split_first() {
             let typed = node.typed.as_ref();
             let next = match (typed.map(|typed| (typed, &typed.kind)), step) {
                 (Some((typed, Kind::Object(fields))), VariantStep::Field(name)) => {
@@ -149,7 +149,7 @@ impl VariantArray {
                 _ => break,
             };
             node = next;
-            rest = behind;
+            rest = after;
         }
         let way = path.steps().len() - rest.len();
         let last = way.checked_sub(1).and_then(|last| path.steps().get(last));

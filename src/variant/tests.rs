@@ -40,7 +40,7 @@ fn the_object_of_the_specification_lists_fields_by_name_and_values_as_they_came(
 fn every_scalar_has_the_bytes_of_the_specification() {
     let uuid = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
     let long = "x".repeat(64);
-    let with = |front: &[u8], behind: &[u8]| [front, behind].concat();
+    let with = |front: &[u8], back: &[u8]| [front, back].concat();
     let cases: Vec<(Variant<'_>, Vec<u8>)> = vec![
         (Variant::Null, vec![0]),
         (true.into(), vec![1 << 2]),
@@ -560,12 +560,12 @@ fn a_decimal_of_39_digits_of_a_shredded_column_is_an_error() {
         ]);
         VariantArray::new(&group).unwrap()
     };
-    let most = 10_i128.pow(38) - 1;
-    for digits in [most, -most] {
+    let max = 10_i128.pow(38) - 1;
+    for digits in [max, -max] {
         let read = column(digits).value(0).unwrap().unwrap();
         assert_eq!(read.as_variant(), Variant::Decimal(digits, 2));
     }
-    for digits in [most + 1, -most - 1, i128::MAX, i128::MIN] {
+    for digits in [max + 1, -max - 1, i128::MAX, i128::MIN] {
         let column = column(digits);
         assert_eq!(column.value(0).unwrap_err().kind(), malformed_kind(), "{digits}");
         let unshredded = column.unshred().unwrap_err();

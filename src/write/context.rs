@@ -10,7 +10,7 @@ use crate::page::{PageVersion, Sealer};
 /// Memory and tables of codecs that are used again.
 #[derive(Debug)]
 pub(crate) struct EncoderContext {
-    pub(crate) spare: FreeLists,
+    pub(crate) free_lists: FreeLists,
     sealers: Mutex<Vec<Sealer>>,
 }
 
@@ -19,7 +19,7 @@ impl EncoderContext {
     pub(crate) fn new(max: u64) -> Self {
         // More than the address space is no limit.
         let max = usize::try_from(max).unwrap_or(usize::MAX);
-        Self { spare: FreeLists::new(max), sealers: Mutex::default() }
+        Self { free_lists: FreeLists::new(max), sealers: Mutex::default() }
     }
 
     /// A sealer, to be given back.

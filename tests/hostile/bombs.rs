@@ -164,9 +164,9 @@ fn pages_that_lie_about_what_they_decompress_to_are_refused() {
     let zeros = compressed_zeros();
     for (codec, body) in &zeros {
         let name = format!("{codec:?}");
-        let most = i32::MAX as usize;
+        let max = i32::MAX as usize;
         // More than there is, and less.
-        check(&name, stored(codec.codec(), 1 << 20, most, body), End::Refused);
+        check(&name, stored(codec.codec(), 1 << 20, max, body), End::Refused);
         check(&name, stored(codec.codec(), 4, 16, body), End::Refused);
         check(&name, stored(codec.codec(), 4, 0, body), End::Refused);
         let half = &body[..body.len() / 2];
@@ -220,8 +220,8 @@ fn streams_in_very_many_pieces_end_soon() {
         let body = [&[token][..], &[0xFF; PIECES]].concat();
         for codec in [CompressionCodec::Lz4Raw, CompressionCodec::Lz4, CompressionCodec::Lzo] {
             check("runs without end", stored(codec, 4, 16, &body), End::Refused);
-            let most = i32::MAX as usize;
-            check("runs without end", stored(codec, 4, most, &body), End::Refused);
+            let max = i32::MAX as usize;
+            check("runs without end", stored(codec, 4, max, &body), End::Refused);
         }
     }
     for frame in [[0u8, 0, 0, 0, 0, 0, 0, 0], [0xFF; 8], [0, 0, 0, 16, 0, 0, 0, 0]] {
@@ -258,15 +258,15 @@ const TYPES: [Type; 8] = [
 #[test]
 fn headers_that_claim_more_values_than_there_are_are_refused() {
     let _alone = alone();
-    let most = i32::MAX as usize;
+    let max = i32::MAX as usize;
     for r#type in TYPES {
         for encoding in ENCODINGS {
             // Nothing; a header of each delta encoding that says so many; noise.
             let many = [&[0x80, 1, 4][..], &varint(u64::from(u32::MAX)), &[0]].concat();
             for body in [&[][..], &many, &[0xFF; 40], &[0; 40]] {
-                let pages = [v1(most, encoding, body), v2(most, 0, most, encoding, &[], &[], body)];
+                let pages = [v1(max, encoding, body), v2(max, 0, max, encoding, &[], &[], body)];
                 for page in pages {
-                    let plain = one(r#type, most, &[page]);
+                    let plain = one(r#type, max, &[page]);
                     let name = format!("{type} {encoding}");
                     check(&name, plain, End::Refused);
                 }
@@ -705,12 +705,12 @@ fn a_row_group_of_more_rows_than_a_chunk_has_slots_is_refused() {
 #[test]
 fn rows_without_columns_are_counted_and_given_up_to_a_limit() {
     let _alone = alone();
-    let most = i64::MAX as u64;
+    let max = i64::MAX as u64;
     let bare = file_with(Vec::new(), vec![(i64::MAX, Vec::new())], |_| {});
     check("rows of no columns", bare.clone(), End::Limit(LimitKind::Rows));
     let reader = Reader::new(Bytes::from(bare)).unwrap().threads(1);
-    assert_eq!(reader.count().unwrap(), most);
-    assert_eq!(reader.clone().filter(Predicate::TRUE).count().unwrap(), most);
+    assert_eq!(reader.count().unwrap(), max);
+    assert_eq!(reader.clone().filter(Predicate::TRUE).count().unwrap(), max);
     let taken = reader.take(&[0, 1 << 60]).unwrap();
     assert_eq!(taken.num_rows(), 2);
     let first = |reader: Reader| reader.batches().and_then(|mut batches| batches.next_batch());
@@ -749,7 +749,7 @@ fn metadata_that_state_huge_strings_cost_a_few_small_batches() {
             let file = Bytes::from(file(column(Type::ByteArray), ROWS as i64, vec![liar]));
             for threads in [1, 2] {
                 for views in [false, true] {
-                    for (filter, kept, most) in [
+                    for (filter, kept, max) in [
                         (None, ROWS, 20),
                         (Some(col("v").lt("b")), ROWS, 220),
                         (Some(col("v").gt("b")), 0, 0),
@@ -764,7 +764,7 @@ fn metadata_that_state_huge_strings_cost_a_few_small_batches() {
                         let sizes: Vec<usize> =
                             reader.batches().unwrap().map(|b| b.unwrap().num_rows()).collect();
                         assert_eq!(sizes.iter().sum::<usize>(), kept, "{name}");
-                        assert!(sizes.len() <= most, "{name}: {} batches", sizes.len());
+                        assert!(sizes.len() <= max, "{name}: {} batches", sizes.len());
                     }
                 }
             }

@@ -201,9 +201,9 @@ fn deep_predicates_are_parsed_and_evaluated_on_a_small_stack_or_refused() {
                 let error = Predicate::parse(&text(deep)).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Usage, "{open}");
             }
-            let most = (1..500).rfind(|n| Predicate::parse(&text(*n)).is_ok()).unwrap();
-            assert!(most >= 99, "{most} of {open}");
-            let predicate = Predicate::parse(&text(most)).unwrap();
+            let max = (1..500).rfind(|n| Predicate::parse(&text(*n)).is_ok()).unwrap();
+            assert!(max >= 99, "{max} of {open}");
+            let predicate = Predicate::parse(&text(max)).unwrap();
             let again = Predicate::parse(&predicate.to_string());
             assert!(again.is_err() || again.unwrap() == predicate);
             let reader = Reader::new(file.clone()).unwrap().threads(1).filter(predicate.clone());

@@ -203,9 +203,9 @@ fn tables_keep_to_the_screen_and_say_what_they_leave_out() {
     for columns in ["20", "80", "200"] {
         for command in ["head", "stats", "pages", "info", "schema", "explain"] {
             let drawn = lines(&[command, "-f", "table", "wide.parquet"], columns);
-            let most: usize = columns.parse().expect("a number");
+            let max: usize = columns.parse().expect("a number");
             for line in drawn.iter().filter(|line| line.starts_with(['┌', '│', '├', '└'])) {
-                assert!(line.chars().count() <= most, "{command} at {columns}: {line}");
+                assert!(line.chars().count() <= max, "{command} at {columns}: {line}");
             }
         }
     }
@@ -421,7 +421,7 @@ fn every_value_has_a_text() {
         let array = Decimal256Array::from(values);
         Arc::new(array.with_precision_and_scale(76, scale).expect("a decimal"))
     };
-    let most = i256::from_string(&"9".repeat(76)).expect("a number");
+    let max = i256::from_string(&"9".repeat(76)).expect("a number");
     let mut columns: Vec<ArrayRef> = vec![
         all!(Date32Array: i32::MIN, i32::MAX, 0),
         all!(Date64Array: i64::MIN, i64::MAX, 0),
@@ -442,9 +442,9 @@ fn every_value_has_a_text() {
         all!(Float32Array: f32::MIN, f32::NAN, f32::NEG_INFINITY),
         all!(Float64Array: f64::MIN_POSITIVE, f64::MAX, f64::INFINITY),
         all!(BooleanArray: true, false, true),
-        decimal(vec![most, -most, i256::ZERO], 0),
-        decimal(vec![most, -most, i256::ZERO], 76),
-        decimal(vec![most, -most, i256::ONE], -5),
+        decimal(vec![max, -max, i256::ZERO], 0),
+        decimal(vec![max, -max, i256::ZERO], 76),
+        decimal(vec![max, -max, i256::ONE], -5),
         Arc::new(NullArray::new(3)),
         all!(BinaryArray: b"\0\xff".as_slice(), b"".as_slice(), b"x".as_slice()),
     ];

@@ -203,7 +203,7 @@ struct Hesitant {
     rng: fastrand::Rng,
     bytes: Vec<u8>,
     /// Where nothing is taken any more.
-    most: usize,
+    max: usize,
 }
 
 impl Write for Hesitant {
@@ -211,8 +211,8 @@ impl Write for Hesitant {
         if self.rng.bool() {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        let most = bytes.len().min(self.most - self.bytes.len());
-        let n = if most == 0 { 0 } else { self.rng.usize(1..=most) };
+        let max = bytes.len().min(self.max - self.bytes.len());
+        let n = if max == 0 { 0 } else { self.rng.usize(1..=max) };
         self.bytes.extend_from_slice(&bytes[..n]);
         Ok(n)
     }
@@ -229,17 +229,16 @@ fn short_and_interrupted_writes_are_continued() {
     let clean = Mutex::new(Seen::default());
     for round in 0..20 {
         let rng = fastrand::Rng::with_seed(seed + round);
-        let mut sink =
-            WriteSink(Hesitant { rng: rng.clone(), bytes: Vec::new(), most: usize::MAX });
+        let mut sink = WriteSink(Hesitant { rng: rng.clone(), bytes: Vec::new(), max: usize::MAX });
         drive(&mut Borrowed(&mut sink), &clean, 1).unwrap();
         let whole = sink.0.bytes;
         assert_eq!(numbers(&Reader::new(Bytes::from(whole.clone())).unwrap()).unwrap().len(), 1500);
         // A write that takes nothing is an error, not a loop.
-        let most = rng.clone().usize(0..whole.len());
-        let mut sink = WriteSink(Hesitant { rng, bytes: Vec::new(), most });
+        let max = rng.clone().usize(0..whole.len());
+        let mut sink = WriteSink(Hesitant { rng, bytes: Vec::new(), max });
         let error = drive(&mut Borrowed(&mut sink), &clean, 1).expect_err("nothing more is taken");
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
-        assert!(whole.starts_with(&sink.0.bytes) && sink.0.bytes.len() == most);
+        assert!(whole.starts_with(&sink.0.bytes) && sink.0.bytes.len() == max);
         assert!(Reader::new(Bytes::from(sink.0.bytes)).is_err());
     }
 }

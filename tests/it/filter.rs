@@ -129,14 +129,14 @@ fn filtered_rows_are_those_of_a_full_read() {
         let name = format!("{predicate}: {}", case.name);
         let mut wanted: Vec<usize> =
             (0..n).filter(|row| twin.of(&all, *row) == Some(true)).collect();
-        let most = [5, 50, 500][rng.usize(0..3)];
+        let max = [5, 50, 500][rng.usize(0..3)];
         // From far away, what the filter needs is fetched first.
         let reader =
             if rng.bool() { Reader::new(Far::of(case.file)).expect("a file") } else { reader };
         let mut reader = reader
             .filter(predicate)
             .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
-            .batch_rows(rng.usize(1..=most))
+            .batch_rows(rng.usize(1..=max))
             .threads(rng.usize(1..=2));
         let mut options = reader.read_options().clone();
         options.page_index =
@@ -241,10 +241,10 @@ fn what_cannot_match_is_not_fetched() {
     assert!(plan.row_groups.iter().all(|group| group.outcome == Outcome::ByBloomFilter), "{plan}");
     assert_eq!(word.count().expect("a count"), 0);
     // What is sure is counted without its pages.
-    let sure = Reader::new(table()).expect("a file");
-    let sure = sure.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
-    assert_eq!(sure.count().expect("a count"), 30_000);
-    assert_eq!(sure.progress().bytes_fetched(), 0);
+    let proven = Reader::new(table()).expect("a file");
+    let proven = proven.filter(col("key").gt_eq(10_000).and(col("word").is_not_null()));
+    assert_eq!(proven.count().expect("a count"), 30_000);
+    assert_eq!(proven.progress().bytes_fetched(), 0);
 }
 
 #[test]

@@ -158,8 +158,8 @@ fn unit(rng: &mut Rng) -> TimeUnit {
 
 fn leaf_type(rng: &mut Rng) -> DataType {
     use DataType as D;
-    let digits = |rng: &mut Rng, most: u8| {
-        let precision = rng.u8(1..=most);
+    let digits = |rng: &mut Rng, max: u8| {
+        let precision = rng.u8(1..=max);
         (precision, rng.i8(0..=precision.cast_signed()))
     };
     match rng.u8(0..36) {
@@ -397,16 +397,16 @@ fn power(precision: u8) -> i256 {
 }
 
 fn decimal(rng: &mut Rng, precision: u8) -> i256 {
-    let most = power(precision) - i256::ONE;
+    let max = power(precision) - i256::ONE;
     match rng.u8(0..6) {
-        0 => most,
-        1 => -most,
+        0 => max,
+        1 => -max,
         2 => i256::from_i128(rng.i128(-9..10)),
         _ => {
             let mut bytes = [0; 32];
             rng.fill(&mut bytes);
             let value = i256::from_le_bytes(bytes);
-            value % (most + i256::ONE)
+            value % (max + i256::ONE)
         }
     }
 }
@@ -675,11 +675,11 @@ fn whole(rng: &mut Rng, field: &Field, n: usize, hidden: Option<&NullBuffer>) ->
 
 /// Offsets of `n` lists, and how many elements there must be.
 fn offsets(rng: &mut Rng, n: usize) -> (Vec<usize>, usize) {
-    let most = rng.usize(1..5);
+    let max = rng.usize(1..5);
     let mut offsets = vec![rng.usize(0..4)];
     for _ in 0..n {
         let last = offsets[offsets.len() - 1];
-        offsets.push(last + if rng.u8(0..3) == 0 { 0 } else { rng.usize(0..most) });
+        offsets.push(last + if rng.u8(0..3) == 0 { 0 } else { rng.usize(0..max) });
     }
     let end = offsets[n] + rng.usize(0..4);
     (offsets, end)
@@ -732,8 +732,8 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize, Wishes) {
         options = options.with_page_version([PageVersion::V1, PageVersion::V2][rng.usize(0..2)]);
     }
     if rng.u8(0..4) > 0 {
-        let most = [4, 40, 1000][rng.usize(0..3)];
-        options = options.with_page_rows(rng.usize(1..=most));
+        let max = [4, 40, 1000][rng.usize(0..3)];
+        options = options.with_page_rows(rng.usize(1..=max));
     }
     if rng.u8(0..8) == 0 {
         let min_bytes = rng.usize(1..200);

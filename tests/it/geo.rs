@@ -366,7 +366,7 @@ fn rows_are_those_whose_box_meets_the_one_asked_for() {
         let (_, file) = write(&table(edges, &values), options);
         let reader = Reader::new(file).expect("a file");
         for _ in 0..12 {
-            let mut side = |most: f64| (rng.f64() * 2.0 - 1.0) * most;
+            let mut side = |max: f64| (rng.f64() * 2.0 - 1.0) * max;
             let (x, y) = (side(100.0), side(90.0));
             let (width, height) = (side(30.0), side(30.0).abs());
             let asked = Rectangle::new(x, y, x + width, y + height);

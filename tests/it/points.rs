@@ -86,11 +86,11 @@ fn few_rows_are_those_of_a_full_read() {
         let all = columns(&schema, &read_with(reader.clone().threads(1)).expect("rows"));
         for _ in 0..6 {
             // Batch after batch may want more of the page that was opened for the one before.
-            let most = [2, 5, 40][rng.usize(0..3)];
-            let reader = reader.clone().batch_rows(rng.usize(1..=most));
+            let max = [2, 5, 40][rng.usize(0..3)];
+            let reader = reader.clone().batch_rows(rng.usize(1..=max));
             let reader = with_threads(rng, reader);
             let mut wanted: Vec<usize> =
-                (0..rng.usize(1..=most)).map(|_| rng.usize(0..6_000)).collect();
+                (0..rng.usize(1..=max)).map(|_| rng.usize(0..6_000)).collect();
             if rng.bool() {
                 let numbers: Vec<u64> = wanted.iter().map(|&row| row as u64).collect();
                 let found = reader.take(&numbers).expect("rows");

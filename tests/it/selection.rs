@@ -21,11 +21,11 @@ use crate::support::{read_with, with_index};
 
 /// Flags in stretches of all lengths.
 pub fn flags(rng: &mut Rng, len: usize) -> Vec<bool> {
-    let most = [1, 2, 20, 200][rng.usize(0..4)];
+    let max = [1, 2, 20, 200][rng.usize(0..4)];
     let often = rng.u8(1..10);
     let mut flags = Vec::new();
     while flags.len() < len {
-        let (flag, n) = (rng.u8(0..10) < often, rng.usize(1..=most));
+        let (flag, n) = (rng.u8(0..10) < often, rng.usize(1..=max));
         flags.extend(std::iter::repeat_n(flag, n.min(len - flags.len())));
     }
     flags
@@ -63,14 +63,14 @@ fn selected_rows_are_those_of_a_full_read() {
         let all = columns(&case.schema, &read_with(reader.clone()).expect("rows"));
         let n = usize::try_from(reader.file_rows().expect("a count")).expect("few rows");
         let flags = flags(rng, n);
-        let most = [5, 50, 500][rng.usize(0..3)];
+        let max = [5, 50, 500][rng.usize(0..3)];
         let selection = RowSelection::from_bits(flags.iter().copied().collect());
         let mut wanted: Vec<usize> = (0..n).filter(|&i| flags[i]).collect();
         let mut reader = reader
             .select(selection)
             .expect("of as many rows")
             .virtual_column(VirtualColumn::RowNumber { name: "number".into() })
-            .batch_rows(rng.usize(1..=most));
+            .batch_rows(rng.usize(1..=max));
         if rng.u8(0..4) == 0 {
             let (offset, limit) = (rng.usize(0..=n), rng.usize(0..=n));
             wanted = wanted.into_iter().skip(offset).take(limit).collect();

@@ -85,8 +85,8 @@ impl AsyncSource for Far {
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
-        let most = Duration::from_secs(60);
-        tokio::time::timeout(most, work).await.expect("an end")
+        let max = Duration::from_secs(60);
+        tokio::time::timeout(max, work).await.expect("an end")
     })
 }
 
@@ -136,8 +136,8 @@ fn random_reads_give_the_rows_of_the_blocking_reader() {
         let comparable = comparable(&case.schema);
         let mut options = local.read_options().clone();
         options.virtual_columns = vec![VirtualColumn::RowNumber { name: "number".into() }];
-        let most = [5, 50, 500][rng.usize(0..3)];
-        options.batch_rows = rng.usize(1..=most);
+        let max = [5, 50, 500][rng.usize(0..3)];
+        options.batch_rows = rng.usize(1..=max);
         options.page_index =
             [PageIndexUse::Always, PageIndexUse::Auto, PageIndexUse::Never][rng.usize(0..3)];
         if !comparable.is_empty() && rng.u8(0..3) > 0 {

@@ -84,10 +84,10 @@ impl MultipartUpload for FaultyUpload {
         assert!(self.first.is_none_or(|first| len <= first), "a part of {len}");
         self.first.get_or_insert(len);
         let failed = Faulty::attempt(self.fails, &self.writes);
-        let (parts, most) = (self.parts.clone(), self.most_parts.clone());
+        let (parts, max) = (self.parts.clone(), self.most_parts.clone());
         let done = self.inner.put_part(data);
         async move {
-            most.fetch_max(parts.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            max.fetch_max(parts.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(5)).await;
             parts.fetch_sub(1, Ordering::Relaxed);
             failed?;

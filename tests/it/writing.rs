@@ -114,9 +114,9 @@ fn nulls_are_counted_also_where_there_are_none() {
 
 #[test]
 fn text_is_cut_between_characters_and_the_last_one_rises() {
-    let of = |text: &str, most| {
+    let of = |text: &str, max| {
         let array = Arc::new(StringArray::from(vec![text]));
-        let found = of_column(array, WriteOptions::new().with_bound_bytes(most));
+        let found = of_column(array, WriteOptions::new().with_bound_bytes(max));
         let exact = (found.is_min_value_exact, found.is_max_value_exact);
         let text =
             |bytes: Option<Vec<u8>>| String::from_utf8(bytes.expect("a bound")).expect("text");
@@ -131,9 +131,9 @@ fn text_is_cut_between_characters_and_the_last_one_rises() {
     assert_eq!(of("aé", 2), owned("a", "b", false, false));
     assert_eq!(of("a\u{10FFFF}b", 5), owned("a\u{10FFFF}", "b", false, false));
     // Nothing is greater than the greatest character: the bound stays whole.
-    let most = "\u{10FFFF}".repeat(3);
-    let (min, max, exact) = of(&most, 5);
-    assert_eq!((min.as_str(), max, exact), ("\u{10FFFF}", most, (Some(false), Some(true))));
+    let value = "\u{10FFFF}".repeat(3);
+    let (min, max, exact) = of(&value, 5);
+    assert_eq!((min.as_str(), max, exact), ("\u{10FFFF}", value, (Some(false), Some(true))));
 }
 
 #[test]

@@ -70,9 +70,9 @@ impl AsyncSource for Store {
         self.get(range).map(Ok).boxed()
     }
 
-    fn read_end(&self, most: u64) -> BoxFuture<'_, marquetry::Result<FileEnd>> {
+    fn read_end(&self, max: u64) -> BoxFuture<'_, marquetry::Result<FileEnd>> {
         let file_len = self.file.len() as u64;
-        let range = file_len.saturating_sub(most)..file_len;
+        let range = file_len.saturating_sub(max)..file_len;
         self.get(range).map(move |bytes| Ok(FileEnd { bytes, file_len })).boxed()
     }
 }

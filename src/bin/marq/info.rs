@@ -151,7 +151,7 @@ impl Summary {
         let groups = &self.group_rows;
         let average = self.rows().checked_div(groups.len() as u64).unwrap_or_default();
         let least = groups.iter().min().copied().unwrap_or_default();
-        let most = groups.iter().max().copied().unwrap_or_default();
+        let max = groups.iter().max().copied().unwrap_or_default();
         let list = |map: &BTreeMap<String, u64>, whole: u64| {
             map.iter()
                 .map(|(name, n)| format!("{name} {}", share(*n, whole)))
@@ -169,7 +169,7 @@ impl Summary {
                     "{} of {} to {} rows, {} on average",
                     groups.len(),
                     count(least, global),
-                    count(most, global),
+                    count(max, global),
                     count(average, global)
                 ),
             ),

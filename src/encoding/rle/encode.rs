@@ -30,7 +30,7 @@ pub(crate) fn encode_run_into(value: u32, n: usize, width: BitWidth, out: &mut V
     let value = (u64::from(value) & ((1 << width.bits()) - 1)).to_le_bytes();
     let mut left = n;
     while left > 0 {
-        let n = left.min(MOST_RUN);
+        let n = left.min(MAX_RUN);
         put_uleb((n as u64) << 1, out);
         out.extend_from_slice(value.get(..value_len(width)).expect("at most 4 bytes"));
         left -= n;
@@ -86,7 +86,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
         put_packed_bytes(whole, out);
     } else if whole.is_empty() && (last == 0 || last == !(u8::MAX << left)) {
         encode_run_into(u32::from(last & 1), left, one, out);
-    } else if let Some(groups) = whole.get(whole.len() / MOST_GROUPS * MOST_GROUPS..) {
+    } else if let Some(groups) = whole.get(whole.len() / MAX_GROUPS * MAX_GROUPS..) {
         // The last byte of the bitmap is not taken as it is, but belongs to the last of the runs.
         let before = whole.len() - groups.len();
         put_packed_bytes(whole.get(..before).expect("the groups are a part of it"), out);
@@ -103,13 +103,13 @@ pub(crate) fn estimated_len(values: &[u32], width: BitWidth) -> usize {
     stretches(values, width, |stretch| {
         len += match stretch {
             Stretch::Run(_, n) => {
-                let (whole, rest) = (n / MOST_RUN, n % MOST_RUN);
+                let (whole, rest) = (n / MAX_RUN, n % MAX_RUN);
                 let last =
                     if rest > 0 { uleb_len((rest as u64) << 1) + value_len(width) } else { 0 };
-                whole * (uleb_len((MOST_RUN as u64) << 1) + value_len(width)) + last
+                whole * (uleb_len((MAX_RUN as u64) << 1) + value_len(width)) + last
             }
             Stretch::Packed(values) => values
-                .chunks(8 * MOST_GROUPS)
+                .chunks(8 * MAX_GROUPS)
                 .map(|values| values.len().div_ceil(8))
                 .map(|groups| uleb_len((groups as u64) << 1 | 1) + groups * width.bits() as usize)
                 .sum(),
@@ -119,10 +119,10 @@ pub(crate) fn estimated_len(values: &[u32], width: BitWidth) -> usize {
 }
 
 /// Values of a run at most: readers count them in 32 bits with a sign.
-const MOST_RUN: usize = 1 << 30;
+const MAX_RUN: usize = 1 << 30;
 
 /// Groups of a packed run at most.
-const MOST_GROUPS: usize = 1 << 20;
+const MAX_GROUPS: usize = 1 << 20;
 
 /// Equal bytes of a bitmap that are a run: fewer save next to nothing, and many short runs are slow
 /// to read.
@@ -267,7 +267,7 @@ fn encode_values<T: Value>(values: &[T], width: BitWidth, out: &mut Vec<u8>) {
     stretches(values, width, |stretch| match stretch {
         Stretch::Run(value, n) => encode_run_into(value.value(), n, width, out),
         Stretch::Packed(values) => {
-            for values in values.chunks(8 * MOST_GROUPS) {
+            for values in values.chunks(8 * MAX_GROUPS) {
                 let groups = values.len().div_ceil(8);
                 put_uleb((groups as u64) << 1 | 1, out);
                 let end = out.len() + groups * bits as usize;
@@ -280,7 +280,7 @@ fn encode_values<T: Value>(values: &[T], width: BitWidth, out: &mut Vec<u8>) {
 
 /// Packed runs of width 1: a group is a byte.
 fn put_packed_bytes(bytes: &[u8], out: &mut Vec<u8>) {
-    for groups in bytes.chunks(MOST_GROUPS) {
+    for groups in bytes.chunks(MAX_GROUPS) {
         put_uleb((groups.len() as u64) << 1 | 1, out);
         out.extend_from_slice(groups);
     }

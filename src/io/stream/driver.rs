@@ -46,8 +46,8 @@ pub(crate) async fn open_footer_async(
     limits: &Limits,
     keys: Option<&Decryption>,
 ) -> Result<(Footer, FileEnd)> {
-    let most = (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS);
-    let end = source.read_end(most).await?;
+    let max = (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS);
+    let end = source.read_end(max).await?;
     let tail = Tail::at_end(end.file_len, end.bytes.len() as u64)?;
     let footer = tail.supply(std::slice::from_ref(&end.bytes), limits)?;
     let missing = match footer.needs() {
@@ -143,13 +143,13 @@ struct Shared {
 type Finished = Result<WaveResult, Box<dyn Any + Send>>;
 
 /// Maximum row groups that are fetched at a time.
-const MOST_FETCHING: usize = 32;
+const MAX_FETCHING: usize = 32;
 /// The same at first, where a limit may soon be reached.
 const FETCHING_AT_FIRST: usize = 2;
 
 /// Maximum bytes that are fetched and not decoded, if the budget allows: some seconds of a fast
 /// network.
-const MOST_FETCHED: u64 = 256 << 20;
+const MAX_FETCHED: u64 = 256 << 20;
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
@@ -177,7 +177,7 @@ impl Streamed {
         let size = WaveSize::new(&plan, pool.as_ref().map_or(0, Pool::threads));
         let options = plan.options();
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
-        let depth = if may_end_soon { FETCHING_AT_FIRST } else { MOST_FETCHING };
+        let depth = if may_end_soon { FETCHING_AT_FIRST } else { MAX_FETCHING };
         let cancelled = Arc::new(AtomicBool::new(false));
         let filter_first = FilterFirst::new(&plan);
         let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).max(SMALLEST_PART);
@@ -214,7 +214,7 @@ impl Streamed {
     fn fetch_ahead(&mut self) {
         let plan = &self.shared.plan;
         let waves = self.size.bytes.saturating_mul(2);
-        let room = MOST_FETCHED.saturating_add(waves).min(plan.budget().cap() / 2);
+        let max_held = MAX_FETCHED.saturating_add(waves).min(plan.budget().cap() / 2);
         while self.fetching.len() + self.queue.len() < self.depth
             && let Some(range) = self.shared.ranges.get(self.next_range)
         {
@@ -222,7 +222,7 @@ impl Streamed {
             let bytes = plan.row_group(range).map_or(0, |row_group| row_group.wanted_bytes());
             let held = plan.budget().used() + self.wanted.iter().map(|it| it.0).sum::<u64>();
             let is_first = self.fetching.is_empty() && self.queue.is_empty();
-            if held.saturating_add(bytes) > room && !(is_first && self.running.is_none()) {
+            if held.saturating_add(bytes) > max_held && !(is_first && self.running.is_none()) {
                 break;
             }
             self.wanted.push_back((bytes, range.clone()));
@@ -309,7 +309,7 @@ impl Streamed {
                 }))
             }));
         }
-        self.depth = (self.depth * 2).min(MOST_FETCHING);
+        self.depth = (self.depth * 2).min(MAX_FETCHING);
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
@@ -445,14 +445,14 @@ impl Shared {
         }
     }
 
-    /// Fetches the indexes of the first row groups together, up to [`MOST_INDEXES`] bytes.
+    /// Fetches the indexes of the first row groups together, up to [`MAX_INDEXES`] bytes.
     async fn fetch_indexes(&self) {
         let (mut needs, mut bytes) = (Vec::new(), 0u64);
         for range in &self.ranges {
             // An error in the metadata is given in its turn.
             let Ok(of_group) = self.plan.index_ranges(range) else { continue };
             bytes += of_group.iter().map(|need| need.end - need.start).sum::<u64>();
-            if bytes > MOST_INDEXES {
+            if bytes > MAX_INDEXES {
                 break;
             }
             needs.extend(of_group);
@@ -471,7 +471,7 @@ impl Shared {
 }
 
 /// Bytes of indexes that are fetched together, and held.
-const MOST_INDEXES: u64 = 8 << 20;
+const MAX_INDEXES: u64 = 8 << 20;
 
 #[cold]
 fn dropped(gone: oneshot::Canceled) -> Error {

@@ -40,15 +40,15 @@ pub trait AsyncSource: Send + Sync {
         Box::pin(try_join_all(ranges.into_iter().map(|range| self.read(range))))
     }
 
-    /// Reads the last `most` bytes, or all if there are fewer: the first request to a file. In one
+    /// Reads the last `max` bytes, or all if there are fewer: the first request to a file. In one
     /// request if the source can.
     ///
     /// # Errors
     /// As [`AsyncSource::read`].
-    fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
+    fn read_end(&self, max: u64) -> BoxFuture<'_, Result<FileEnd>> {
         Box::pin(async move {
             let file_len = self.len().await?;
-            let range = file_len.saturating_sub(most)..file_len;
+            let range = file_len.saturating_sub(max)..file_len;
             let bytes = self.read(range.clone()).await?;
             exactly(&range, bytes.len())?;
             Ok(FileEnd { bytes, file_len })
@@ -97,8 +97,8 @@ impl<S: AsyncSource + ?Sized> AsyncSource for Arc<S> {
         (**self).read_many(ranges)
     }
 
-    fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
-        (**self).read_end(most)
+    fn read_end(&self, max: u64) -> BoxFuture<'_, Result<FileEnd>> {
+        (**self).read_end(max)
     }
 
     fn latency(&self) -> Latency {

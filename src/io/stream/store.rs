@@ -63,14 +63,14 @@ impl AsyncSource for StoreSource {
         })
     }
 
-    fn read_end(&self, most: u64) -> BoxFuture<'_, Result<FileEnd>> {
+    fn read_end(&self, max: u64) -> BoxFuture<'_, Result<FileEnd>> {
         Box::pin(async move {
             let what = "reading the end of the object";
-            let found = match self.get(Some(GetRange::Suffix(most))).await {
+            let found = match self.get(Some(GetRange::Suffix(max))).await {
                 // Azure has no suffix ranges.
                 Err(object_store::Error::NotSupported { .. }) => {
                     let file_len = self.len().await?;
-                    let bytes = self.read(file_len.saturating_sub(most)..file_len).await?;
+                    let bytes = self.read(file_len.saturating_sub(max)..file_len).await?;
                     return Ok(FileEnd { bytes, file_len });
                 }
                 found => found.map_err(|e| failed(what, e))?,
@@ -105,7 +105,7 @@ pub struct StoreSink {
 const PART_BYTES: usize = 8 << 20;
 
 /// Maximum parts that are uploaded at a time.
-const MOST_PARTS: usize = 8;
+const MAX_PARTS: usize = 8;
 
 impl StoreSink {
     /// The object at `path`.
@@ -148,7 +148,7 @@ impl StoreSink {
     }
 
     async fn put_part(&mut self, len: usize) -> Result<()> {
-        while self.parts.len() >= MOST_PARTS {
+        while self.parts.len() >= MAX_PARTS {
             self.part_done().await?;
         }
         let payload = self.cut(len);

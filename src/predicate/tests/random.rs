@@ -51,7 +51,7 @@ fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> Col
     if drop(1) {
         facts.bloom = None;
     }
-    let most = rng.usize(1..6);
+    let max = rng.usize(1..6);
     let cut = match BoundCut::of(leaf) {
         BoundCut::Never => None,
         cut => Some(cut),
@@ -66,11 +66,8 @@ fn lawful(rng: &mut Rng, facts: &ColumnFacts, leaf: &crate::schema::Leaf) -> Col
             found.exact = false;
         }
         if let Some(cut) = cut.filter(|_| rng.bool()) {
-            let shorter = if is_min {
-                lower(&found.bytes, cut, most)
-            } else {
-                upper(&found.bytes, cut, most)
-            };
+            let shorter =
+                if is_min { lower(&found.bytes, cut, max) } else { upper(&found.bytes, cut, max) };
             *found = StoredBound { exact: shorter.exact && found.exact, ..shorter };
         }
         let is_float = matches!(
@@ -170,8 +167,8 @@ fn filtered(
     let mut batches: Vec<RecordBatch> =
         batches.map(|batch| batch.unwrap_or_else(|e| panic!("{e}: {}", context()))).collect();
     for batch in &batches {
-        let most = reader.read_options().batch_rows;
-        assert!((1..=most).contains(&batch.num_rows()), "{}", context());
+        let max = reader.read_options().batch_rows;
+        assert!((1..=max).contains(&batch.num_rows()), "{}", context());
         let numbers = batch.column(batch.num_columns() - 1).as_primitive::<Int64Type>();
         found.extend_from_slice(numbers.values());
     }

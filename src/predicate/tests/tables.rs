@@ -22,15 +22,15 @@ use crate::writer::Writer;
 /// Some values of a type, odd ones among them.
 pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<LiteralValue> {
     let n = rng.usize(1..8);
-    let ints = |rng: &mut Rng, least: i128, most: i128| -> Vec<LiteralValue> {
+    let ints = |rng: &mut Rng, least: i128, max: i128| -> Vec<LiteralValue> {
         let near = i128::from(rng.i64(-100..100));
         let mut one = || match rng.u8(0..6) {
             0 => least,
-            1 => most,
+            1 => max,
             2 => 0,
             _ => near + i128::from(rng.i8(-3..4)),
         };
-        (0..n).map(|_| LiteralValue::Int(one().clamp(least, most))).collect()
+        (0..n).map(|_| LiteralValue::Int(one().clamp(least, max))).collect()
     };
     let floats = |rng: &mut Rng, narrow: fn(f64) -> f64| -> Vec<LiteralValue> {
         let odd =
@@ -80,15 +80,15 @@ pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<LiteralValue> {
         | DataType::Decimal64(p, _)
         | DataType::Decimal128(p, _)
         | DataType::Decimal256(p, _) => {
-            let most =
+            let max =
                 i256::from_i128(10).checked_pow(u32::from(*p)).unwrap().wrapping_sub(i256::ONE);
             let small = i128::from(rng.i16(..));
             let mut one = || match rng.u8(0..5) {
-                0 => most,
-                1 => most.wrapping_neg(),
+                0 => max,
+                1 => max.wrapping_neg(),
                 _ => i256::from_i128(small + i128::from(rng.i8(-2..3))),
             };
-            (0..n).map(|_| LiteralValue::Wide(one().min(most).max(most.wrapping_neg()))).collect()
+            (0..n).map(|_| LiteralValue::Wide(one().min(max).max(max.wrapping_neg()))).collect()
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text(rng),
         DataType::Binary | DataType::BinaryView => bytes(rng, None),
@@ -146,7 +146,7 @@ pub(super) fn picks(rng: &mut Rng, n: usize, rows: usize, nulls: u8) -> Vec<Opti
 pub(super) fn random_type(rng: &mut Rng) -> DataType {
     use DataType as D;
     let utc = || Some(Arc::<str>::from("UTC"));
-    let p = |rng: &mut Rng, most: u8| rng.u8(1..=most);
+    let p = |rng: &mut Rng, max: u8| rng.u8(1..=max);
     match rng.u8(0..35) {
         0 => D::Boolean,
         1 => D::Int8,

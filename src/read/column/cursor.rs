@@ -128,11 +128,11 @@ impl PageCursor {
         let byte_len = bytes.len();
         let count = values.map_or(Count::AtMost(slots), Count::Exactly);
         // A page of nulls may hold anything, or nothing, where its values would be.
-        if count.most() > 0 {
+        if count.max() > 0 {
             self.values.set_page(encoding, bytes, count)?;
         }
-        let in_part = (slots_left_out > 0).then_some((slots, count.most()));
-        let (slots_left, values_left) = (slots, count.most());
+        let in_part = (slots_left_out > 0).then_some((slots, count.max()));
+        let (slots_left, values_left) = (slots, count.max());
         self.page = Some(OpenPage { slots_left, values_left, in_part, def, rep, memory, byte_len });
         Ok(())
     }

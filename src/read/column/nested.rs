@@ -64,18 +64,18 @@ impl LeafReader {
                 // The last row may go on in the next block.
                 let seen = (self.next_row + begun as u64).saturating_sub(1);
                 let expected = slots_expected(self.slots_seen, seen, rows);
-                let most = self.most_expected();
-                self.cursor.values.reserve(expected.min(most).max(decoded.slots));
+                let max = self.max_expected();
+                self.cursor.values.reserve(expected.min(max).max(decoded.slots));
             }
             self.decode_values(decoded, first, output)?;
         }
     }
 
     /// Maximum slots that are preallocated.
-    fn most_expected(&self) -> usize {
+    fn max_expected(&self) -> usize {
         let of_chunk = self.cursor.pages.bytes() / BYTES_A_SLOT;
-        let most = saturated(of_chunk).max(MOST_EXPECTED);
-        most.min(self.cursor.memory.capacity() / BYTES_EXPECTED)
+        let max = saturated(of_chunk).max(MAX_EXPECTED);
+        max.min(self.cursor.memory.capacity() / BYTES_EXPECTED)
     }
 
     /// Decodes the next block of levels; false after the last page.
@@ -107,7 +107,7 @@ fn slots_expected(slots: u64, rows: u64, wanted: usize) -> usize {
 }
 
 /// Slots that may be preallocated however small the chunk is.
-const MOST_EXPECTED: usize = 1 << 20;
+const MAX_EXPECTED: usize = 1 << 20;
 
 /// Assumed encoded bytes per slot, because preallocated memory should be at most a few times the
 /// bytes of the file.

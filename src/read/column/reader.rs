@@ -89,7 +89,7 @@ impl LeafReader {
         budget: &Budget,
     ) -> Result<Self> {
         let mut values = value_reader(spec, utf8, carries_prefix)?;
-        values.use_free_lists(budget.spare());
+        values.use_free_lists(budget.free_lists());
         let pages =
             if values.wants_dictionary_first() { pages.with_dictionary_first() } else { pages };
         let (max_def, max_rep) = (spec.leaf.max_def, spec.leaf.max_rep);
@@ -159,19 +159,19 @@ impl LeafReader {
         self.cursor.memory.dictionary
     }
 
-    /// Announces the row ranges that are read next, ascending, and `behind`, the next row that may
-    /// be wanted after them. A page whose rows are known is decompressed only as far as these
-    /// ranges need. Other rows may still be read, at more cost.
-    pub(in crate::read) fn expect(&mut self, rows: &Arc<[Range<u64>]>, behind: u64) {
+    /// Announces the row ranges that are read next, ascending, and `next_wanted_row`, the next row
+    /// that may be wanted after them. A page whose rows are known is decompressed only as far as
+    /// these ranges need. Other rows may still be read, at more cost.
+    pub(in crate::read) fn expect(&mut self, rows: &Arc<[Range<u64>]>, next_wanted_row: u64) {
         if self.cursor.max_rep == 0 && self.cursor.values.holds(0).is_some() {
-            self.cursor.upcoming = (Arc::clone(rows), behind);
+            self.cursor.upcoming = (Arc::clone(rows), next_wanted_row);
         }
     }
 
-    /// Starts a batch: what is decoded next is counted in `weight`. More than `most` bytes are an
+    /// Starts a batch: what is decoded next is counted in `weight`. More than `max` bytes are an
     /// error.
-    pub(in crate::read) fn weigh(&mut self, weight: &Weight, most: u64) {
-        self.cursor.memory.begin_batch(weight, most);
+    pub(in crate::read) fn weigh(&mut self, weight: &Weight, max: u64) {
+        self.cursor.memory.begin_batch(weight, max);
     }
 
     /// Reserves capacity for the `rows` rows of a batch, before its first row.
@@ -284,8 +284,8 @@ impl LeafReader {
                 let between_pages =
                     self.cursor.page.as_ref().is_none_or(|page| page.slots_left == 0);
                 if between_pages && self.pages_stand_alone && !self.cursor.pages.are_placed() {
-                    let most = saturated(left);
-                    if let Some(slots) = self.cursor.pages.skip_page(most)? {
+                    let max = saturated(left);
+                    if let Some(slots) = self.cursor.pages.skip_page(max)? {
                         self.first_slot_seen |= slots > 0;
                         self.next_row += slots as u64;
                         left -= slots as u64;
@@ -343,14 +343,14 @@ impl LeafReader {
         };
         if values > 0 {
             self.cursor.ensure(values)?;
-            let room = self.cursor.memory.capacity();
-            self.cursor.values.read(values, room)?;
+            let max_bytes = self.cursor.memory.capacity();
+            self.cursor.values.read(values, max_bytes)?;
         }
         if values < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
-            let room = self.cursor.memory.capacity();
-            self.cursor.values.check_nulls(slots - values, room)?;
+            let max_bytes = self.cursor.memory.capacity();
+            self.cursor.values.check_nulls(slots - values, max_bytes)?;
             self.cursor.values.spread(bitmap, first, slots, values);
         }
         let bytes = self.cursor.values.bytes_held() + kept.bytes_held();
@@ -393,7 +393,7 @@ mod tests {
     use crate::format::{CompressionCodec, Encoding};
     use crate::io::WriteSink;
     use crate::read::Plan;
-    use crate::read::chunk::{PageList, PlacedPage};
+    use crate::read::chunk::{LocatedPage, PageList};
     use crate::schema::Dictionaries;
     use crate::write::WriteOptions;
     use crate::{Compression, ErrorKind, Reader, Writer};
@@ -477,7 +477,7 @@ mod tests {
     }
 
     /// A chunk of long strings, uncompressed: its pages, and what stands in front of them.
-    fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<PlacedPage>) {
+    fn chunk(name: &str, dictionary: bool) -> (Plan, Bytes, Vec<LocatedPage>) {
         let values = (0..2_000).map(|i| format!("a rather long string {name} {}", i % 9));
         let values = StringArray::from_iter_values(values);
         let batch = RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap();

@@ -102,10 +102,10 @@ impl LeafReader {
             kept.rep.push_run(0, slots);
         }
         self.cursor.ensure(values)?;
-        let room = self.cursor.memory.capacity();
+        let max_bytes = self.cursor.memory.capacity();
         let picked = match validity.bitmap().filter(|_| values < n) {
             None => {
-                self.cursor.values.read_picked(n, picks, room)?;
+                self.cursor.values.read_picked(n, picks, max_bytes)?;
                 slots
             }
             Some(valid) => {
@@ -113,7 +113,7 @@ impl LeafReader {
                 let mut of_values = Bitmap::default();
                 of_values.append_kept(picks, 0, valid, 0, n);
                 if values > 0 {
-                    self.cursor.values.read_picked(values, &of_values, room)?;
+                    self.cursor.values.read_picked(values, &of_values, max_bytes)?;
                 }
                 of_values.count_ones(0..values)
             }
@@ -121,7 +121,7 @@ impl LeafReader {
         if picked < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
-            self.cursor.values.check_nulls(slots - picked, room)?;
+            self.cursor.values.check_nulls(slots - picked, max_bytes)?;
             self.cursor.values.spread(bitmap, first, slots, picked);
         }
         self.next_row += n as u64;
@@ -159,8 +159,8 @@ mod tests {
         for _ in 0..300 {
             let mut bits = Bitmap::default();
             for _ in 0..rng.usize(0..8) {
-                let most = [3, 70, 900][rng.usize(0..3)];
-                bits.append_run(rng.bool(), rng.usize(1..most));
+                let max = [3, 70, 900][rng.usize(0..3)];
+                bits.append_run(rng.bool(), rng.usize(1..max));
             }
             let found = stretches(&bits);
             let inside = |i: &usize| found.iter().any(|stretch| stretch.contains(i));

@@ -15,7 +15,7 @@ use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
-use crate::read::chunk::{PageList, PlacedPage, RangeReader};
+use crate::read::chunk::{LocatedPage, PageList, RangeReader};
 use crate::read::column::ColumnSpec;
 use crate::read::footer::Footer;
 use crate::selection::{PageMap, RowSelection};
@@ -90,8 +90,8 @@ impl Plan {
             );
         }
         // Outside lists every row is one slot, whatever the chunk says.
-        let most = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
-        let width = memory_of(&meta, slots.min(most), &plan.data_type);
+        let max = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
+        let width = memory_of(&meta, slots.min(max), &plan.data_type);
         let index = index.filter(|_| slots > 0);
         let (codec, pages, pull) = (meta.codec, None, None);
         Ok((ChunkPlan { slots, codec, decryptor, bytes, pages, pull }, width, index))
@@ -150,8 +150,8 @@ pub(in crate::read) fn end_of_short_chunk(
         false => start_of(row_group + 1, 0),
     };
     let before_footer = file_len.saturating_sub(8 + footer.byte_len() as u64);
-    let most = bytes.end.saturating_add(100).min(before_footer);
-    next.filter(|next| bytes.start < *next).map_or(most, |next| most.min(next)).max(bytes.end)
+    let max = bytes.end.saturating_add(100).min(before_footer);
+    next.filter(|next| bytes.start < *next).map_or(max, |next| max.min(next)).max(bytes.end)
 }
 
 impl WantedPages {
@@ -206,7 +206,7 @@ impl ChunkPlan {
                 let len = usize::try_from(place.bytes.end - place.bytes.start);
                 let bytes = bytes.split_to(len.unwrap_or(usize::MAX).min(bytes.len()));
                 let (range, rows) = (place.bytes.clone(), place.rows.clone());
-                pages.push(PlacedPage { bytes, range, rows, index });
+                pages.push(LocatedPage { bytes, range, rows, index });
             }
         }
         PageList::placed(head, map.head().start, pages, context)

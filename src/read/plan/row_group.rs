@@ -79,9 +79,9 @@ pub(super) struct Widths {
 
 /// Maximum bytes of an array of a batch, because very wide rows, such as embeddings, are decoded
 /// several times as fast a few at a time.
-const MOST_ARRAY_BYTES: u64 = 4 << 20;
+const MAX_ARRAY_BYTES: u64 = 4 << 20;
 
-/// Minimum bytes of a row from which [`MOST_ARRAY_BYTES`] counts, because batches of narrower rows
+/// Minimum bytes of a row from which [`MAX_ARRAY_BYTES`] counts, because batches of narrower rows
 /// are hardly larger than that.
 const WIDE: u64 = 64;
 
@@ -286,7 +286,7 @@ impl RowGroupPlan {
         let by_bytes = self.plan.batch_bytes() as u64 / bytes_per_row.max(1);
         let by_bytes = match widest_per_row {
             ..WIDE => by_bytes,
-            _ => by_bytes.min(MOST_ARRAY_BYTES / widest_per_row),
+            _ => by_bytes.min(MAX_ARRAY_BYTES / widest_per_row),
         };
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }

@@ -22,7 +22,7 @@ pub struct RowRange {
     pub(crate) selection: Option<RowSelection>,
     /// Rows, counted the same way, for which the filter is known to be true: it is not evaluated
     /// for them. `None` if that is known of none.
-    pub(crate) sure: Option<RowSelection>,
+    pub(crate) proven: Option<RowSelection>,
     /// Number of its first row in the file.
     pub(crate) first_row: u64,
     /// The rows of the row group that it was chosen from: all, unless it is read in parts.
@@ -47,30 +47,30 @@ impl RowRange {
     }
 
     /// Whether the filter is known to be true of all rows that are wanted.
-    pub(crate) fn is_sure(&self) -> bool {
-        self.sure.as_ref().is_some_and(RowSelection::is_all)
+    pub(crate) fn is_proven(&self) -> bool {
+        self.proven.as_ref().is_some_and(RowSelection::is_all)
     }
 
     /// Of all rows of its row group those of `passed`, which are known to pass the filter; `None`
     /// if that is none.
     pub(crate) fn passed(&self, passed: RowSelection) -> Option<Self> {
-        let sure = Some(RowSelection::all(passed.len()));
-        self.with_selection(passed).map(|range| Self { sure, ..range })
+        let proven = Some(RowSelection::all(passed.len()));
+        self.with_selection(passed).map(|range| Self { proven, ..range })
     }
 
-    /// The filter is known to be true of the rows of `sure`.
+    /// The filter is known to be true of the rows of `proven`.
     #[must_use]
-    pub(in crate::read) fn with_sure(self, sure: RowSelection) -> Self {
+    pub(in crate::read) fn with_proven(self, proven: RowSelection) -> Self {
         let wanted = match &self.selection {
-            Some(wanted) => wanted.and(&sure).map(|both| both.count()),
-            None => Ok(sure.slice(self.rows.clone()).count()),
+            Some(wanted) => wanted.and(&proven).map(|both| both.count()),
+            None => Ok(proven.slice(self.rows.clone()).count()),
         };
-        let sure = if wanted.is_ok_and(|of| of == self.count()) {
-            RowSelection::all(sure.len())
+        let proven = if wanted.is_ok_and(|of| of == self.count()) {
+            RowSelection::all(proven.len())
         } else {
-            sure
+            proven
         };
-        Self { sure: Some(sure).filter(|sure| !sure.is_none()), ..self }
+        Self { proven: Some(proven).filter(|proven| !proven.is_none()), ..self }
     }
 
     /// The rows whose pages are wanted: short gaps are decoded too.
@@ -101,7 +101,7 @@ pub(super) fn prune(
         match filter.answer(rows, &facts) {
             PruneResult::Cannot => pruned.push(range.row_group),
             PruneResult::Might => kept.push(range),
-            PruneResult::Always => kept.push(range.with_sure(RowSelection::all(rows))),
+            PruneResult::Always => kept.push(range.with_proven(RowSelection::all(rows))),
         }
     }
     Ok(kept)
@@ -115,15 +115,15 @@ const SHORTEST_PAGE: u64 = 16;
 ///
 /// A page may well be one run of so many nulls; but 2^63 rows, say, could never be read.
 fn check_rows(footer: &Footer, row_group: usize, rows: u64, file_len: u64) -> Result<()> {
-    let most = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
-    if rows <= most || footer.schema().leaves_len() == 0 {
+    let max = (file_len / SHORTEST_PAGE).saturating_add(1).saturating_mul(i32::MAX as u64);
+    if rows <= max || footer.schema().leaves_len() == 0 {
         return Ok(());
     }
     Err(Error::mismatch(
         Spec::Metadata("RowGroup"),
         "num_rows",
         format_args!(
-            "at most {most}, the slots that the pages of a file of {file_len} bytes can have"
+            "at most {max}, the slots that the pages of a file of {file_len} bytes can have"
         ),
         rows,
     )
@@ -162,9 +162,9 @@ pub(super) fn row_ranges(
         let rows = footer.row_group_rows(row_group)?;
         check_rows(footer, row_group, rows, file_len)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
-        let (all, selection, sure) = (0..rows, None, None);
+        let (all, selection, proven) = (0..rows, None, None);
         let whole =
-            RowRange { row_group, rows: all.clone(), selection, sure, first_row, part: all };
+            RowRange { row_group, rows: all.clone(), selection, proven, first_row, part: all };
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),

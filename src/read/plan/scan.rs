@@ -98,7 +98,7 @@ impl Footer {
             ranges = prune(self, filter, ranges, &mut pruned)?;
         }
         let is_bare =
-            |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_sure());
+            |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_proven());
         let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
         let bare_rows = bare_rows.fold(0u64, u64::saturating_add);
         let metadata = mapping.schema.metadata().clone();
@@ -164,7 +164,7 @@ impl Plan {
     /// How many of the leaves are read of the rows of `range`: not those of a filter that is known
     /// to be true of them.
     pub(super) fn leaves_of(&self, range: &RowRange) -> usize {
-        if range.is_sure() { self.shared.output_leaves } else { self.leaves().len() }
+        if range.is_proven() { self.shared.output_leaves } else { self.leaves().len() }
     }
 
     /// Checks that the rows of which no leaf is read are not too many: their number is all that the
@@ -174,14 +174,14 @@ impl Plan {
         let (options, rows) = (self.options(), self.shared.bare_rows.max(range.count()));
         // With a filter, offset and limit are still to come.
         let asked = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.offset));
-        let most = options.limits.rows_without_columns;
-        if rows.min(asked) <= most {
+        let max = options.limits.rows_without_columns;
+        if rows.min(asked) <= max {
             return Ok(());
         }
         Err(Error::limit(
             LimitKind::Rows,
             format_args!(
-                "{rows} rows of no columns; Limits::rows_without_columns allows {most}: raise it, or ask \
+                "{rows} rows of no columns; Limits::rows_without_columns allows {max}: raise it, or ask \
                  for fewer rows with a limit, to read on"
             ),
         ))
@@ -330,14 +330,14 @@ impl Plan {
     ) -> Option<Range<u64>> {
         let start = u64::try_from(meta.bloom_filter_offset?).ok()?;
         let len = meta.bloom_filter_length.and_then(|len| u64::try_from(len).ok());
-        let most = match len {
+        let max = match len {
             Some(len) if len <= SMALL_FILTER => len,
             // An encrypted one is decrypted as a whole.
             Some(len) if is_encrypted && len <= LARGEST_ENCRYPTED_FILTER => len,
             _ if is_encrypted => return None,
             _ => BloomLayout::HEADER_BYTES as u64,
         };
-        let end = start.checked_add(most)?.min(self.file_len());
+        let end = start.checked_add(max)?.min(self.file_len());
         (start < end).then_some(start..end)
     }
 

@@ -51,14 +51,10 @@ impl Variant<'_> {
         self.write_json_within(out, out.len().saturating_add(MAX_BYTES))
     }
 
-    /// The same, as long as `out` has no more than `most` bytes.
-    pub(in crate::variant) fn write_json_within(
-        &self,
-        out: &mut String,
-        most: usize,
-    ) -> Result<()> {
+    /// The same, as long as `out` has no more than `max` bytes.
+    pub(in crate::variant) fn write_json_within(&self, out: &mut String, max: usize) -> Result<()> {
         let len = out.len();
-        let written = write(out, self, &mut Layout::Compact, most);
+        let written = write(out, self, &mut Layout::Compact, max);
         if written.is_err() {
             out.truncate(len);
         }
@@ -112,7 +108,7 @@ impl Layout {
     }
 }
 
-fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, most: usize) -> Result<()> {
+fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, max: usize) -> Result<()> {
     match value {
         Variant::Object(object) => {
             layout.begin(out, '{');
@@ -121,7 +117,7 @@ fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, most: usize
                 layout.element(out, i == 0);
                 text(out, name);
                 out.push_str(if matches!(layout, Layout::Compact) { ":" } else { ": " });
-                write(out, &value, layout, most)?;
+                write(out, &value, layout, max)?;
             }
             layout.end(out, '}', object.is_empty());
         }
@@ -130,13 +126,13 @@ fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, most: usize
             for (i, value) in list.iter().enumerate() {
                 let value = value?;
                 layout.element(out, i == 0);
-                write(out, &value, layout, most)?;
+                write(out, &value, layout, max)?;
             }
             layout.end(out, ']', list.is_empty());
         }
         scalar => write_scalar(out, scalar),
     }
-    if out.len() > most { Err(too_long()) } else { Ok(()) }
+    if out.len() > max { Err(too_long()) } else { Ok(()) }
 }
 
 #[cold]

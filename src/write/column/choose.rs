@@ -20,7 +20,7 @@ impl<'a> ChunkEncoder<'a> {
     /// # Errors
     /// `Usage` if a value does not fit the leaf, or the encoding that was asked for.
     pub(super) fn choose(&self, sealer: &mut Sealer) -> Result<EncodingChoice<'a>> {
-        let (settings, spare) = (self.settings, &self.context.spare);
+        let (settings, free_lists) = (self.settings, &self.context.free_lists);
         let must = settings.encoding == Some(Encoding::RleDictionary);
         if let Some(encoding) = settings.encoding
             && !must
@@ -46,7 +46,7 @@ impl<'a> ChunkEncoder<'a> {
                 if must || selector.is_best(of)? {
                     return Ok(of.choice(ChunkForm::Dictionary { dictionary, values: gathered }));
                 }
-                spare.give(dictionary.codes);
+                free_lists.give(dictionary.codes);
             }
         }
         let best = selector.best()?;
@@ -67,7 +67,7 @@ impl<'a> ChunkEncoder<'a> {
         }
         let best = selector.best()?;
         let values = ValueSource::Whole(dictionary.entries.take(&dictionary.codes));
-        self.context.spare.give(dictionary.codes);
+        self.context.free_lists.give(dictionary.codes);
         Ok(best.choice(ChunkForm::Plain { values, encoding: best.estimate.encoding }))
     }
 
@@ -92,7 +92,7 @@ impl<'a> ChunkEncoder<'a> {
         if !is_keyed(parts) && self.settings.chunking.is_none() {
             return Ok(ValueSource::Parts(parts));
         }
-        Ok(ValueSource::Whole(match gather(parts, self.leaf, &self.context.spare)? {
+        Ok(ValueSource::Whole(match gather(parts, self.leaf, &self.context.free_lists)? {
             GatheredValues::Plain(values) => values,
             GatheredValues::Keyed { entries, keys } => entries.take(&keys),
         }))
@@ -100,15 +100,15 @@ impl<'a> ChunkEncoder<'a> {
 
     /// The dictionary of values that came as keys, if they did.
     fn keyed(&self) -> Result<Option<ValueDictionary<'a>>> {
-        let (parts, spare) = (&self.column.parts, &self.context.spare);
+        let (parts, free_lists) = (&self.column.parts, &self.context.free_lists);
         if !is_keyed(parts) {
             return Ok(None);
         }
-        Ok(match gather(parts, self.leaf, spare)? {
+        Ok(match gather(parts, self.leaf, free_lists)? {
             GatheredValues::Plain(_) => None,
             GatheredValues::Keyed { entries, keys } => {
-                let dictionary = unify(&entries, &keys, spare);
-                spare.give(keys);
+                let dictionary = unify(&entries, &keys, free_lists);
+                free_lists.give(keys);
                 dictionary
             }
         })
@@ -120,19 +120,19 @@ impl<'a> ChunkEncoder<'a> {
         source: &ValueSource<'a>,
         limits: DictionaryLimits,
     ) -> Result<(Option<LeafValues<'a>>, Option<ValueDictionary<'a>>)> {
-        let (parts, spare) = (&self.column.parts, &self.context.spare);
+        let (parts, free_lists) = (&self.column.parts, &self.context.free_lists);
         let are_byte_arrays = parts.iter().all(|part| bytes_layout(part, self.leaf).is_some());
         if self.leaf.physical == Physical::ByteArray && !is_keyed(parts) && are_byte_arrays {
-            return Ok((None, intern_parts(parts, self.leaf, limits, spare)));
+            return Ok((None, intern_parts(parts, self.leaf, limits, free_lists)));
         }
         let values = match source {
-            ValueSource::Whole(values) => return Ok((None, intern(values, limits, spare))),
-            ValueSource::Parts(parts) => match gather(parts, self.leaf, spare)? {
+            ValueSource::Whole(values) => return Ok((None, intern(values, limits, free_lists))),
+            ValueSource::Parts(parts) => match gather(parts, self.leaf, free_lists)? {
                 GatheredValues::Plain(values) => values,
                 GatheredValues::Keyed { entries, keys } => entries.take(&keys),
             },
         };
-        let dictionary = intern(&values, limits, spare);
+        let dictionary = intern(&values, limits, free_lists);
         Ok((Some(values), dictionary))
     }
 }

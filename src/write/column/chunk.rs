@@ -56,7 +56,7 @@ impl<'a> ChunkEncoder<'a> {
         // Where the codec does not help, small pages do not help it either.
         let small = helps && codec != Compression::Uncompressed;
         let encoded = self.write(&form, codec, small, bytes)?;
-        form.give(&self.context.spare);
+        form.give(&self.context.free_lists);
         Ok(encoded)
     }
 
@@ -67,13 +67,13 @@ impl<'a> ChunkEncoder<'a> {
         small_pages: bool,
         likely_bytes: usize,
     ) -> Result<EncodedChunk> {
-        let (leaf, settings, spare) = (self.leaf, self.settings, &self.context.spare);
+        let (leaf, settings, free_lists) = (self.leaf, self.settings, &self.context.free_lists);
         let levels = &self.column.levels;
         let plan = self.plan(form, codec, small_pages, likely_bytes)?;
         let of_levels = levels.bytes_held().min(levels.len() / 4);
         let capacity =
             if plan.in_pieces { 0 } else { likely_bytes + likely_bytes / 16 + of_levels };
-        let mut first = spare.take(capacity);
+        let mut first = free_lists.take(capacity);
         let mut written = WrittenPages::new(form.encoding(), codec, plan.len());
         written.dictionary = self.dictionary_page(form, codec, &mut first)?;
         let mut bloom = match form {
@@ -153,14 +153,14 @@ impl<'a> ChunkEncoder<'a> {
         let ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } = form else {
             return Ok(None);
         };
-        let (settings, spare) = (self.settings, &self.context.spare);
+        let (settings, free_lists) = (self.settings, &self.context.free_lists);
         let all = 0..entries.len();
-        let mut plain = spare.take(entries.plain_len(all.clone()));
-        encode(entries, all, self.leaf.physical, Encoding::Plain, spare, &mut plain)?;
+        let mut plain = free_lists.take(entries.plain_len(all.clone()));
+        encode(entries, all, self.leaf.physical, Encoding::Plain, free_lists, &mut plain)?;
         let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
         let sealed = sealer.dictionary(entries.len(), &plain, false, out)?;
         self.context.give_sealer(sealer);
-        spare.give(plain);
+        free_lists.give(plain);
         Ok(Some(sealed))
     }
 

@@ -31,7 +31,7 @@ pub(super) fn encode(
     range: Range<usize>,
     physical: Physical,
     encoding: Encoding,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match (values, encoding) {
@@ -59,17 +59,18 @@ pub(super) fn encode(
         }
         (LeafValues::Bytes(byte_arrays), Encoding::Plain) => plain_texts(byte_arrays, range, out),
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaLengthByteArray) => {
-            let mut lengths = spare.take(range.len());
+            let mut lengths = free_lists.take(range.len());
             byte_arrays.append_lengths(range.clone(), &mut lengths);
             delta_length::encode_pieces_into(&lengths, byte_arrays.payload_slices(range), out);
-            spare.give(lengths);
+            free_lists.give(lengths);
         }
         (LeafValues::Bytes(byte_arrays), Encoding::DeltaByteArray) => {
-            let (mut prefixes, mut suffixes) = (spare.take(range.len()), spare.take(range.len()));
+            let (mut prefixes, mut suffixes) =
+                (free_lists.take(range.len()), free_lists.take(range.len()));
             let values = byte_arrays.iter(range);
             delta_bytes::encode_all_into(values, &mut prefixes, &mut suffixes, out);
-            spare.give(prefixes);
-            spare.give(suffixes);
+            free_lists.give(prefixes);
+            free_lists.give(suffixes);
         }
         (LeafValues::Fixed { width, bytes }, encoding) => {
             let bytes = bytes

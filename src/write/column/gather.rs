@@ -35,11 +35,11 @@ pub(super) enum GatheredValues<'a> {
 pub(super) fn gather<'a>(
     parts: &'a [ArrayPart],
     leaf: &Leaf,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Result<GatheredValues<'a>> {
     if !is_keyed(parts) {
         let slots: usize = parts.iter().flat_map(|part| &part.slots).map(Range::len).sum();
-        let mut values = LeafValues::with_capacity(leaf.physical, slots, spare);
+        let mut values = LeafValues::with_capacity(leaf.physical, slots, free_lists);
         for part in parts {
             let nulls = part.nulls.as_ref();
             append(part.array.as_ref(), nulls, &part.slots, leaf, &mut values)?;
@@ -47,10 +47,10 @@ pub(super) fn gather<'a>(
         return Ok(GatheredValues::Plain(values));
     }
     let mut values = LeafValues::new(leaf.physical);
-    let mut keys = spare.take(parts.iter().map(values_of).sum());
+    let mut keys = free_lists.take(parts.iter().map(values_of).sum());
     for part in parts {
         let base = values.len();
-        let (entries, of_slots) = keys_of(part, spare)?;
+        let (entries, of_slots) = keys_of(part, free_lists)?;
         // Null entries are not appended, so entries after them get smaller keys.
         let nulls = entries.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let all = [Range { start: 0, end: entries.len() }];
@@ -72,7 +72,7 @@ pub(super) fn gather<'a>(
             Some(rank) => base + rank[*of as usize],
         };
         Slots::of(part).for_each_run(|run| keys.extend(of_slots[run].iter().map(key)));
-        spare.give(of_slots);
+        free_lists.give(of_slots);
     }
     Ok(GatheredValues::Keyed { entries: values, keys })
 }
@@ -87,21 +87,21 @@ pub(super) fn is_keyed(parts: &[ArrayPart]) -> bool {
 
 /// The entries of a dictionary or run-end array, and which of them each slot has. A null slot has
 /// any.
-fn keys_of<'p>(part: &'p ArrayPart, spare: &FreeLists) -> Result<(&'p dyn Array, Vec<u32>)> {
+fn keys_of<'p>(part: &'p ArrayPart, free_lists: &FreeLists) -> Result<(&'p dyn Array, Vec<u32>)> {
     let array = &part.array;
     match array.data_type() {
         DataType::Dictionary(of, _) => {
             let dictionary = array.as_any_dictionary();
             let (keys, values) = (dictionary.keys(), dictionary.values().as_ref());
             let keys = match **of {
-                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values, spare),
-                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values, spare),
-                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values, spare),
-                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values, spare),
-                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values, spare),
-                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values, spare),
-                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values, spare),
-                _ => dictionary_keys::<UInt64Type>(keys, values, spare),
+                DataType::Int8 => dictionary_keys::<Int8Type>(keys, values, free_lists),
+                DataType::Int16 => dictionary_keys::<Int16Type>(keys, values, free_lists),
+                DataType::Int32 => dictionary_keys::<Int32Type>(keys, values, free_lists),
+                DataType::Int64 => dictionary_keys::<Int64Type>(keys, values, free_lists),
+                DataType::UInt8 => dictionary_keys::<UInt8Type>(keys, values, free_lists),
+                DataType::UInt16 => dictionary_keys::<UInt16Type>(keys, values, free_lists),
+                DataType::UInt32 => dictionary_keys::<UInt32Type>(keys, values, free_lists),
+                _ => dictionary_keys::<UInt64Type>(keys, values, free_lists),
             };
             Ok((values, keys?))
         }
@@ -123,7 +123,7 @@ fn keys_of<'p>(part: &'p ArrayPart, spare: &FreeLists) -> Result<(&'p dyn Array,
 fn dictionary_keys<K: ArrowPrimitiveType>(
     keys: &dyn Array,
     values: &dyn Array,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Result<Vec<u32>> {
     let Some(keys) = keys.as_primitive_opt::<K>() else {
         return Err(Error::usage("a dictionary array of other keys than it says"));
@@ -131,7 +131,7 @@ fn dictionary_keys<K: ArrowPrimitiveType>(
     let last = u32::try_from(values.len().saturating_sub(1)).map_err(|_| too_many())? as usize;
     #[expect(clippy::cast_possible_truncation, reason = "not above the last one, of 32 bits")]
     let key = |key: &K::Native| key.as_usize().min(last) as u32;
-    let mut out = spare.take(keys.len());
+    let mut out = free_lists.take(keys.len());
     out.extend(keys.values().iter().map(key));
     Ok(out)
 }

@@ -29,9 +29,9 @@ impl<T: ArrowNativeType> Ints<T> {
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &FreeLists) {
+    pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Own(values) = self {
-            spare.give(values);
+            free_lists.give(values);
         }
     }
 

@@ -57,12 +57,12 @@ pub(super) enum ChunkForm<'a> {
 
 impl ChunkForm<'_> {
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &FreeLists) {
+    pub(super) fn give(self, free_lists: &FreeLists) {
         match self {
-            Self::Plain { values, .. } => values.give(spare),
+            Self::Plain { values, .. } => values.give(free_lists),
             Self::Dictionary { dictionary, values } => {
-                spare.give(dictionary.codes);
-                values.into_iter().for_each(|values| values.give(spare));
+                free_lists.give(dictionary.codes);
+                values.into_iter().for_each(|values| values.give(free_lists));
             }
         }
     }

@@ -47,11 +47,11 @@ impl ChunkEncoder<'_> {
         encoding: Encoding,
         sealer: &mut Sealer,
     ) -> Result<(usize, usize)> {
-        let (spare, all) = (&self.context.spare, 0..values.len());
-        let mut bytes = spare.take(values.plain_len(all.clone()));
-        encode(values, all, self.leaf.physical, encoding, spare, &mut bytes)?;
+        let (free_lists, all) = (&self.context.free_lists, 0..values.len());
+        let mut bytes = free_lists.take(values.plain_len(all.clone()));
+        encode(values, all, self.leaf.physical, encoding, free_lists, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
-        spare.give(bytes);
+        free_lists.give(bytes);
         measured
     }
 
@@ -61,10 +61,10 @@ impl ChunkEncoder<'_> {
         codes: &[u32],
         sealer: &mut Sealer,
     ) -> Result<(usize, usize)> {
-        let mut bytes = self.context.spare.take(codes.len() * 2);
+        let mut bytes = self.context.free_lists.take(codes.len() * 2);
         encode_codes(codes, &mut bytes)?;
         let measured = self.stored(&bytes, sealer);
-        self.context.spare.give(bytes);
+        self.context.free_lists.give(bytes);
         measured
     }
 

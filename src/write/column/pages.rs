@@ -104,7 +104,7 @@ impl<'a> ChunkEncoder<'a> {
             };
             let start = if i == 0 { lock(&first) } else { None };
             let start = start.unwrap_or_else(|| {
-                self.context.spare.take(if plan.in_pieces { 0 } else { likely_bytes / n })
+                self.context.free_lists.take(if plan.in_pieces { 0 } else { likely_bytes / n })
             });
             let run = self.encode_run(form, codec, plan, pages(i)..pages(i + 1), start, collector);
             made.lock().unwrap_or_else(PoisonError::into_inner).push((i, run));
@@ -145,7 +145,8 @@ impl<'a> ChunkEncoder<'a> {
         mut bytes: Vec<u8>,
         collector: &StatisticsCollector<'_, 'a>,
     ) -> Result<PageRun<'a>> {
-        let (settings, spare, levels) = (self.settings, &self.context.spare, &self.column.levels);
+        let (settings, free_lists, levels) =
+            (self.settings, &self.context.free_lists, &self.column.levels);
         let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
         let mut encoder = ValuesEncoder::new(self, form, plan, pages.clone(), collector)?;
         let mut made = Vec::with_capacity(pages.len());
@@ -171,12 +172,12 @@ impl<'a> ChunkEncoder<'a> {
                 let is_ready = page.is_ready;
                 let values = encoder.take_bytes(is_ready, sealed.apart)?;
                 before += bytes.len() + values.len();
-                pieces.push(spare.lend_bytes(std::mem::take(&mut bytes)));
+                pieces.push(free_lists.lend_bytes(std::mem::take(&mut bytes)));
                 pieces.push(values);
             }
         }
         if !bytes.is_empty() {
-            pieces.push(spare.lend_bytes(bytes));
+            pieces.push(free_lists.lend_bytes(bytes));
         }
         self.context.give_sealer(sealer);
         let (sort_detector, bloom) = encoder.finish();
@@ -240,7 +241,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
             collector,
             in_pieces: plan.in_pieces,
             cursor,
-            buffer: encoder.context.spare.take(0),
+            buffer: encoder.context.free_lists.take(0),
             sort_detector: in_order.then(|| SortDetector::new(collector.order())),
             bloom,
         })
@@ -258,10 +259,10 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
     }
 
     fn encode_plain(&mut self, encoding: Encoding, n: usize) -> Result<EncodedValues<'_, 'a>> {
-        let spare = &self.encoder.context.spare;
+        let free_lists = &self.encoder.context.free_lists;
         let cursor = self.cursor.as_mut().expect("values that are no indices have a cursor");
         let has_own = cursor.has_own();
-        let (some, range) = cursor.next(n, spare)?;
+        let (some, range) = cursor.next(n, free_lists)?;
         let ready = match encoding {
             Encoding::Plain => as_plain(some, range.clone()),
             _ => None,
@@ -269,11 +270,11 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         if ready.is_none() {
             let capacity = some.plain_len(range.clone());
             match self.in_pieces && self.buffer.capacity() == 0 {
-                true => self.buffer = spare.take(capacity),
-                false => spare.grow(&mut self.buffer, capacity),
+                true => self.buffer = free_lists.take(capacity),
+                false => free_lists.grow(&mut self.buffer, capacity),
             }
             let physical = self.encoder.leaf.physical;
-            encode(some, range.clone(), physical, encoding, spare, &mut self.buffer)?;
+            encode(some, range.clone(), physical, encoding, free_lists, &mut self.buffer)?;
         }
         if let Some(sort_detector) = &mut self.sort_detector {
             sort_detector.push(some, range.clone());
@@ -305,7 +306,7 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
         values: Range<usize>,
     ) -> Result<EncodedValues<'_, 'a>> {
         let codes = &dictionary.codes[values.clone()];
-        self.encoder.context.spare.grow(&mut self.buffer, codes.len());
+        self.encoder.context.free_lists.grow(&mut self.buffer, codes.len());
         encode_codes(codes, &mut self.buffer)?;
         // By the ranks of the entries where there are few of them, else by the values themselves.
         let of_page = match all {
@@ -328,10 +329,10 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
 
     /// The bytes of the last page, in memory of their own.
     fn take_bytes(&mut self, is_ready: bool, len: usize) -> Result<Bytes> {
-        let spare = &self.encoder.context.spare;
+        let free_lists = &self.encoder.context.free_lists;
         let bytes = match &mut self.cursor {
-            Some(cursor) if is_ready => cursor.take_bytes(spare),
-            _ => Some(spare.lend_bytes(std::mem::take(&mut self.buffer))),
+            Some(cursor) if is_ready => cursor.take_bytes(free_lists),
+            _ => Some(free_lists.lend_bytes(std::mem::take(&mut self.buffer))),
         };
         bytes
             .filter(|bytes| bytes.len() == len)
@@ -340,9 +341,9 @@ impl<'w, 'a> ValuesEncoder<'w, 'a> {
 
     /// What was found out of all pages; the memory is given back.
     fn finish(self) -> (Option<SortDetector<'a>>, Option<BloomBuilder>) {
-        let spare = &self.encoder.context.spare;
-        spare.give(self.buffer);
-        self.cursor.into_iter().for_each(|cursor| cursor.give(spare));
+        let free_lists = &self.encoder.context.free_lists;
+        free_lists.give(self.buffer);
+        self.cursor.into_iter().for_each(|cursor| cursor.give(free_lists));
         (self.sort_detector, self.bloom)
     }
 }

@@ -158,9 +158,9 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         let Some((_, sample)) = &self.others else {
             return Ok(0.0);
         };
-        let spare = &self.encoder.context.spare;
+        let free_lists = &self.encoder.context.free_lists;
         let Some(ValueDictionary { entries, codes, .. }) =
-            intern(sample, DictionaryLimits::NONE, spare)
+            intern(sample, DictionaryLimits::NONE, free_lists)
         else {
             return Ok(f64::INFINITY);
         };
@@ -172,7 +172,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
             return Ok(f64::INFINITY);
         }
         let of_codes = self.encoder.measure_codes(&codes, self.sealer)?;
-        spare.give(codes);
+        free_lists.give(codes);
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         // Indices have as many bits as the last of them.
         let bits = |entries: f64| entries.log2().ceil().max(1.0);

@@ -93,9 +93,9 @@ impl<'a> ValueSource<'a> {
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &FreeLists) {
+    pub(super) fn give(self, free_lists: &FreeLists) {
         if let Self::Whole(values) = self {
-            values.give(spare);
+            values.give(free_lists);
         }
     }
 }
@@ -147,7 +147,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
     pub(super) fn next(
         &mut self,
         n: usize,
-        spare: &FreeLists,
+        free_lists: &FreeLists,
     ) -> Result<(&LeafValues<'a>, Range<usize>)> {
         if let ValueSource::Whole(values) = self.source {
             let range = self.slot..self.slot + n;
@@ -155,7 +155,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
             return Ok((values, range));
         }
         if let Some(shared) = self.shared(n) {
-            std::mem::replace(&mut self.gathered, shared).give(spare);
+            std::mem::replace(&mut self.gathered, shared).give(free_lists);
             self.step(n, None)?;
             return Ok((&self.gathered, 0..n));
         }
@@ -163,7 +163,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
             std::mem::replace(&mut self.gathered, LeafValues::new(self.leaf.physical));
         gathered.clear();
         if gathered.needs_memory() {
-            gathered = LeafValues::with_capacity(self.leaf.physical, self.max, spare);
+            gathered = LeafValues::with_capacity(self.leaf.physical, self.max, free_lists);
         }
         self.step(n, Some(&mut gathered))?;
         self.gathered = gathered;
@@ -177,16 +177,16 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
 
     /// Takes the values of the last step, if their bytes in memory are those of PLAIN. No values
     /// are left.
-    pub(super) fn take_bytes(&mut self, spare: &FreeLists) -> Option<Bytes> {
+    pub(super) fn take_bytes(&mut self, free_lists: &FreeLists) -> Option<Bytes> {
         let gathered = &mut self.gathered;
         let lent = gathered.shared_bytes(0..gathered.len());
-        lent.or_else(|| gathered.take_bytes(spare))
+        lent.or_else(|| gathered.take_bytes(free_lists))
             .filter(|_| matches!(self.source, ValueSource::Parts(_)))
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &FreeLists) {
-        self.gathered.give(spare);
+    pub(super) fn give(self, free_lists: &FreeLists) {
+        self.gathered.give(free_lists);
     }
 
     /// The next `n` values, where they lie end to end in one array as PLAIN has them.
@@ -302,8 +302,8 @@ mod tests {
             let schema = arrow_schema::Schema::new(vec![field]);
             let leaf =
                 from_arrow(&schema, &FromArrowOptions::new()).unwrap().schema.leaf(0).unwrap();
-            let spare = FreeLists::new(1 << 20);
-            let all = super::super::gather::gather(&parts, &leaf, &spare).unwrap();
+            let free_lists = FreeLists::new(1 << 20);
+            let all = super::super::gather::gather(&parts, &leaf, &free_lists).unwrap();
             let super::super::gather::GatheredValues::Plain(all) = all else {
                 panic!("nothing is keyed");
             };
@@ -314,12 +314,12 @@ mod tests {
             let mut reader = source.read(&leaf, at, 50).unwrap();
             while at < all.len() {
                 let n = rng.usize(0..50).min(all.len() - at);
-                let (gathered, range) = reader.next(n, &spare).unwrap();
+                let (gathered, range) = reader.next(n, &free_lists).unwrap();
                 let expected = all.sample(std::slice::from_ref(&(at..at + n)));
                 assert_eq!(gathered.sample(&[range]), expected, "seed {seed}");
                 at += n;
             }
-            assert!(reader.next(1, &spare).is_err(), "more than there are");
+            assert!(reader.next(1, &free_lists).is_err(), "more than there are");
             let ranges = [all.len() / 5..all.len() / 3, all.len() / 2..all.len()];
             let sample = source.sample(&ranges, &leaf).unwrap();
             assert_eq!(sample, all.sample(&ranges), "seed {seed}");

@@ -41,16 +41,18 @@ impl<'a> LeafValues<'a> {
     }
 
     /// No values yet, with capacity for `n` of them; see [`LeafValues::give`].
-    pub(super) fn with_capacity(physical: Physical, n: usize, spare: &FreeLists) -> Self {
+    pub(super) fn with_capacity(physical: Physical, n: usize, free_lists: &FreeLists) -> Self {
         match Self::new(physical) {
             Self::Bits(mut bits) => {
                 bits.reserve(n);
                 Self::Bits(bits)
             }
-            Self::Words32(_) => Self::Words32(spare.take(n).into()),
-            Self::Words64(_) => Self::Words64(spare.take(n).into()),
+            Self::Words32(_) => Self::Words32(free_lists.take(n).into()),
+            Self::Words64(_) => Self::Words64(free_lists.take(n).into()),
             Self::Bytes(byte_arrays) => Self::Bytes(byte_arrays),
-            Self::Fixed { width, .. } => Self::Fixed { width, bytes: spare.take(n * width).into() },
+            Self::Fixed { width, .. } => {
+                Self::Fixed { width, bytes: free_lists.take(n * width).into() }
+            }
         }
     }
 
@@ -96,21 +98,21 @@ impl<'a> LeafValues<'a> {
 
     /// Takes the bytes of values that were gathered, in the byte order of this machine. No values
     /// are left.
-    pub(super) fn take_bytes(&mut self, spare: &FreeLists) -> Option<Bytes> {
+    pub(super) fn take_bytes(&mut self, free_lists: &FreeLists) -> Option<Bytes> {
         Some(match self {
-            Self::Words32(words) => spare.lend_bytes(std::mem::take(words.own())),
-            Self::Words64(words) => spare.lend_bytes(std::mem::take(words.own())),
-            Self::Fixed { bytes, .. } => spare.lend_bytes(std::mem::take(bytes.own())),
+            Self::Words32(words) => free_lists.lend_bytes(std::mem::take(words.own())),
+            Self::Words64(words) => free_lists.lend_bytes(std::mem::take(words.own())),
+            Self::Fixed { bytes, .. } => free_lists.lend_bytes(std::mem::take(bytes.own())),
             Self::Bits(_) | Self::Bytes(_) => return None,
         })
     }
 
     /// Gives the memory back.
-    pub(super) fn give(self, spare: &FreeLists) {
+    pub(super) fn give(self, free_lists: &FreeLists) {
         match self {
-            Self::Words32(values) => values.give(spare),
-            Self::Words64(values) => values.give(spare),
-            Self::Fixed { bytes, .. } => bytes.give(spare),
+            Self::Words32(values) => values.give(free_lists),
+            Self::Words64(values) => values.give(free_lists),
+            Self::Fixed { bytes, .. } => bytes.give(free_lists),
             Self::Bits(_) | Self::Bytes(_) => {}
         }
     }

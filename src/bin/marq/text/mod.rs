@@ -40,17 +40,17 @@ pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<
     if let (Some(said), true) = (&said, command.text.schema_only) {
         return Ok(Some(Arc::new(Schema::new(said.clone()))));
     }
-    let most = Some(infer_rows(command)).filter(|rows| *rows < usize::MAX);
+    let max = Some(infer_rows(command)).filter(|rows| *rows < usize::MAX);
     let mut fields: Vec<Field> = Vec::new();
     let mut first = None;
     for file in files {
         let name = file.name.clone();
         let format = format_of(&name, command);
         let convention = convention(&name, command, Vec::new(), String::new());
-        let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), most))?;
+        let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
         let (found, _) = found.map_err(|e| csv_error(&name, e))?;
         let found =
-            file.head(|bytes| zones(&found, rewritten(bytes, &convention), &format, most))?;
+            file.head(|bytes| zones(&found, rewritten(bytes, &convention), &format, max))?;
         let found = found.map_err(|e| csv_error(&name, e))?;
         if found.fields().is_empty() {
             return Err(Failure::content(&name, None, "no header, and no rows"));
@@ -163,7 +163,7 @@ fn zones(
     found: &Schema,
     file: impl BufRead,
     format: &Format,
-    most: Option<usize>,
+    max: Option<usize>,
 ) -> Result<Schema, ArrowError> {
     let fields = found.fields().iter().enumerate();
     let times: Vec<usize> = fields
@@ -181,7 +181,7 @@ fn zones(
         .with_projection(times.clone())
         .with_batch_size(BATCH_ROWS)
         .build_buffered(file)?;
-    let mut left = most.unwrap_or(usize::MAX);
+    let mut left = max.unwrap_or(usize::MAX);
     // For each column, whether there are times without an offset, and with one.
     let mut seen = vec![[false; 2]; times.len()];
     for batch in reader {
@@ -328,7 +328,7 @@ pub(crate) fn json_schema(
         let fields: Vec<Field> = said.iter().cloned().chain(variant_fields).collect();
         return Ok(Some(Arc::new(Schema::new(fields))));
     }
-    let most = infer_rows(command);
+    let max = infer_rows(command);
     let mut keys = Keys::default();
     let mut large = Integers::default();
     let mut merged: Option<Schema> = None;
@@ -357,7 +357,7 @@ pub(crate) fn json_schema(
                     None
                 }
             });
-            arrow_json::reader::infer_json_schema_from_iterator(objects.take(most))
+            arrow_json::reader::infer_json_schema_from_iterator(objects.take(max))
         })?;
         if let Some(failed) = failed {
             return Err(failed);

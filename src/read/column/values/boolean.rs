@@ -73,9 +73,9 @@ impl ValueReader for BooleanReader {
                 };
                 BooleanPage::Plain(plain::Bits::new(bytes, n)?)
             }
-            Encoding::Rle => BooleanPage::Rle(rle::Booleans::new(bytes, count.most())?),
+            Encoding::Rle => BooleanPage::Rle(rle::Booleans::new(bytes, count.max())?),
             Encoding::RleDictionary | Encoding::PlainDictionary => {
-                BooleanPage::Dictionary(Indices::new(bytes, count.most())?)
+                BooleanPage::Dictionary(Indices::new(bytes, count.max())?)
             }
             other => return Err(illegal(other, Physical::Boolean)),
         };
@@ -102,9 +102,9 @@ impl ValueReader for BooleanReader {
         }
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
         let start = self.out.len();
-        self.read(n, room)?;
+        self.read(n, max_bytes)?;
         self.out.compact(start, picks);
         Ok(())
     }

@@ -413,13 +413,13 @@ impl<C: FromBytes> PrimitiveSource for FixedSource<C> {
         self.decoder.leave_page();
     }
 
-    fn read(&mut self, n: usize, room: usize, out: &mut Vec<C::Out>) -> Result<()> {
+    fn read(&mut self, n: usize, max_bytes: usize, out: &mut Vec<C::Out>) -> Result<()> {
         let mut left = n;
         while left > 0 {
             let n = left.min(BLOCK);
             let mut block = std::mem::take(&mut self.block);
             block.clear();
-            self.decoder.read(n, room, &mut block)?;
+            self.decoder.read(n, max_bytes, &mut block)?;
             self.convert_all(&block, n, out)?;
             self.block = block;
             left -= n;
@@ -468,11 +468,11 @@ impl<C: FromBytes> PrimitiveSource for ByteArraySource<C> {
         self.decoder.leave_page();
     }
 
-    fn read(&mut self, n: usize, room: usize, out: &mut Vec<C::Out>) -> Result<()> {
+    fn read(&mut self, n: usize, max_bytes: usize, out: &mut Vec<C::Out>) -> Result<()> {
         let mut left = n;
         while left > 0 {
             self.spans.clear();
-            self.decoder.read_spans(left.min(BLOCK), room, &mut self.spans)?;
+            self.decoder.read_spans(left.min(BLOCK), max_bytes, &mut self.spans)?;
             let source = self.decoder.buffer()?;
             for span in &self.spans {
                 out.push(self.convert.convert(span.slice(source))?);

@@ -49,7 +49,7 @@ impl<K: ArrowDictionaryKeyType> FromIndices for FromKeys<K> {
         indices: &[u32],
         values: ArrayRef,
         nulls: Option<NullBuffer>,
-        spare: &FreeLists,
+        free_lists: &FreeLists,
     ) -> Result<ArrayRef> {
         if K::Native::from_usize(values.len()).is_none()
             && let Some(highest) = indices.iter().copied().max()
@@ -57,9 +57,9 @@ impl<K: ArrowDictionaryKeyType> FromIndices for FromKeys<K> {
         {
             return Err(too_many(highest as usize + 1));
         }
-        let mut keys = spare.take(indices.len());
+        let mut keys = free_lists.take(indices.len());
         keys.extend(indices.iter().map(|&index| K::Native::usize_as(index as usize)));
-        let keys = PrimitiveArray::<K>::try_new(spare.lend(keys).into(), nulls)?;
+        let keys = PrimitiveArray::<K>::try_new(free_lists.lend(keys).into(), nulls)?;
         trusted::dictionary_array(keys, values)
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct FixedBinaryReader {
     /// The values of a page that refers to the dictionary.
     indices: Option<Indices>,
     out: Vec<u8>,
-    spare: FreeLists,
+    free_lists: FreeLists,
     looked_up: Vec<u32>,
 }
 
@@ -40,17 +40,17 @@ impl FixedBinaryReader {
             dictionary: None,
             indices: None,
             out: Vec::new(),
-            spare: FreeLists::new(0),
+            free_lists: FreeLists::new(0),
             looked_up: Vec::new(),
         })
     }
 }
 
 impl FixedBinaryReader {
-    /// Says whether `n` more slots fit into an array of at most `room` bytes.
-    fn check_room(&self, n: usize, room: usize) -> Result<()> {
+    /// Says whether `n` more slots fit into an array of at most `max_bytes` bytes.
+    fn check_memory(&self, n: usize, max_bytes: usize) -> Result<()> {
         let wanted = n.saturating_mul(self.width);
-        let left = room.saturating_sub(self.out.len());
+        let left = max_bytes.saturating_sub(self.out.len());
         match wanted <= left {
             true => Ok(()),
             false => Err(over_memory_limit(wanted as u64, left)),
@@ -59,13 +59,13 @@ impl FixedBinaryReader {
 }
 
 impl ValueReader for FixedBinaryReader {
-    fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.spare = spare.clone();
+    fn use_free_lists(&mut self, free_lists: &FreeLists) {
+        self.free_lists = free_lists.clone();
     }
 
     fn reserve(&mut self, slots: usize) {
-        let bytes = slots.saturating_mul(self.width).min(MOST_RESERVED);
-        self.spare.reserve(&mut self.out, bytes);
+        let bytes = slots.saturating_mul(self.width).min(MAX_RESERVED);
+        self.free_lists.reserve(&mut self.out, bytes);
     }
 
     fn dictionary_bytes(&self, _entries: usize, _byte_len: usize) -> usize {
@@ -86,7 +86,7 @@ impl ValueReader for FixedBinaryReader {
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
         self.indices = match encoding {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Some(Indices::new(bytes, count.most())?)
+                Some(Indices::new(bytes, count.max())?)
             }
             other => {
                 self.values.set_page(other, bytes, count)?;
@@ -96,10 +96,10 @@ impl ValueReader for FixedBinaryReader {
         Ok(())
     }
 
-    fn read(&mut self, n: usize, room: usize) -> Result<()> {
-        self.check_room(n, room)?;
+    fn read(&mut self, n: usize, max_bytes: usize) -> Result<()> {
+        self.check_memory(n, max_bytes)?;
         let Some(indices) = &mut self.indices else {
-            return self.values.read(n, room, &mut self.out);
+            return self.values.read(n, max_bytes, &mut self.out);
         };
         let dictionary = self.dictionary.as_mut().ok_or_else(no_dictionary)?;
         self.looked_up.clear();
@@ -114,8 +114,8 @@ impl ValueReader for FixedBinaryReader {
         }
     }
 
-    fn check_nulls(&self, nulls: usize, room: usize) -> Result<()> {
-        self.check_room(nulls, room)
+    fn check_nulls(&self, nulls: usize, max_bytes: usize) -> Result<()> {
+        self.check_memory(nulls, max_bytes)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
@@ -141,7 +141,7 @@ impl ValueReader for FixedBinaryReader {
         let out = std::mem::take(&mut self.out);
         let width = i32::try_from(self.width)
             .map_err(|_| Error::unsupported("FIXED_LEN_BYTE_ARRAY", "a length beyond 2^31"))?;
-        let out = self.spare.lend(out);
+        let out = self.free_lists.lend(out);
         let array = FixedSizeBinaryArray::try_new_with_len(width, out, nulls, slots)?;
         Ok(std::sync::Arc::new(array))
     }
@@ -193,7 +193,7 @@ fn spread_any(region: &mut [u8], width: usize, values: usize, validity: &Bitmap,
 }
 
 /// Maximum bytes reserved for a batch before its first value, because the file states the width.
-const MOST_RESERVED: usize = 64 << 20;
+const MAX_RESERVED: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

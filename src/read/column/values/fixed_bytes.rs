@@ -38,7 +38,7 @@ impl FixedBytesDecoder {
         bytes: Bytes,
         count: Count,
     ) -> Result<()> {
-        let stated = bytes.len().checked_div(self.width).unwrap_or_else(|| count.most());
+        let stated = bytes.len().checked_div(self.width).unwrap_or_else(|| count.max());
         self.decoder = match encoding {
             Encoding::Plain => {
                 let n = match count {
@@ -66,7 +66,7 @@ impl FixedBytesDecoder {
     }
 
     /// Appends the bytes of the next `n` values.
-    pub(super) fn read(&mut self, n: usize, room: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn read(&mut self, n: usize, max_bytes: usize, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.decoder {
             PageBytes::Plain(decoder) => decoder.read(n, out),
             PageBytes::Split(decoder) => decoder.read(n, out),
@@ -74,7 +74,7 @@ impl FixedBytesDecoder {
                 let mut left = n;
                 while left > 0 {
                     spans.clear();
-                    decoder.read_spans(left, room, spans)?;
+                    decoder.read_spans(left, max_bytes, spans)?;
                     let source = decoder.buffer()?;
                     for span in &*spans {
                         let value = span.slice(source);

@@ -30,7 +30,7 @@ pub(super) trait FromIndices: Send {
         indices: &[u32],
         values: ArrayRef,
         nulls: Option<NullBuffer>,
-        spare: &FreeLists,
+        free_lists: &FreeLists,
     ) -> Result<ArrayRef>;
 }
 
@@ -40,7 +40,7 @@ pub(super) struct IndexReader<A> {
     /// Indices of the slots so far.
     slots: Vec<u32>,
     indices: DictionaryIndices,
-    spare: FreeLists,
+    free_lists: FreeLists,
 }
 
 impl<A: FromIndices + 'static> IndexReader<A> {
@@ -51,14 +51,14 @@ impl<A: FromIndices + 'static> IndexReader<A> {
         values: Box<dyn ValueReader>,
     ) -> Box<dyn ValueReader> {
         let indices = DictionaryIndices::new(value_type, values);
-        Box::new(Self { array, slots: Vec::new(), indices, spare: FreeLists::new(0) })
+        Box::new(Self { array, slots: Vec::new(), indices, free_lists: FreeLists::new(0) })
     }
 }
 
 impl<A: FromIndices> ValueReader for IndexReader<A> {
-    fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.spare = spare.clone();
-        self.indices.values.use_free_lists(spare);
+    fn use_free_lists(&mut self, free_lists: &FreeLists) {
+        self.free_lists = free_lists.clone();
+        self.indices.values.use_free_lists(free_lists);
     }
 
     fn reserve(&mut self, slots: usize) {
@@ -85,12 +85,12 @@ impl<A: FromIndices> ValueReader for IndexReader<A> {
         self.indices.set_page(encoding, bytes, count)
     }
 
-    fn read(&mut self, n: usize, room: usize) -> Result<()> {
-        self.indices.read(n, room, &mut self.slots)
+    fn read(&mut self, n: usize, max_bytes: usize) -> Result<()> {
+        self.indices.read(n, max_bytes, &mut self.slots)
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
-        self.indices.read_picked(n, picks, room, &mut self.slots)
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
+        self.indices.read_picked(n, picks, max_bytes, &mut self.slots)
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
@@ -109,7 +109,7 @@ impl<A: FromIndices> ValueReader for IndexReader<A> {
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
         // First the values: those that are equal have one index then.
         let values = self.indices.finish(&mut self.slots)?;
-        let array = self.array.build(&self.slots, values, nulls, &self.spare);
+        let array = self.array.build(&self.slots, values, nulls, &self.free_lists);
         // The next batch uses the same memory for its indices.
         self.slots.clear();
         array
@@ -154,7 +154,7 @@ impl DictionaryIndices {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let (n, byte_len) = (page.values, page.bytes.len());
         // All bytes come from the page, or from the copy that replaces invalid UTF-8.
-        let room = byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len));
+        let max_bytes = byte_len.saturating_add(self.values.dictionary_bytes(0, byte_len));
         self.values.set_dictionary(page)?;
         // Reserved once, so that the array does not grow step by step.
         self.values.reserve(n);
@@ -164,7 +164,7 @@ impl DictionaryIndices {
             let count = indices.len();
             let page = counting_indices(indices);
             self.values.set_page(Encoding::RleDictionary, page, Count::Exactly(count))?;
-            self.values.read(count, room)?;
+            self.values.read(count, max_bytes)?;
         }
         self.values.leave_page();
         self.dictionary = Some(self.values.finish(None, n)?);
@@ -181,7 +181,7 @@ impl DictionaryIndices {
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
         self.indices = match encoding {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Some(Indices::new(bytes, count.most())?)
+                Some(Indices::new(bytes, count.max())?)
             }
             other => {
                 self.values.set_page(other, bytes, count)?;
@@ -197,7 +197,7 @@ impl DictionaryIndices {
     }
 
     /// Appends the index of each of the next `n` values.
-    fn read(&mut self, n: usize, room: usize, out: &mut Vec<u32>) -> Result<()> {
+    fn read(&mut self, n: usize, max_bytes: usize, out: &mut Vec<u32>) -> Result<()> {
         match &mut self.indices {
             Some(indices) => {
                 let start = out.len();
@@ -205,7 +205,7 @@ impl DictionaryIndices {
                 self.checked(read, start, out)
             }
             None => {
-                self.values.read(n, room)?;
+                self.values.read(n, max_bytes)?;
                 self.append(n, out)
             }
         }
@@ -217,7 +217,7 @@ impl DictionaryIndices {
         &mut self,
         n: usize,
         picks: &Bitmap,
-        room: usize,
+        max_bytes: usize,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         let start = out.len();
@@ -227,7 +227,7 @@ impl DictionaryIndices {
                 self.checked(read, start, out)
             }
             None => {
-                self.values.read_picked(n, picks, room)?;
+                self.values.read_picked(n, picks, max_bytes)?;
                 self.append(picks.count_ones(0..n), out)
             }
         }

@@ -36,8 +36,8 @@ pub(super) trait PrimitiveSource: Send {
     /// Lets go of the page.
     fn leave_page(&mut self);
 
-    /// Appends the next `n` values. Scratch memory may take `room` bytes.
-    fn read(&mut self, n: usize, room: usize, out: &mut Vec<Self::Out>) -> Result<()>;
+    /// Appends the next `n` values. Scratch memory may take `max_bytes` bytes.
+    fn read(&mut self, n: usize, max_bytes: usize, out: &mut Vec<Self::Out>) -> Result<()>;
 
     fn skip(&mut self, n: usize) -> Result<()>;
 
@@ -59,7 +59,7 @@ pub(super) struct PrimitiveReader<S: PrimitiveSource> {
     /// The values of a page that refers to the dictionary.
     indices: Option<Indices>,
     out: Vec<S::Out>,
-    spare: FreeLists,
+    free_lists: FreeLists,
     /// Indices of entries that are looked up in the page.
     selected: Vec<u32>,
     data_type: DataType,
@@ -107,7 +107,7 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
             dictionary: PrimitiveDictionary::Missing,
             indices: None,
             out: Vec::new(),
-            spare: FreeLists::new(0),
+            free_lists: FreeLists::new(0),
             selected: Vec::new(),
             data_type: data_type.clone(),
         })
@@ -126,12 +126,12 @@ impl<S: PrimitiveSource + 'static> PrimitiveReader<S> {
 }
 
 impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
-    fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.spare = spare.clone();
+    fn use_free_lists(&mut self, free_lists: &FreeLists) {
+        self.free_lists = free_lists.clone();
     }
 
     fn reserve(&mut self, slots: usize) {
-        self.spare.reserve(&mut self.out, slots);
+        self.free_lists.reserve(&mut self.out, slots);
     }
 
     fn dictionary_bytes(&self, entries: usize, _byte_len: usize) -> usize {
@@ -160,7 +160,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         self.indices = match encoding {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
                 self.source.leave_page();
-                Some(Indices::new(bytes, count.most())?)
+                Some(Indices::new(bytes, count.max())?)
             }
             other => {
                 self.source.set_page(other, bytes, count)?;
@@ -170,9 +170,9 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         Ok(())
     }
 
-    fn read(&mut self, n: usize, room: usize) -> Result<()> {
+    fn read(&mut self, n: usize, max_bytes: usize) -> Result<()> {
         let Some(indices) = &mut self.indices else {
-            return self.source.read(n, room, &mut self.out);
+            return self.source.read(n, max_bytes, &mut self.out);
         };
         match entries(&mut self.dictionary, &mut self.source, n)? {
             Some(entries) => indices.gather(n, entries, &mut self.out),
@@ -184,7 +184,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         }
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
         if let Some(indices) = &mut self.indices {
             let more = picks.count_ones(0..n);
             return match entries(&mut self.dictionary, &mut self.source, more)? {
@@ -200,13 +200,13 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
             let mut at = 0;
             for run in picks.runs() {
                 self.source.skip(run.start - at)?;
-                self.source.read(run.len(), room, &mut self.out)?;
+                self.source.read(run.len(), max_bytes, &mut self.out)?;
                 at = run.end;
             }
             return self.source.skip(n - at);
         }
         let start = self.out.len();
-        self.source.read(n, room, &mut self.out)?;
+        self.source.read(n, max_bytes, &mut self.out)?;
         compact(&mut self.out, start, picks, 0);
         Ok(())
     }
@@ -233,6 +233,6 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, _slots: usize) -> Result<ArrayRef> {
-        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls, &self.spare)
+        fixed_width_array(&self.data_type, std::mem::take(&mut self.out), nulls, &self.free_lists)
     }
 }

@@ -42,19 +42,19 @@ pub(in crate::read::column) trait ValueReader: Send {
     fn leave_page(&mut self) -> bool;
 
     /// Decodes the next `n` values of the page, densely, and appends them. The array may then have
-    /// at most `room` bytes.
-    fn read(&mut self, n: usize, room: usize) -> Result<()>;
+    /// at most `max_bytes` bytes.
+    fn read(&mut self, n: usize, max_bytes: usize) -> Result<()>;
 
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
     /// As [`ValueReader::read`], but only those of the next `n` values whose bits of `picks` are
     /// set. The others need not be decoded.
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
         let mut at = 0;
         for run in picks.runs() {
             self.skip(run.start - at)?;
-            self.read(run.len(), room)?;
+            self.read(run.len(), max_bytes)?;
             at = run.end;
         }
         self.skip(n - at)
@@ -66,7 +66,7 @@ pub(in crate::read::column) trait ValueReader: Send {
         None
     }
 
-    /// Says whether `nulls` more slots fit into an array of at most `room` bytes: of values whose
+    /// Says whether `nulls` more slots fit into an array of at most `max_bytes` bytes: of values whose
     /// width the file states, a null takes as much as a value.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub(in crate::read::column) enum Count {
 
 impl Count {
     /// The highest number that it can be.
-    pub(in crate::read::column) fn most(self) -> usize {
+    pub(in crate::read::column) fn max(self) -> usize {
         match self {
             Self::Exactly(n) | Self::AtMost(n) => n,
         }
@@ -125,11 +125,11 @@ pub(in crate::read::column) fn fixed_width_array<T: ArrowNativeType>(
     data_type: &DataType,
     values: Vec<T>,
     nulls: Option<NullBuffer>,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Result<ArrayRef> {
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())
-        .add_buffer(spare.lend(values))
+        .add_buffer(free_lists.lend(values))
         .nulls(nulls)
         .build()?;
     Ok(make_array(data))
@@ -183,11 +183,11 @@ pub(in crate::read::column) fn vec_for<T>(n: usize) -> Result<Vec<T>> {
 
 /// The array would take more memory than is left.
 #[cold]
-pub(in crate::read::column) fn over_memory_limit(wanted: u64, room: usize) -> Error {
+pub(in crate::read::column) fn over_memory_limit(wanted: u64, max_bytes: usize) -> Error {
     Error::limit(
         LimitKind::Memory,
         format_args!(
-            "the values of one batch need {wanted} bytes more, {room} are left; \
+            "the values of one batch need {wanted} bytes more, {max_bytes} are left; \
              ask for fewer rows per batch, or raise Limits::memory_bytes"
         ),
     )

@@ -172,7 +172,7 @@ struct ByteArrayTable<'v> {
     hashes: Vec<u64>,
     copies: Vec<u8>,
     codes: Vec<u32>,
-    spare: FreeLists,
+    free_lists: FreeLists,
     limits: DictionaryLimits,
     growth: DictionaryGrowth,
     next_check: usize,
@@ -183,15 +183,15 @@ struct ByteArrayTable<'v> {
 
 impl<'v> DictionaryBuilder<'v> {
     /// For `n` values.
-    pub(super) fn new(n: usize, limits: DictionaryLimits, spare: &FreeLists) -> Self {
+    pub(super) fn new(n: usize, limits: DictionaryLimits, free_lists: &FreeLists) -> Self {
         let table = ByteArrayTable {
-            slots: empty(FIRST_BITS, spare),
+            slots: empty(FIRST_BITS, free_lists),
             bits: FIRST_BITS,
             entries: Vec::new(),
             hashes: Vec::new(),
             copies: Vec::new(),
-            codes: spare.take(n),
-            spare: spare.clone(),
+            codes: free_lists.take(n),
+            free_lists: free_lists.clone(),
             limits,
             growth: DictionaryGrowth::new(n, size_of::<u32>(), limits),
             next_check: BLOCK,
@@ -381,13 +381,13 @@ impl<'v> ByteArrayTable<'v> {
         let mut at = NOWHERE;
         if wanted.value.len() <= MAX_COPIED {
             at = u32::try_from(self.copies.len()).ok()?;
-            self.spare.grow(&mut self.copies, MAX_COPIED);
+            self.free_lists.grow(&mut self.copies, MAX_COPIED);
             self.copies.extend_from_slice(wanted.value);
             self.copies.resize(at as usize + wanted.value.len().max(MAX_SHORT), 0);
         }
         *self.slots.get_mut(place)? = Slot { tag: tag(wanted.hash), code, at, len };
         self.entries.push(wanted.value);
-        self.spare.grow(&mut self.hashes, 1);
+        self.free_lists.grow(&mut self.hashes, 1);
         self.hashes.push(wanted.hash);
         Some(code)
     }
@@ -397,7 +397,7 @@ impl<'v> ByteArrayTable<'v> {
         // Small tables grow faster, because they are soon too small again.
         self.bits += if self.bits < NEAR_BITS { 2 } else { 1 };
         let mask = (1 << self.bits) - 1;
-        let mut slots = empty(self.bits, &self.spare);
+        let mut slots = empty(self.bits, &self.free_lists);
         for old in self.slots.iter().filter(|slot| slot.code != NONE) {
             let mut at = self.home(*self.hashes.get(old.code as usize)?);
             while slots.get(at & mask)?.code != NONE {
@@ -405,7 +405,7 @@ impl<'v> ByteArrayTable<'v> {
             }
             *slots.get_mut(at & mask)? = *old;
         }
-        self.spare.give(std::mem::replace(&mut self.slots, slots));
+        self.free_lists.give(std::mem::replace(&mut self.slots, slots));
         Some(())
     }
 
@@ -424,15 +424,15 @@ impl<'v> ByteArrayTable<'v> {
 /// The memory is used again by the table of another chunk.
 impl Drop for ByteArrayTable<'_> {
     fn drop(&mut self) {
-        self.spare.give(std::mem::take(&mut self.slots));
-        self.spare.give(std::mem::take(&mut self.hashes));
-        self.spare.give(std::mem::take(&mut self.copies));
-        self.spare.give(std::mem::take(&mut self.codes));
+        self.free_lists.give(std::mem::take(&mut self.slots));
+        self.free_lists.give(std::mem::take(&mut self.hashes));
+        self.free_lists.give(std::mem::take(&mut self.copies));
+        self.free_lists.give(std::mem::take(&mut self.codes));
     }
 }
 
-fn empty(bits: u32, spare: &FreeLists) -> Vec<Slot> {
-    let mut slots = spare.take(1 << bits);
+fn empty(bits: u32, free_lists: &FreeLists) -> Vec<Slot> {
+    let mut slots = free_lists.take(1 << bits);
     slots.resize(1 << bits, Slot { tag: 0, code: NONE, at: NOWHERE, len: 0 });
     slots
 }

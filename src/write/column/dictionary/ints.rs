@@ -31,18 +31,18 @@ const MAX_TABLE_RANGE: u64 = 1 << 20;
 pub(super) fn intern_ints<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     if values.is_sorted() || values.is_sorted_by(|a, b| a >= b) {
-        return by_runs(values, limits, spare);
+        return by_runs(values, limits, free_lists);
     }
     let least = values.iter().min()?.wide();
     let greatest = values.iter().max()?.wide();
     let range = greatest.wrapping_sub(least).cast_unsigned();
     if range < MAX_TABLE_RANGE.min(values.len() as u64 * 4) {
-        by_table(values, least, range, limits, spare)
+        by_table(values, least, range, limits, free_lists)
     } else {
-        by_hash(values, limits, spare)
+        by_hash(values, limits, free_lists)
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn intern_ints<T: DictionaryInt>(
 fn by_runs<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let changes = values.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
     let n = changes + usize::from(!values.is_empty());
@@ -60,7 +60,7 @@ fn by_runs<T: DictionaryInt>(
         return None;
     }
     let mut entries = Vec::with_capacity(n);
-    let mut codes = spare.take(values.len());
+    let mut codes = free_lists.take(values.len());
     for run in values.chunk_by(|a, b| a == b) {
         let code = u32::try_from(entries.len()).ok()?;
         entries.extend(run.first());
@@ -74,13 +74,13 @@ fn by_table<T: DictionaryInt>(
     least: i64,
     range: u64,
     limits: DictionaryLimits,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
     let slots = usize::try_from(range).expect("a table is made of narrow ranges only") + 1;
-    let mut table: Vec<u32> = spare.take(slots);
+    let mut table: Vec<u32> = free_lists.take(slots);
     table.resize(slots, NONE);
     let mut entries = Vec::new();
-    let mut codes = spare.take(values.len());
+    let mut codes = free_lists.take(values.len());
     let mut growth = DictionaryGrowth::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         codes.extend(block.iter().map(|value| {
@@ -101,12 +101,12 @@ fn by_table<T: DictionaryInt>(
             *slot
         }));
         if !growth.goes_on(codes.len(), entries.len()) {
-            spare.give(table);
-            spare.give(codes);
+            free_lists.give(table);
+            free_lists.give(codes);
             return None;
         }
     }
-    spare.give(table);
+    free_lists.give(table);
     Some((entries, codes))
 }
 
@@ -123,8 +123,8 @@ struct IntTable<T> {
 }
 
 impl<T: DictionaryInt> IntTable<T> {
-    fn new(bits: u32, spare: &FreeLists) -> Self {
-        let mut slots = spare.take(1 << bits);
+    fn new(bits: u32, free_lists: &FreeLists) -> Self {
+        let mut slots = free_lists.take(1 << bits);
         slots.resize(1 << bits, (T::default(), NONE));
         Self { slots, bits }
     }
@@ -154,9 +154,9 @@ impl<T: DictionaryInt> IntTable<T> {
         None
     }
 
-    fn grow(&mut self, entries: &[T], spare: &FreeLists) -> Option<()> {
-        let grown = Self::new(self.bits + 1, spare);
-        spare.give(std::mem::replace(self, grown).slots);
+    fn grow(&mut self, entries: &[T], free_lists: &FreeLists) -> Option<()> {
+        let grown = Self::new(self.bits + 1, free_lists);
+        free_lists.give(std::mem::replace(self, grown).slots);
         for (code, &value) in (0u32..).zip(entries) {
             self.code(value, self.home(value), code)?;
         }
@@ -167,18 +167,18 @@ impl<T: DictionaryInt> IntTable<T> {
 fn by_hash<T: DictionaryInt>(
     values: &[T],
     limits: DictionaryLimits,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<(Vec<T>, Vec<u32>)> {
-    let mut table = IntTable::new(FIRST_BITS, spare);
+    let mut table = IntTable::new(FIRST_BITS, free_lists);
     let mut entries: Vec<T> = Vec::new();
-    let mut codes = spare.take(values.len());
+    let mut codes = free_lists.take(values.len());
     let mut growth = DictionaryGrowth::new(values.len(), size_of::<T>(), limits);
     for block in values.chunks(BLOCK) {
         for some in block.chunks(AHEAD) {
             // A small table can be sparse, so that values rarely collide.
             let capacity = if table.bits <= NEAR_BITS { 8 } else { 2 };
             if (entries.len() + AHEAD) * capacity > table.slots.len() {
-                table.grow(&entries, spare)?;
+                table.grow(&entries, free_lists)?;
             }
             let mut homes = [0; AHEAD];
             for (home, &value) in homes.iter_mut().zip(some) {
@@ -198,12 +198,12 @@ fn by_hash<T: DictionaryInt>(
             }
         }
         if !growth.goes_on(codes.len(), entries.len()) {
-            spare.give(table.slots);
-            spare.give(codes);
+            free_lists.give(table.slots);
+            free_lists.give(codes);
             return None;
         }
     }
-    spare.give(table.slots);
+    free_lists.give(table.slots);
     Some((entries, codes))
 }
 
@@ -213,7 +213,7 @@ mod tests {
 
     const ANY: DictionaryLimits = DictionaryLimits { bytes: usize::MAX, must_pay: true };
 
-    fn spare() -> FreeLists {
+    fn free_lists() -> FreeLists {
         FreeLists::new(1 << 20)
     }
 
@@ -228,7 +228,7 @@ mod tests {
             rising.sort_unstable();
             falling.sort_unstable_by(|a, b| b.cmp(a));
             for values in [values, rising, falling] {
-                let (entries, codes) = intern_ints(&values, ANY, &spare()).unwrap();
+                let (entries, codes) = intern_ints(&values, ANY, &free_lists()).unwrap();
                 let back: Vec<i64> = codes.iter().map(|&code| entries[code as usize]).collect();
                 assert_eq!(back, values, "seed {seed}");
                 let distinct: std::collections::HashSet<_> = values.iter().collect();
@@ -244,24 +244,28 @@ mod tests {
         fastrand::Rng::with_seed(24).shuffle(&mut values);
         let dense: Vec<i64> = values.iter().map(|value| value / 1_000_003).collect();
         for values in [&rising, &values, &dense] {
-            assert!(intern_ints(values, ANY, &spare()).is_none());
+            assert!(intern_ints(values, ANY, &free_lists()).is_none());
             assert_eq!(
-                intern_ints(values, DictionaryLimits::NONE, &spare()).unwrap().0.len(),
+                intern_ints(values, DictionaryLimits::NONE, &free_lists()).unwrap().0.len(),
                 100_000
             );
             assert!(
-                intern_ints(values, DictionaryLimits { bytes: 80_000, must_pay: false }, &spare())
-                    .is_none()
+                intern_ints(
+                    values,
+                    DictionaryLimits { bytes: 80_000, must_pay: false },
+                    &free_lists()
+                )
+                .is_none()
             );
         }
         // 50,000 of a million, evenly: most of the first ones are new, and yet it pays.
         let mut rng = fastrand::Rng::with_seed(22);
         let many: Vec<i64> = (0..1_000_000).map(|_| rng.i64(0..50_000) * 1_000_003).collect();
         assert_eq!(
-            intern_ints(&many, ANY, &spare()).map(|(entries, _)| entries.len()),
+            intern_ints(&many, ANY, &free_lists()).map(|(entries, _)| entries.len()),
             Some(50_000)
         );
         let few = vec![7i64; 5];
-        assert_eq!(intern_ints(&few, ANY, &spare()).unwrap().0, [7]);
+        assert_eq!(intern_ints(&few, ANY, &free_lists()).unwrap().0, [7]);
     }
 }

@@ -31,12 +31,12 @@ pub(super) struct ValueDictionary<'a> {
 pub(super) fn intern<'a>(
     values: &LeafValues<'a>,
     limits: DictionaryLimits,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     match values {
         LeafValues::Bits(_) => None,
         LeafValues::Words32(values) => {
-            let (entries, codes) = intern_ints(values, limits, spare)?;
+            let (entries, codes) = intern_ints(values, limits, free_lists)?;
             Some(ValueDictionary {
                 entries: LeafValues::Words32(entries.into()),
                 codes,
@@ -44,7 +44,7 @@ pub(super) fn intern<'a>(
             })
         }
         LeafValues::Words64(values) => {
-            let (entries, codes) = intern_ints(values, limits, spare)?;
+            let (entries, codes) = intern_ints(values, limits, free_lists)?;
             Some(ValueDictionary {
                 entries: LeafValues::Words64(entries.into()),
                 codes,
@@ -52,7 +52,7 @@ pub(super) fn intern<'a>(
             })
         }
         LeafValues::Bytes(values) => {
-            let mut builder = DictionaryBuilder::new(values.len(), limits, spare);
+            let mut builder = DictionaryBuilder::new(values.len(), limits, free_lists);
             for value in values.iter(0..values.len()) {
                 builder.push(value, 0, value.len())?;
             }
@@ -66,7 +66,7 @@ pub(super) fn intern<'a>(
         LeafValues::Fixed { width: 0, .. } => None,
         LeafValues::Fixed { width, bytes } => {
             let n = bytes.len() / width;
-            let mut builder = DictionaryBuilder::new(n, limits, spare);
+            let mut builder = DictionaryBuilder::new(n, limits, free_lists);
             for i in 0..n {
                 builder.push(bytes, i * width, *width)?;
             }
@@ -86,10 +86,10 @@ pub(super) fn intern_parts<'a>(
     parts: &'a [ArrayPart],
     leaf: &Leaf,
     limits: DictionaryLimits,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     let n = parts.iter().map(values_of).sum();
-    let mut builder = DictionaryBuilder::new(n, limits, spare);
+    let mut builder = DictionaryBuilder::new(n, limits, free_lists);
     for part in parts {
         let layout = bytes_layout(part, leaf)?;
         Slots::of(part).for_each_byte_run(layout, |run| match run {
@@ -111,7 +111,7 @@ pub(super) fn intern_parts<'a>(
 pub(super) fn unify<'a>(
     entries: &LeafValues<'a>,
     keys: &[u32],
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Option<ValueDictionary<'a>> {
     let limits = DictionaryLimits::NONE;
     // First those that are used, in the order of their first use; then those that are equal become
@@ -119,7 +119,7 @@ pub(super) fn unify<'a>(
     const UNUSED: u32 = u32::MAX;
     let mut place = vec![UNUSED; entries.len()];
     let mut used = Vec::new();
-    let mut codes = spare.take(keys.len());
+    let mut codes = free_lists.take(keys.len());
     for &key in keys {
         let slot = place.get_mut(key as usize)?;
         if *slot == UNUSED {
@@ -129,12 +129,12 @@ pub(super) fn unify<'a>(
         codes.push(*slot);
     }
     let entries = entries.take(&used);
-    match intern(&entries, limits, spare) {
+    match intern(&entries, limits, free_lists) {
         Some(unified) if unified.entries.len() < entries.len() => {
             for code in &mut codes {
                 *code = unified.codes.get(*code as usize).copied()?;
             }
-            spare.give(unified.codes);
+            free_lists.give(unified.codes);
             Some(ValueDictionary { entries: unified.entries, codes, distinct: true })
         }
         Some(_) => Some(ValueDictionary { entries, codes, distinct: true }),
@@ -147,7 +147,7 @@ pub(super) fn unify<'a>(
 mod tests {
     use super::*;
 
-    fn spare() -> FreeLists {
+    fn free_lists() -> FreeLists {
         FreeLists::new(1 << 20)
     }
 
@@ -164,7 +164,7 @@ mod tests {
                 byte_arrays.iter().map(Vec::as_slice).collect(),
             ));
             let limits = DictionaryLimits::NONE;
-            let interned = intern(&values, limits, &spare()).unwrap();
+            let interned = intern(&values, limits, &free_lists()).unwrap();
             assert_eq!(interned.entries.take(&interned.codes), values, "seed {seed}");
             let distinct: std::collections::HashSet<_> = byte_arrays.iter().collect();
             assert_eq!(interned.entries.len(), distinct.len(), "seed {seed}");

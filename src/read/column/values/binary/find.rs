@@ -47,7 +47,7 @@ impl SpanDecoder {
         let text = self.physical == Physical::ByteArray;
         self.decoder = match encoding {
             Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Decoder::Dictionary(Indices::new(bytes, count.most())?)
+                Decoder::Dictionary(Indices::new(bytes, count.max())?)
             }
             Encoding::Plain => match self.physical {
                 Physical::FixedLenByteArray(width) => {
@@ -103,18 +103,18 @@ impl SpanDecoder {
 
     /// Appends where the next `n` values lie in [`SpanDecoder::buffer`], or those of the next block
     /// if these are fewer, but at least one. Not for dictionary pages. A decoder that must put
-    /// values together takes at most `room` bytes for them.
+    /// values together takes at most `max_bytes` bytes for them.
     pub(in crate::read::column) fn read_spans(
         &mut self,
         n: usize,
-        room: usize,
+        max_bytes: usize,
         out: &mut Vec<Span>,
     ) -> Result<()> {
         match &mut self.decoder {
             Decoder::Plain(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaLength(decoder) => decoder.read_spans(n, out),
             Decoder::DeltaBytes(decoder) => {
-                out.extend(decoder.read_block(n, room)?.spans());
+                out.extend(decoder.read_block(n, max_bytes)?.spans());
                 Ok(())
             }
             Decoder::Fixed { width, next, left, .. } => {

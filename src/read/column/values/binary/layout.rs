@@ -48,7 +48,7 @@ pub(super) trait Layout: Send {
     /// As [`ValueReader::wants_dictionary_first`].
     const DICTIONARY_FIRST: bool = false;
 
-    fn use_free_lists(&mut self, spare: &FreeLists);
+    fn use_free_lists(&mut self, free_lists: &FreeLists);
 
     fn reserve(&mut self, slots: usize);
 
@@ -64,10 +64,10 @@ pub(super) trait Layout: Send {
     ) -> Result<bool>;
 
     /// Appends values of the dictionary.
-    fn gather(&mut self, indices: &mut Indices, n: usize, room: usize) -> Result<()>;
+    fn gather(&mut self, indices: &mut Indices, n: usize, max_bytes: usize) -> Result<()>;
 
     /// Appends the values of the dictionary that these indices stand for.
-    fn gather_indices(&mut self, indices: &[u32], room: usize) -> Result<()>;
+    fn gather_indices(&mut self, indices: &[u32], max_bytes: usize) -> Result<()>;
 
     /// Appends values that lie in a page; false, and none is, if they should be text and are not.
     fn append(
@@ -76,7 +76,7 @@ pub(super) trait Layout: Send {
         spans: &[Span],
         place: Place,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> Result<bool>;
 
     /// As [`Layout::append`], of values that lie end to end.
@@ -84,7 +84,7 @@ pub(super) trait Layout: Send {
         &mut self,
         values: EndToEnd<'_>,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> Result<bool>;
 
     /// The fast path for PLAIN pages: appends up to `n` values in one walk over their lengths, and
@@ -95,7 +95,7 @@ pub(super) trait Layout: Send {
         page: &mut plain::ByteArrays,
         n: usize,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> usize;
 
     /// As [`ValueReader::leave_page`].
@@ -116,24 +116,24 @@ pub(super) trait Layout: Send {
 }
 
 /// Bytes of the values of the spans; an error if there is no room for them.
-pub(super) fn payload_len(spans: &[Span], room: usize) -> Result<u64> {
+pub(super) fn payload_len(spans: &[Span], max_bytes: usize) -> Result<u64> {
     let wanted = spans.iter().map(|span| u64::from(span.len)).sum();
-    if wanted > room as u64 { Err(over_memory_limit(wanted, room)) } else { Ok(wanted) }
+    if wanted > max_bytes as u64 { Err(over_memory_limit(wanted, max_bytes)) } else { Ok(wanted) }
 }
 
 /// Maximum preallocation, as a multiple of the bytes decoded so far: the blocks of a batch of the
 /// usual size, and some more.
-pub(super) const MOST_TIMES: usize = 80;
+pub(super) const MAX_TIMES: usize = 80;
 
 /// Makes room for `more` bytes. If the vector must grow, it grows to what `slots` values are likely
-/// to take, by the `seen` values so far, as far as `room` allows.
-pub(super) fn make_room(
+/// to take, by the `seen` values so far, as far as `max_bytes` allows.
+pub(super) fn reserve_payload(
     mut values: Memory<'_>,
     more: u64,
-    room: usize,
+    max_bytes: usize,
     seen: usize,
     slots: usize,
-    spare: &FreeLists,
+    free_lists: &FreeLists,
 ) -> Result<()> {
     let more = saturated(more);
     if values.capacity() - values.len() >= more.saturating_add(SLACK) {
@@ -141,14 +141,14 @@ pub(super) fn make_room(
     }
     let so_far = values.len().saturating_add(more);
     // While it grows, the old values and the new ones are held at once.
-    let room = room.saturating_sub(values.capacity());
-    if so_far > room && values.capacity() > 0 {
-        return Err(over_memory_limit(more as u64, room.saturating_sub(values.len())));
+    let max_bytes = max_bytes.saturating_sub(values.capacity());
+    if so_far > max_bytes && values.capacity() > 0 {
+        return Err(over_memory_limit(more as u64, max_bytes.saturating_sub(values.len())));
     }
     let expected = so_far.saturating_mul(slots) / seen.max(1);
-    let most = so_far.saturating_mul(MOST_TIMES).min(room).max(so_far);
-    let wanted = round_to_size_class(expected.saturating_add(expected / 16)).clamp(so_far, most);
-    values.take_used(wanted.saturating_add(SLACK), spare);
+    let max = so_far.saturating_mul(MAX_TIMES).min(max_bytes).max(so_far);
+    let wanted = round_to_size_class(expected.saturating_add(expected / 16)).clamp(so_far, max);
+    values.take_used(wanted.saturating_add(SLACK), free_lists);
     values.try_reserve_exact((wanted - values.len()).saturating_add(SLACK)).map_err(no_memory)
 }
 
@@ -158,19 +158,22 @@ mod tests {
 
     #[test]
     fn no_more_room_is_made_than_there_is() {
-        let spare = FreeLists::new(0);
+        let free_lists = FreeLists::new(0);
         // One long value, where a million are announced.
         let mut values = Vec::new();
-        make_room(Memory::of(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &spare).unwrap();
+        reserve_payload(Memory::of(&mut values), 1 << 20, 3 << 20, 1, 1 << 20, &free_lists)
+            .unwrap();
         assert!((1 << 20..4 << 20).contains(&values.capacity()), "{}", values.capacity());
         // What is there already is never too much.
         let mut values = Vec::new();
-        make_room(Memory::of(&mut values), 1 << 20, 0, 1, 1 << 20, &spare).unwrap();
+        reserve_payload(Memory::of(&mut values), 1 << 20, 0, 1, 1 << 20, &free_lists).unwrap();
         assert!((1 << 20..2 << 20).contains(&values.capacity()));
         // Where they must move, both places count.
         let held = values.capacity();
         values.resize(1 << 20, 0);
-        let mut grow = |room| make_room(Memory::of(&mut values), 1 << 20, room, 2, 1 << 20, &spare);
+        let mut grow = |max_bytes| {
+            reserve_payload(Memory::of(&mut values), 1 << 20, max_bytes, 2, 1 << 20, &free_lists)
+        };
         grow(held + (2 << 20) - 1).unwrap_err();
         grow(held + (2 << 20)).unwrap();
         assert!((2 << 20..(2 << 20) + (1 << 10)).contains(&values.capacity()));

@@ -6,7 +6,7 @@ use arrow_array::{GenericByteArray, GenericByteViewArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::layout::{BLOCK, Layout, Payload, StringDictionary, make_room, payload_len};
+use super::layout::{BLOCK, Layout, Payload, StringDictionary, payload_len, reserve_payload};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
@@ -17,24 +17,31 @@ use crate::trusted::{Offset, OffsetStrings, Place, StringEntries, TextCheck, too
 
 /// Offsets into one buffer.
 pub(in crate::read::column) struct Offsets<O> {
-    room: OffsetsRoom<O>,
+    memory: OffsetsMemory<O>,
     dictionary: Option<StringEntries>,
     indices: Vec<u32>,
 }
 
 /// The values so far, and how many are expected.
-struct OffsetsRoom<O> {
-    spare: FreeLists,
+struct OffsetsMemory<O> {
+    free_lists: FreeLists,
     strings: OffsetStrings<O>,
     /// Slots that were reserved.
     slots: usize,
 }
 
-impl<O: Offset> OffsetsRoom<O> {
+impl<O: Offset> OffsetsMemory<O> {
     /// Makes room for `total` bytes of `values` values.
-    fn make(&mut self, total: u64, values: usize, room: usize) -> Result<()> {
+    fn make(&mut self, total: u64, values: usize, max_bytes: usize) -> Result<()> {
         let seen = self.strings.len() + values;
-        make_room(self.strings.payload_memory(), total, room, seen, self.slots, &self.spare)
+        reserve_payload(
+            self.strings.payload_memory(),
+            total,
+            max_bytes,
+            seen,
+            self.slots,
+            &self.free_lists,
+        )
     }
 
     /// Appends the entries that indices stand for.
@@ -42,11 +49,11 @@ impl<O: Offset> OffsetsRoom<O> {
         &mut self,
         entries: &StringEntries,
         indices: &[u32],
-        room: usize,
+        max_bytes: usize,
     ) -> Result<()> {
         let mut left = indices;
         loop {
-            let done = self.strings.append_entries(entries, left, room);
+            let done = self.strings.append_entries(entries, left, max_bytes);
             left = left.get(done..).expect("no more are appended than there are");
             if left.is_empty() {
                 return Ok(());
@@ -59,13 +66,13 @@ impl<O: Offset> OffsetsRoom<O> {
             let total = entries.total(left);
             let held = self.strings.payload_len();
             let end = (held as u64).saturating_add(total);
-            if end > room as u64 {
-                return Err(over_memory_limit(total, room.saturating_sub(held)));
+            if end > max_bytes as u64 {
+                return Err(over_memory_limit(total, max_bytes.saturating_sub(held)));
             }
-            if end > O::MOST as u64 {
+            if end > O::MAX as u64 {
                 return Err(too_long());
             }
-            self.make(total, left.len(), room)?;
+            self.make(total, left.len(), max_bytes)?;
         }
     }
 }
@@ -74,8 +81,8 @@ impl<O: Offset> OffsetsRoom<O> {
 impl<O: Offset> Offsets<O> {
     pub(in crate::read::column) fn new() -> Self {
         let strings = OffsetStrings::new();
-        let room = OffsetsRoom { spare: FreeLists::new(0), strings, slots: 0 };
-        Self { room, dictionary: None, indices: Vec::new() }
+        let memory = OffsetsMemory { free_lists: FreeLists::new(0), strings, slots: 0 };
+        Self { memory, dictionary: None, indices: Vec::new() }
     }
 
     /// Appends the values of an array that indices stand for.
@@ -84,8 +91,8 @@ impl<O: Offset> Offsets<O> {
         indices: &[u32],
         entries: &GenericByteArray<T>,
     ) -> Result<()> {
-        self.room.slots = indices.len();
-        self.room.append_entries(&StringEntries::of_array(entries), indices, usize::MAX)
+        self.memory.slots = indices.len();
+        self.memory.append_entries(&StringEntries::of_array(entries), indices, usize::MAX)
     }
 
     /// Appends the values of an array of views.
@@ -93,7 +100,7 @@ impl<O: Offset> Offsets<O> {
         &mut self,
         array: &GenericByteViewArray<V>,
     ) -> Result<()> {
-        self.room.strings.append_views(array)
+        self.memory.strings.append_views(array)
     }
 
     /// Moves the last `values` values to the slots that are valid.
@@ -117,17 +124,17 @@ impl<O: Offset> Offsets<O> {
 }
 
 impl<O: Offset> Layout for Offsets<O> {
-    fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.room.spare = spare.clone();
+    fn use_free_lists(&mut self, free_lists: &FreeLists) {
+        self.memory.free_lists = free_lists.clone();
     }
 
     fn reserve(&mut self, slots: usize) {
-        self.room.strings.reserve(slots, &self.room.spare);
-        self.room.slots = slots;
+        self.memory.strings.reserve(slots, &self.memory.free_lists);
+        self.memory.slots = slots;
     }
 
     fn dictionary_bytes(entries: usize) -> usize {
-        StringEntries::most_bytes(entries)
+        StringEntries::max_bytes(entries)
     }
 
     fn set_dictionary(
@@ -141,22 +148,22 @@ impl<O: Offset> Layout for Offsets<O> {
         Ok(self.dictionary.is_some())
     }
 
-    fn gather(&mut self, indices: &mut Indices, n: usize, room: usize) -> Result<()> {
+    fn gather(&mut self, indices: &mut Indices, n: usize, max_bytes: usize) -> Result<()> {
         let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
         let mut left = n;
         while left > 0 {
             self.indices.clear();
             let n = left.min(BLOCK);
             indices.read(n, &mut self.indices)?;
-            self.room.append_entries(entries, &self.indices, room)?;
+            self.memory.append_entries(entries, &self.indices, max_bytes)?;
             left -= n;
         }
         Ok(())
     }
 
-    fn gather_indices(&mut self, indices: &[u32], room: usize) -> Result<()> {
+    fn gather_indices(&mut self, indices: &[u32], max_bytes: usize) -> Result<()> {
         let entries = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-        self.room.append_entries(entries, indices, room)
+        self.memory.append_entries(entries, indices, max_bytes)
     }
 
     fn append(
@@ -165,27 +172,27 @@ impl<O: Offset> Layout for Offsets<O> {
         spans: &[Span],
         place: Place,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> Result<bool> {
-        let left = room.saturating_sub(self.room.strings.payload_len());
+        let left = max_bytes.saturating_sub(self.memory.strings.payload_len());
         let total = payload_len(spans, left)?;
-        self.room.make(total, spans.len(), room)?;
-        self.room.strings.append(payload.bytes(), spans, place, check)
+        self.memory.make(total, spans.len(), max_bytes)?;
+        self.memory.strings.append(payload.bytes(), spans, place, check)
     }
 
     fn append_lengths(
         &mut self,
         values: EndToEnd<'_>,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> Result<bool> {
-        let left = room.saturating_sub(self.room.strings.payload_len());
+        let left = max_bytes.saturating_sub(self.memory.strings.payload_len());
         let total = u64::from(values.total);
         if total > left as u64 {
             return Err(over_memory_limit(total, left));
         }
-        self.room.make(total, values.lengths.len(), room)?;
-        self.room.strings.append_lengths(values, check)
+        self.memory.make(total, values.lengths.len(), max_bytes)?;
+        self.memory.strings.append_lengths(values, check)
     }
 
     fn append_plain(
@@ -193,24 +200,24 @@ impl<O: Offset> Layout for Offsets<O> {
         page: &mut plain::ByteArrays,
         n: usize,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> usize {
-        let before = self.room.strings.payload_len();
+        let before = self.memory.strings.payload_len();
         let expected = page.mean().saturating_mul(n);
-        let expected = expected.saturating_add(expected / 16).min(room.saturating_sub(before));
+        let expected = expected.saturating_add(expected / 16).min(max_bytes.saturating_sub(before));
         // Without room for them, the way by spans says what is wrong.
-        if self.room.make(expected as u64, n, room).is_err() {
+        if self.memory.make(expected as u64, n, max_bytes).is_err() {
             return 0;
         }
-        self.room.strings.append_plain(page, n, room, check)
+        self.memory.strings.append_plain(page, n, max_bytes, check)
     }
 
     fn spread(&mut self, validity: &Bitmap, first: usize, slots: usize, values: usize) {
-        self.room.strings.spread(validity, first, slots, values);
+        self.memory.strings.spread(validity, first, slots, values);
     }
 
     fn bytes_held(&self) -> usize {
-        self.room.strings.bytes_held()
+        self.memory.strings.bytes_held()
     }
 
     fn finish(
@@ -219,6 +226,6 @@ impl<O: Offset> Layout for Offsets<O> {
         nulls: Option<NullBuffer>,
         _slots: usize,
     ) -> Result<ArrayRef> {
-        self.room.strings.finish(data_type, nulls, &self.room.spare)
+        self.memory.strings.finish(data_type, nulls, &self.memory.free_lists)
     }
 }

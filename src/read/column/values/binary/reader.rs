@@ -96,8 +96,8 @@ fn set_whole_dictionary<L: Layout>(
 }
 
 impl<L: Layout> ValueReader for BinaryReader<L> {
-    fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.layout.use_free_lists(spare);
+    fn use_free_lists(&mut self, free_lists: &FreeLists) {
+        self.layout.use_free_lists(free_lists);
     }
 
     fn reserve(&mut self, slots: usize) {
@@ -136,7 +136,7 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
         self.values.set_page(encoding, bytes, count)
     }
 
-    fn read(&mut self, n: usize, room: usize) -> Result<()> {
+    fn read(&mut self, n: usize, max_bytes: usize) -> Result<()> {
         if self.values.indices().is_some() {
             prepare_dictionary(self, n)?;
         }
@@ -144,9 +144,9 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
             if self.sparse.is_some() {
                 self.picked.clear();
                 indices.read(n, &mut self.picked)?;
-                return look_up_sparse(self, room);
+                return look_up_sparse(self, max_bytes);
             }
-            return self.layout.gather(indices, n, room);
+            return self.layout.gather(indices, n, max_bytes);
         }
         let check = text_check(self.utf8);
         let mut left = n;
@@ -158,10 +158,10 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                 decoder @ (Decoder::DeltaLength(_) | Decoder::DeltaBytes(_)) => {
                     let values = match decoder {
                         Decoder::DeltaLength(decoder) => decoder.read_block(block)?,
-                        Decoder::DeltaBytes(decoder) => decoder.read_block(block, room)?,
+                        Decoder::DeltaBytes(decoder) => decoder.read_block(block, max_bytes)?,
                         _ => return Err(no_page()),
                     };
-                    if self.layout.append_lengths(values, check, room)? {
+                    if self.layout.append_lengths(values, check, max_bytes)? {
                         left -= values.lengths.len();
                         continue;
                     }
@@ -169,23 +169,23 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
                     block = self.spans.len();
                 }
                 Decoder::Plain(decoder) => {
-                    let n = self.layout.append_plain(decoder, block, check, room);
+                    let n = self.layout.append_plain(decoder, block, check, max_bytes);
                     if n > 0 {
                         left -= n;
                         continue;
                     }
                     decoder.read_spans(block, &mut self.spans)?;
                 }
-                _ => self.values.read_spans(block, room, &mut self.spans)?,
+                _ => self.values.read_spans(block, max_bytes, &mut self.spans)?,
             }
             let place = self.values.place();
-            append_spans(self, place, room)?;
+            append_spans(self, place, max_bytes)?;
             left -= block;
         }
         Ok(())
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, room: usize) -> Result<()> {
+    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
         if self.values.indices().is_some() {
             prepare_dictionary(self, picks.count_ones(0..n))?;
         }
@@ -193,21 +193,21 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
             self.picked.clear();
             indices.read_picked(n, picks, &mut self.picked)?;
             if self.sparse.is_some() {
-                return look_up_sparse(self, room);
+                return look_up_sparse(self, max_bytes);
             }
-            return self.layout.gather_indices(&self.picked, room);
+            return self.layout.gather_indices(&self.picked, max_bytes);
         }
         let mut at = 0;
         while at < n {
             self.spans.clear();
-            self.values.read_spans((n - at).min(BLOCK), room, &mut self.spans)?;
+            self.values.read_spans((n - at).min(BLOCK), max_bytes, &mut self.spans)?;
             let found = self.spans.len();
             compact(&mut self.spans, 0, picks, at);
             let place = match self.spans.len() {
                 kept if kept == found => self.values.place(),
                 _ => Place::Apart,
             };
-            append_spans(self, place, room)?;
+            append_spans(self, place, max_bytes)?;
             at += found;
         }
         Ok(())
@@ -239,9 +239,13 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
 }
 
 /// Appends the values of `column.spans`.
-fn append_spans<L: Layout>(column: &mut BinaryReader<L>, place: Place, room: usize) -> Result<()> {
+fn append_spans<L: Layout>(
+    column: &mut BinaryReader<L>,
+    place: Place,
+    max_bytes: usize,
+) -> Result<()> {
     let BinaryReader { values, utf8, layout, spans, .. } = column;
-    append_mended(layout, values.payload()?, spans, place, *utf8, room)
+    append_mended(layout, values.payload()?, spans, place, *utf8, max_bytes)
 }
 
 /// Appends values, mended if they are no text and may be.
@@ -251,14 +255,14 @@ fn append_mended<L: Layout>(
     spans: &[Span],
     place: Place,
     utf8: Option<Utf8>,
-    room: usize,
+    max_bytes: usize,
 ) -> Result<()> {
     let check = text_check(utf8);
-    if layout.append(payload, spans, place, check, room)? {
+    if layout.append(payload, spans, place, check, max_bytes)? {
         return Ok(());
     }
     let Lossy { bytes, spans } = mended(utf8, payload.bytes(), spans)?;
-    layout.append(Payload::Borrowed(&bytes), &spans, Place::EndToEnd, check, room).map(drop)
+    layout.append(Payload::Borrowed(&bytes), &spans, Place::EndToEnd, check, max_bytes).map(drop)
 }
 
 /// Called before `more` indices are looked up. Builds the whole dictionary, unless few of its
@@ -274,13 +278,13 @@ fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> R
 }
 
 /// Looks up the entries of `column.picked` in the dictionary page, one by one.
-fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, room: usize) -> Result<()> {
+fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, max_bytes: usize) -> Result<()> {
     let BinaryReader { sparse, utf8, layout, picked, .. } = column;
     let sparse = sparse.as_mut().ok_or_else(no_dictionary)?;
     for &index in &*picked {
         let span = [sparse.span(index)?];
         let page = Payload::Shared(&sparse.page().bytes);
-        append_mended(layout, page, &span, Place::Apart, *utf8, room)?;
+        append_mended(layout, page, &span, Place::Apart, *utf8, max_bytes)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::layout::{Layout, Payload, StringDictionary, make_room};
+use super::layout::{Layout, Payload, StringDictionary, reserve_payload};
 use crate::encoding::dictionary::Indices;
 use crate::encoding::{EndToEnd, Span, plain};
 use crate::error::Result;
@@ -16,7 +16,7 @@ use crate::trusted::{Home, INLINE, Place, TextCheck, ViewStrings};
 
 /// Views: short values inside them, long ones in the buffers of pages and dictionaries.
 pub(in crate::read::column) struct Views {
-    spare: FreeLists,
+    free_lists: FreeLists,
     strings: ViewStrings,
     /// Slots that were reserved.
     slots: usize,
@@ -24,18 +24,19 @@ pub(in crate::read::column) struct Views {
 
 impl Views {
     pub(super) fn new() -> Self {
-        Self { spare: FreeLists::new(0), strings: ViewStrings::new(), slots: 0 }
+        Self { free_lists: FreeLists::new(0), strings: ViewStrings::new(), slots: 0 }
     }
 
-    /// Makes room for `more` bytes of `values` values, where all that is copied may take `room`.
-    fn make_copied_room(&mut self, more: u64, values: usize, room: usize) -> Result<()> {
+    /// Makes room for `more` bytes of `values` values, where all that is copied may take
+    /// `max_bytes`.
+    fn reserve_copied(&mut self, more: u64, values: usize, max_bytes: usize) -> Result<()> {
         let seen = self.strings.len() + values;
         let memory = self.strings.copied_memory();
-        let left = room.saturating_sub(memory.len());
+        let left = max_bytes.saturating_sub(memory.len());
         if more > left as u64 {
             return Err(over_memory_limit(more, left));
         }
-        make_room(memory, more, room, seen, self.slots, &self.spare)
+        reserve_payload(memory, more, max_bytes, seen, self.slots, &self.free_lists)
     }
 }
 
@@ -54,12 +55,12 @@ impl Layout for Views {
     /// Its buffer is the first, where the views of its entries point.
     const DICTIONARY_FIRST: bool = true;
 
-    fn use_free_lists(&mut self, spare: &FreeLists) {
-        self.spare = spare.clone();
+    fn use_free_lists(&mut self, free_lists: &FreeLists) {
+        self.free_lists = free_lists.clone();
     }
 
     fn reserve(&mut self, slots: usize) {
-        self.strings.reserve(slots, &self.spare);
+        self.strings.reserve(slots, &self.free_lists);
         self.slots = slots;
     }
 
@@ -96,7 +97,7 @@ impl Layout for Views {
         spans: &[Span],
         place: Place,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> Result<bool> {
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
             return Ok(true);
@@ -107,7 +108,7 @@ impl Layout for Views {
             _ if outside == 0 => Home::Inline,
             Payload::Shared(page) if worth_keeping(outside, stretch) => Home::Page(page),
             _ => {
-                self.make_copied_room(outside, spans.len(), room)?;
+                self.reserve_copied(outside, spans.len(), max_bytes)?;
                 Home::Copied
             }
         };
@@ -118,7 +119,7 @@ impl Layout for Views {
         &mut self,
         values: EndToEnd<'_>,
         check: TextCheck,
-        room: usize,
+        max_bytes: usize,
     ) -> Result<bool> {
         let EndToEnd { lengths, total, source, page, .. } = values;
         let outside = match measure(lengths).longest {
@@ -129,13 +130,13 @@ impl Layout for Views {
             _ if outside == 0 => Home::Inline,
             _ if !worth_keeping(outside, u64::from(total)) => {
                 // One by one, without the short ones.
-                self.make_copied_room(outside, lengths.len(), room)?;
+                self.reserve_copied(outside, lengths.len(), max_bytes)?;
                 let spans: Vec<Span> = values.spans().collect();
                 return self.strings.append(source, &spans, Place::EndToEnd, Home::Copied, check);
             }
             Some(page) => Home::Page(page),
             None => {
-                self.make_copied_room(u64::from(total), lengths.len(), room)?;
+                self.reserve_copied(u64::from(total), lengths.len(), max_bytes)?;
                 Home::Copied
             }
         };
@@ -167,7 +168,7 @@ impl Layout for Views {
         nulls: Option<NullBuffer>,
         _slots: usize,
     ) -> Result<ArrayRef> {
-        self.strings.finish(data_type, nulls, &self.spare)
+        self.strings.finish(data_type, nulls, &self.free_lists)
     }
 }
 
