@@ -26,36 +26,42 @@
 //! | to do this | look here |
 //! |---|---|
 //! | read some columns, nested ones too | [`Reader::project`] |
-//! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`], [`Reader::select`] |
-//! | read rows by their numbers | [`Reader::take`] |
-//! | say which rows are wanted, by a condition | [`col`], [`Predicate`], [`predicate`] |
+//! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
+//! | read rows by their numbers | [`Reader::take`], [`Reader::select`] |
+//! | read the rows that meet a condition | [`Reader::filter`], [`col`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
-//! | choose threads, lend a pool | [`Reader::threads`], `Reader::pool`; [`RowGroupEncoder::with_threads`] |
-//! | bound the memory | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`]; [`WriteOptions::with_memory`] |
-//! | read from something of your own, write into it | [`io::Source`], [`io::Sink`] |
-//! | read from an object store, or asynchronously from anything | `Reader::open_store`, `AsyncReader`; `examples/async_s3.rs` (features `object_store`, `async`) |
-//! | write into one | `AsyncWriter` |
-//! | say what a request costs | [`Reader::latency`] |
+//! | choose the threads for reading | [`Reader::threads`], `Reader::pool` |
+//! | choose the threads for writing | [`RowGroupEncoder::with_threads`] |
+//! | bound the memory of reading | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
+//! | bound the memory of writing | [`WriteOptions::with_memory`] |
+//! | read from a source of your own, write into a sink of your own | [`io::Source`], [`io::Sink`] |
+//! | read from an object store | `Reader::open_store`; `examples/async_s3.rs` |
+//! | read asynchronously from anything | `AsyncReader` (feature `async`) |
+//! | write asynchronously | `AsyncWriter` (feature `async`) |
+//! | state the latency of a request | [`Reader::latency`] |
 //! | look at the metadata | [`Reader::metadata`], [`format`](mod@format) |
-//! | keep the metadata of many files, load page indexes | [`Metadata`], [`Reader::open_with`], [`Reader::load_page_indexes`] |
+//! | keep the metadata of many files | [`Metadata`], [`Reader::open_with`] |
+//! | load page indexes | [`Reader::load_page_indexes`] |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
 //! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
-//! | say how it is written, for all columns or some | [`WriteOptions`], [`WriteOptions::with_column`], [`Profile`] |
+//! | choose codec, encodings and page sizes | [`WriteOptions`], [`Profile`] |
+//! | choose them for some columns | [`WriteOptions::with_column`] |
 //! | know what was written, for a table format | [`WriteReport`] |
 //! | encode on threads of your own | [`Writer::encoder`], [`Writer::append`] |
 //! | write into a Parquet schema of your own | [`RowGroupEncoder::with_schema`] |
-//! | read an encrypted file | `Reader::open_encrypted`, `crypt::Decryption` (feature `encryption`) |
-//! | encrypt a file, or columns of it | `WriteOptions::with_encryption`, `crypt::Encryption`; `examples/encrypt.rs` |
-//! | give a file other protection, page by page | `rewrite::recrypt` (feature `encryption`) |
+//! | read an encrypted file | `Reader::open_encrypted`, `crypt::Decryption` |
+//! | encrypt a file, or columns of it | `WriteOptions::with_encryption`; `examples/encrypt.rs` |
+//! | change the keys of a file without decoding its pages | `rewrite::recrypt` |
 //! | have keys from a service | `crypt::KeyRetriever`, `crypt::kms`; `examples/kms.rs` |
-//! | geometries: statistics, boxes, which rows lie in one | [`geo`], [`predicate::Column::intersects`]; `examples/geo.rs` |
-//! | what FILE values refer to, and their bytes | [`file_reference`] |
-//! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`], [`variant`] |
-//! | build VARIANT columns, and shred them | [`variant::VariantArrayBuilder`], [`WriteOptions::with_shredding`]; `examples/variant.rs` |
-//! | choose rows by where geometries lie | [`predicate::Column::intersects`], [`geo`]; `examples/geo.rs` |
-//! | fetch what FILE values refer to | [`file_reference`] |
+//! | read geometries, filter by a rectangle | [`geo`], [`predicate::Column::intersects`] |
+//! | fetch the bytes that FILE values refer to | [`file_reference`] |
+//! | read VARIANT values, or parts of them | [`Reader::variants`], [`Reader::variant_get`] |
+//! | build VARIANT columns | [`variant::VariantArrayBuilder`]; `examples/variant.rs` |
+//! | shred VARIANT columns | [`WriteOptions::with_shredding`] |
 //! | drive the stages yourself, and fetch the bytes | [`read`], [`io::RowGroupOpening`] |
+//!
+//! Encrypted files need the feature `encryption`, object stores `object_store`.
 //!
 //! # The architecture: start reading here
 //!
@@ -67,12 +73,12 @@
 //! input or output: the drivers in [`io`] do.
 //!
 //! ```text
-//!  READ   bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ── Chunk ── Page ──── Column ─── Assemble ─ Batch
-//!                 magic  thrift   project   ranges      pages    decompr.  levels     Dremel     RecordBatch
-//!                        schema   rows                                     + values   assembly
-//!  WRITE  bytes ─ Tail ─ Footer ─ Sink ──── RowGroup ── Chunk ── Page ──── Column ─── Shred ──── Batch
-//!                        thrift   offsets   order       offsets  compress  choose,    Dremel     RecordBatch
-//!                        indexes                                           encode     shredding
+//! READ  bytes ─ Tail ─ Footer ─ Plan ──── RowGroup ─ Chunk ── Page ──── Column ── Assemble ─ Batch
+//!               magic  thrift   project   ranges     pages    decompr.  levels    Dremel     Arrow
+//!                      schema   rows                                    + values  assembly
+//! WRITE bytes ─ Tail ─ Footer ─ Sink ──── RowGroup ─ Chunk ── Page ──── Column ── Shred ──── Batch
+//!                      thrift   offsets   order      offsets  compress  choose,   Dremel     Arrow
+//!                      indexes                                          encode    shredding
 //! ```
 //!
 //! Reading:
@@ -102,8 +108,8 @@
 //! 3. `column` gathers the values, looks for a dictionary, measures samples of the encodings that
 //!    `encoding::choose` lists, encodes page by page, and collects the statistics (`stats`).
 //!    `page::seal` compresses each page, and gives it a checksum and a header.
-//! 4. `encrypt` encrypts the pages of columns that are protected. `row_group` and `footer` place the
-//!    chunks in the file, and write indexes, bloom filters and the footer.
+//! 4. `encrypt` encrypts the pages of columns that are protected. `row_group` and `footer` place
+//!    the chunks in the file, and write indexes, bloom filters and the footer.
 //!
 //! Each layer uses those below it, never those above; a test checks that.
 //!

@@ -139,7 +139,8 @@ impl Reader {
     /// # std::fs::create_dir_all(&folder).unwrap();
     /// # let path = folder.join("encrypted.parquet");
     /// # let plain = Reader::open("testdata/trips.parquet")?;
-    /// # let options = WriteOptions::new().with_encryption(Encryption::new(Key::new(b"0123456789012345")?));
+    /// # let key = Key::new(b"0123456789012345")?;
+    /// # let options = WriteOptions::new().with_encryption(Encryption::new(key));
     /// # let mut writer = Writer::create_with(&path, plain.schema()?, options)?;
     /// # for batch in plain.batches()? { writer.write(&batch?)?; }
     /// # writer.finish()?;
@@ -320,7 +321,8 @@ impl<S> Reader<S> {
     /// # fn main() -> marquetry::Result<()> {
     /// use marquetry::{Reader, col};
     ///
-    /// let reader = Reader::open("testdata/trips.parquet")?.project(["id"])?.filter(col("id").lt(10));
+    /// let reader = Reader::open("testdata/trips.parquet")?.project(["id"])?;
+    /// let reader = reader.filter(col("id").lt(10));
     /// for batch in reader.batches()? {
     ///     println!("{} rows", batch?.num_rows());
     /// }

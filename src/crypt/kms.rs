@@ -2,13 +2,16 @@
 //!
 //! A file is encrypted with data encryption keys (DEK) of its own. They are stored beside it,
 //! wrapped with a master key that never leaves the KMS. With double wrapping, a DEK is wrapped with
-//! a key encryption key (KEK), and only the KEK by the KMS, which is then asked once for each master
-//! key of a file.
+//! a key encryption key (KEK), and only the KEK by the KMS, which is then asked once for each
+//! master key of a file.
 //!
 //! ```text
-//! key metadata of a column or the footer, internal   {"keyMaterialType":"PKMT1", "masterKeyID", "wrappedDEK", …}
-//! key metadata, external                             {"keyMaterialType":"PKMT1", "keyReference":"columnKey0"}
-//! beside the file: _KEY_MATERIAL_FOR_<file>.json     {"footerKey": "{…}", "columnKey0": "{…}"}
+//! key metadata of a column or the footer, internal
+//!     {"keyMaterialType":"PKMT1", "masterKeyID", "wrappedDEK", …}
+//! key metadata of a column or the footer, external
+//!     {"keyMaterialType":"PKMT1", "keyReference":"columnKey0"}
+//! beside the file: _KEY_MATERIAL_FOR_<file>.json
+//!     {"footerKey": "{…}", "columnKey0": "{…}"}
 //! ```
 //!
 //! [`KmsEncryption`] makes keys and wraps them for a writer, [`KmsKeys`] finds them for a reader,
@@ -419,8 +422,8 @@ impl KeyMaterials {
     }
 
     /// Wraps keys anew, with the master keys that `new_master_key` gives for those that they had;
-    /// where it gives none, they stay as they are. Data encryption keys do not change, nor does the file:
-    /// whoever could read it before and kept them still can.
+    /// where it gives none, they stay as they are. The data encryption keys and the file do not
+    /// change: a reader that kept the data encryption keys can still read it.
     ///
     /// # Errors
     /// As the KMS; nothing is changed then.

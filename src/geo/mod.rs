@@ -22,9 +22,8 @@
 //! The writer writes values as they are. Where one is no ISO WKB, nothing is said of its column
 //! chunk: a reader that prunes by a box must not lose the rows that the box does not cover.
 //!
-//! Trap: the values come from a file. Each count is compared with the bytes that are left before
-//! anything is done with it, and geometries in collections are visited in a loop, so that no nesting
-//! takes stack.
+//! Trap: the values come from a file. Each count is compared with the bytes that are left before it
+//! is used, and geometries in collections are visited in a loop, so that no nesting takes stack.
 
 mod wkb;
 mod wkt;

@@ -8,7 +8,7 @@
 //! | repetition level | definition level | that of the entry in front | the entry |
 //! |---|---|---|---|
 //! | 0 | any | any, or none | begins a row |
-//! | `k` > 0 | at least `element(k)` | at least `element(k)` | is another element of the list that is open there |
+//! | `k` > 0 | at least `element(k)` | at least `element(k)` | another element of the open list |
 //! | `k` > 0 | less | any | would be an element, and is none: nothing has a slot for it |
 //! | `k` > 0 | any | less, or none | would continue a list that is null or empty |
 //!

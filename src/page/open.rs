@@ -2,8 +2,8 @@
 //! values.
 //!
 //! ```text
-//! V1   [ u32le n | rep levels ][ u32le n | def levels ][ values ]      compressed as a whole
-//! V2   [ rep levels ][ def levels ][ values ]                          only the values are compressed
+//! V1   [ u32le n | rep levels ][ u32le n | def levels ][ values ]   compressed as a whole
+//! V2   [ rep levels ][ def levels ][ values ]                       only the values are compressed
 //! ```
 
 use bytes::Bytes;

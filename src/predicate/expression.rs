@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::geo::Rectangle;
 use crate::variant::VariantPath;
 
-/// Which rows are wanted. See the [module](crate::predicate) for what is true, and for the text form, which
-/// [`Display`](fmt::Display) gives.
+/// Which rows are wanted. See the [module](crate::predicate) for what is true, and for the text
+/// form, which [`Display`](fmt::Display) gives.
 #[derive(Clone, PartialEq)]
 pub struct Predicate {
     /// In postfix order, each after its operands: a list, because walks over a tree would take
@@ -271,11 +271,10 @@ impl Column {
     /// [around](Rectangle::around) it and `rectangle` have a point in common. False of an empty
     /// geometry, which has no box.
     ///
-    /// Where edges are planar (GEOMETRY, and byte strings that nothing is said of), it is the box of
-    /// the value's own coordinates, whatever the geometry does in it. Where they are geodesic
-    /// (GEOGRAPHY), the box covers the edges: no value that intersects is missed, others may be
-    /// found. A row group is left out if the box in its statistics and `rectangle` have no point in
-    /// common.
+    /// Where edges are planar (GEOMETRY, and byte strings without a logical type), it is the box of
+    /// the value's own coordinates. Where they are geodesic (GEOGRAPHY), the box covers the edges:
+    /// no value that intersects is missed, others may be found. A row group is left out if the box
+    /// in its statistics and `rectangle` have no point in common.
     ///
     /// ```
     /// use marquetry::geo::Rectangle;

@@ -35,8 +35,8 @@
 //!   list that is null both are null. A path through several lists is any of any, all of all. A
 //!   `not` in the middle belongs to the test of one element: `any(x) not in (1)` asks for an
 //!   element that is not 1, `not any(x) in (1)` for lists without one that is.
-//! * **Geometries** are compared by the boxes around them: see
-//!   [`intersects`](Column::intersects). A value that is no ISO WKB is an error, if it is looked at.
+//! * **Geometries** are compared by the boxes around them: see [`intersects`](Column::intersects).
+//!   A value that is no ISO WKB is an error, if it is looked at.
 //! * **Literals** are checked when the predicate is bound: one that the column's type does not hold
 //!   is an error, also where one could tell what it would mean ([`Literal`] has the table).
 //!
@@ -52,10 +52,10 @@
 //!            |  operand  [not] like 'pattern' [escape 'c']        escape: \ unless said otherwise
 //!            |  operand  is [not] null  |  operand  is [not] empty
 //!            |  starts_with( operand, 'prefix' )
-//!            |  intersects( operand, xmin, ymin, xmax, ymax )     xmin > xmax: around the antimeridian
+//!            |  intersects( operand, xmin, ymin, xmax, ymax )  xmin > xmax: past 180 degrees
 //! operand    =  column  |  any( column )  |  all( column )
-//!            |  variant_get( column, '$.path[0]', 'type' )        a part of a VARIANT, null if it is of
-//!                                                              another type
+//!            |  variant_get( column, '$.path[0]', 'type' )     a part of a VARIANT, null if it is
+//!                                                              of another type
 //! column     =  name.name.…                     as in a projection; "quoted", with "" for a quote
 //! literal    =  12  |  -1.5  |  2e9  |  'text', with '' for a quote in it  |  x'0aff'
 //!            |  true  |  false  |  null

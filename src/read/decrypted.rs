@@ -1,5 +1,5 @@
-//! [`DecryptedChunks`]: the metadata and page indexes of encrypted column chunks, decrypted when they
-//! are first asked for, and kept.
+//! [`DecryptedChunks`]: the metadata and page indexes of encrypted column chunks, decrypted when
+//! they are first asked for, and kept.
 //!
 //! Spec: Encryption.md. Part of [`Footer`](super::Footer), whose callers borrow from it.
 

@@ -5,8 +5,14 @@
 //! read back.
 //!
 //! ```text
-//!  | MQMETA1 0 | file length | flags, version | footer | regions: number, then start and bytes of each | CRC-32 |
-//!    8 bytes     u64           u8, bytes        bytes    u64 each; bytes have a u64 length before them   of all before it
+//! MQMETA1 0        8 bytes
+//! file length      u64
+//! flags, version   u8, bytes
+//! footer           bytes
+//! regions          number, then start and bytes of each
+//! CRC-32           of all before it
+//!
+//! Numbers are u64, and bytes have a u64 length before them.
 //! ```
 //!
 //! Trap: what is read back is as little to be trusted as a file; the checksum is against accidents

@@ -212,8 +212,8 @@ impl RowGroupPruner {
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
-                // What was changed is no reason to read on. Some writers leave bloom filters in plain
-                // text where the column is encrypted: not believed, and no reason to stop.
+                // A failed authentication ends the read. Some writers leave bloom filters in plain
+                // text where the column is encrypted: they are not believed, and end nothing.
                 let is_plain_filter = is_bloom && e.kind() != ErrorKind::Crypto;
                 if e.is_of_encryption() && !is_plain_filter {
                     return Err(e);

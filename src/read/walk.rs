@@ -1,7 +1,7 @@
 //! [`StoredPages`]: the pages of a column chunk as they are stored, one after the other. Nothing is
 //! decompressed.
 //!
-//! Spec: README.md, "Data Pages". For what looks at pages, or copies them: `read::chunk` is for those
+//! Spec: README.md, "Data Pages". For commands that list or copy pages; `read::chunk` is for those
 //! that decode them. Trap: the size of a chunk may leave out the header of its dictionary page, or
 //! a page without values may follow the last value.
 

@@ -91,7 +91,8 @@ impl AsyncReader {
     /// use marquetry::{Reader, col};
     /// use object_store::{ObjectStore, local::LocalFileSystem};
     ///
-    /// let store: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new_with_prefix("testdata").unwrap());
+    /// let store = LocalFileSystem::new_with_prefix("testdata").unwrap();
+    /// let store: Arc<dyn ObjectStore> = Arc::new(store);
     /// let reader = Reader::open_store(store, "trips.parquet").await?.project(["id"])?;
     /// let mut batches = reader.filter(col("id").lt(10)).stream()?;
     /// while let Some(batch) = batches.try_next().await? {

@@ -47,11 +47,11 @@ pub struct Recrypted {
 /// or in plain text. The reader has the keys of the file, if it is encrypted; its projection, rows
 /// and filter are ignored.
 ///
-/// Pages are copied as they are compressed; only their encryption, checksums and places change.
-/// Page indexes and bloom filters are carried along; what a file does not have is not made. All
-/// else of the footer stays: the schema, row groups, statistics, sorting columns, key-values, fields
-/// that are not known. `created_by` stays too, because readers tell by it which faults the pages of
-/// old writers have.
+/// Pages are copied as they are compressed; only their encryption, checksums and offsets change.
+/// Page indexes and bloom filters are copied; what a file does not have is not made. All else of
+/// the footer stays: the schema, row groups, statistics, sorting columns, key-values, unknown
+/// fields. `created_by` stays too, because readers tell by it which faults the pages of old writers
+/// have.
 ///
 /// A column chunk is held in memory at a time, and a place for each page, within
 /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).

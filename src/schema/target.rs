@@ -190,8 +190,8 @@ impl Retarget<'_> {
         Ok(Shape { field: Arc::clone(wanted), levels, kind })
     }
 
-    /// A VARIANT. Its parts mean something together only, so none of them is left out: at the top it
-    /// is read as it is stored, and becomes what is wanted afterwards.
+    /// A VARIANT. Its parts mean something together only, so none of them is left out: at the top
+    /// it is read as it is stored, and converted afterwards.
     fn variant(&self, shape: Shape, wanted: &FieldRef) -> Result<Shape> {
         if shape.field.data_type() == wanted.data_type() {
             return Ok(Shape { field: Arc::clone(wanted), ..shape });

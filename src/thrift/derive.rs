@@ -4,7 +4,7 @@
 //! ```text
 //! thrift! {
 //!     pub struct KeyValue {                      // keeps the fields that it does not know
-//!         1 required key: String as text,        // id, need, name, type; `as text`: need not be UTF-8
+//!         1 required key: String as text,        // id, need, name, type; text: may be non-UTF-8
 //!         2 optional value: String as text,      // Option<String>
 //!     }
 //! }

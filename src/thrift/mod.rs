@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! struct  field … stop                     stop is one zero byte
-//! field   | id delta : 4 | type : 4 |  then the payload; the id is that of the field before plus 1 to 15
+//! field   | id delta : 4 | type : 4 |  then the payload; the delta to the id before is 1 to 15
 //!         | 0 : 4 | type : 4 | zigzag id | then the payload; the long form
 //! list    | size : 4 | type : 4 |      then the elements
 //!         | 15 : 4 | type : 4 | size |  then the elements; the long form

@@ -1,9 +1,9 @@
 //! [`VariantArray`]: a VARIANT column in Arrow, shredded or not.
 //!
 //! Spec: VariantShredding.md. Arrow holds such a column as the group that it is in the file: a
-//! struct of `metadata`, `value` and, where it is shredded, `typed_value`. A [`Node`] is one pair of
-//! `value` and `typed_value`; the fields of a shredded object and the elements of a shredded list
-//! are such pairs again, and share the metadata of the row.
+//! struct of `metadata`, `value` and, where it is shredded, `typed_value`. A [`Node`] is one pair
+//! of `value` and `typed_value`; the fields of a shredded object and the elements of a shredded
+//! list are such pairs again, and share the metadata of the row.
 
 use std::sync::Arc;
 

@@ -4,7 +4,8 @@ use super::malformed;
 use super::value::{Variant, VariantList, VariantObject};
 use crate::error::Result;
 
-/// Equality in meaning, as VariantEncoding.md has it: of values of one class, whatever their widths.
+/// Equality in meaning, as VariantEncoding.md has it: of values of one class, whatever their
+/// widths.
 ///
 /// - Integers and decimals are one class: 1, 1.0 and 1.00 are equal. Floats and doubles are a class
 ///   each: 1.0 of one is not 1.0 of the other, nor the integer.

@@ -20,8 +20,8 @@ pub(crate) struct NeededLeaves {
 
 /// What must be read of the VARIANT `node` for what `path` leads to, as `data_type`. Where shredded
 /// objects lead to it, the `value` of the objects around is not asked: a field that has a column
-/// must not be there. `is_all_null` says of a leaf that the metadata of the file prove it to be null
-/// in all rows.
+/// must not be there. `is_all_null` says of a leaf that the metadata of the file prove it to be
+/// null in all rows.
 ///
 /// # Errors
 /// `Usage` if the column is no VARIANT.

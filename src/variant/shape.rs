@@ -19,8 +19,8 @@ pub(super) const MAX_DEPTH: usize = 16;
 /// ```
 /// use marquetry::variant::VariantShape;
 ///
-/// let shape = VariantShape::parse("{event: string, at: timestamp, tags: [string], user: {id: int64}}")?;
-/// assert_eq!(shape.to_string(), "{at: timestamp, event: string, tags: [string], user: {id: int64}}");
+/// let shape = VariantShape::parse("{event: string, tags: [string], user: {id: int64}}")?;
+/// assert_eq!(shape.to_string(), "{event: string, tags: [string], user: {id: int64}}");
 /// # Ok::<(), marquetry::Error>(())
 /// ```
 ///

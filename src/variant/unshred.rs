@@ -266,8 +266,8 @@ impl<'a> Unshredder<'a> {
     }
 }
 
-/// Calls `visit` with the names of the fields of shredded objects, numbered as [`Unshredder::object`]
-/// does.
+/// Calls `visit` with the names of the fields of shredded objects, numbered as
+/// [`Unshredder::object`] does.
 fn for_each_name<'a>(node: &'a Node, first: &mut usize, visit: &mut impl FnMut(&'a str, usize)) {
     match node.typed.as_ref().map(|typed| &typed.kind) {
         None | Some(Kind::Scalar(_)) => {}

@@ -58,8 +58,8 @@ fn pick_some(least: bool, a: Option<f64>, b: Option<f64>) -> Option<f64> {
     if least { a } else { b }
 }
 
-/// The statistics of two chunks together: what is not known of one is not known of both. There is no
-/// one box around two of which one wraps.
+/// The statistics of two chunks together: what is unknown of one is unknown of both. If one of the
+/// boxes crosses the antimeridian, no box is made of the two.
 pub(crate) fn both(a: GeospatialStatistics, b: GeospatialStatistics) -> GeospatialStatistics {
     let bbox = a.bbox.zip(b.bbox).and_then(|(a, b)| join(&a, &b));
     let types = |of: Option<Vec<i32>>| of.filter(|types| !types.is_empty());
