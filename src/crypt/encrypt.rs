@@ -234,9 +234,9 @@ impl LeafProtection {
 
 /// Seals the modules of one file. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct FileEncryptor(Arc<Inner>);
+pub(crate) struct FileEncryptor(Arc<FileEncryptorState>);
 
-struct Inner {
+struct FileEncryptorState {
     encryption: Encryption,
     protections: Vec<LeafProtection>,
     unique: [u8; UNIQUE_LEN],
@@ -264,7 +264,7 @@ impl FileEncryptor {
         let prefix = encryption.aad_prefix.as_deref().unwrap_or_default();
         let aad = [prefix, &unique].concat().into();
         let (encryption, protections) = (encryption.clone(), protections.to_vec());
-        Ok(Self(Arc::new(Inner { encryption, protections, unique, aad })))
+        Ok(Self(Arc::new(FileEncryptorState { encryption, protections, unique, aad })))
     }
 
     /// Whether the footer stays in plain text.

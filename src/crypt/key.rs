@@ -25,9 +25,9 @@ use crate::schema::LeafPath;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Key(Arc<Inner>);
+pub struct Key(Arc<ScheduledKey>);
 
-struct Inner {
+struct ScheduledKey {
     bytes: Zeroizing<Vec<u8>>,
     cipher: Aes,
     /// Modules encrypted so far.
@@ -51,7 +51,7 @@ impl Key {
             ))
         })?;
         let bytes = Zeroizing::new(bytes.to_vec());
-        Ok(Self(Arc::new(Inner { bytes, cipher, invocations: AtomicU64::new(0) })))
+        Ok(Self(Arc::new(ScheduledKey { bytes, cipher, invocations: AtomicU64::new(0) })))
     }
 
     /// The key of these hexadecimal digits.

@@ -29,7 +29,7 @@ use crate::simd::unpack::{unpack_u32, unpack_u64};
 const SPEC: Spec = Spec::Encodings("ALP");
 
 /// `f32` or `f64`.
-pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
+pub(crate) trait Float: Copy + Default + Send + Word {
     /// The integer of the same width, which also holds the bits.
     type Int: Native + Word + Ord;
     /// The highest exponent.
@@ -62,14 +62,14 @@ pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
     fn integers(
         isa: Isa,
         values: &[Self],
-        pair: Pair,
+        pair: ScaleFactors,
         out: &mut [Self::Int],
         bad: &mut [bool],
     ) -> Fit<Self::Int>;
 
     /// The integer of a value that is too large for the quick way to round, if the value comes back
     /// from it.
-    fn large_integer(self, pair: Pair) -> Option<Self::Int>;
+    fn large_integer(self, pair: ScaleFactors) -> Option<Self::Int>;
 
     /// The bits that the differences from `least` to `max` take.
     fn width(least: Self::Int, max: Self::Int) -> u32;
@@ -80,15 +80,9 @@ pub(crate) trait Float: Copy + Default + Send + Word + sealed::Sealed {
 
 /// What values are scaled by: 10^exponent, then 10^-factor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct ScaleFactors {
     exponent: u8,
     factor: u8,
-}
-
-mod sealed {
-    pub(crate) trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
 }
 
 macro_rules! float {
@@ -133,7 +127,7 @@ macro_rules! float {
             fn integers(
                 isa: Isa,
                 values: &[Self],
-                pair: Pair,
+                pair: ScaleFactors,
                 out: &mut [$int],
                 bad: &mut [bool],
             ) -> Fit<$int> {
@@ -152,7 +146,7 @@ macro_rules! float {
                 clippy::cast_precision_loss,
                 reason = "what does not come back is left out"
             )]
-            fn large_integer(self, pair: Pair) -> Option<$int> {
+            fn large_integer(self, pair: ScaleFactors) -> Option<$int> {
                 let (exponent, factor) = (usize::from(pair.exponent), usize::from(pair.factor));
                 let scaled = self * $positive[exponent] * $negative[factor];
                 // The largest integer is no float: it becomes the one above it. Smaller ones were
@@ -432,7 +426,7 @@ pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
             slot.copy_from_slice(&offset.to_le_bytes());
         }
         let pair = match pairs.as_slice() {
-            [] => Pair::default(),
+            [] => ScaleFactors::default(),
             [pair] => *pair,
             pairs => best(isa, &sample(vector), pairs.iter().copied()),
         };
@@ -457,12 +451,13 @@ fn sample<F: Float>(vector: &[F]) -> Vec<F> {
 }
 
 /// The pairs that are best for most of some vectors, of which all pairs are tried.
-fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<Pair> {
+fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<ScaleFactors> {
     let vectors = values.len().div_ceil(VECTOR);
-    let mut votes: Vec<(usize, Pair)> = Vec::new();
+    let mut votes: Vec<(usize, ScaleFactors)> = Vec::new();
     for vector in values.chunks(VECTOR).step_by(vectors.div_ceil(SAMPLED_VECTORS).max(1)) {
-        let all = (0..=F::MAX_EXPONENT)
-            .flat_map(|exponent| (0..=exponent).map(move |factor| Pair { exponent, factor }));
+        let all = (0..=F::MAX_EXPONENT).flat_map(|exponent| {
+            (0..=exponent).map(move |factor| ScaleFactors { exponent, factor })
+        });
         let pair = best(isa, &sample(vector), all);
         match votes.iter_mut().find(|(_, other)| *other == pair) {
             Some((votes, _)) => *votes += 1,
@@ -476,14 +471,18 @@ fn candidates<F: Float>(isa: Isa, values: &[F]) -> Vec<Pair> {
 /// The pair that takes the fewest bits for at most [`SAMPLE`] values. Of equal ones the last: with
 /// high exponents fewer values are lost to rounding. If no pair fits, no scaling at all, as large
 /// integers may fit still.
-fn best<F: Float>(isa: Isa, sample: &[F], pairs: impl Iterator<Item = Pair>) -> Pair {
+fn best<F: Float>(
+    isa: Isa,
+    sample: &[F],
+    pairs: impl Iterator<Item = ScaleFactors>,
+) -> ScaleFactors {
     let (mut integers, mut bad) = ([F::Int::default(); SAMPLE], [false; SAMPLE]);
     let (Some(integers), Some(bad)) =
         (integers.get_mut(..sample.len()), bad.get_mut(..sample.len()))
     else {
-        return Pair::default();
+        return ScaleFactors::default();
     };
-    let mut best = Pair::default();
+    let mut best = ScaleFactors::default();
     let mut least_cost = usize::MAX;
     for pair in pairs {
         let fit = F::integers(isa, sample, pair, integers, bad);
@@ -518,7 +517,7 @@ impl<F: Float> Scratch<F> {
     }
 
     /// Appends a vector of at most 1,024 values.
-    fn encode(&mut self, isa: Isa, vector: &[F], pair: Pair, out: &mut Vec<u8>) {
+    fn encode(&mut self, isa: Isa, vector: &[F], pair: ScaleFactors, out: &mut Vec<u8>) {
         self.integers.resize(vector.len(), F::Int::default());
         self.bad.resize(vector.len(), false);
         let mut fit = F::integers(isa, vector, pair, &mut self.integers, &mut self.bad);

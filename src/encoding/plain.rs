@@ -186,7 +186,7 @@ pub(crate) struct PlainBlock {
 
 /// Where a decoder stood.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct PlainPosition {
     next: usize,
     left: usize,
 }
@@ -280,12 +280,12 @@ impl ByteArrays {
     }
 
     /// Where the decoder stands.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { next: self.next, left: self.left }
+    pub(crate) fn mark(&self) -> PlainPosition {
+        PlainPosition { next: self.next, left: self.left }
     }
 
     /// Goes back to where the decoder stood.
-    pub(crate) fn rewind(&mut self, mark: Mark) {
+    pub(crate) fn rewind(&mut self, mark: PlainPosition) {
         (self.next, self.left) = (mark.next, mark.left);
     }
 

@@ -19,15 +19,9 @@ use crate::simd::transpose::{split, transpose_any};
 const SPEC: Spec = Spec::Encodings("BYTE_STREAM_SPLIT");
 
 /// A word of 4 or 8 bytes.
-pub(crate) trait SplitWord: Copy + sealed::Sealed {
+pub(crate) trait SplitWord: Copy {
     /// Appends values `first` to `first + n` of `len` from their streams.
     fn append(bytes: &[u8], len: usize, first: usize, n: usize, out: &mut Vec<Self>);
-}
-
-mod sealed {
-    pub(crate) trait Sealed {}
-    impl Sealed for i32 {}
-    impl Sealed for i64 {}
 }
 
 macro_rules! native {

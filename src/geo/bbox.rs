@@ -4,7 +4,7 @@
 //! Trap: NaN is no coordinate. A dimension in which there is no other value has no bounds, and
 //! without bounds of both x and y there is no box.
 
-use super::wkb::{Coordinates, Dimensions, Header, coordinate, visit};
+use super::wkb::{Coordinates, Dimensions, WkbHeader, coordinate, visit};
 use crate::error::Result;
 use crate::format::{BoundingBox, GeospatialStatistics, LogicalType};
 use crate::schema::Leaf;
@@ -106,7 +106,7 @@ const POINTS: u32 = 0b1001 | 0b1001 << 7 | 0b1001 << 14 | 0b1001 << 21;
 
 /// The number of a type among the [`TYPES`], in the order of their codes.
 #[inline]
-fn type_index(header: Header) -> i32 {
+fn type_index(header: WkbHeader) -> i32 {
     let code = header.code();
     code / 1000 * 7 + code % 1000 - 1
 }

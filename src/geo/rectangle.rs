@@ -5,7 +5,7 @@
 //! Boxes here are never too small; they may be too large.
 
 use super::bbox::{Edges, Lanes, Range, is_on_earth};
-use super::wkb::{Coordinates, Dimensions, Kind, coordinate, visit};
+use super::wkb::{Coordinates, Dimensions, WkbType, coordinate, visit};
 use crate::error::{Error, Result};
 use crate::format::{BoundingBox, GeospatialStatistics};
 
@@ -61,7 +61,7 @@ impl Rectangle {
             Edges::Geodesic => {
                 let mut found = Geodesic::default();
                 let header = visit(wkb, &mut found)?;
-                let is_points = matches!(header.kind, Kind::Point | Kind::MultiPoint);
+                let is_points = matches!(header.kind, WkbType::Point | WkbType::MultiPoint);
                 Ok(found.rectangle(is_points))
             }
         }

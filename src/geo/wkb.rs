@@ -28,7 +28,7 @@ pub(super) trait Coordinates {
 
 /// The base type of a geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum WkbType {
     Point,
     LineString,
     Polygon,
@@ -65,8 +65,8 @@ impl Dimensions {
 
 /// What a geometry begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) kind: Kind,
+pub(super) struct WkbHeader {
+    pub(super) kind: WkbType,
     pub(super) dimensions: Dimensions,
     pub(super) little: bool,
 }
@@ -77,7 +77,7 @@ const MIN_GEOMETRY: usize = 9;
 /// Bits by which other dialects mark Z, M and a coordinate system.
 const EWKB_FLAGS: u32 = 0xE000_0000;
 
-impl Header {
+impl WkbHeader {
     /// Reads the header of a geometry.
     ///
     /// # Errors
@@ -104,13 +104,13 @@ impl Header {
             _ => return Err(no_type(at, code)),
         };
         let kind = match code % 1000 {
-            1 => Kind::Point,
-            2 => Kind::LineString,
-            3 => Kind::Polygon,
-            4 => Kind::MultiPoint,
-            5 => Kind::MultiLineString,
-            6 => Kind::MultiPolygon,
-            7 => Kind::GeometryCollection,
+            1 => WkbType::Point,
+            2 => WkbType::LineString,
+            3 => WkbType::Polygon,
+            4 => WkbType::MultiPoint,
+            5 => WkbType::MultiLineString,
+            6 => WkbType::MultiPolygon,
+            7 => WkbType::GeometryCollection,
             _ => return Err(no_type(at, code)),
         };
         Ok(Self { kind, dimensions, little })
@@ -158,7 +158,7 @@ impl Header {
     }
 }
 
-impl Kind {
+impl WkbType {
     pub(super) fn code(self) -> i32 {
         match self {
             Self::Point => 1,
@@ -201,20 +201,20 @@ impl Kind {
 /// of the wrong type, counts beyond the bytes, or bytes after its end. Coordinates before the fault
 /// were visited.
 #[inline]
-pub(super) fn visit(wkb: &[u8], out: &mut impl Coordinates) -> Result<Header> {
+pub(super) fn visit(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader> {
     // Nearly all columns of points have no others.
     if let [1, 1, 0, 0, 0, point @ ..] = wkb
         && point.len() == Dimensions::Xy.point_len()
     {
         out.push::<true>(Dimensions::Xy, point);
-        return Ok(Header { kind: Kind::Point, dimensions: Dimensions::Xy, little: true });
+        return Ok(WkbHeader { kind: WkbType::Point, dimensions: Dimensions::Xy, little: true });
     }
     visit_any(wkb, out)
 }
 
-fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<Header> {
+fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader> {
     let mut cursor = Cursor::new(wkb, Spec::Geospatial);
-    let first = Header::read(&mut cursor)?;
+    let first = WkbHeader::read(&mut cursor)?;
     // Geometries that are still to come, in collections that are not told apart.
     let mut pending = body(first, &mut cursor, out)?;
     while pending > 0 {
@@ -227,7 +227,7 @@ fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<Header> {
                 ),
             ));
         }
-        let header = Header::read(&mut cursor)?;
+        let header = WkbHeader::read(&mut cursor)?;
         // Neither is more than the bytes of a value.
         pending = pending - 1 + body(header, &mut cursor, out)?;
     }
@@ -242,13 +242,13 @@ fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<Header> {
 
 /// Reads what follows a header; gives the number of geometries in it that are still to come.
 #[inline]
-fn body(header: Header, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> Result<usize> {
+fn body(header: WkbHeader, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> Result<usize> {
     match header.kind {
-        Kind::GeometryCollection => {
+        WkbType::GeometryCollection => {
             return header.count(cursor, MIN_GEOMETRY, "geometries");
         }
-        Kind::Point | Kind::LineString | Kind::Polygon => simple(header, cursor, out)?,
-        Kind::MultiPoint | Kind::MultiLineString | Kind::MultiPolygon => {
+        WkbType::Point | WkbType::LineString | WkbType::Polygon => simple(header, cursor, out)?,
+        WkbType::MultiPoint | WkbType::MultiLineString | WkbType::MultiPolygon => {
             for _ in 0..header.count(cursor, MIN_GEOMETRY, "parts")? {
                 let part = part_header(header, cursor)?;
                 simple(part, cursor, out)?;
@@ -263,9 +263,9 @@ fn body(header: Header, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> 
 /// # Errors
 /// `Malformed` if it is of another type than its parts are.
 #[inline]
-pub(super) fn part_header(whole: Header, cursor: &mut Cursor<'_>) -> Result<Header> {
+pub(super) fn part_header(whole: WkbHeader, cursor: &mut Cursor<'_>) -> Result<WkbHeader> {
     let at = cursor.position();
-    let part = Header::read(cursor)?;
+    let part = WkbHeader::read(cursor)?;
     match whole.kind.part() {
         Some(kind) if kind != part.kind => Err(malformed(
             at,
@@ -282,10 +282,10 @@ pub(super) fn part_header(whole: Header, cursor: &mut Cursor<'_>) -> Result<Head
 
 /// Reads a geometry that has no others in it.
 #[inline]
-fn simple(header: Header, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> Result<()> {
+fn simple(header: WkbHeader, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -> Result<()> {
     match header.kind {
-        Kind::Point => give(header, cursor.take(header.dimensions.point_len())?, out),
-        Kind::Polygon => {
+        WkbType::Point => give(header, cursor.take(header.dimensions.point_len())?, out),
+        WkbType::Polygon => {
             for _ in 0..header.count(cursor, size_of::<u32>(), "rings")? {
                 give(header, header.points(cursor)?, out);
             }
@@ -296,7 +296,7 @@ fn simple(header: Header, cursor: &mut Cursor<'_>, out: &mut impl Coordinates) -
 }
 
 #[inline]
-fn give(header: Header, points: &[u8], out: &mut impl Coordinates) {
+fn give(header: WkbHeader, points: &[u8], out: &mut impl Coordinates) {
     match header.little {
         true => out.push::<true>(header.dimensions, points),
         false => out.push::<false>(header.dimensions, points),

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::wkb::{Dimensions, Header, Kind, coordinate, part_header};
+use super::wkb::{Dimensions, WkbHeader, WkbType, coordinate, part_header};
 use crate::bytes::Cursor;
 use crate::error::{Result, Spec};
 
@@ -16,7 +16,7 @@ use crate::error::{Result, Spec};
 pub fn to_wkt(wkb: &[u8], max: usize) -> Result<String> {
     let cursor = Cursor::new(wkb, Spec::Geospatial);
     let mut writer = WktWriter { cursor, out: String::new(), max, open: Vec::new() };
-    let first = Header::read(&mut writer.cursor)?;
+    let first = WkbHeader::read(&mut writer.cursor)?;
     writer.name(first);
     writer.body(first)?;
     while !writer.is_full() {
@@ -43,7 +43,7 @@ struct WktWriter<'a> {
     max: usize,
     /// The geometries of many that are begun, and how many parts each has left. No more than the
     /// text has brackets.
-    open: Vec<(Header, usize)>,
+    open: Vec<(WkbHeader, usize)>,
 }
 
 impl WktWriter<'_> {
@@ -67,7 +67,7 @@ impl WktWriter<'_> {
         }
     }
 
-    fn name(&mut self, header: Header) {
+    fn name(&mut self, header: WkbHeader) {
         self.out.push_str(header.kind.name());
         self.out.push_str(match header.dimensions {
             Dimensions::Xy => " ",
@@ -78,24 +78,24 @@ impl WktWriter<'_> {
     }
 
     /// Writes what follows the name. Of a geometry of many, only the begin.
-    fn body(&mut self, header: Header) -> Result<()> {
+    fn body(&mut self, header: WkbHeader) -> Result<()> {
         let min = match header.kind {
-            Kind::Point => {
+            WkbType::Point => {
                 let point = self.cursor.take(header.dimensions.point_len())?;
                 self.points(header, point);
                 return Ok(());
             }
-            Kind::LineString => {
+            WkbType::LineString => {
                 let points = header.points(&mut self.cursor)?;
                 self.points(header, points);
                 return Ok(());
             }
-            Kind::Polygon => 4,
+            WkbType::Polygon => 4,
             _ => 9,
         };
         match header.count(&mut self.cursor, min, "parts")? {
             0 => self.out.push_str("EMPTY"),
-            rings if header.kind == Kind::Polygon => {
+            rings if header.kind == WkbType::Polygon => {
                 self.out.push('(');
                 for _ in 0..rings {
                     if self.is_full() {
@@ -115,13 +115,13 @@ impl WktWriter<'_> {
         Ok(())
     }
 
-    fn points(&mut self, header: Header, bytes: &[u8]) {
+    fn points(&mut self, header: WkbHeader, bytes: &[u8]) {
         let of = |bytes: &[u8]| match header.little {
             true => coordinate::<true>(bytes),
             false => coordinate::<false>(bytes),
         };
         let is_nothing =
-            header.kind == Kind::Point && bytes.chunks_exact(8).all(|c| of(c).is_nan());
+            header.kind == WkbType::Point && bytes.chunks_exact(8).all(|c| of(c).is_nan());
         if bytes.is_empty() || is_nothing {
             return self.out.push_str("EMPTY");
         }

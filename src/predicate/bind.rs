@@ -9,8 +9,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::bind_test::bind_test;
 use super::bound::{
-    Bound, BoundColumn, BoundNode, ColumnOrigin, FactsHold, FileColumn, ListLevels, PathStep,
-    ReadOf,
+    Bound, BoundColumn, BoundLeaf, BoundNode, ColumnOrigin, FactsHold, ListLevels, PathStep, ReadOf,
 };
 use super::expression::{Column, Function, Predicate, Term, Test, VariantPart};
 use crate::error::{Error, Result};
@@ -367,7 +366,7 @@ fn part_origin(
     let conversion = conversion(&leaf, &part.data_type);
     let present = leaf.max_def.into();
     let (element, lists, needed) = (None, Vec::new(), needed.leaves);
-    let file = FileColumn { leaf, conversion, facts, present, element, lists, needed };
+    let file = BoundLeaf { leaf, conversion, facts, present, element, lists, needed };
     Ok(ColumnOrigin::File(Box::new(file)))
 }
 
@@ -391,7 +390,7 @@ fn origin(schema: &Schema, shape: &Shape, lists: Vec<ListLevels>) -> Result<Colu
         Kind::List { element, .. } | Kind::Map { element, .. } => Some(element.into()),
         _ => None,
     };
-    Ok(ColumnOrigin::File(Box::new(FileColumn {
+    Ok(ColumnOrigin::File(Box::new(BoundLeaf {
         leaf,
         conversion,
         facts: FactsHold::Always,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
-use super::expression::{Elements, Function, Op, VariantPart};
+use super::expression::{Function, Op, Quantifier, VariantPart};
 use super::set::ValueSet;
 use super::value::LiteralValue;
 use crate::geo::{Edges, Rectangle};
@@ -77,7 +77,7 @@ pub(super) enum BoundTest {
 pub(super) struct BoundColumn {
     /// As it was named.
     pub(super) path: String,
-    pub(super) elements: Option<Elements>,
+    pub(super) elements: Option<Quantifier>,
     pub(super) path_steps: Vec<PathStep>,
     /// The type of what is tested: of the values, where they are in dictionaries or runs.
     pub(super) data_type: DataType,
@@ -118,12 +118,12 @@ pub(super) enum ColumnOrigin {
     /// The file does not have it: all null.
     Missing,
     /// Leaves of the file.
-    File(Box<FileColumn>),
+    File(Box<BoundLeaf>),
 }
 
 /// A column of a file.
 #[derive(Debug, Clone)]
-pub(super) struct FileColumn {
+pub(super) struct BoundLeaf {
     /// The leaf that is tested, or one below the struct, list or map that is.
     pub(super) leaf: Leaf,
     /// Whether what the metadata say of the leaf holds for what is tested.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::expression::{Column, Elements, Op, Predicate, Term, Test};
+use super::expression::{Column, Op, Predicate, Quantifier, Term, Test};
 use super::literal::Literal;
 use super::text::{is_first, is_inner, is_keyword};
 use crate::geo::Rectangle;
@@ -36,8 +36,8 @@ impl fmt::Display for Column {
         }
         match self.elements {
             None => f.write_str(path),
-            Some(Elements::Any) => write!(f, "any({path})"),
-            Some(Elements::All) => write!(f, "all({path})"),
+            Some(Quantifier::Any) => write!(f, "any({path})"),
+            Some(Quantifier::All) => write!(f, "all({path})"),
         }
     }
 }

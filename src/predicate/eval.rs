@@ -24,7 +24,7 @@ use arrow_select::take::take;
 
 use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
 use super::coerce::array_of;
-use super::expression::{Elements, Function, Op};
+use super::expression::{Function, Op, Quantifier};
 use super::learn::AdaptiveStats;
 use super::set::{each_value, is_view_of};
 use super::tri_state::TriState;
@@ -259,7 +259,7 @@ impl Evaluator<'_> {
                 let inside = may_fail.then(|| lists.inside(nulls.as_ref()));
                 let tri_state = self.descend(&lists.values, inside.as_ref(), rest)?;
                 Ok(match column.elements {
-                    Some(Elements::All) => lists.any(&tri_state.not()).not(),
+                    Some(Quantifier::All) => lists.any(&tri_state.not()).not(),
                     _ => lists.any(&tri_state),
                 }
                 .masked(nulls.as_ref()))

@@ -108,7 +108,7 @@ impl PartialEq for Function {
 #[must_use = "a column is not a predicate: compare it with something"]
 pub struct Column {
     pub(super) path: String,
-    pub(super) elements: Option<Elements>,
+    pub(super) elements: Option<Quantifier>,
     /// Which part of the values of a VARIANT is tested, and as which type.
     pub(super) part: Option<Box<VariantPart>>,
 }
@@ -122,7 +122,7 @@ pub(super) struct VariantPart {
 
 /// Which elements of a list must pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Elements {
+pub(super) enum Quantifier {
     Any,
     All,
 }
@@ -135,12 +135,12 @@ pub fn col(path: impl Into<String>) -> Column {
 
 /// At least one element of a list: what is below it may be named as well, `any("orders.price")`.
 pub fn any(list: impl Into<Column>) -> Column {
-    Column { elements: Some(Elements::Any), ..list.into() }
+    Column { elements: Some(Quantifier::Any), ..list.into() }
 }
 
 /// All elements of a list, also of an empty one.
 pub fn all(list: impl Into<Column>) -> Column {
-    Column { elements: Some(Elements::All), ..list.into() }
+    Column { elements: Some(Quantifier::All), ..list.into() }
 }
 
 /// The rows for which `predicate` is false. Where it is null, so is this.
@@ -245,8 +245,8 @@ impl Column {
     /// element if not of all.
     pub(super) fn opposite(self) -> Self {
         let elements = self.elements.map(|elements| match elements {
-            Elements::Any => Elements::All,
-            Elements::All => Elements::Any,
+            Quantifier::Any => Quantifier::All,
+            Quantifier::All => Quantifier::Any,
         });
         Self { elements, ..self }
     }

@@ -14,10 +14,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use super::bound::{
-    BloomProbe, Bound, BoundColumn, BoundNode, BoundTest, ColumnOrigin, FactsHold, FileColumn,
+    BloomProbe, Bound, BoundColumn, BoundLeaf, BoundNode, BoundTest, ColumnOrigin, FactsHold,
     PathStep,
 };
-use super::expression::{Elements, Op};
+use super::expression::{Op, Quantifier};
 use super::facts::{ColumnFacts, PageFacts};
 use super::value::{LiteralValue, Probes, Side, compare_floats};
 use crate::stats::bounds::StoredBound;
@@ -324,7 +324,7 @@ fn looked_for(test: &BoundTest) -> &[LiteralValue] {
     }
 }
 
-fn probe(value: &LiteralValue, file: &FileColumn, column: &BoundColumn) -> Probes {
+fn probe(value: &LiteralValue, file: &BoundLeaf, column: &BoundColumn) -> Probes {
     match file.conversion {
         Some(conversion) => value.probes(&file.leaf, conversion, &column.data_type),
         None => Probes::Unknown,
@@ -334,7 +334,7 @@ fn probe(value: &LiteralValue, file: &FileColumn, column: &BoundColumn) -> Probe
 /// A test, and the facts of the rows that it is made of.
 struct Tested<'a> {
     column: &'a BoundColumn,
-    file: &'a FileColumn,
+    file: &'a BoundLeaf,
     test: &'a BoundTest,
     facts: &'a ColumnFacts,
 }
@@ -348,7 +348,7 @@ impl Tested<'_> {
             let empty = self.occurs(list.present..list.element);
             let null = self.occurs(list.slot..list.present);
             match self.column.elements {
-                Some(Elements::All) => inner.not().any(empty, null).not(),
+                Some(Quantifier::All) => inner.not().any(empty, null).not(),
                 _ => inner.any(empty, null),
             }
         });

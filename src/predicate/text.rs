@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use super::calendar;
 use super::coerce::from_hex;
-use super::expression::{Column, Elements, Op, Predicate, Term, col, not};
+use super::expression::{Column, Op, Predicate, Quantifier, Term, col, not};
 use super::literal::{Literal, LiteralKind};
 use super::value::LiteralValue;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl std::str::FromStr for Predicate {
 /// Reads a predicate.
 fn parse(text: &str) -> Result<Predicate> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { text, tokens, next: 0, depth: 0 };
+    let mut parser = PredicateParser { text, tokens, next: 0, depth: 0 };
     let predicate = parser.or()?;
     match parser.peek() {
         Token::End => Ok(predicate),
@@ -194,14 +194,14 @@ fn fault(text: &str, at: usize, message: impl fmt::Display) -> Error {
     ))
 }
 
-struct Parser<'a> {
+struct PredicateParser<'a> {
     text: &'a str,
     tokens: Vec<(usize, Token)>,
     next: usize,
     depth: usize,
 }
 
-impl Parser<'_> {
+impl PredicateParser<'_> {
     fn peek(&self) -> &Token {
         self.ahead(0)
     }
@@ -422,7 +422,7 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Result<Column> {
-        for (word, elements) in [("any", Elements::Any), ("all", Elements::All)] {
+        for (word, elements) in [("any", Quantifier::Any), ("all", Quantifier::All)] {
             if self.is_word(0, word) && *self.ahead(1) == Token::Open {
                 self.next += 2;
                 let path = self.path()?;

@@ -99,19 +99,19 @@ pub fn recrypt(
         None => None,
     };
     let budget = Budget::new(reader.read_options().limits.memory_bytes);
-    let out = Output { sink, written: 0 };
+    let out = CountingSink { sink, written: 0 };
     let indexes = budget.reservation("the offset indexes of the file");
     let mut copy = Recryptor { reader, leaves: &leaves, encryptor, budget, out, indexes, pages: 0 };
     copy.run().map_err(|e| reader.name(e))
 }
 
 /// Where the bytes go, and how many went there.
-struct Output<S> {
+struct CountingSink<S> {
     sink: S,
     written: u64,
 }
 
-impl<S: Sink> Output<S> {
+impl<S: Sink> CountingSink<S> {
     fn send(&mut self, bytes: Vec<u8>) -> Result<()> {
         self.written += bytes.len() as u64;
         self.sink.write(bytes.into())
@@ -127,7 +127,7 @@ struct Recryptor<'a, S> {
     leaves: &'a [Leaf],
     encryptor: Option<FileEncryptor>,
     budget: Budget,
-    out: Output<S>,
+    out: CountingSink<S>,
     /// The memory of the offset indexes.
     indexes: Reservation,
     pages: u64,

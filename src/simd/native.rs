@@ -9,10 +9,12 @@ pub(crate) trait Native: Copy + Default + Send + Sync + 'static + sealed::Sealed
 }
 
 mod sealed {
-    /// Integers only: every pattern of their bytes is a value.
+    /// Numbers: they have no padding, and every pattern of their bytes is a value.
     pub(crate) trait Sealed {}
-    impl Sealed for i32 {}
-    impl Sealed for i64 {}
+    macro_rules! sealed {
+        ($($word:ty)*) => { $(impl Sealed for $word {})* };
+    }
+    sealed!(i32 i64 i128 f32 f64);
 }
 
 impl Native for i32 {
@@ -142,19 +144,12 @@ pub(crate) fn append_transposed<T: Native, const K: usize>(
 }
 
 /// A word whose bytes are all initialised: `i32`, `i64`, `i128`, `f32` or `f64`.
-pub(crate) trait Word: Copy + words::Sealed {}
+pub(crate) trait Word: Copy + sealed::Sealed {}
 
-mod words {
-    /// Types without padding.
-    pub(crate) trait Sealed {}
-    macro_rules! word {
-        ($($word:ty)*) => {
-            $(impl Sealed for $word {}
-            impl super::Word for $word {})*
-        };
-    }
-    word!(i32 i64 i128 f32 f64);
+macro_rules! words {
+    ($($word:ty)*) => { $(impl Word for $word {})* };
 }
+words!(i32 i64 i128 f32 f64);
 
 /// Appends the little-endian bytes of `values`.
 pub(crate) fn append_bytes_le<T: Word>(values: &[T], out: &mut Vec<u8>) {

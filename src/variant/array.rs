@@ -1,9 +1,9 @@
 //! [`VariantArray`]: a VARIANT column in Arrow, shredded or not.
 //!
 //! Spec: VariantShredding.md. Arrow holds such a column as the group that it is in the file: a
-//! struct of `metadata`, `value` and, where it is shredded, `typed_value`. A [`Node`] is one pair
-//! of `value` and `typed_value`; the fields of a shredded object and the elements of a shredded
-//! list are such pairs again, and share the metadata of the row.
+//! struct of `metadata`, `value` and, where it is shredded, `typed_value`. A [`ShreddedNode`] is
+//! one pair of `value` and `typed_value`; the fields of a shredded object and the elements of a
+//! shredded list are such pairs again, and share the metadata of the row.
 
 use std::sync::Arc;
 
@@ -37,35 +37,35 @@ use crate::error::{Error, Result};
 pub struct VariantArray {
     /// `None` if no leaf that was read refers to names.
     metadata: Option<(BytesColumn, ArrayRef)>,
-    pub(super) root: Node,
+    pub(super) root: ShreddedNode,
     pub(super) nulls: Option<NullBuffer>,
     pub(super) len: usize,
 }
 
 /// `value` and `typed_value` beside each other.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct ShreddedNode {
     pub(super) value: Option<BytesColumn>,
-    pub(super) typed: Option<Typed>,
+    pub(super) typed: Option<TypedValue>,
     /// Number of the fields of shredded objects, here and below.
     pub(super) names: usize,
 }
 
 /// A `typed_value` column.
 #[derive(Debug, Clone)]
-pub(super) struct Typed {
+pub(super) struct TypedValue {
     pub(super) nulls: Option<NullBuffer>,
     pub(super) array: ArrayRef,
-    pub(super) kind: Kind,
+    pub(super) kind: TypedKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
-    Scalar(Scalars),
+pub(super) enum TypedKind {
+    Scalar(ScalarArray),
     /// With the elements as they are in Arrow.
-    List(Ranges, Box<Node>, StructArray),
+    List(Ranges, Box<ShreddedNode>, StructArray),
     /// The fields, in the order of their names.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, ShreddedNode)>),
 }
 
 /// Where the elements of each list lie.
@@ -78,7 +78,7 @@ pub(super) enum Ranges {
 
 /// The columns of the table of shredded types.
 #[derive(Debug, Clone)]
-pub(super) enum Scalars {
+pub(super) enum ScalarArray {
     Boolean(BooleanArray),
     Int8(PrimitiveArray<Int8Type>),
     Int16(PrimitiveArray<Int16Type>),
@@ -163,7 +163,7 @@ impl TextColumn {
     }
 }
 
-impl Scalars {
+impl ScalarArray {
     /// The value of a row that is not null.
     #[inline]
     pub(super) fn value(&self, row: usize) -> Variant<'_> {
@@ -254,7 +254,7 @@ impl Ranges {
     }
 }
 
-impl Node {
+impl ShreddedNode {
     /// The pair of columns of a group.
     pub(super) fn new(group: &StructArray, depth: usize) -> Result<Self> {
         if depth > super::MAX_DEPTH {
@@ -279,7 +279,7 @@ impl Node {
                     })?);
                 }
                 "typed_value" => {
-                    let typed = Typed::new(array, field, depth)?;
+                    let typed = TypedValue::new(array, field, depth)?;
                     node.names = typed.names();
                     node.typed = Some(typed);
                 }
@@ -290,7 +290,7 @@ impl Node {
     }
 }
 
-impl Typed {
+impl TypedValue {
     fn new(array: &ArrayRef, field: &Field, depth: usize) -> Result<Self> {
         let array = flat(array)?;
         let kind = match array.data_type() {
@@ -307,7 +307,7 @@ impl Typed {
                         pair[0].0
                     )));
                 }
-                Kind::Object(members)
+                TypedKind::Object(members)
             }
             DataType::List(element) => {
                 let list = array.as_list::<i32>();
@@ -323,7 +323,7 @@ impl Typed {
                 let size = usize::try_from(*size).unwrap_or_default();
                 Self::list(Ranges::Fixed(size), list.values(), element, depth)?
             }
-            _ => Kind::Scalar(Scalars::new(&array, field).ok_or_else(|| {
+            _ => TypedKind::Scalar(ScalarArray::new(&array, field).ok_or_else(|| {
                 malformed(format_args!(
                     "a VARIANT cannot be shredded as {}: VariantShredding.md lists the types of \
                      `typed_value`",
@@ -334,13 +334,13 @@ impl Typed {
         Ok(Self { nulls: array.nulls().cloned(), array, kind })
     }
 
-    fn list(ranges: Ranges, elements: &ArrayRef, field: &Field, depth: usize) -> Result<Kind> {
+    fn list(ranges: Ranges, elements: &ArrayRef, field: &Field, depth: usize) -> Result<TypedKind> {
         let node = Self::pair(elements, field, depth)?;
-        Ok(Kind::List(ranges, Box::new(node), elements.as_struct().clone()))
+        Ok(TypedKind::List(ranges, Box::new(node), elements.as_struct().clone()))
     }
 
     /// The pair of columns of a field or an element.
-    fn pair(array: &ArrayRef, field: &Field, depth: usize) -> Result<Node> {
+    fn pair(array: &ArrayRef, field: &Field, depth: usize) -> Result<ShreddedNode> {
         let Some(group) = array.as_struct_opt() else {
             return Err(malformed(format_args!(
                 "{:?} of a shredded VARIANT must be a group of `value` and `typed_value`, found {}",
@@ -358,16 +358,16 @@ impl Typed {
                 .iter()
                 .map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
             let group = StructArray::try_new(fields.collect(), columns, None)?;
-            return Node::new(&group, depth + 1);
+            return ShreddedNode::new(&group, depth + 1);
         }
-        Node::new(group, depth + 1)
+        ShreddedNode::new(group, depth + 1)
     }
 
     fn names(&self) -> usize {
         match &self.kind {
-            Kind::Scalar(_) => 0,
-            Kind::List(_, element, _) => element.names,
-            Kind::Object(fields) => {
+            TypedKind::Scalar(_) => 0,
+            TypedKind::List(_, element, _) => element.names,
+            TypedKind::Object(fields) => {
                 fields.len() + fields.iter().map(|(_, node)| node.names).sum::<usize>()
             }
         }
@@ -432,7 +432,7 @@ impl VariantArray {
                 Some((bytes, metadata))
             }
         };
-        let root = Node::new(array, 0)?;
+        let root = ShreddedNode::new(array, 0)?;
         // Without both, all values are missing.
         Ok(Self { metadata, root, nulls, len: array.len() })
     }

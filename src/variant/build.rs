@@ -9,7 +9,7 @@
 use super::value::{MAX_DEPTH, Variant, too_deep};
 use super::{VariantMetadata, encode, malformed, quoted};
 use crate::error::{Error, Result};
-use names::Names;
+use names::NameDictionary;
 
 mod names;
 
@@ -38,7 +38,7 @@ mod names;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct VariantBuilder {
-    names: Names,
+    names: NameDictionary,
     /// The value so far, without the headers of what is open.
     bytes: Vec<u8>,
     open: Vec<Open>,

@@ -20,7 +20,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StructArray, UInt64Array}
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::array::{Kind, Node, VariantArray, with_nulls};
+use super::array::{ShreddedNode, TypedKind, VariantArray, with_nulls};
 use super::metadata::VariantMetadata;
 use super::path::{VariantPath, VariantStep};
 use super::shape::VariantShape;
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 
 /// What a path leads to in a column, before single values are looked at.
 struct Found<'a> {
-    node: Cow<'a, Node>,
+    node: Cow<'a, ShreddedNode>,
     /// Rows for which a part on the way is missing.
     nulls: Option<NullBuffer>,
     /// Whether it is the whole value, or an element of a list: never missing.
@@ -86,7 +86,7 @@ impl VariantArray {
         }
         if found.rest.is_empty() {
             let typed = found.node.typed.as_ref().filter(|typed| {
-                matches!(typed.kind, Kind::Scalar(_)) && typed.array.data_type() == data_type
+                matches!(typed.kind, TypedKind::Scalar(_)) && typed.array.data_type() == data_type
             });
             let others =
                 found.node.value.as_ref().map_or(0, |value| value.len() - value.null_count());
@@ -119,19 +119,22 @@ impl VariantArray {
         while let Some((step, after)) = rest.split_first() {
             let typed = node.typed.as_ref();
             let next = match (typed.map(|typed| (typed, &typed.kind)), step) {
-                (Some((typed, Kind::Object(fields))), VariantStep::Field(name)) => {
+                (Some((typed, TypedKind::Object(fields))), VariantStep::Field(name)) => {
                     let at = fields.binary_search_by(|field| field.0.as_str().cmp(name.as_str()));
                     let Ok(at) = at else { break };
                     nulls = NullBuffer::union(nulls.as_ref(), typed.nulls.as_ref());
                     match &node {
                         Cow::Borrowed(node) => match node.typed.as_ref().map(|typed| &typed.kind) {
-                            Some(Kind::Object(fields)) => Cow::Borrowed(&fields[at].1),
+                            Some(TypedKind::Object(fields)) => Cow::Borrowed(&fields[at].1),
                             _ => break,
                         },
                         Cow::Owned(_) => Cow::Owned(fields[at].1.clone()),
                     }
                 }
-                (Some((typed, Kind::List(ranges, _, elements))), VariantStep::Index(index)) => {
+                (
+                    Some((typed, TypedKind::List(ranges, _, elements))),
+                    VariantStep::Index(index),
+                ) => {
                     let mut rows = Vec::with_capacity(self.len);
                     for row in 0..self.len {
                         let valid = typed.is_valid(row)
@@ -144,7 +147,7 @@ impl VariantArray {
                     // A row that has no such element is null as a whole, and so are its parts.
                     let taken = arrow_select::take::take(elements, &rows, None)?;
                     nulls = NullBuffer::union(nulls.as_ref(), taken.nulls());
-                    Cow::Owned(Node::new(taken.as_struct(), 0)?)
+                    Cow::Owned(ShreddedNode::new(taken.as_struct(), 0)?)
                 }
                 _ => break,
             };
@@ -172,8 +175,8 @@ impl VariantArray {
             && typed.is_valid(row)
         {
             return Ok(match &typed.kind {
-                Kind::Scalar(scalars) => Some(scalars.value(row)),
-                Kind::List(..) | Kind::Object(_) => None,
+                TypedKind::Scalar(scalars) => Some(scalars.value(row)),
+                TypedKind::List(..) | TypedKind::Object(_) => None,
             });
         }
         let Some(value) = found.node.value.as_ref().and_then(|column| column.get(row)) else {

@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::array::VariantArray;
 use super::metadata::VariantMetadata;
-use super::shape::{Shape, VariantShape};
+use super::shape::{ShapeNode, VariantShape};
 use super::unshred::Unshredder;
 use super::value::Variant;
 use crate::error::Result;
@@ -110,8 +110,8 @@ impl VariantInference {
         let step = rows.div_ceil(self.sample_rows.max(1)).max(1);
         // Deeper shapes are refused.
         let max_depth = self.max_depth.min(super::shape::MAX_DEPTH);
-        let mut counter = Counter { names: 0, max_depth };
-        let mut root = Counts::default();
+        let mut counter = ValueCounter { names: 0, max_depth };
+        let mut root = ValueCounts::default();
         let mut scratch = Vec::new();
         let mut first = 0;
         for column in columns {
@@ -131,11 +131,11 @@ impl VariantInference {
         }
         let mut columns = self.max_columns;
         let shape = self.shape(&root, &mut columns);
-        Ok(VariantShape(shape.unwrap_or(Shape::Any)))
+        Ok(VariantShape(shape.unwrap_or(ShapeNode::Any)))
     }
 
     /// The shape of what was counted; `None` if its values have no type in common.
-    fn shape(&self, counts: &Counts, columns: &mut usize) -> Option<Shape> {
+    fn shape(&self, counts: &ValueCounts, columns: &mut usize) -> Option<ShapeNode> {
         let values = counts.values - counts.nulls;
         #[expect(clippy::cast_precision_loss, reason = "a share of a sample")]
         let enough = |n: usize| n > 0 && n as f64 >= self.min_agreement * values as f64;
@@ -144,7 +144,7 @@ impl VariantInference {
         }
         if enough(counts.lists) {
             let element = counts.elements.as_deref().and_then(|of| self.shape(of, columns));
-            return Some(Shape::List(Box::new(element.unwrap_or(Shape::Any))));
+            return Some(ShapeNode::List(Box::new(element.unwrap_or(ShapeNode::Any))));
         }
         let exact = counts.integers + counts.decimals;
         if enough(exact) && counts.decimals > 0 {
@@ -152,22 +152,22 @@ impl VariantInference {
             if precision <= 38 {
                 *columns = columns.saturating_sub(1);
                 let scale = i8::try_from(counts.scale).unwrap_or_default();
-                return Some(Shape::Scalar(DataType::Decimal128(precision.max(1), scale)));
+                return Some(ShapeNode::Scalar(DataType::Decimal128(precision.max(1), scale)));
             }
         }
         if enough(counts.integers) {
             *columns = columns.saturating_sub(1);
-            return Some(Shape::Scalar(DataType::Int64));
+            return Some(ShapeNode::Scalar(DataType::Int64));
         }
         let (data_type, n) = counts.others.iter().max_by_key(|(_, n)| *n)?;
         if !enough(*n) {
             return None;
         }
         *columns = columns.saturating_sub(1);
-        Some(Shape::Scalar(data_type.clone()))
+        Some(ShapeNode::Scalar(data_type.clone()))
     }
 
-    fn object(&self, counts: &Counts, columns: &mut usize) -> Option<Shape> {
+    fn object(&self, counts: &ValueCounts, columns: &mut usize) -> Option<ShapeNode> {
         let mut fields: Vec<_> = counts.fields.iter().collect();
         fields.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.values));
         let mut found = Vec::new();
@@ -182,13 +182,13 @@ impl VariantInference {
             }
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));
-        (!found.is_empty()).then_some(Shape::Object(found))
+        (!found.is_empty()).then_some(ShapeNode::Object(found))
     }
 }
 
 /// What was seen of the values in one place.
 #[derive(Debug, Default)]
-struct Counts {
+struct ValueCounts {
     values: usize,
     nulls: usize,
     objects: usize,
@@ -204,15 +204,15 @@ struct Counts {
     elements: Option<Box<Self>>,
 }
 
-struct Counter {
+struct ValueCounter {
     names: usize,
     max_depth: usize,
 }
 
-impl Counter {
+impl ValueCounter {
     fn add(
         &mut self,
-        counts: &mut Counts,
+        counts: &mut ValueCounts,
         metadata: VariantMetadata<'_>,
         value: &Variant<'_>,
         depth: usize,
@@ -230,7 +230,7 @@ impl Counter {
                             continue;
                         }
                         self.names += 1;
-                        counts.fields.insert(part.name.to_owned(), Counts::default());
+                        counts.fields.insert(part.name.to_owned(), ValueCounts::default());
                     }
                     if let Some(field) = counts.fields.get_mut(part.name) {
                         self.add(field, metadata, &inner, depth + 1)?;
@@ -269,7 +269,7 @@ impl Counter {
     }
 }
 
-impl Counts {
+impl ValueCounts {
     fn integer(&mut self, v: i64) {
         self.integers += 1;
         self.digits = self.digits.max(digits_of(v.unsigned_abs().into()));

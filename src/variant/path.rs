@@ -113,7 +113,7 @@ impl FromStr for VariantPath {
     /// # Errors
     /// `Usage` with the place where the text is no path.
     fn from_str(text: &str) -> Result<Self> {
-        let mut parser = Parser { text, rest: text };
+        let mut parser = PathParser { text, rest: text };
         let mut steps = Vec::new();
         // The sign of the root, unless a name begins with it.
         match text.strip_prefix('$') {
@@ -133,12 +133,12 @@ impl FromStr for VariantPath {
     }
 }
 
-struct Parser<'a> {
+struct PathParser<'a> {
     text: &'a str,
     rest: &'a str,
 }
 
-impl Parser<'_> {
+impl PathParser<'_> {
     fn next(&mut self) -> Option<char> {
         let mut chars = self.rest.chars();
         let c = chars.next();

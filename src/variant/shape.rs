@@ -27,10 +27,10 @@ pub(super) const MAX_DEPTH: usize = 16;
 /// Values that do not fit are not lost: they stay in the `value` column beside, and fields that
 /// have no column stay in the object's.
 #[derive(Debug, Clone, PartialEq)]
-pub struct VariantShape(pub(super) Shape);
+pub struct VariantShape(pub(super) ShapeNode);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum ShapeNode {
     /// No column: `value` alone.
     Any,
     Scalar(DataType),
@@ -64,7 +64,7 @@ fn utc(unit: TimeUnit) -> DataType {
 impl VariantShape {
     /// Nothing is shredded.
     pub fn any() -> Self {
-        Self(Shape::Any)
+        Self(ShapeNode::Any)
     }
 
     /// Values of one type: booleans, signed integers, floats, decimals of at most 38 digits,
@@ -89,7 +89,7 @@ impl VariantShape {
                 "a VARIANT cannot be shredded as {data_type}: VariantShredding.md lists the types"
             )));
         }
-        Ok(Self(Shape::Scalar(data_type)))
+        Ok(Self(ShapeNode::Scalar(data_type)))
     }
 
     /// Lists whose elements are of this shape.
@@ -97,7 +97,7 @@ impl VariantShape {
     /// # Errors
     /// `Usage` if shapes nest deeper than 16.
     pub fn list(element: Self) -> Result<Self> {
-        let shape = Shape::List(Box::new(element.0));
+        let shape = ShapeNode::List(Box::new(element.0));
         shape.check_depth(0)?;
         Ok(Self(shape))
     }
@@ -119,7 +119,7 @@ impl VariantShape {
                 pair[0].0
             )));
         }
-        let shape = Shape::Object(fields);
+        let shape = ShapeNode::Object(fields);
         shape.check_depth(0)?;
         Ok(Self(shape))
     }
@@ -128,9 +128,9 @@ impl VariantShape {
     /// [`VariantShape::any`].
     pub(crate) fn scalar_type(&self) -> Option<DataType> {
         match &self.0 {
-            Shape::Any => Some(VariantArray::unshredded_type()),
-            Shape::Scalar(data_type) => Some(data_type.clone()),
-            Shape::List(_) | Shape::Object(_) => None,
+            ShapeNode::Any => Some(VariantArray::unshredded_type()),
+            ShapeNode::Scalar(data_type) => Some(data_type.clone()),
+            ShapeNode::List(_) | ShapeNode::Object(_) => None,
         }
     }
 
@@ -156,7 +156,7 @@ impl VariantShape {
 
     /// Whether nothing is shredded.
     pub fn is_any(&self) -> bool {
-        self.0 == Shape::Any
+        self.0 == ShapeNode::Any
     }
 
     /// The shape of a column by its Arrow type: a struct of `metadata`, `value` and `typed_value`.
@@ -165,7 +165,7 @@ impl VariantShape {
     /// `Usage` if it is none, or shredded as a type that is not in the table.
     pub fn of(data_type: &DataType) -> Result<Self> {
         match data_type {
-            DataType::Struct(fields) => Shape::of_pair(fields, 0).map(Self),
+            DataType::Struct(fields) => ShapeNode::of_pair(fields, 0).map(Self),
             other => {
                 Err(Error::usage(format_args!("a VARIANT is a struct in Arrow, found {other}")))
             }
@@ -209,7 +209,7 @@ impl VariantShape {
     /// # Errors
     /// `Usage` if the text is none of these, with the place.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = ShapeParser { text, at: 0 };
         let shape = parser.shape(0)?;
         parser.skip_blanks();
         if parser.at < text.len() {
@@ -219,7 +219,7 @@ impl VariantShape {
     }
 }
 
-impl Shape {
+impl ShapeNode {
     fn check_depth(&self, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
             return Err(too_deep());
@@ -307,7 +307,7 @@ impl fmt::Display for VariantShape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for ShapeNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("variant"),
@@ -352,12 +352,12 @@ fn is_word(name: &str) -> bool {
 }
 
 /// Reads the text form.
-struct Parser<'a> {
+struct ShapeParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ShapeParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }

@@ -22,9 +22,9 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use super::array::VariantArray;
 use super::encode;
 use super::metadata::VariantMetadata;
-use super::shape::{Shape, VariantShape};
+use super::shape::{ShapeNode, VariantShape};
 use super::unshred::{Unshredder, check_whole, end_of};
-use super::value::{Part, Variant};
+use super::value::{ObjectField, Variant};
 use crate::error::{Error, LimitKind, Result};
 
 impl VariantArray {
@@ -38,7 +38,7 @@ impl VariantArray {
         if shape.is_any() {
             return self.unshred();
         }
-        let mut column = Pair::new(&shape.0);
+        let mut column = NodeBuilder::new(&shape.0);
         let mut values = Unshredder::new(self);
         let mut scratch = Vec::new();
         let mut left_over = Vec::new();
@@ -105,13 +105,13 @@ impl Nulls {
 
 /// Byte strings that are filled row by row.
 #[derive(Debug)]
-struct Bytes {
+struct BytesBuilder {
     bytes: Vec<u8>,
     ends: Vec<i32>,
     nulls: Nulls,
 }
 
-impl Bytes {
+impl BytesBuilder {
     fn new() -> Self {
         Self { bytes: Vec::new(), ends: vec![0], nulls: Nulls::new() }
     }
@@ -146,45 +146,56 @@ impl Bytes {
 
 /// `value` and `typed_value` beside each other.
 #[derive(Debug)]
-struct Pair {
-    value: Bytes,
-    typed: Option<Typed>,
+struct NodeBuilder {
+    value: BytesBuilder,
+    typed: Option<TypedBuilder>,
 }
 
 #[derive(Debug)]
-enum Typed {
-    Scalar(Scalars),
-    List { ends: Vec<i32>, nulls: Nulls, element: Box<Pair>, elements: usize, shape: Shape },
-    Object { nulls: Nulls, names: Vec<String>, fields: Vec<Pair>, shape: Vec<(String, Shape)> },
+enum TypedBuilder {
+    Scalar(ScalarBuilder),
+    List {
+        ends: Vec<i32>,
+        nulls: Nulls,
+        element: Box<NodeBuilder>,
+        elements: usize,
+        shape: ShapeNode,
+    },
+    Object {
+        nulls: Nulls,
+        names: Vec<String>,
+        fields: Vec<NodeBuilder>,
+        shape: Vec<(String, ShapeNode)>,
+    },
 }
 
 /// A column of one type.
 #[derive(Debug)]
-enum Scalars {
+enum ScalarBuilder {
     Boolean(BooleanBufferBuilder, Nulls),
-    Int8(Column<Int8Type>),
-    Int16(Column<Int16Type>),
-    Int32(Column<Int32Type>),
-    Int64(Column<Int64Type>),
-    Float(Column<Float32Type>),
-    Double(Column<Float64Type>),
-    Decimal(Column<Decimal128Type>, u8, u8),
-    Date(Column<Date32Type>),
-    Time(Column<Time64MicrosecondType>),
-    Micros(Column<TimestampMicrosecondType>, bool),
-    Nanos(Column<TimestampNanosecondType>, bool),
-    Binary(Bytes),
-    String(Bytes),
+    Int8(PrimitiveColumnBuilder<Int8Type>),
+    Int16(PrimitiveColumnBuilder<Int16Type>),
+    Int32(PrimitiveColumnBuilder<Int32Type>),
+    Int64(PrimitiveColumnBuilder<Int64Type>),
+    Float(PrimitiveColumnBuilder<Float32Type>),
+    Double(PrimitiveColumnBuilder<Float64Type>),
+    Decimal(PrimitiveColumnBuilder<Decimal128Type>, u8, u8),
+    Date(PrimitiveColumnBuilder<Date32Type>),
+    Time(PrimitiveColumnBuilder<Time64MicrosecondType>),
+    Micros(PrimitiveColumnBuilder<TimestampMicrosecondType>, bool),
+    Nanos(PrimitiveColumnBuilder<TimestampNanosecondType>, bool),
+    Binary(BytesBuilder),
+    String(BytesBuilder),
     Uuid(Vec<u8>, Nulls),
 }
 
 #[derive(Debug)]
-struct Column<T: ArrowPrimitiveType> {
+struct PrimitiveColumnBuilder<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
     nulls: Nulls,
 }
 
-impl<T: ArrowPrimitiveType> Column<T> {
+impl<T: ArrowPrimitiveType> PrimitiveColumnBuilder<T> {
     fn new() -> Self {
         Self { values: Vec::new(), nulls: Nulls::new() }
     }
@@ -211,26 +222,28 @@ impl<T: ArrowPrimitiveType> Column<T> {
     }
 }
 
-impl Pair {
-    fn new(shape: &Shape) -> Self {
+impl NodeBuilder {
+    fn new(shape: &ShapeNode) -> Self {
         let typed = match shape {
-            Shape::Any => None,
-            Shape::Scalar(data_type) => Some(Typed::Scalar(Scalars::new(data_type))),
-            Shape::List(element) => Some(Typed::List {
+            ShapeNode::Any => None,
+            ShapeNode::Scalar(data_type) => {
+                Some(TypedBuilder::Scalar(ScalarBuilder::new(data_type)))
+            }
+            ShapeNode::List(element) => Some(TypedBuilder::List {
                 ends: vec![0],
                 nulls: Nulls::new(),
                 element: Box::new(Self::new(element)),
                 elements: 0,
                 shape: (**element).clone(),
             }),
-            Shape::Object(fields) => Some(Typed::Object {
+            ShapeNode::Object(fields) => Some(TypedBuilder::Object {
                 nulls: Nulls::new(),
                 names: fields.iter().map(|(name, _)| name.clone()).collect(),
                 fields: fields.iter().map(|(_, shape)| Self::new(shape)).collect(),
                 shape: fields.clone(),
             }),
         };
-        Self { value: Bytes::new(), typed }
+        Self { value: BytesBuilder::new(), typed }
     }
 
     /// Puts a value into row `row`, which is not filled yet.
@@ -245,13 +258,13 @@ impl Pair {
         let (value, len) = Variant::read(metadata, bytes, 0)?;
         check_whole(bytes, len)?;
         match (typed, value) {
-            (Typed::Scalar(scalars), value) => {
+            (TypedBuilder::Scalar(scalars), value) => {
                 if !scalars.push(row, &value)? {
                     self.value.push(row, bytes)?;
                 }
                 Ok(())
             }
-            (Typed::List { ends, nulls, element, elements, .. }, Variant::List(list)) => {
+            (TypedBuilder::List { ends, nulls, element, elements, .. }, Variant::List(list)) => {
                 for part in list.parts() {
                     element.push(*elements, metadata, part?, left_over)?;
                     *elements += 1;
@@ -266,8 +279,8 @@ impl Pair {
                 nulls.valid();
                 Ok(())
             }
-            (Typed::Object { nulls, names, fields, .. }, Variant::Object(object)) => {
-                let mut writer = LeftOver { value: &mut self.value, start: None, row };
+            (TypedBuilder::Object { nulls, names, fields, .. }, Variant::Object(object)) => {
+                let mut writer = ResidualObject { value: &mut self.value, start: None, row };
                 let first = left_over.len();
                 let mut at = 0;
                 for part in object.parts() {
@@ -305,14 +318,14 @@ impl Pair {
 }
 
 /// The fields of an object that have no column, on their way into `value`.
-struct LeftOver<'a> {
-    value: &'a mut Bytes,
+struct ResidualObject<'a> {
+    value: &'a mut BytesBuilder,
     start: Option<usize>,
     row: usize,
 }
 
-impl LeftOver<'_> {
-    fn push(&mut self, part: Part<'_>, fields: &mut Vec<(u32, u32)>) -> Result<()> {
+impl ResidualObject<'_> {
+    fn push(&mut self, part: ObjectField<'_>, fields: &mut Vec<(u32, u32)>) -> Result<()> {
         let start = match self.start {
             Some(start) => start,
             None => {
@@ -332,7 +345,7 @@ impl LeftOver<'_> {
     }
 }
 
-impl Typed {
+impl TypedBuilder {
     fn finish(self, len: usize) -> Result<ArrayRef> {
         Ok(match self {
             Self::Scalar(scalars) => scalars.finish(len)?,
@@ -361,7 +374,7 @@ impl Typed {
 }
 
 /// A field or element of a shape, of its columns.
-fn group(shape: &Shape, columns: Vec<ArrayRef>, len: usize) -> Result<StructArray> {
+fn group(shape: &ShapeNode, columns: Vec<ArrayRef>, len: usize) -> Result<StructArray> {
     let DataType::Struct(fields) = shape.group() else {
         unreachable!("a pair is a struct in Arrow")
     };
@@ -376,27 +389,29 @@ fn too_many_elements() -> Error {
     )
 }
 
-impl Scalars {
+impl ScalarBuilder {
     fn new(data_type: &DataType) -> Self {
         match data_type {
             DataType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0), Nulls::new()),
-            DataType::Int8 => Self::Int8(Column::new()),
-            DataType::Int16 => Self::Int16(Column::new()),
-            DataType::Int32 => Self::Int32(Column::new()),
-            DataType::Int64 => Self::Int64(Column::new()),
-            DataType::Float32 => Self::Float(Column::new()),
-            DataType::Float64 => Self::Double(Column::new()),
+            DataType::Int8 => Self::Int8(PrimitiveColumnBuilder::new()),
+            DataType::Int16 => Self::Int16(PrimitiveColumnBuilder::new()),
+            DataType::Int32 => Self::Int32(PrimitiveColumnBuilder::new()),
+            DataType::Int64 => Self::Int64(PrimitiveColumnBuilder::new()),
+            DataType::Float32 => Self::Float(PrimitiveColumnBuilder::new()),
+            DataType::Float64 => Self::Double(PrimitiveColumnBuilder::new()),
             DataType::Decimal128(precision, scale) => {
-                Self::Decimal(Column::new(), *precision, scale.unsigned_abs())
+                Self::Decimal(PrimitiveColumnBuilder::new(), *precision, scale.unsigned_abs())
             }
-            DataType::Date32 => Self::Date(Column::new()),
-            DataType::Time64(_) => Self::Time(Column::new()),
+            DataType::Date32 => Self::Date(PrimitiveColumnBuilder::new()),
+            DataType::Time64(_) => Self::Time(PrimitiveColumnBuilder::new()),
             DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
-                Self::Nanos(Column::new(), zone.is_some())
+                Self::Nanos(PrimitiveColumnBuilder::new(), zone.is_some())
             }
-            DataType::Timestamp(_, zone) => Self::Micros(Column::new(), zone.is_some()),
-            DataType::Binary => Self::Binary(Bytes::new()),
-            DataType::Utf8 => Self::String(Bytes::new()),
+            DataType::Timestamp(_, zone) => {
+                Self::Micros(PrimitiveColumnBuilder::new(), zone.is_some())
+            }
+            DataType::Binary => Self::Binary(BytesBuilder::new()),
+            DataType::Utf8 => Self::String(BytesBuilder::new()),
             DataType::FixedSizeBinary(_) => Self::Uuid(Vec::new(), Nulls::new()),
             other => unreachable!("shapes refuse {other}"),
         }

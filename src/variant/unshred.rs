@@ -14,7 +14,7 @@ use arrow_array::{ArrayRef, BinaryArray, StructArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use super::array::{Kind, Node, Typed, VariantArray};
+use super::array::{ShreddedNode, TypedKind, TypedValue, VariantArray};
 use super::encode;
 use super::malformed;
 use super::metadata::VariantMetadata;
@@ -45,8 +45,8 @@ const FEW_NAMES: usize = 16;
 
 /// A node, with where the names of its fields begin in [`Unshredder::ids`].
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    node: &'a Node,
+struct NumberedNode<'a> {
+    node: &'a ShreddedNode,
     first_id: usize,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Unshredder<'a> {
         }
         let column = self.column;
         self.enter(row)?;
-        let place = Place { node: &column.root, first_id: 0 };
+        let place = NumberedNode { node: &column.root, first_id: 0 };
         if !self.node(place, row, out)? {
             out.push(0);
         }
@@ -83,13 +83,13 @@ impl<'a> Unshredder<'a> {
     /// own arrays; false if it is missing.
     pub(super) fn append_of(
         &mut self,
-        node: &'a Node,
+        node: &'a ShreddedNode,
         row: usize,
         at: usize,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         self.enter(row)?;
-        self.node(Place { node, first_id: 0 }, at, out)
+        self.node(NumberedNode { node, first_id: 0 }, at, out)
     }
 
     /// The metadata of the row that was entered last.
@@ -155,7 +155,7 @@ impl<'a> Unshredder<'a> {
         Err(malformed(format_args!("the name {name:?} of a shredded field is not in the metadata")))
     }
 
-    fn node(&mut self, place: Place<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+    fn node(&mut self, place: NumberedNode<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let value = place.node.value.as_ref().and_then(|column| column.get(row));
         let typed = place.node.typed.as_ref().filter(|typed| typed.is_valid(row));
         match (value, typed) {
@@ -171,7 +171,7 @@ impl<'a> Unshredder<'a> {
                 Ok(true)
             }
             (Some(value), Some(typed)) => {
-                if !matches!(typed.kind, Kind::Object(_)) {
+                if !matches!(typed.kind, TypedKind::Object(_)) {
                     return Err(malformed(
                         "both `value` and `typed_value` are set, and the value is no object",
                     ));
@@ -184,23 +184,23 @@ impl<'a> Unshredder<'a> {
 
     fn typed(
         &mut self,
-        typed: &'a Typed,
+        typed: &'a TypedValue,
         rest: Option<&'a [u8]>,
-        place: Place<'a>,
+        place: NumberedNode<'a>,
         row: usize,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match &typed.kind {
-            Kind::Scalar(scalars) => {
+            TypedKind::Scalar(scalars) => {
                 encode::scalar(out, &scalars.value(row))?;
                 Ok(())
             }
-            Kind::List(ranges, element, _) => {
+            TypedKind::List(ranges, element, _) => {
                 let start = out.len();
                 let first = self.offsets.len();
                 for at in ranges.of(row) {
                     self.offsets.push(encode::offset(out, start)?);
-                    let place = Place { node: element, first_id: place.first_id };
+                    let place = NumberedNode { node: element, first_id: place.first_id };
                     if !self.node(place, at, out)? {
                         out.push(0);
                     }
@@ -209,14 +209,14 @@ impl<'a> Unshredder<'a> {
                 self.offsets.truncate(first);
                 Ok(())
             }
-            Kind::Object(members) => self.object(members, rest, place.first_id, row, out),
+            TypedKind::Object(members) => self.object(members, rest, place.first_id, row, out),
         }
     }
 
     /// The shredded fields of an object and those in `value`, in the order of their names.
     fn object(
         &mut self,
-        members: &'a [(String, Node)],
+        members: &'a [(String, ShreddedNode)],
         rest: Option<&'a [u8]>,
         first_id: usize,
         row: usize,
@@ -249,7 +249,7 @@ impl<'a> Unshredder<'a> {
                 )));
             }
             let offset = encode::offset(out, start)?;
-            if self.node(Place { node, first_id: below }, row, out)? {
+            if self.node(NumberedNode { node, first_id: below }, row, out)? {
                 let id = self.id(first_id + i, name)?;
                 self.fields.push((id, offset));
             }
@@ -268,11 +268,15 @@ impl<'a> Unshredder<'a> {
 
 /// Calls `visit` with the names of the fields of shredded objects, numbered as
 /// [`Unshredder::object`] does.
-fn for_each_name<'a>(node: &'a Node, first: &mut usize, visit: &mut impl FnMut(&'a str, usize)) {
+fn for_each_name<'a>(
+    node: &'a ShreddedNode,
+    first: &mut usize,
+    visit: &mut impl FnMut(&'a str, usize),
+) {
     match node.typed.as_ref().map(|typed| &typed.kind) {
-        None | Some(Kind::Scalar(_)) => {}
-        Some(Kind::List(_, element, _)) => for_each_name(element, first, visit),
-        Some(Kind::Object(fields)) => {
+        None | Some(TypedKind::Scalar(_)) => {}
+        Some(TypedKind::List(_, element, _)) => for_each_name(element, first, visit),
+        Some(TypedKind::Object(fields)) => {
             for (i, (name, _)) in fields.iter().enumerate() {
                 visit(name, *first + i);
             }

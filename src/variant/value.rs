@@ -64,7 +64,7 @@ pub struct VariantObject<'a>(Elements<'a>);
 
 /// A field of an object, as it is stored.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct ObjectField<'a> {
     /// The number of its name in the metadata.
     pub(super) id: u32,
     pub(super) name: &'a str,
@@ -89,9 +89,9 @@ struct Elements<'a> {
 }
 
 /// Takes bytes from the front of a value.
-struct Bytes<'a>(&'a [u8]);
+struct ValueBytes<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ValueBytes<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self
             .0
@@ -164,7 +164,7 @@ impl<'a> Variant<'a> {
         bytes: &'a [u8],
         depth: u8,
     ) -> Result<(Self, usize)> {
-        let mut rest = Bytes(bytes);
+        let mut rest = ValueBytes(bytes);
         let [header] = rest.array()?;
         let info = header >> 2;
         let value = match header & 3 {
@@ -187,7 +187,7 @@ impl<'a> Variant<'a> {
     }
 
     #[inline]
-    fn primitive(id: u8, rest: &mut Bytes<'a>) -> Result<Self> {
+    fn primitive(id: u8, rest: &mut ValueBytes<'a>) -> Result<Self> {
         Ok(match id {
             0 => Self::Null,
             1 => Self::Boolean(true),
@@ -244,7 +244,7 @@ impl<'a> Elements<'a> {
         id_size: u8,
         info: u8,
         is_large: bool,
-        rest: &mut Bytes<'a>,
+        rest: &mut ValueBytes<'a>,
         depth: u8,
     ) -> Result<Self> {
         if usize::from(depth) >= MAX_DEPTH {
@@ -491,12 +491,12 @@ impl<'a> VariantObject<'a> {
     }
 
     /// The same, as they are stored.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Result<Part<'a>>> + use<'a> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = Result<ObjectField<'a>>> + use<'a> {
         let (this, mut values) = (*self, Distinct::new(self.0));
         self.places().map(move |i| {
             let i = i?;
             let id = u32::try_from(this.name_id(i)?).map_err(|_| no_name(i))?;
-            Ok(Part { id, name: this.name(i)?, bytes: values.get(i)?.1 })
+            Ok(ObjectField { id, name: this.name(i)?, bytes: values.get(i)?.1 })
         })
     }
 

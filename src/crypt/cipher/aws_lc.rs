@@ -9,13 +9,13 @@ use aws_lc_rs::iv::FixedLength;
 use super::{Cipher, NONCE_LEN, TAG_LEN, first_block};
 
 /// AES with a key of 128, 192 or 256 bits.
-pub(in crate::crypt) struct Aes {
+pub(in crate::crypt) struct AwsLcAes {
     gcm: LessSafeKey,
     /// Decrypting is encrypting, by CTR.
     ctr: DecryptingKey,
 }
 
-impl Cipher for Aes {
+impl Cipher for AwsLcAes {
     fn new(key: &[u8]) -> Option<Self> {
         let (gcm, block) = match key.len() {
             16 => (&AES_128_GCM, &AES_128),

@@ -11,7 +11,7 @@ use ctr::cipher::{InnerIvInit, StreamCipher, StreamCipherCoreWrapper};
 use super::{Cipher, NONCE_LEN, TAG_LEN, first_block};
 
 /// AES with a key of 128, 192 or 256 bits.
-pub(in crate::crypt) enum Aes {
+pub(in crate::crypt) enum RustCryptoAes {
     Bits128(Box<Modes<Aes128>>),
     Bits192(Box<Modes<Aes192>>),
     Bits256(Box<Modes<Aes256>>),
@@ -37,14 +37,14 @@ where
 macro_rules! of_any_size {
     ($aes:expr, $modes:ident => $do:expr) => {
         match $aes {
-            Aes::Bits128($modes) => $do,
-            Aes::Bits192($modes) => $do,
-            Aes::Bits256($modes) => $do,
+            RustCryptoAes::Bits128($modes) => $do,
+            RustCryptoAes::Bits192($modes) => $do,
+            RustCryptoAes::Bits256($modes) => $do,
         }
     };
 }
 
-impl Cipher for Aes {
+impl Cipher for RustCryptoAes {
     fn new(key: &[u8]) -> Option<Self> {
         match key.len() {
             16 => Modes::new(key).map(Self::Bits128),

@@ -375,7 +375,7 @@ pub(super) fn random_twin(rng: &mut Rng, targets: &[Target], depth: u8) -> Twin 
     let elements = target
         .path_steps
         .contains(&"*")
-        .then(|| *rng.choice(&[Elements::Any, Elements::All]).unwrap());
+        .then(|| *rng.choice(&[Quantifier::Any, Quantifier::All]).unwrap());
     Twin::Test(target, elements, test)
 }
 

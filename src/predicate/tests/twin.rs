@@ -104,7 +104,7 @@ pub(super) struct Target {
 #[derive(Debug, Clone)]
 pub(super) enum Twin {
     Constant(Option<bool>),
-    Test(Target, Option<Elements>, TwinTest),
+    Test(Target, Option<Quantifier>, TwinTest),
     Not(Box<Self>),
     And(Vec<Self>),
     Or(Vec<Self>),
@@ -160,7 +160,7 @@ impl TwinTest {
     pub(super) fn of(
         &self,
         cell: &Cell,
-        elements: Option<Elements>,
+        elements: Option<Quantifier>,
         path_steps: &[&str],
     ) -> Option<bool> {
         match (path_steps, cell) {
@@ -169,8 +169,8 @@ impl TwinTest {
             (["*", rest @ ..], Cell::List(items)) => {
                 let each = items.iter().map(|item| self.of(item, elements, rest));
                 match elements.unwrap() {
-                    Elements::All => naive_and(each),
-                    Elements::Any => naive_and(each.map(|one| one.map(|b| !b))).map(|b| !b),
+                    Quantifier::All => naive_and(each),
+                    Quantifier::Any => naive_and(each.map(|one| one.map(|b| !b))).map(|b| !b),
                 }
             }
             (_, Cell::Null) => {

@@ -15,7 +15,7 @@ use crate::variant::encode;
 /// A name has two numbers: one for as long as it is remembered, and an id, which is its place in
 /// the metadata of the value at hand.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names {
+pub(super) struct NameDictionary {
     /// The names, end to end.
     text: String,
     entries: Vec<Entry>,
@@ -38,7 +38,7 @@ pub(super) struct Names {
 
 /// How far the names of the value at hand have come.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct DictionaryMark {
     ids: usize,
     used: usize,
     guessed: usize,
@@ -70,7 +70,7 @@ const NO_NAME: u32 = u32::MAX;
 /// The number of no value.
 const NEVER: u32 = u32::MAX;
 
-impl Names {
+impl NameDictionary {
     /// The number of a name, which is in the dictionary of the value at hand from now on.
     #[inline]
     pub(super) fn number(&mut self, name: &str) -> Result<u32> {
@@ -97,14 +97,14 @@ impl Names {
 
     /// Where the names of the value at hand end for now.
     #[inline]
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> DictionaryMark {
         let (ids, guessed) = (self.ids.len(), self.guessed.len());
-        Mark { ids, used: self.used, guessed, last: self.last }
+        DictionaryMark { ids, used: self.used, guessed, last: self.last }
     }
 
     /// Forgets which names the value at hand used since.
     #[cold]
-    pub(super) fn take_back(&mut self, mark: &Mark) {
+    pub(super) fn take_back(&mut self, mark: &DictionaryMark) {
         let Self { entries, ids, guessed, .. } = self;
         for number in ids.drain(mark.ids..) {
             let entry = &mut entries[number as usize];

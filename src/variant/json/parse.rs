@@ -67,7 +67,8 @@ impl VariantBuilder {
     pub fn append_json_with(&mut self, text: &str, options: &VariantJsonOptions) -> Result<()> {
         self.all_or_nothing(|builder| {
             let mut unescaped = std::mem::take(&mut builder.unescaped);
-            let mut parser = Parser { text, at: 0, unescaped: &mut unescaped, options: *options };
+            let mut parser =
+                JsonParser { text, at: 0, unescaped: &mut unescaped, options: *options };
             let parsed = parser.document(builder);
             builder.unescaped = unescaped;
             parsed
@@ -75,7 +76,7 @@ impl VariantBuilder {
     }
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     at: usize,
     /// The last text that had escapes.
@@ -89,7 +90,7 @@ enum Text<'a> {
     Unescaped,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> JsonParser<'a> {
     fn document(&mut self, builder: &mut VariantBuilder) -> Result<()> {
         let depth = builder.depth();
         loop {

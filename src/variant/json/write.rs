@@ -39,7 +39,7 @@ impl Variant<'_> {
     /// As [`to_json`](Self::to_json).
     pub fn to_json_pretty(&self) -> Result<String> {
         let mut out = String::new();
-        write(&mut out, self, &mut Layout::Lines { depth: 0 }, MAX_BYTES)?;
+        write(&mut out, self, &mut Indentation::Lines { depth: 0 }, MAX_BYTES)?;
         Ok(out)
     }
 
@@ -54,7 +54,7 @@ impl Variant<'_> {
     /// The same, as long as `out` has no more than `max` bytes.
     pub(in crate::variant) fn write_json_within(&self, out: &mut String, max: usize) -> Result<()> {
         let len = out.len();
-        let written = write(out, self, &mut Layout::Compact, max);
+        let written = write(out, self, &mut Indentation::Compact, max);
         if written.is_err() {
             out.truncate(len);
         }
@@ -65,17 +65,17 @@ impl Variant<'_> {
 /// Appends a finite number. serde_json finds the shortest that is read back as it is.
 macro_rules! number {
     ($out:expr, $value:expr) => {
-        serde_json::to_writer(Sink($out), $value).expect("a finite number is JSON")
+        serde_json::to_writer(JsonTarget($out), $value).expect("a finite number is JSON")
     };
 }
 
 /// What stands between values.
-enum Layout {
+enum Indentation {
     Compact,
     Lines { depth: usize },
 }
 
-impl Layout {
+impl Indentation {
     fn begin(&mut self, out: &mut String, bracket: char) {
         out.push(bracket);
         if let Self::Lines { depth } = self {
@@ -108,7 +108,12 @@ impl Layout {
     }
 }
 
-fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, max: usize) -> Result<()> {
+fn write(
+    out: &mut String,
+    value: &Variant<'_>,
+    layout: &mut Indentation,
+    max: usize,
+) -> Result<()> {
     match value {
         Variant::Object(object) => {
             layout.begin(out, '{');
@@ -116,7 +121,7 @@ fn write(out: &mut String, value: &Variant<'_>, layout: &mut Layout, max: usize)
                 let (name, value) = field?;
                 layout.element(out, i == 0);
                 text(out, name);
-                out.push_str(if matches!(layout, Layout::Compact) { ":" } else { ": " });
+                out.push_str(if matches!(layout, Indentation::Compact) { ":" } else { ": " });
                 write(out, &value, layout, max)?;
             }
             layout.end(out, '}', object.is_empty());
@@ -183,9 +188,9 @@ fn quoted(out: &mut String, write: impl FnOnce(&mut String)) {
 }
 
 /// Takes what serde_json writes, which is JSON.
-struct Sink<'a>(&'a mut String);
+struct JsonTarget<'a>(&'a mut String);
 
-impl io::Write for Sink<'_> {
+impl io::Write for JsonTarget<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.push_str(str::from_utf8(bytes).map_err(io::Error::other)?);
         Ok(bytes.len())

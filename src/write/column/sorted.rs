@@ -19,13 +19,13 @@ pub(super) struct SortDetector<'a> {
     rises: bool,
     falls: bool,
     /// The first of the values, and the last so far.
-    first: Option<Key<'a>>,
-    last: Option<Key<'a>>,
+    first: Option<SortValue<'a>>,
+    last: Option<SortValue<'a>>,
 }
 
 /// A value in its order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'a> {
+enum SortValue<'a> {
     Word(i64),
     Bytes(&'a [u8]),
     Fixed(Vec<u8>),
@@ -66,7 +66,7 @@ impl<'a> SortDetector<'a> {
                 let Some(mut last) = values.next() else {
                     return;
                 };
-                self.step(Key::Bytes(last));
+                self.step(SortValue::Bytes(last));
                 let (mut rises, mut falls) = (self.rises, self.falls);
                 // Mostly the first few are enough.
                 let _ = values.try_for_each(|value| {
@@ -78,17 +78,17 @@ impl<'a> SortDetector<'a> {
                     last = value;
                     (rises || falls).then_some(())
                 });
-                (self.rises, self.falls, self.last) = (rises, falls, Some(Key::Bytes(last)));
+                (self.rises, self.falls, self.last) = (rises, falls, Some(SortValue::Bytes(last)));
             }
             (LeafValues::Fixed { .. }, ValueOrder::Bytes) => {
                 let values = values.slices(range);
                 let (Some(first), Some(last)) = (values.first(), values.last()) else {
                     return;
                 };
-                self.step(Key::Fixed(first.to_vec()));
+                self.step(SortValue::Fixed(first.to_vec()));
                 self.rises = self.rises && values.is_sorted();
                 self.falls = self.falls && values.is_sorted_by(|a, b| a >= b);
-                self.last = Some(Key::Fixed(last.to_vec()));
+                self.last = Some(SortValue::Fixed(last.to_vec()));
             }
             _ => (self.rises, self.falls) = (false, false),
         }
@@ -98,7 +98,7 @@ impl<'a> SortDetector<'a> {
         let (Some(first), Some(last)) = (values.first(), values.last()) else {
             return;
         };
-        self.step(Key::Word(key(first)));
+        self.step(SortValue::Word(key(first)));
         if signed {
             self.rises = self.rises && values.is_sorted();
             self.falls = self.falls && values.is_sorted_by(|a, b| a >= b);
@@ -106,10 +106,10 @@ impl<'a> SortDetector<'a> {
             self.rises = self.rises && values.is_sorted_by_key(&key);
             self.falls = self.falls && values.is_sorted_by(|a, b| key(a) >= key(b));
         }
-        self.last = Some(Key::Word(key(last)));
+        self.last = Some(SortValue::Word(key(last)));
     }
 
-    fn step(&mut self, next: Key<'a>) {
+    fn step(&mut self, next: SortValue<'a>) {
         if let Some(last) = &self.last {
             self.rises &= *last <= next;
             self.falls &= *last >= next;
