@@ -197,8 +197,8 @@ pub use page::PageVersion;
 pub use predicate::{ColumnStatistics, Literal, Predicate, all, any, col, lit, not};
 pub use read::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
-pub use reader::{AsyncReader, BatchStream};
-pub use reader::{Batches, Reader, Threads};
+pub use reader::{AsyncReader, BatchStream, DatasetStream};
+pub use reader::{Batches, Dataset, DatasetBatches, Reader, Threads};
 pub use selection::RowSelection;
 pub use write::{
     BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, Profile, SortColumn,

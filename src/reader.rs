@@ -1,5 +1,7 @@
 //! [`Reader`]: a file, and what is wanted of it.
 
+mod dataset;
+mod parts;
 #[cfg(feature = "async")]
 mod stream;
 
@@ -33,6 +35,9 @@ use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
 use crate::variant::VariantPath;
 
+#[cfg(feature = "async")]
+pub use dataset::DatasetStream;
+pub use dataset::{Dataset, DatasetBatches};
 #[cfg(feature = "async")]
 pub use stream::{AsyncReader, BatchStream};
 
@@ -654,7 +659,7 @@ impl<S> Reader<S> {
         let mut reader = self.clone();
         let options = &mut reader.options;
         (options.row_groups, options.offset, options.limit) = (None, 0, None);
-        options.filter = None;
+        (options.filter, options.part) = (None, None);
         options.selection = Some(selection);
         let place = |row: &u64| sorted.partition_point(|found| found < row) as u64;
         let places = rows.iter().map(place).collect();
@@ -663,8 +668,8 @@ impl<S> Reader<S> {
 
     /// The row groups and leaves that the options select.
     fn index_wants(&self) -> Result<(Vec<usize>, Vec<usize>)> {
-        let chosen = self.options.row_groups.clone();
-        let row_groups = chosen.unwrap_or_else(|| (0..self.metadata.row_groups()).collect());
+        let row_groups = self.options.chosen_row_groups(self.metadata.row_groups());
+        let row_groups = row_groups.into_iter().map(|(row_group, _)| row_group).collect();
         let options = &self.options;
         let everything = matches!(options.projection, Projection::All)
             && options.arrow.target.is_none()
@@ -714,7 +719,14 @@ impl Reader {
         let proven = plan.ranges().iter().filter(|range| range.is_proven()).map(RowRange::count);
         let mut rows = proven.fold(0u64, u64::saturating_add);
         let doubtful = plan.ranges().iter().filter(|range| !range.is_proven());
-        reader.options.row_groups = Some(doubtful.map(|range| range.row_group).collect());
+        let doubtful: Vec<usize> = doubtful.map(|range| range.row_group).collect();
+        match &reader.options.part {
+            Some(part) => {
+                let of_doubtful = part.iter().filter(|(row_group, _)| doubtful.contains(row_group));
+                reader.options.part = Some(of_doubtful.cloned().collect());
+            }
+            None => reader.options.row_groups = Some(doubtful),
+        }
         // Offset and limit count all rows that pass.
         let wanted = limit.map(|limit| limit.saturating_add(offset).saturating_sub(rows));
         (reader.options.offset, reader.options.limit) = (0, wanted);

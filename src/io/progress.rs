@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     shared: Arc<Counters>,
+    /// Whether the read is one of several that are counted together.
+    is_part: bool,
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +46,18 @@ impl Progress {
         self.shared.indexes_ignored.load(Ordering::Relaxed)
     }
 
+    /// The progress of one of several reads that are counted together.
+    pub(crate) fn of_part(&self) -> Self {
+        Self { shared: self.shared.clone(), is_part: true }
+    }
+
     pub(super) fn begin(&self, rows_total: u64) {
-        self.shared.rows_total.store(rows_total, Ordering::Relaxed);
+        match self.is_part {
+            true => {
+                self.shared.rows_total.fetch_add(rows_total, Ordering::Relaxed);
+            }
+            false => self.shared.rows_total.store(rows_total, Ordering::Relaxed),
+        }
     }
 
     pub(super) fn fetched(&self, bytes: u64) {

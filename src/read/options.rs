@@ -67,6 +67,9 @@ pub struct ReadOptions {
     pub pool: Option<BufferPool>,
     /// Caps on what the file may ask for.
     pub limits: Limits,
+    /// Of which row groups, and which of their rows, a part of a divided read is; the other choices
+    /// of rows are made among them.
+    pub(crate) part: Option<Arc<[(usize, RowSelection)]>>,
     /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded
     /// are given at once, however many they are.
     pub(crate) counting: bool,
@@ -93,7 +96,23 @@ impl Default for ReadOptions {
             latency: None,
             pool: None,
             limits: Limits::default(),
+            part: None,
             counting: false,
+        }
+    }
+}
+
+impl ReadOptions {
+    /// The row groups that are chosen of so many, in order, and which rows of them; `None` for all.
+    pub(crate) fn chosen_row_groups(&self, of: usize) -> Vec<(usize, Option<&RowSelection>)> {
+        let part = self.part.as_deref().map(|part| part.iter().map(|(i, rows)| (*i, Some(rows))));
+        match (part, &self.row_groups) {
+            (None, None) => (0..of).map(|i| (i, None)).collect(),
+            (None, Some(chosen)) => chosen.iter().map(|i| (*i, None)).collect(),
+            (Some(part), None) => part.collect(),
+            (Some(part), Some(chosen)) => {
+                chosen.iter().flat_map(|i| part.clone().filter(move |(of, _)| of == i)).collect()
+            }
         }
     }
 }

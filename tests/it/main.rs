@@ -34,6 +34,7 @@ mod geo;
 mod growth;
 mod metadata;
 mod pages;
+mod parts;
 mod points;
 mod pruning;
 mod readers;

@@ -143,10 +143,7 @@ pub(super) fn row_ranges(
         first_rows.push(first);
         first = first.saturating_add(footer.row_group_rows(i)?);
     }
-    let chosen: Vec<usize> = match &options.row_groups {
-        Some(chosen) => chosen.clone(),
-        None => (0..footer.row_groups()).collect(),
-    };
+    let chosen = options.chosen_row_groups(footer.row_groups());
     if let Some(selection) = options.selection.as_ref().filter(|wanted| wanted.len() != first) {
         return Err(Error::usage(format_args!(
             "a selection of {} rows, and the file has {first}",
@@ -158,7 +155,7 @@ pub(super) fn row_ranges(
         None => (options.offset, options.limit.unwrap_or(u64::MAX)),
     };
     let mut ranges = Vec::new();
-    for row_group in chosen {
+    for (row_group, part) in chosen {
         let rows = footer.row_group_rows(row_group)?;
         check_rows(footer, row_group, rows, file_len)?;
         let first_row = first_rows.get(row_group).copied().unwrap_or_default();
@@ -168,6 +165,10 @@ pub(super) fn row_ranges(
         let wanted = match &options.selection {
             Some(wanted) => wanted.slice(first_row..first_row.saturating_add(rows)),
             None => RowSelection::all(rows),
+        };
+        let wanted = match part {
+            Some(part) => wanted.and(part)?,
+            None => wanted,
         };
         let skipped = skip.min(wanted.count());
         skip -= skipped;

@@ -234,6 +234,26 @@ impl Plan {
         self.shared.ranges.iter().map(RowRange::count).fold(0u64, u64::saturating_add)
     }
 
+    /// About what it costs to read so many rows of a row group: bytes of the leaves that are read,
+    /// compressed and uncompressed, and one for each row. What the metadata leave open counts as 0.
+    pub(crate) fn cost(&self, row_group: usize, rows: u64) -> u64 {
+        let all = self.footer().row_group_rows(row_group).unwrap_or_default();
+        let of_leaf = |leaf: &ColumnSpec| {
+            let chunk = self.footer().column_chunk_ref(row_group, leaf.leaf.index).ok()?;
+            let meta = chunk.meta_data?;
+            let sizes = [meta.total_compressed_size, meta.total_uncompressed_size];
+            let sizes = sizes.into_iter().map(|size| u64::try_from(size).unwrap_or_default());
+            Some(sizes.fold(0, u64::saturating_add))
+        };
+        let bytes = self.leaves().iter().filter_map(of_leaf).fold(0, u64::saturating_add);
+        share(bytes, rows, all).saturating_add(rows)
+    }
+
+    /// Which rows of its row group a range of [`Plan::ranges`] wants.
+    pub(crate) fn wanted(&self, range: &RowRange) -> Result<RowSelection> {
+        range.to_selection(self.footer().row_group_rows(range.row_group)?)
+    }
+
     /// Bytes that a batch should not exceed: [`ReadOptions::batch_bytes`], or a part of the memory,
     /// of which several batches must be held.
     pub(crate) fn batch_bytes(&self) -> usize {

@@ -1,0 +1,69 @@
+//! [`ReopenedFile`]: a local file that is opened for each read, so that many can be read from.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use super::source::Source;
+use crate::error::{Error, Result};
+
+/// A local file that is not kept open: a process may have few files open, and a dataset many.
+///
+/// A file that was replaced or changed since is refused, as far as its length and time tell.
+#[derive(Debug)]
+pub(crate) struct ReopenedFile {
+    path: PathBuf,
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+impl ReopenedFile {
+    /// The file at `path`, as it is now.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        let (len, modified) = stamp(&open(path)?)?;
+        Ok(Self { path: path.to_path_buf(), len, modified })
+    }
+
+    fn reopen(&self) -> Result<File> {
+        let file = open(&self.path)?;
+        if stamp(&file)? != (self.len, self.modified) {
+            let advice = std::io::Error::other("open it again");
+            return Err(Error::io("the file was changed since it was opened", advice));
+        }
+        Ok(file)
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(|e| Error::io("the file cannot be opened", e))
+}
+
+/// What tells that a file is another: its length, and when it was changed.
+fn stamp(file: &File) -> Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata().map_err(|e| Error::io("the length of the file", e))?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+impl Source for ReopenedFile {
+    fn len(&self) -> Result<u64> {
+        Ok(self.len)
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        Source::read(&self.reopen()?, range)
+    }
+
+    fn read_into(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.reopen()?.read_into(range, out)
+    }
+}
