@@ -114,7 +114,7 @@
 //! Each layer uses those below it, never those above; a test checks that.
 //!
 //! ```text
-//!  0 base        error, limits, bytes, range_cache, simd, free_lists, trusted
+//!  0 base        error, limits, bytes, calendar, range_cache, simd, free_lists, trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 encodings   encoding, compress, crypt
@@ -154,6 +154,7 @@
 )]
 
 mod bytes;
+mod calendar;
 mod compress;
 #[cfg(feature = "encryption")]
 pub mod crypt;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, as the crate docs draw them.
 const LAYERS: [(u8, &[&str]); 11] = [
-    (0, &["error", "limits", "bytes", "range_cache", "simd", "free_lists", "trusted"]),
+    (0, &["error", "limits", "bytes", "calendar", "range_cache", "simd", "free_lists", "trusted"]),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress", "crypt"]),

@@ -15,7 +15,7 @@ use arrow_array::{
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::calendar::{self, DAY, nanos_of};
+use super::datetime::{self, DAY, nanos_of};
 use super::literal::{Literal, LiteralKind};
 use super::value::{LiteralValue, precision_of};
 use crate::error::Result;
@@ -81,7 +81,7 @@ fn coerce(kind: &LiteralKind, data_type: &DataType) -> Coerced {
         D::Time32(unit) | D::Time64(unit) => match kind {
             LiteralKind::Time(nanos) => in_unit((*nanos).into(), *unit),
             LiteralKind::Text(text) => {
-                in_unit(calendar::parse_time(text).ok_or(CoercionError::Kind)?.into(), *unit)
+                in_unit(datetime::parse_time(text).ok_or(CoercionError::Kind)?.into(), *unit)
             }
             _ if matches!(data_type, D::Time32(_)) => coerce_int(kind, i32::MIN, i32::MAX),
             _ => coerce_int(kind, i64::MIN, i64::MAX),
@@ -115,7 +115,7 @@ fn coerce_days(kind: &LiteralKind) -> Coerced<Option<i64>> {
             i64::try_from(nanos / i128::from(DAY)).map_err(|_| CoercionError::Value)?
         }
         LiteralKind::Timestamp(..) => return Err(CoercionError::Value),
-        LiteralKind::Text(text) => calendar::parse_date(text).ok_or(CoercionError::Kind)?,
+        LiteralKind::Text(text) => datetime::parse_date(text).ok_or(CoercionError::Kind)?,
         _ => return Ok(None),
     }))
 }
@@ -124,7 +124,7 @@ fn coerce_timestamp(kind: &LiteralKind, unit: TimeUnit, column_in_utc: bool) -> 
     let (nanos, in_utc) = match kind {
         LiteralKind::Timestamp(nanos, in_utc) => (*nanos, *in_utc),
         LiteralKind::Date(days) => (i128::from(*days) * i128::from(DAY), false),
-        LiteralKind::Text(text) => calendar::parse_timestamp(text).ok_or(CoercionError::Kind)?,
+        LiteralKind::Text(text) => datetime::parse_timestamp(text).ok_or(CoercionError::Kind)?,
         _ => return coerce_int(kind, i64::MIN, i64::MAX),
     };
     if in_utc && !column_in_utc {

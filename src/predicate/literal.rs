@@ -17,7 +17,7 @@ use arrow_array::{Array, ArrayRef, Datum, Scalar};
 use arrow_buffer::i256;
 use arrow_schema::DataType;
 
-use super::calendar::{DAY, Date, Time, Timestamp, nanos_of};
+use super::datetime::{DAY, Date, Time, Timestamp, nanos_of};
 
 /// A value to compare with: of Rust, of Arrow, or of the text form.
 ///

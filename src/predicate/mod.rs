@@ -64,7 +64,7 @@
 //! ```
 
 mod value;
-mod calendar;
+mod datetime;
 mod like;
 mod literal;
 mod coerce;

@@ -9,8 +9,8 @@ use std::fmt;
 
 use arrow_schema::DataType;
 
-use super::calendar;
 use super::coerce::from_hex;
+use super::datetime;
 use super::expression::{Column, Op, Predicate, Quantifier, Term, col, not};
 use super::literal::{Literal, LiteralKind};
 use super::value::LiteralValue;
@@ -532,10 +532,10 @@ impl PredicateParser<'_> {
 /// A literal whose type is named in front of it.
 fn typed(name: &str, text: &str) -> Option<Literal> {
     Some(Literal(match name {
-        "date" => LiteralKind::Date(calendar::parse_date(text)?.try_into().ok()?),
-        "time" => LiteralKind::Time(calendar::parse_time(text)?),
+        "date" => LiteralKind::Date(datetime::parse_date(text)?.try_into().ok()?),
+        "time" => LiteralKind::Time(datetime::parse_time(text)?),
         "timestamp" => {
-            let (nanos, in_utc) = calendar::parse_timestamp(text)?;
+            let (nanos, in_utc) = datetime::parse_timestamp(text)?;
             LiteralKind::Timestamp(nanos, in_utc)
         }
         _ => return text.parse::<f64>().ok().map(Into::into),

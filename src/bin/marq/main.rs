@@ -4,6 +4,9 @@
 //! standard error.
 
 mod args;
+// Shared with the library, whose interface has no calendar.
+#[path = "../../calendar.rs"]
+mod calendar;
 mod cells;
 mod checks;
 mod convert;

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::plain_end;
+use crate::calendar::civil_from_days;
 use crate::error::{Error, LimitKind, Result};
 use crate::variant::Variant;
 
@@ -256,15 +257,7 @@ fn text(out: &mut String, text: &str) {
 /// Days since 1970-01-01 as a date of the Gregorian calendar, with a sign and as many digits as it
 /// needs where the year has not four.
 fn date(out: &mut String, days: i64) {
-    // Years begin in March here, so that the leap day is the last one; 400 of them repeat.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = 400 * era + year + i64::from(month <= 2);
+    let (year, month, day) = civil_from_days(days);
     match year {
         0..=9999 => {}
         10_000.. => out.push('+'),

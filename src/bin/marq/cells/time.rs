@@ -5,6 +5,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, types};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
+use crate::calendar::civil_from_days;
+
 /// The text of a value, in the form that Arrow gives to others of its type; in UTC where the type
 /// has a time zone.
 ///
@@ -84,7 +86,7 @@ pub(super) fn is_far(array: &dyn Array, i: usize) -> bool {
 
 /// The day that is so many after 1970-01-01.
 fn date(days: i64) -> String {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     match year {
         0..=9999 => format!("{year:04}-{month:02}-{day:02}"),
         // ISO 8601 wants a sign where years have other than four digits.
@@ -129,19 +131,6 @@ fn duration(value: i64, digits: u32) -> String {
     }
     let fraction = format!("{fraction:0width$}", width = digits as usize);
     format!("{sign}PT{seconds}.{}S", fraction.trim_end_matches('0'))
-}
-
-/// Year, month and day in the Gregorian calendar, which repeats after 146 097 days.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // Years begin in March here, so that the leap day is the last one.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (400 * era + year + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

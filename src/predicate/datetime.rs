@@ -8,6 +8,8 @@ use std::fmt;
 
 use arrow_schema::TimeUnit;
 
+use crate::calendar::civil_from_days;
+
 /// Nanoseconds of a second.
 pub(super) const SECOND: i64 = 1_000_000_000;
 /// Nanoseconds of a day.
@@ -35,16 +37,7 @@ pub(super) struct Timestamp(pub(super) i128);
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Eras of 400 years that begin on the first of March, so that the leap day is the last.
-        let days = self.0 + 719_468;
-        let era = days.div_euclid(146_097);
-        let of_era = days.rem_euclid(146_097);
-        let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year + year / 4 - year / 100);
-        let month = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * month + 2) / 5 + 1;
-        let month = if month < 10 { month + 3 } else { month - 9 };
-        let year = year + era * 400 + i64::from(month <= 2);
+        let (year, month, day) = civil_from_days(self.0);
         let sign = if year < 0 { "-" } else { "" };
         write!(f, "{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs())
     }
