@@ -61,7 +61,7 @@ impl PartialEq for VariantList<'_> {
 
 impl Variant<'_> {
     /// The digits and the scale of an integer or decimal.
-    fn exact_number(&self) -> Option<(i128, u8)> {
+    pub(super) fn exact_number(&self) -> Option<(i128, u8)> {
         Some(match *self {
             Self::Int8(v) => (v.into(), 0),
             Self::Int16(v) => (v.into(), 0),

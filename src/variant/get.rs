@@ -7,25 +7,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder,
-};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StructArray, UInt64Array};
+use arrow_array::{Array, ArrayRef, StructArray, UInt64Array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 
 use super::array::{ShreddedNode, TypedKind, VariantArray, with_nulls};
 use super::metadata::VariantMetadata;
 use super::path::{VariantPath, VariantStep};
-use super::shape::VariantShape;
-use super::shred::{micros, nanos, rescale};
-use super::unshred::{Unshredder, binary, check_whole, end_of, too_large};
+use super::scalar_builder::ScalarBuilder;
+use super::unshred::{Unshredder, binary, check_whole, end_of};
 use super::value::Variant;
 use crate::error::{Error, Result};
 
@@ -94,20 +85,23 @@ impl VariantArray {
                 return with_nulls(&typed.array, found.nulls.as_ref());
             }
         }
-        let mut out = Output::new(data_type, self.len)?;
+        let mut out =
+            ScalarBuilder::new(data_type, self.len).ok_or_else(|| no_type_of_a_part(data_type))?;
         let mut unshredder = Unshredder::new(self);
         for row in 0..self.len {
-            let value = self.part(&found, row, &mut unshredder)?;
-            out.push(value.as_ref())?;
+            if let Some(value) = self.part(&found, row, &mut unshredder)? {
+                out.push_converted(row, &value)?;
+            }
         }
-        out.finish(data_type)
+        out.finish(self.len, data_type)
     }
 
     /// Checks that a part can have this type.
     pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
         match data_type {
             DataType::Struct(_) if *data_type == Self::unshredded_type() => Ok(()),
-            other => Output::new(other, 0).map(|_| ()),
+            other if ScalarBuilder::new(other, 0).is_some() => Ok(()),
+            other => Err(no_type_of_a_part(other)),
         }
     }
 
@@ -247,221 +241,11 @@ fn step_into<'a>(
     Ok(Some((value, bytes)))
 }
 
-/// Checks that so many bytes more have an offset of 32 bits.
-fn check_end(bytes: &[u8], more: usize) -> Result<()> {
-    match bytes.len().saturating_add(more) <= i32::MAX as usize {
-        true => Ok(()),
-        false => Err(too_large()),
-    }
-}
-
-/// A column of the wanted type, filled value by value.
-enum Output {
-    Boolean(BooleanBuilder),
-    Int8(PrimitiveBuilder<Int8Type>),
-    Int16(PrimitiveBuilder<Int16Type>),
-    Int32(PrimitiveBuilder<Int32Type>),
-    Int64(PrimitiveBuilder<Int64Type>),
-    UInt8(PrimitiveBuilder<UInt8Type>),
-    UInt16(PrimitiveBuilder<UInt16Type>),
-    UInt32(PrimitiveBuilder<UInt32Type>),
-    UInt64(PrimitiveBuilder<UInt64Type>),
-    Float(PrimitiveBuilder<Float32Type>),
-    Double(PrimitiveBuilder<Float64Type>),
-    Decimal(PrimitiveBuilder<Decimal128Type>, u8, u8),
-    Date(PrimitiveBuilder<Date32Type>),
-    Time(PrimitiveBuilder<Time64MicrosecondType>),
-    Micros(PrimitiveBuilder<TimestampMicrosecondType>, bool),
-    Nanos(PrimitiveBuilder<TimestampNanosecondType>, bool),
-    Binary(BinaryBuilder),
-    String(StringBuilder),
-    Uuid(FixedSizeBinaryBuilder),
-}
-
-fn primitive<T: ArrowPrimitiveType>(len: usize, data_type: &DataType) -> PrimitiveBuilder<T> {
-    PrimitiveBuilder::with_capacity(len).with_data_type(data_type.clone())
-}
-
-impl Output {
-    fn new(data_type: &DataType, len: usize) -> Result<Self> {
-        Ok(match data_type {
-            DataType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(len)),
-            DataType::Int8 => Self::Int8(primitive(len, data_type)),
-            DataType::Int16 => Self::Int16(primitive(len, data_type)),
-            DataType::Int32 => Self::Int32(primitive(len, data_type)),
-            DataType::Int64 => Self::Int64(primitive(len, data_type)),
-            DataType::UInt8 => Self::UInt8(primitive(len, data_type)),
-            DataType::UInt16 => Self::UInt16(primitive(len, data_type)),
-            DataType::UInt32 => Self::UInt32(primitive(len, data_type)),
-            DataType::UInt64 => Self::UInt64(primitive(len, data_type)),
-            DataType::Float32 => Self::Float(primitive(len, data_type)),
-            DataType::Float64 => Self::Double(primitive(len, data_type)),
-            DataType::Decimal128(precision, scale)
-                if VariantShape::scalar(data_type.clone()).is_ok() =>
-            {
-                Self::Decimal(primitive(len, data_type), *precision, scale.unsigned_abs())
-            }
-            DataType::Date32 => Self::Date(primitive(len, data_type)),
-            DataType::Time64(TimeUnit::Microsecond) => Self::Time(primitive(len, data_type)),
-            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-                Self::Micros(primitive(len, data_type), zone.is_some())
-            }
-            DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
-                Self::Nanos(primitive(len, data_type), zone.is_some())
-            }
-            DataType::Binary => Self::Binary(BinaryBuilder::with_capacity(len, 0)),
-            DataType::Utf8 => Self::String(StringBuilder::with_capacity(len, 0)),
-            DataType::FixedSizeBinary(16) => {
-                Self::Uuid(FixedSizeBinaryBuilder::with_capacity(len, 16))
-            }
-            other => {
-                return Err(Error::usage(format_args!(
-                    "a part of a VARIANT cannot be had as {other}: ask for a boolean, an integer, \
-                     a float, Decimal128, Date32, Time64(us), Timestamp(us or ns), Binary, Utf8, \
-                     FixedSizeBinary(16) or a VARIANT"
-                )));
-            }
-        })
-    }
-
-    fn push(&mut self, value: Option<&Variant<'_>>) -> Result<()> {
-        match self {
-            Self::Boolean(out) => out.append_option(value.and_then(|value| match *value {
-                Variant::Boolean(v) => Some(v),
-                _ => None,
-            })),
-            Self::Int8(out) => out.append_option(integer(value)),
-            Self::Int16(out) => out.append_option(integer(value)),
-            Self::Int32(out) => out.append_option(integer(value)),
-            Self::Int64(out) => out.append_option(integer(value)),
-            Self::UInt8(out) => out.append_option(integer(value)),
-            Self::UInt16(out) => out.append_option(integer(value)),
-            Self::UInt32(out) => out.append_option(integer(value)),
-            Self::UInt64(out) => out.append_option(integer(value)),
-            Self::Float(out) => out.append_option(value.and_then(|value| match *value {
-                Variant::Float(v) => Some(v),
-                #[expect(clippy::cast_possible_truncation, reason = "the nearest is meant")]
-                _ => double(value).map(|v| v as f32),
-            })),
-            Self::Double(out) => out.append_option(value.and_then(double)),
-            Self::Decimal(out, precision, scale) => {
-                let digits = value.and_then(exact);
-                let digits = digits.and_then(|(v, from)| rescale(v, from, *precision, *scale));
-                out.append_option(digits);
-            }
-            Self::Date(out) => out.append_option(value.and_then(|value| match *value {
-                Variant::Date(v) => Some(v),
-                _ => None,
-            })),
-            Self::Time(out) => out.append_option(value.and_then(|value| match *value {
-                Variant::TimeMicros(v) => Some(v),
-                _ => None,
-            })),
-            Self::Micros(out, is_utc) => {
-                out.append_option(value.and_then(|value| micros(value, *is_utc)));
-            }
-            Self::Nanos(out, is_utc) => {
-                out.append_option(value.and_then(|value| nanos(value, *is_utc)));
-            }
-            Self::Binary(out) => {
-                let bytes = value.and_then(|value| match *value {
-                    Variant::Binary(bytes) => Some(bytes),
-                    _ => None,
-                });
-                check_end(out.values_slice(), bytes.map_or(0, <[u8]>::len))?;
-                out.append_option(bytes);
-            }
-            Self::String(out) => {
-                let text = value.and_then(|value| match *value {
-                    Variant::String(text) => Some(text),
-                    _ => None,
-                });
-                check_end(out.values_slice(), text.map_or(0, str::len))?;
-                out.append_option(text);
-            }
-            Self::Uuid(out) => match value {
-                Some(Variant::Uuid(bytes)) => {
-                    // Both have 16 bytes.
-                    out.append_value(bytes).expect("16 bytes");
-                }
-                _ => out.append_null(),
-            },
-        }
-        Ok(())
-    }
-
-    fn finish(self, data_type: &DataType) -> Result<ArrayRef> {
-        let array: ArrayRef = match self {
-            Self::Boolean(mut out) => Arc::new(out.finish()),
-            Self::Int8(mut out) => Arc::new(out.finish()),
-            Self::Int16(mut out) => Arc::new(out.finish()),
-            Self::Int32(mut out) => Arc::new(out.finish()),
-            Self::Int64(mut out) => Arc::new(out.finish()),
-            Self::UInt8(mut out) => Arc::new(out.finish()),
-            Self::UInt16(mut out) => Arc::new(out.finish()),
-            Self::UInt32(mut out) => Arc::new(out.finish()),
-            Self::UInt64(mut out) => Arc::new(out.finish()),
-            Self::Float(mut out) => Arc::new(out.finish()),
-            Self::Double(mut out) => Arc::new(out.finish()),
-            Self::Decimal(mut out, ..) => Arc::new(out.finish()),
-            Self::Date(mut out) => Arc::new(out.finish()),
-            Self::Time(mut out) => Arc::new(out.finish()),
-            Self::Micros(mut out, _) => Arc::new(out.finish()),
-            Self::Nanos(mut out, _) => Arc::new(out.finish()),
-            Self::Binary(mut out) => Arc::new(out.finish()),
-            Self::String(mut out) => Arc::new(out.finish()),
-            Self::Uuid(mut out) => Arc::new(out.finish()),
-        };
-        debug_assert_eq!(array.data_type(), data_type);
-        Ok(array)
-    }
-}
-
-/// The digits and the scale of an exact number.
-fn exact(value: &Variant<'_>) -> Option<(i128, u8)> {
-    Some(match *value {
-        Variant::Int8(v) => (v.into(), 0),
-        Variant::Int16(v) => (v.into(), 0),
-        Variant::Int32(v) => (v.into(), 0),
-        Variant::Int64(v) => (v.into(), 0),
-        Variant::Decimal(digits, scale) => (digits, scale),
-        _ => return None,
-    })
-}
-
-/// A whole number that the type can hold.
-fn integer<T: TryFrom<i128>>(value: Option<&Variant<'_>>) -> Option<T> {
-    let digits = match value? {
-        Variant::Double(v) => whole(*v)?,
-        Variant::Float(v) => whole(f64::from(*v))?,
-        value => {
-            let (digits, scale) = exact(value)?;
-            rescale(digits, scale, 38, 0)?
-        }
-    };
-    T::try_from(digits).ok()
-}
-
-/// A float that is a whole number.
-fn whole(v: f64) -> Option<i128> {
-    #[expect(clippy::cast_possible_truncation, reason = "of whole numbers below 2^63")]
-    let found = (v.fract() == 0.0 && v.abs() < 9.3e18).then_some(v as i128);
-    found
-}
-
-/// A number as a float: the nearest.
-fn double(value: &Variant<'_>) -> Option<f64> {
-    match *value {
-        Variant::Double(v) => Some(v),
-        Variant::Float(v) => Some(v.into()),
-        _ => {
-            let (digits, scale) = exact(value)?;
-            #[expect(clippy::cast_precision_loss, reason = "the nearest is meant")]
-            if scale == 0 {
-                return Some(digits as f64);
-            }
-            // The parser rounds correctly where a division of rounded parts would not.
-            format!("{digits}e-{scale}").parse().ok()
-        }
-    }
+#[cold]
+fn no_type_of_a_part(data_type: &DataType) -> Error {
+    Error::usage(format_args!(
+        "a part of a VARIANT cannot be extracted as {data_type}: ask for a boolean, an integer, a \
+         float, Decimal128, Date32, Time64(us), Timestamp(us or ns), Binary, Utf8, \
+         FixedSizeBinary(16) or a VARIANT"
+    ))
 }

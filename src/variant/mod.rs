@@ -23,6 +23,8 @@ mod array;
 mod array_builder;
 mod unshred;
 mod shape;
+mod convert;
+mod scalar_builder;
 mod shred;
 mod get;
 mod infer;
