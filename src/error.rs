@@ -388,9 +388,38 @@ impl From<Error> for arrow_schema::ArrowError {
     }
 }
 
+/// A text in quotes, its beginning if it is long.
+struct Quoted<'a>(&'a str);
+
+/// Characters of a text that an error shows: a file may have a name of any length.
+const QUOTED_CHARS: usize = 100;
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(QUOTED_CHARS) {
+            None => write!(f, "{:?}", self.0),
+            Some((end, _)) => write!(f, "{:?}… ({} bytes)", &self.0[..end], self.0.len()),
+        }
+    }
+}
+
+/// `text` of a file for an error: in quotes, only its beginning if it is long.
+pub(crate) fn quoted(text: &str) -> impl fmt::Display {
+    Quoted(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quoted_text_is_cut_after_100_characters() {
+        assert_eq!(quoted("a\n\"").to_string(), r#""a\n\"""#);
+        let exact = "\u{e9}".repeat(100);
+        assert_eq!(quoted(&exact).to_string(), format!("{exact:?}"));
+        let shown = quoted(&format!("{exact}b")).to_string();
+        assert_eq!(shown, format!("{exact:?}… (201 bytes)"));
+    }
 
     #[test]
     fn text_says_place_rule_and_both_numbers() {

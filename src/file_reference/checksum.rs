@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::digest;
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, Result, Spec, quoted};
 
 /// A checksum: `algorithm:digest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,8 +61,9 @@ impl<'a> Checksum<'a> {
                 return Err(Error::malformed(
                     Spec::LogicalTypes("FILE"),
                     format_args!(
-                        "checksum {text:?}: expected lowercase hexadecimal digits, 32 for MD5, 8 \
-                         for CRC32 and CRC32C, 64 for SHA-256"
+                        "checksum {}: expected lowercase hexadecimal digits, 32 for MD5, 8 for CRC32 \
+                         and CRC32C, 64 for SHA-256",
+                        quoted(text)
                     ),
                 ));
             }

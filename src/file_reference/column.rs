@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field};
 
 use super::checksum::Checksum;
 use super::resolve::{DEFAULT_CONTENT_TYPE, FileReference, FileTarget};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::schema::{FILE, LOGICAL_TYPE_KEY};
 
 /// A FILE column: a struct of any of the children `uri`, `offset`, `size`, `content_type`,
@@ -49,8 +49,9 @@ impl<'a> FileColumn<'a> {
                 "inline" => put(&mut inline, byte_strings(child), field)?,
                 other => {
                     return Err(Error::usage(format_args!(
-                        "a FILE column has a child {other:?}: expected uri, offset, size, \
-                         content_type, checksum or inline"
+                        "a FILE column has a child {}: expected uri, offset, size, \
+                         content_type, checksum or inline",
+                        quoted(other)
                     )));
                 }
             };
@@ -189,9 +190,9 @@ impl fmt::Debug for FileColumn<'_> {
 fn put<T>(place: &mut Option<T>, child: Option<T>, field: &Field) -> Result<bool> {
     let Some(child) = child else {
         return Err(Error::usage(format_args!(
-            "the child {:?} of a FILE column is {}: expected strings for uri, content_type and \
+            "the child {} of a FILE column is {}: expected strings for uri, content_type and \
              checksum, Int64 for offset and size, bytes for inline",
-            field.name(),
+            quoted(field.name()),
             field.data_type()
         )));
     };

@@ -25,7 +25,7 @@ use super::build::VariantBuf;
 use super::malformed;
 use super::unshred::{Unshredder, binary, end_of};
 use super::value::Variant;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as it is in the
 /// file. Made once for an array, it gives the value of each row, puts shredded values together
@@ -303,8 +303,8 @@ impl TypedValue {
                 members.sort_by(|a, b| a.0.cmp(&b.0));
                 if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                     return Err(malformed(format_args!(
-                        "the field {:?} of a shredded object is there twice",
-                        pair[0].0
+                        "a shredded object has two fields of the name {}",
+                        quoted(&pair[0].0)
                     )));
                 }
                 TypedKind::Object(members)
@@ -343,8 +343,8 @@ impl TypedValue {
     fn pair(array: &ArrayRef, field: &Field, depth: usize) -> Result<ShreddedNode> {
         let Some(group) = array.as_struct_opt() else {
             return Err(malformed(format_args!(
-                "{:?} of a shredded VARIANT must be a group of `value` and `typed_value`, found {}",
-                field.name(),
+                "{} of a shredded VARIANT must be a group of `value` and `typed_value`, found {}",
+                quoted(field.name()),
                 field.data_type()
             )));
         };

@@ -7,8 +7,8 @@
 //! followed by the one that followed it last time.
 
 use super::value::{MAX_DEPTH, Variant, too_deep};
-use super::{VariantMetadata, encode, malformed, quoted};
-use crate::error::{Error, Result};
+use super::{VariantMetadata, encode, malformed};
+use crate::error::{Error, Result, quoted};
 use names::NameDictionary;
 
 mod names;

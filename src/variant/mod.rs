@@ -41,33 +41,13 @@ pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
 pub use value::{MAX_DEPTH, Variant, VariantList, VariantObject};
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::Display;
 
 use crate::error::{Error, Spec};
 
 #[cold]
 fn malformed(message: impl Display) -> Error {
     Error::malformed(Spec::Variant, message)
-}
-
-/// A name in quotes, as errors show it: no more of it than a reader takes in.
-struct Quoted<'a>(&'a str);
-
-/// Characters of a name that an error shows.
-const QUOTED_CHARS: usize = 100;
-
-impl Display for Quoted<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.0.char_indices().nth(QUOTED_CHARS) {
-            None => write!(f, "{:?}", self.0),
-            Some((end, _)) => write!(f, "{:?}… ({} bytes)", &self.0[..end], self.0.len()),
-        }
-    }
-}
-
-/// `name` for an error, in quotes, its beginning if it is long.
-fn quoted(name: &str) -> impl Display {
-    Quoted(name)
 }
 
 #[cfg(test)]

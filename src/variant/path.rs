@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use super::value::Variant;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// The way to a part of a value: fields of objects by name, elements of arrays by their place.
 ///
@@ -235,6 +235,6 @@ impl PathParser<'_> {
     #[cold]
     fn wrong(&self, what: &str) -> Error {
         let at = self.text.len() - self.rest.len();
-        Error::usage(format_args!("the path {:?}, at byte {at}: {what}", self.text))
+        Error::usage(format_args!("the path {}, at byte {at}: {what}", quoted(self.text)))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
 use super::array::VariantArray;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// How deep objects and lists may nest in a shape. Values may nest deeper: what lies below is kept
 /// as it is.
@@ -115,8 +115,8 @@ impl VariantShape {
         }
         if let Some(pair) = fields.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(Error::usage(format_args!(
-                "the field {:?} of a shape is named twice",
-                pair[0].0
+                "a shape has two fields of the name {}",
+                quoted(&pair[0].0)
             )));
         }
         let shape = ShapeNode::Object(fields);
@@ -241,8 +241,8 @@ impl ShapeNode {
         let inner = |field: &FieldRef| match field.data_type() {
             DataType::Struct(fields) => Self::of_pair(fields, depth + 1),
             other => Err(Error::usage(format_args!(
-                "{:?} of a shredded VARIANT must be a struct, found {other}",
-                field.name()
+                "{} of a shredded VARIANT must be a struct, found {other}",
+                quoted(field.name())
             ))),
         };
         Ok(match typed.data_type() {
@@ -379,8 +379,9 @@ impl<'a> ShapeParser<'a> {
 
     fn expected(&self, what: &str) -> Error {
         Error::usage(format_args!(
-            "shape of a VARIANT: expected {what} at byte {} of {:?}",
-            self.at, self.text
+            "shape of a VARIANT: expected {what} at byte {} of {}",
+            self.at,
+            quoted(self.text)
         ))
     }
 

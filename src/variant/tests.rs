@@ -1,5 +1,9 @@
 //! Values there and back, in every encoding that is allowed, and in many that are not.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, StructArray};
+use arrow_schema::{DataType, Field};
 use fastrand::Rng;
 
 use super::*;
@@ -526,13 +530,40 @@ fn a_long_name_is_not_compared_for_each_field_that_refers_to_it() {
 
 #[test]
 fn errors_show_the_beginning_of_a_long_name() {
-    assert_eq!(quoted("a\n\"").to_string(), r#""a\n\"""#);
-    let exact = "\u{e9}".repeat(100);
-    assert_eq!(quoted(&exact).to_string(), format!("{exact:?}"));
-    let shown = quoted(&format!("{exact}b")).to_string();
-    assert_eq!(shown, format!("{exact:?}… (201 bytes)"));
     let mut builder = VariantBuilder::new();
     let said = builder.name(&"n".repeat(1 << 20)).unwrap_err();
+    assert!(said.message().len() < 300);
+
+    let long = "n".repeat(1 << 20);
+    let twice = |name: &str| (name.to_owned(), VariantShape::any());
+    let said = VariantShape::object([twice(&long), twice(&long)]).unwrap_err();
+    assert!(said.message().len() < 300);
+    let said = VariantShape::parse(&format!("{{{long}}}")).unwrap_err();
+    assert!(said.message().len() < 300);
+    let said = format!("$[{long}").parse::<VariantPath>().unwrap_err();
+    assert!(said.message().len() < 300);
+
+    // A shredded field whose name the metadata do not have, one that is no group, and one twice.
+    let metadata: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"\x01\0\0"]));
+    let column = |fields: Vec<(&str, ArrayRef)>| {
+        let typed = fields.into_iter().map(|(name, array)| {
+            (Arc::new(Field::new(name, array.data_type().clone(), true)), array)
+        });
+        let typed: ArrayRef = Arc::new(StructArray::from(typed.collect::<Vec<_>>()));
+        let field = |name: &str, array: &ArrayRef| {
+            (Arc::new(Field::new(name, array.data_type().clone(), true)), array.clone())
+        };
+        let columns = vec![field("metadata", &metadata), field("typed_value", &typed)];
+        VariantArray::new(&StructArray::from(columns))
+    };
+    let number: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let typed = Arc::new(Field::new("typed_value", DataType::Int64, true));
+    let pair: ArrayRef = Arc::new(StructArray::from(vec![(typed, number.clone())]));
+    let said = column(vec![(&long, pair.clone())]).unwrap().unshred().unwrap_err();
+    assert!(said.message().len() < 300);
+    let said = column(vec![(&long, number)]).unwrap_err();
+    assert!(said.message().len() < 300);
+    let said = column(vec![(&long, pair.clone()), (&long, pair)]).unwrap_err();
     assert!(said.message().len() < 300);
 }
 

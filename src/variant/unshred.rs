@@ -19,7 +19,7 @@ use super::encode;
 use super::malformed;
 use super::metadata::VariantMetadata;
 use super::value::Variant;
-use crate::error::{Error, LimitKind, Result};
+use crate::error::{Error, LimitKind, Result, quoted};
 
 /// Writes the values of a shredded column, row by row.
 #[derive(Debug)]
@@ -119,9 +119,8 @@ impl<'a> Unshredder<'a> {
         if !metadata.is_ascending() && metadata.len() > FEW_NAMES {
             return self.id_by_table(slot, name);
         }
-        let id = metadata.find(name).and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
-            malformed(format_args!("the name {name:?} of a shredded field is not in the metadata"))
-        })?;
+        let id = metadata.find(name).and_then(|id| u32::try_from(id).ok());
+        let id = id.ok_or_else(|| not_in_metadata(name))?;
         self.ids[slot] = (id, self.epoch);
         Ok(id)
     }
@@ -152,7 +151,7 @@ impl<'a> Unshredder<'a> {
         if epoch == self.epoch {
             return Ok(id);
         }
-        Err(malformed(format_args!("the name {name:?} of a shredded field is not in the metadata")))
+        Err(not_in_metadata(name))
     }
 
     fn node(&mut self, place: NumberedNode<'a>, row: usize, out: &mut Vec<u8>) -> Result<bool> {
@@ -245,7 +244,8 @@ impl<'a> Unshredder<'a> {
             }
             if other.is_some_and(|part| part.name == name.as_str()) {
                 return Err(malformed(format_args!(
-                    "the field {name:?} is shredded, and is in `value` as well"
+                    "the field {} is shredded, and is in `value` as well",
+                    quoted(name)
                 )));
             }
             let offset = encode::offset(out, start)?;
@@ -264,6 +264,11 @@ impl<'a> Unshredder<'a> {
         self.fields.truncate(first);
         Ok(())
     }
+}
+
+#[cold]
+fn not_in_metadata(name: &str) -> Error {
+    malformed(format_args!("the name {} of a shredded field is not in the metadata", quoted(name)))
 }
 
 /// Calls `visit` with the names of the fields of shredded objects, numbered as
@@ -329,7 +334,7 @@ pub(super) fn end_of(bytes: &[u8]) -> Result<i32> {
 }
 
 #[cold]
-pub(super) fn too_large() -> Error {
+fn too_large() -> Error {
     Error::limit(
         LimitKind::ArrayLength,
         "the values of a VARIANT column take more than 2 GiB in one batch: ask for fewer rows at a \

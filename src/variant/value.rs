@@ -1,8 +1,8 @@
 //! [`Variant`]: a value, looked at in place.
 
+use super::malformed;
 use super::metadata::{VariantMetadata, unsigned, unsigned_at};
-use super::{malformed, quoted};
-use crate::error::{Error, LimitKind, Result};
+use crate::error::{Error, LimitKind, Result, quoted};
 
 /// How deep objects and arrays may nest: deeper ones are refused, so that no value can exhaust a
 /// stack of 1 MiB.

@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-use super::{malformed, quoted};
-use crate::error::{Error, Result};
+use super::malformed;
+use crate::error::{Error, Result, quoted};
 use crate::variant::encode;
 
 /// All names met so far, and which of them the value at hand uses.

@@ -66,8 +66,8 @@ pub(in crate::read::column) trait ValueReader: Send {
         None
     }
 
-    /// Says whether `nulls` more slots fit into an array of at most `max_bytes` bytes: of values whose
-    /// width the file states, a null takes as much as a value.
+    /// Says whether `nulls` more slots fit into an array of at most `max_bytes` bytes: of values
+    /// whose width the file states, a null takes as much as a value.
     ///
     /// # Errors
     /// `Limit(Memory)` if not.
