@@ -325,7 +325,7 @@ fn no_memory(len: usize) -> Error {
 /// many.
 ///
 /// `ratio` is the most bytes that a byte of input can become.
-#[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
+#[cfg(any(feature = "lz4", feature = "lzo"))]
 fn exact_len(
     input: &[u8],
     len: usize,
@@ -333,6 +333,13 @@ fn exact_len(
     name: &'static str,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    check_ratio(input, len, ratio, name)?;
+    set_len(out, len)
+}
+
+/// Says whether `input` can become `len` bytes, if each of its bytes becomes at most `ratio`.
+#[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
+fn check_ratio(input: &[u8], len: usize, ratio: usize, name: &'static str) -> Result<()> {
     let max = input.len().saturating_mul(ratio).saturating_add(64);
     if len > max {
         return Err(Error::mismatch(
@@ -342,6 +349,12 @@ fn exact_len(
             len,
         ));
     }
+    Ok(())
+}
+
+/// Makes `out` exactly `len` bytes long, to be written over.
+#[cfg(any(feature = "snappy", feature = "lz4", feature = "lzo"))]
+fn set_len(out: &mut Vec<u8>, len: usize) -> Result<()> {
     if out.capacity() < len {
         clear_with_capacity(out, len)?;
     }

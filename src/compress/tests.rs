@@ -139,6 +139,44 @@ fn the_start_of_a_block_is_the_start_of_its_bytes() {
     assert!(started > 200, "{started}");
 }
 
+#[cfg(feature = "snappy")]
+#[test]
+fn broken_snappy_blocks_are_refused_where_the_snap_crate_refuses_them() {
+    let seed = fastrand::u64(..);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut decompressor = Decompressor::new(CompressionCodec::Snappy).unwrap();
+    let (mut out, mut refused) = (Vec::new(), 0);
+    for case in 0..20_000 {
+        let len = rng.usize(1..[30, 300, 3000][case % 3]);
+        let bytes = data(&mut rng, len);
+        let mut block = snap::raw::Encoder::new().compress_vec(&bytes).unwrap();
+        for _ in 0..rng.usize(0..8) {
+            let at = rng.usize(..block.len());
+            block[at] = rng.u8(..);
+        }
+        if rng.u8(0..8) == 0 {
+            block.truncate(rng.usize(..block.len()));
+        }
+        let mut expected = vec![0; len];
+        let theirs = match snap::raw::decompress_len(&block) {
+            Ok(stated) if stated == len => {
+                snap::raw::Decoder::new().decompress(&block, &mut expected)
+            }
+            _ => Err(snap::Error::Empty),
+        };
+        let ours = decompressor.decompress(&block, len, &mut out);
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "seed {seed}, case {case}: {ours:?}, {theirs:?}");
+        match ours {
+            Ok(()) => assert!(out == expected, "seed {seed}, case {case}"),
+            Err(e) => {
+                assert!(matches!(e.kind(), ErrorKind::Malformed(_)), "{e}, seed {seed}, {case}");
+                refused += 1;
+            }
+        }
+    }
+    assert!((4_000..18_000).contains(&refused), "{refused} were refused, seed {seed}");
+}
+
 #[cfg(feature = "lzo")]
 #[test]
 fn lzo_in_each_of_its_framings() {

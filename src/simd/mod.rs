@@ -18,6 +18,8 @@ pub(crate) mod pack;
 pub(crate) mod ops;
 pub(crate) mod planes;
 pub(crate) mod prefix_sum;
+#[cfg(any(feature = "snappy", test))]
+pub(crate) mod snappy;
 pub(crate) mod spans;
 pub(crate) mod strings;
 pub(crate) mod transpose;
