@@ -19,7 +19,13 @@ pub(super) enum Level {
     /// have.
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// NEON, which every aarch64 has.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
+
+/// The widest instruction set that this build may use, if its environment says one.
+const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
 impl Isa {
     /// The scalar definitions, which every machine runs.
@@ -28,21 +34,29 @@ impl Isa {
     /// The best one of this machine. The answer is cached by the standard library.
     ///
     /// A build with `MARQUETRY_ISA=scalar` in its environment uses the scalar definitions wherever
-    /// it runs: so they are measured, and tested, on any machine. Libraries that we use pick for
-    /// themselves as ever.
+    /// it runs, one with `MARQUETRY_ISA=avx2` no more than AVX2: so they are measured, and tested,
+    /// on any machine. Libraries that we use pick for themselves as ever.
     #[inline]
     pub(crate) fn best() -> Self {
-        if option_env!("MARQUETRY_ISA") == Some("scalar") {
+        if MAX_ISA == Some("scalar") {
             return Self::SCALAR;
         }
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::is_x86_feature_detected as has;
             if has!("avx2") && has!("bmi2") && has!("popcnt") {
-                let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+                let wide = MAX_ISA != Some("avx2")
+                    && has!("avx512f")
+                    && has!("avx512bw")
+                    && has!("avx512vl");
                 let wide = wide && has!("avx512vbmi") && has!("avx512vbmi2");
                 return Self(if wide { Level::Avx512 } else { Level::Avx2 });
             }
+        }
+        // Kernels take vectors as bytes from the lowest on.
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") {
+            return Self(Level::Neon);
         }
         Self::SCALAR
     }
@@ -63,6 +77,8 @@ impl Isa {
             // Detection of the wider set asked for the narrower one first.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => &[Level::Scalar, Level::Avx2, Level::Avx512],
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => &[Level::Scalar, Level::Neon],
         };
         levels.iter().map(|level| Self(*level)).collect()
     }

@@ -1,6 +1,8 @@
 //! What lengths of byte strings add up to: each block of them is checked before a value is made.
 
-use super::{Isa, Level};
+use super::Isa;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 
 /// What a block of lengths adds up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +30,7 @@ fn measure_with(isa: Isa, lengths: &[i32]) -> Measure {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found AVX2.
         Level::Avx2 | Level::Avx512 => unsafe { x86::measured(lengths) },
-        Level::Scalar => measured(lengths),
+        _ => measured(lengths),
     }
 }
 
@@ -77,7 +79,7 @@ fn add_with(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found AVX2.
         Level::Avx2 | Level::Avx512 => unsafe { x86::added(before, prefixes, suffixes, lengths) },
-        Level::Scalar => added(before, prefixes, suffixes, lengths),
+        _ => added(before, prefixes, suffixes, lengths),
     }
 }
 

@@ -43,7 +43,6 @@ pub(crate) trait SimdOps: Copy {
 #[inline]
 pub(crate) fn run<W: SimdTask>(isa: Isa, work: W) -> W::Output {
     match isa.level() {
-        Level::Scalar => work.run(Scalar),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of this level exists only where BMI2 and POPCNT were found, and BMI1
         // comes with BMI2.
@@ -52,6 +51,7 @@ pub(crate) fn run<W: SimdTask>(isa: Isa, work: W) -> W::Output {
         // SAFETY: an `Isa` of this level exists only where its features were found, and those of
         // AVX2.
         Level::Avx512 => unsafe { x86::run_avx512(work) },
+        _ => work.run(Scalar),
     }
 }
 

@@ -1,12 +1,34 @@
 //! Unpacks values of 0 to 64 bits, packed from the least significant bit of the first byte.
 //!
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by
-//! both. One kernel for each width, unrolled over a block of 32 values, so that every shift is a
-//! constant; the width is matched once a call. With AVX-512 VBMI one byte permutation puts the
-//! bytes of each value into its lane, and one variable shift does the rest, for all widths alike.
+//! both. The definition has one kernel for each width, unrolled over a block of 32 values, so that
+//! every shift is a constant; the width is matched once a call. Where bytes can be permuted by a
+//! table (AVX2, AVX-512 VBMI, NEON), one permutation puts the bytes of each value into its lane, and one
+//! shift by lane does the rest, for all widths alike.
 
+/// Does `$body` for each value of a block, whose place `$i` is a constant: the compiler leaves a
+/// loop as it is, with a branch for each value.
+macro_rules! unroll {
+    ($i:ident => $body:block) => {
+        $crate::simd::unpack::unroll!($i => $body, [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        ])
+    };
+    ($i:ident => $body:block, [$($n:literal)*]) => {
+        $({
+            const $i: usize = $n;
+            $body
+        })*
+    };
+}
+pub(super) use unroll;
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod lanes;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -39,6 +61,8 @@ pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives as many bytes as the blocks take.
         Level::Avx512 => unsafe { avx512::blocks_u32(bytes, width, blocks) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => aarch64::blocks_u32(bytes, width, blocks),
     });
 }
 
@@ -78,10 +102,16 @@ pub(crate) fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives as many bytes as the blocks take.
         Level::Avx512 => unsafe { avx512::blocks_u64(bytes, width, blocks) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => aarch64::blocks_u64(bytes, width, blocks),
     });
 }
 
-/// Whole blocks go straight into `out`; the rest through a block that is padded with zeros.
+/// Bytes after the last block that vectors may reach into.
+const PADDING: usize = 16;
+
+/// Whole blocks go straight into `out`; the rest through a block that is padded with zeros. Kernels
+/// are given at least the bytes of their blocks.
 fn append<T: Copy + Default>(
     bytes: &[u8],
     width: u32,
@@ -98,16 +128,16 @@ fn append<T: Copy + Default>(
     let start = out.len();
     out.resize(start + whole * BLOCK, T::default());
     let (blocks, _) = out[start..].as_chunks_mut::<BLOCK>();
-    unpack(&bytes[..whole * block_len], blocks);
+    unpack(bytes, blocks);
     let mut left = n - whole * BLOCK;
     let mut rest = &bytes[whole * block_len..];
     while left > 0 {
-        let mut padded = [0u8; 4 * 64];
+        let mut padded = [0u8; 4 * 64 + PADDING];
         let take = rest.len().min(block_len);
         padded[..take].copy_from_slice(&rest[..take]);
         rest = &rest[take..];
         let mut block = [[T::default(); BLOCK]];
-        unpack(&padded[..block_len], &mut block);
+        unpack(&padded[..block_len + PADDING], &mut block);
         let take = left.min(BLOCK);
         out.extend_from_slice(&block[0][..take]);
         left -= take;
@@ -140,24 +170,20 @@ mod tests {
         for isa in Isa::available() {
             for width in 0..=64u32 {
                 for n in [0, 1, 7, 8, 31, 32, 33, 64, 95, 97, 128] {
-                    for offset in [0, 1, 3, 700] {
-                        let bytes = &bytes[offset..];
+                    // Of as many bytes as are wanted, too, after which vectors may not reach.
+                    let len = (n * width as usize).div_ceil(8);
+                    for range in [0..1200, 1..1200, 3..1200, 700..1200, 0..len, 1..1 + len] {
+                        let bytes = &bytes[range];
                         let expected = naive(bytes, width, n);
                         let mut out = vec![7];
                         unpack_u64_with(isa, bytes, width, n, &mut out);
-                        assert_eq!(
-                            out[1..],
-                            expected,
-                            "{isa:?} u64 width {width} n {n} seed {seed}"
-                        );
+                        let case = format!("{isa:?} width {width} n {n} seed {seed}");
+                        assert_eq!(out[1..], expected, "u64 {case}");
                         if width <= 32 {
                             let mut out = vec![7];
                             unpack_u32_with(isa, bytes, width, n, &mut out);
                             let out: Vec<u64> = out[1..].iter().map(|&v| u64::from(v)).collect();
-                            assert_eq!(
-                                out, expected,
-                                "{isa:?} u32 width {width} n {n} seed {seed}"
-                            );
+                            assert_eq!(out, expected, "u32 {case}");
                         }
                     }
                 }
