@@ -1,19 +1,22 @@
 //! The definition: value `i` of a block begins at bit `i * w` of its `w` words of 32 bits.
+//! Unrolled, so that all shifts are constants and no loop is left.
 
 use super::BLOCK;
+use crate::simd::unpack::unroll;
 
 /// Calls `$kernel::<W>` for the width `$width`, one of the list.
 macro_rules! for_width {
     ($kernel:ident, $width:expr, $blocks:expr, $out:expr, [$($w:literal)*]) => {
         match $width {
             $($w => $kernel::<$w>($blocks, $out),)*
-            _ => unreachable!("the door has checked the width"),
+            _ => unreachable!("the caller has checked the width"),
         }
     };
 }
+#[cfg(target_arch = "x86_64")]
+pub(super) use for_width;
 
 /// Packs whole blocks of 1 to 32 bits.
-#[inline(always)]
 pub(super) fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [u8]) {
     for_width!(kernel_u32, width, blocks, out, [
         1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
@@ -21,27 +24,24 @@ pub(super) fn blocks_u32(blocks: &[[u32; BLOCK]], width: u32, out: &mut [u8]) {
 }
 
 #[inline(always)]
-fn kernel_u32<const W: usize>(blocks: &[[u32; BLOCK]], out: &mut [u8]) {
+pub(super) fn kernel_u32<const W: usize>(blocks: &[[u32; BLOCK]], out: &mut [u8]) {
     let mask = u32::MAX >> (32 - W);
     let (words, _) = out.as_chunks_mut::<4>();
-    for (values, packed) in blocks.iter().zip(words.chunks_exact_mut(W)) {
-        // Two values side by side, in vectors; what is left to put together in words is half as
-        // many.
-        let mut pairs = [0u64; BLOCK / 2];
-        for (i, pair) in pairs.iter_mut().enumerate() {
-            let (low, high) = (values[2 * i] & mask, values[2 * i + 1] & mask);
-            *pair = u64::from(low) | u64::from(high) << W;
-        }
-        let mut block = [0u64; BLOCK / 2];
-        for (i, pair) in pairs.iter().enumerate() {
-            put(&mut block, *pair, 2 * W, i);
-        }
-        store(&block, packed);
+    for (values, packed) in blocks.iter().zip(words.as_chunks_mut::<W>().0) {
+        let mut block = [0u32; W];
+        unroll!(I => {
+            let (word, shift) = (I * W / 32, I * W % 32);
+            let field = values[I] & mask;
+            block[word] |= field << shift;
+            if shift + W > 32 {
+                block[word + 1] |= field >> (32 - shift);
+            }
+        });
+        *packed = block.map(u32::to_le_bytes);
     }
 }
 
 /// Packs whole blocks of 1 to 64 bits.
-#[inline(always)]
 pub(super) fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [u8]) {
     for_width!(kernel_u64, width, blocks, out, [
         1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
@@ -50,32 +50,27 @@ pub(super) fn blocks_u64(blocks: &[[u64; BLOCK]], width: u32, out: &mut [u8]) {
 }
 
 #[inline(always)]
-fn kernel_u64<const W: usize>(blocks: &[[u64; BLOCK]], out: &mut [u8]) {
+pub(super) fn kernel_u64<const W: usize>(blocks: &[[u64; BLOCK]], out: &mut [u8]) {
     let mask = u64::MAX >> (64 - W);
     let (words, _) = out.as_chunks_mut::<4>();
-    for (values, packed) in blocks.iter().zip(words.chunks_exact_mut(W)) {
+    for (values, packed) in blocks.iter().zip(words.as_chunks_mut::<W>().0) {
         let mut block = [0u64; BLOCK];
-        for (i, value) in values.iter().enumerate() {
-            put(&mut block, value & mask, W, i);
-        }
+        unroll!(I => {
+            let (word, shift) = (I * W / 64, I * W % 64);
+            let field = values[I] & mask;
+            block[word] |= field << shift;
+            if shift + W > 64 {
+                block[word + 1] |= field >> (64 - shift);
+            }
+        });
         store(&block, packed);
-    }
-}
-
-/// Puts field `i` of `width` bits into the words; all but `field` is a constant once unrolled.
-#[inline(always)]
-fn put<const N: usize>(block: &mut [u64; N], field: u64, width: usize, i: usize) {
-    let (word, shift) = (i * width / 64, i * width % 64);
-    block[word] |= field << shift;
-    if shift + width > 64 {
-        block[word + 1] |= field >> (64 - shift);
     }
 }
 
 /// Stores the words as little-endian halves: an odd width ends in the middle of a word.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "halves of a word")]
-fn store<const N: usize>(block: &[u64; N], packed: &mut [[u8; 4]]) {
+fn store<const W: usize>(block: &[u64; BLOCK], packed: &mut [[u8; 4]; W]) {
     for (i, half) in packed.iter_mut().enumerate() {
         *half = ((block[i / 2] >> (32 * (i % 2))) as u32).to_le_bytes();
     }
