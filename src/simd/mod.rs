@@ -13,6 +13,8 @@ pub(crate) mod gather;
 mod isa;
 pub(crate) mod join;
 pub(crate) mod lengths;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod mask_tables;
 pub(crate) mod native;
 pub(crate) mod pack;
 pub(crate) mod ops;
@@ -38,6 +40,18 @@ pub(crate) fn prefetch<T>(items: &[T], at: usize) {
         // there.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    if let Some(item) = items.get(at) {
+        // SAFETY: the instruction reads nothing and writes nothing, and the address is that of an
+        // item that is there.
+        unsafe {
+            std::arch::asm!(
+                "prfm pldl1keep, [{}]",
+                in(reg) std::ptr::from_ref(item),
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = (items, at);
 }

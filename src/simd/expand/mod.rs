@@ -1,12 +1,18 @@
 //! Spreads dense values to their slots, in place, from the back.
 //!
-//! By words of 64 slots: all valid is one move, all null one fill, and a mixed word is expanded
-//! from a copy of its values by a table look-up for each slot, which is no branch. With AVX-512
-//! every word goes through the expand instruction, and nothing is copied aside.
+//! By words of 64 slots: all valid is one move, all null one fill, and the values of a mixed word
+//! are moved one by one from a copy of them. With vectors nothing is copied aside: AVX-512 has an
+//! instruction for it, AVX2 and NEON permute a few slots at a time, by a table.
 
-mod scalar;
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vectors;
 
 use super::bitmap::Bitmap;
 use super::native::PlainOldData;
@@ -69,18 +75,16 @@ pub(crate) fn spread_in<T: PlainOldData>(
     let mut from = dense;
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
-        #[cfg(target_arch = "x86_64")]
-        if isa.level() == Level::Avx512 && x86::fits::<T>() && n == WORD {
+        if n == WORD {
             let word = |at, dense| {
                 // Every slot before is valid too: nothing moves any more.
                 let word = word_at(at, WORD);
                 (word != u64::MAX || dense != at + WORD).then_some(word)
             };
-            // SAFETY: an `Isa` of this level exists only where the features were found, and the
-            // width fits.
-            let left = unsafe { x86::spread(&mut region[..at + WORD], from, word) };
-            assert_eq!(left % WORD, 0, "as many values as bits are set");
-            return;
+            if let Some(left) = spread_words(isa, &mut region[..at + WORD], from, word) {
+                assert_eq!(left % WORD, 0, "as many values as bits are set");
+                return;
+            }
         }
         let word = word_at(at, n);
         let ones = word.count_ones() as usize;
@@ -98,8 +102,37 @@ pub(crate) fn spread_in<T: PlainOldData>(
             scalar::expand(&block, word, &mut region[at..at + n]);
         }
     }
-    let _ = isa;
     assert_eq!(from, 0, "as many values as bits are set");
+}
+
+/// Spreads whole words in vectors; `None` if there are none for values of this width. Says how
+/// many values are left where they are: those before the word that `word` gives `None` for.
+fn spread_words<T: PlainOldData>(
+    isa: Isa,
+    region: &mut [T],
+    dense: usize,
+    word: impl Fn(usize, usize) -> Option<u64>,
+) -> Option<usize> {
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa` of this level exists only where the features were found, and the width
+        // fits.
+        Level::Avx512 if avx512::fits::<T>() => unsafe {
+            Some(avx512::spread(region, dense, word))
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Level::Avx2 if avx2::fits::<T>() => unsafe { Some(avx2::spread(region, dense, word)) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every aarch64 has NEON, and the width fits.
+        Level::Neon if aarch64::fits::<T>() => unsafe {
+            Some(aarch64::spread(region, dense, word))
+        },
+        _ => {
+            let _ = (region, dense, word);
+            None
+        }
+    }
 }
 
 /// As [`spread`] for the ends of byte strings, which are not negative and never fall: a null ends
@@ -138,13 +171,11 @@ pub(crate) fn spread_ends_with<T: PlainOldData>(
     let mut from = dense;
     for at in (0..slots.next_multiple_of(WORD)).step_by(WORD).rev() {
         let n = (slots - at).min(WORD);
-        #[cfg(target_arch = "x86_64")]
-        if isa.level() == Level::Avx512 && x86::fits_ends::<T>() && n == WORD {
+        if n == WORD {
             let region = &mut region[..at + WORD + 1];
-            // SAFETY: an `Isa` of this level exists only where the features were found, and the
-            // width fits.
-            unsafe { x86::spread_ends(region, from, |at| word_at(at, WORD)) };
-            return;
+            if spread_ends_of_words(isa, region, from, |at| word_at(at, WORD)) {
+                return;
+            }
         }
         let word = word_at(at, n);
         let ones = word.count_ones() as usize;
@@ -156,8 +187,34 @@ pub(crate) fn spread_ends_with<T: PlainOldData>(
             scalar::expand_ends(&block, word, &mut region[at + 1..at + 1 + n]);
         }
     }
-    let _ = isa;
     assert_eq!(from, 0, "as many ends as bits are set");
+}
+
+/// Spreads the ends of whole words in vectors; false if there are none for ends of this width.
+fn spread_ends_of_words<T: PlainOldData>(
+    isa: Isa,
+    region: &mut [T],
+    dense: usize,
+    word: impl Fn(usize) -> u64,
+) -> bool {
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa` of this level exists only where the features were found, and the width
+        // fits.
+        Level::Avx2 | Level::Avx512 if avx2::fits_ends::<T>() => unsafe {
+            avx2::spread_ends(region, dense, word);
+        },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every aarch64 has NEON, and the width fits.
+        Level::Neon if aarch64::fits_ends::<T>() => unsafe {
+            aarch64::spread_ends(region, dense, word);
+        },
+        _ => {
+            let _ = (region, dense, word);
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]
