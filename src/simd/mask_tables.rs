@@ -88,7 +88,6 @@ wide! {
     #[cfg(target_arch = "x86_64")] SLOTS_16 = SLOTS: 4, 8, 4;
     #[cfg(target_arch = "x86_64")] ENDS_8 = ENDS: 16, 8, 2;
     #[cfg(target_arch = "x86_64")] KEPT_8 = KEPT: 16, 8, 2;
-    #[cfg(target_arch = "x86_64")] KEPT_16 = KEPT: 4, 8, 4;
     // Bytes of lanes of 4 and of 8.
     #[cfg(target_arch = "aarch64")] SLOTS_4 = SLOTS: 16, 16, 4;
     #[cfg(target_arch = "aarch64")] SLOTS_8 = SLOTS: 4, 16, 8;

@@ -1,10 +1,13 @@
 //! Keeps some values and drops the others, in place: the opposite of [`expand`](super::expand).
 //!
 //! By words of 64 bits: all kept is one move, none kept nothing, and of a mixed word each kept
-//! value is moved, or, with the compress instruction of AVX-512, each vector.
+//! value is moved, or each vector: AVX-512 has an instruction that moves lanes together, AVX2 and
+//! NEON permute them by a table.
 
 #[cfg(target_arch = "x86_64")]
-mod x86;
+mod avx512;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vectors;
 
 use super::bitmap::Bitmap;
 use super::native::PlainOldData;
@@ -57,25 +60,54 @@ fn compact_in<T: PlainOldData>(isa: Isa, values: &mut [T], keep: &Bitmap, first:
             to += n;
             continue;
         }
-        match isa.level() {
-            // Of a few values, each is moved sooner.
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 if x86::fits::<T>() && n == WORD && ones > 4 => {
-                // SAFETY: an `Isa` of this level exists only where the features were found; `to <=
-                // at`, 64 values begin at `at`, and the width fits.
-                unsafe { x86::compress(values, at, to, word) };
-                to += ones;
-            }
-            _ => {
-                while word != 0 {
-                    values[to] = values[at + word.trailing_zeros() as usize];
-                    to += 1;
-                    word &= word - 1;
-                }
-            }
+        // Of a few values, each is moved sooner.
+        if n == WORD && ones > few::<T>() && compress(isa, values, at, to, word) {
+            to += ones;
+            continue;
+        }
+        while word != 0 {
+            values[to] = values[at + word.trailing_zeros() as usize];
+            to += 1;
+            word &= word - 1;
         }
     }
     to
+}
+
+/// How many values of a word are moved one by one.
+const fn few<T>() -> usize {
+    match size_of::<T>() {
+        8 => 12,
+        16 => 36,
+        _ => 4,
+    }
+}
+
+/// Moves the values of a word in vectors; false if there are none for values of this width.
+fn compress<T: PlainOldData>(isa: Isa, values: &mut [T], at: usize, to: usize, word: u64) -> bool {
+    match isa.level() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa` of this level exists only where the features were found, and the width
+        // fits.
+        Level::Avx512 if avx512::fits::<T>() => unsafe {
+            avx512::compress(values, at, to, word);
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Level::Avx2 if vectors::avx2::fits::<T>() => unsafe {
+            vectors::avx2::compress(values, at, to, word);
+        },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every aarch64 has NEON, and the width fits.
+        Level::Neon if vectors::neon::fits::<T>() => unsafe {
+            vectors::neon::compress(values, at, to, word);
+        },
+        _ => {
+            let _ = (values, at, to, word);
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(super) const fn fits<T>() -> bool {
     reason = "a mask has as many bits as a vector has lanes"
 )]
 pub(super) unsafe fn compress<T: PlainOldData>(values: &mut [T], at: usize, to: usize, word: u64) {
-    debug_assert!(to <= at && at + WORD <= values.len(), "a whole word, moved to the front");
+    assert!(to <= at && at + WORD <= values.len(), "a whole word, moved to the front");
     let lanes = WORD / size_of::<T>();
     let mut to = to;
     for from in (0..WORD).step_by(lanes) {
