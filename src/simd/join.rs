@@ -1,6 +1,8 @@
 //! Values that each share a prefix with the one before, spelled out: what DELTA_BYTE_ARRAY stores.
 
-use super::{Isa, Level};
+use super::Isa;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 
 /// Values of which each is a prefix of the one before and a rest.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +44,7 @@ fn join_with(
     assert!(out.is_empty(), "a buffer of its own");
     assert!(rests.start <= rests.source.len(), "rests lie within their source");
     match (isa.level(), longest) {
-        // SAFETY: words are what every machine has.
+        // SAFETY: words are what every machine has; so for the last three.
         (_, ..=16) => unsafe { joined::<16, [u64; 2]>(before, rests, total, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
@@ -51,12 +53,18 @@ fn join_with(
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Level::Avx512, ..=64) => unsafe { x86::joined_64(before, rests, total, out) },
+        (Level::Avx2 | Level::Avx512, ..=64) => unsafe {
+            x86::joined_64(before, rests, total, out)
+        },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Level::Avx512, _) => unsafe { x86::joined_128(before, rests, total, out) },
-        // SAFETY: words are what every machine has.
-        _ => unsafe { joined::<32, [u64; 4]>(before, rests, total, out) },
+        (Level::Avx2 | Level::Avx512, _) => unsafe { x86::joined_128(before, rests, total, out) },
+        // SAFETY: as the first.
+        (_, ..=32) => unsafe { joined::<32, [u64; 4]>(before, rests, total, out) },
+        // SAFETY: as the first.
+        (_, ..=64) => unsafe { joined::<64, [u64; 8]>(before, rests, total, out) },
+        // SAFETY: as the first.
+        _ => unsafe { joined::<128, [u64; 16]>(before, rests, total, out) },
     }
 }
 
@@ -78,17 +86,20 @@ trait Hand<const N: usize>: Copy {
     unsafe fn write(self, to: *mut u8);
 }
 
-/// 32 bytes that are kept, and 32 that are not: a mask begins as many before the second half as
-/// bytes are kept.
-const MASKS: [u8; 64] = {
-    let mut masks = [0; 64];
+/// As many bytes that are kept as a hand has, and as many that are not: a mask begins as many
+/// before the second half as bytes are kept.
+static MASKS: [u8; 2 * WIDEST] = {
+    let mut masks = [0; 2 * WIDEST];
     let mut i = 0;
-    while i < 32 {
+    while i < WIDEST {
         masks[i] = u8::MAX;
         i += 1;
     }
     masks
 };
+
+/// Bytes of the widest hand.
+const WIDEST: usize = 128;
 
 /// The scalar definition.
 impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
@@ -100,7 +111,7 @@ impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
 
     #[inline(always)]
     unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
-        let (masks, _) = MASKS[32 - prefix..][..N].as_chunks();
+        let (masks, _) = MASKS[WIDEST - prefix..][..N].as_chunks();
         let (others, _) = window.as_chunks();
         std::array::from_fn(|i| {
             let mask = u64::from_le_bytes(masks[i]);
@@ -193,133 +204,62 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::{
-        __m256i, __m512i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_storeu_si256,
-        _mm512_loadu_si512, _mm512_mask_loadu_epi8, _mm512_storeu_si512,
-    };
+    use std::arch::x86_64::{__m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_storeu_si256};
 
-    use super::{Hand, MASKS, Rests};
+    use super::{Hand, MASKS, Rests, WIDEST};
 
-    /// With AVX2.
-    ///
-    /// # Safety
-    /// The machine must have AVX2.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn joined_32(
-        before: &[u8],
-        rests: Rests<'_>,
-        total: usize,
-        out: &mut Vec<u8>,
-    ) {
-        // SAFETY: the machine has AVX2.
-        unsafe { super::joined::<32, __m256i>(before, rests, total, out) };
+    macro_rules! joined {
+        ($($name:ident($n:literal, $hand:ty, $features:literal);)*) => {
+            $(
+                /// Spells out values with so many bytes at hand.
+                ///
+                /// # Safety
+                /// The machine must have the features.
+                #[target_feature(enable = $features)]
+                pub(super) unsafe fn $name(
+                    before: &[u8],
+                    rests: Rests<'_>,
+                    total: usize,
+                    out: &mut Vec<u8>,
+                ) {
+                    // SAFETY: the machine has the features.
+                    unsafe { super::joined::<$n, $hand>(before, rests, total, out) };
+                }
+            )*
+        };
+    }
+    joined! {
+        joined_32(32, [__m256i; 1], "avx2");
+        joined_64(64, [__m256i; 2], "avx2");
+        joined_128(128, [__m256i; 4], "avx2");
     }
 
-    /// With AVX-512.
-    ///
-    /// # Safety
-    /// The machine must have AVX-512 F and BW.
-    #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) unsafe fn joined_64(
-        before: &[u8],
-        rests: Rests<'_>,
-        total: usize,
-        out: &mut Vec<u8>,
-    ) {
-        // SAFETY: the machine has AVX-512 F and BW.
-        unsafe { super::joined::<64, __m512i>(before, rests, total, out) };
-    }
-
-    /// With AVX-512, for longer values.
-    ///
-    /// # Safety
-    /// The machine must have AVX-512 F and BW.
-    #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) unsafe fn joined_128(
-        before: &[u8],
-        rests: Rests<'_>,
-        total: usize,
-        out: &mut Vec<u8>,
-    ) {
-        // SAFETY: the machine has AVX-512 F and BW.
-        unsafe { super::joined::<128, [__m512i; 2]>(before, rests, total, out) };
-    }
-
-    impl Hand<32> for __m256i {
+    impl<const N: usize, const V: usize> Hand<N> for [__m256i; V] {
         #[inline(always)]
-        unsafe fn of(bytes: &[u8; 32]) -> Self {
+        unsafe fn of(bytes: &[u8; N]) -> Self {
+            let (vectors, _) = bytes.as_chunks::<32>();
             // SAFETY: 32 bytes are there; the caller vouches for the machine.
-            unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+            std::array::from_fn(|i| unsafe { _mm256_loadu_si256(vectors[i].as_ptr().cast()) })
         }
 
         #[inline(always)]
-        unsafe fn keep(self, prefix: usize, window: &[u8; 32]) -> Self {
-            let mask: &[u8] = &MASKS[32 - prefix..][..32];
+        unsafe fn keep(self, prefix: usize, window: &[u8; N]) -> Self {
+            let (masks, _) = MASKS[WIDEST - prefix..][..N].as_chunks::<32>();
+            let (others, _) = window.as_chunks::<32>();
             // SAFETY: 32 bytes are there of both; the caller vouches for the machine.
-            unsafe {
-                let mask = _mm256_loadu_si256(mask.as_ptr().cast());
-                _mm256_blendv_epi8(_mm256_loadu_si256(window.as_ptr().cast()), self, mask)
-            }
+            std::array::from_fn(|i| unsafe {
+                let mask = _mm256_loadu_si256(masks[i].as_ptr().cast());
+                let others = _mm256_loadu_si256(others[i].as_ptr().cast());
+                _mm256_blendv_epi8(others, self[i], mask)
+            })
         }
 
         #[inline(always)]
         unsafe fn write(self, to: *mut u8) {
-            // SAFETY: the caller vouches for 32 bytes and the machine.
-            unsafe { _mm256_storeu_si256(to.cast(), self) };
-        }
-    }
-
-    impl Hand<64> for __m512i {
-        #[inline(always)]
-        unsafe fn of(bytes: &[u8; 64]) -> Self {
-            // SAFETY: 64 bytes are there; the caller vouches for the machine.
-            unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-        }
-
-        #[inline(always)]
-        unsafe fn keep(self, prefix: usize, window: &[u8; 64]) -> Self {
-            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
-            // Of 64 that are kept, there are no others.
-            let others = u64::MAX.checked_shl(prefix as u32).unwrap_or(0);
-            // SAFETY: 64 bytes are there; the caller vouches for the machine.
-            unsafe { _mm512_mask_loadu_epi8(self, others, window.as_ptr().cast()) }
-        }
-
-        #[inline(always)]
-        unsafe fn write(self, to: *mut u8) {
-            // SAFETY: the caller vouches for 64 bytes and the machine.
-            unsafe { _mm512_storeu_si512(to.cast(), self) };
-        }
-    }
-
-    impl Hand<128> for [__m512i; 2] {
-        #[inline(always)]
-        unsafe fn of(bytes: &[u8; 128]) -> Self {
-            let (halves, _) = bytes.as_chunks::<64>();
-            // SAFETY: the caller vouches for the machine.
-            unsafe { [__m512i::of(&halves[0]), __m512i::of(&halves[1])] }
-        }
-
-        #[inline(always)]
-        unsafe fn keep(self, prefix: usize, window: &[u8; 128]) -> Self {
-            let (halves, _) = window.as_chunks::<64>();
-            let [low, high] = self;
-            // SAFETY: the caller vouches for the machine; each half keeps at most 64 bytes.
-            unsafe {
-                [
-                    low.keep(prefix.min(64), &halves[0]),
-                    high.keep(prefix.saturating_sub(64), &halves[1]),
-                ]
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn write(self, to: *mut u8) {
-            let [low, high] = self;
-            // SAFETY: the caller vouches for 128 bytes and the machine.
-            unsafe {
-                low.write(to);
-                high.write(to.add(64));
+            for (i, vector) in self.into_iter().enumerate() {
+                // SAFETY: the caller vouches for `N` bytes, which is as many as `V` vectors have,
+                // and the machine.
+                unsafe { _mm256_storeu_si256(to.add(32 * i).cast(), vector) };
             }
         }
     }
@@ -334,7 +274,7 @@ mod tests {
         let seed = 12;
         let mut rng = fastrand::Rng::with_seed(seed);
         for _ in 0..600 {
-            let longest = *rng.choice(&[3, 9, 20, 70, 200]).unwrap();
+            let longest = *rng.choice(&[3, 9, 20, 50, 70, 120, 200]).unwrap();
             let before: Vec<u8> = (0..rng.usize(0..longest)).map(|_| rng.u8(..)).collect();
             let mut source = vec![7; rng.usize(0..3)];
             let start = source.len();

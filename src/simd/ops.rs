@@ -1,7 +1,9 @@
 //! Operations on words of 64 bits that differ by instruction set, and work on such words, compiled
 //! once for each: [`run`].
 
-use super::{Isa, Level};
+use super::Isa;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 
 /// Levels, or bits, of a block: those of a word.
 pub(crate) const BLOCK: usize = 64;
