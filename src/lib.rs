@@ -124,7 +124,7 @@
 //!  7 stages      read, write
 //!  8 drivers     io
 //!  9 interface   reader, writer, export
-//! 10 files       rewrite
+//! 10 files       rewrite, datafusion
 //! ```
 //!
 //! # Untrusted files
@@ -160,6 +160,8 @@ mod compress;
 pub mod crypt;
 #[cfg(not(feature = "encryption"))]
 mod crypt;
+#[cfg(feature = "datafusion")]
+pub mod datafusion;
 mod encoding;
 mod error;
 mod export;

@@ -17,7 +17,7 @@ const LAYERS: [(u8, &[&str]); 11] = [
     (7, &["read", "write"]),
     (8, &["io"]),
     (9, &["reader", "writer", "export"]),
-    (10, &["rewrite"]),
+    (10, &["rewrite", "datafusion"]),
 ];
 
 /// Uses that the table would forbid, each with its reason.

@@ -137,7 +137,11 @@ impl AsyncReader {
     /// # Errors
     /// As [`Reader::plan`]. Faults of the data come with the batches.
     pub fn stream(&self) -> Result<BatchStream> {
-        let plan = self.plan()?;
+        self.stream_of(self.plan()?)
+    }
+
+    /// As [`Reader::stream`], of a plan that was made before.
+    pub(crate) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
         let schema = plan.schema().clone();
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);

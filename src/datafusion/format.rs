@@ -1,0 +1,323 @@
+//! [`MarquetryFormat`]: the file format, and the factory that a session makes it with.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion_common::config::{ConfigField, ConfigFileType, TableParquetOptions};
+use datafusion_common::parsers::CompressionTypeVariant;
+use datafusion_common::{DataFusionError, GetExt, Result, Statistics};
+use datafusion_datasource::TableSchema;
+use datafusion_datasource::file::FileSource;
+use datafusion_datasource::file_compression_type::FileCompressionType;
+use datafusion_datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
+use datafusion_datasource::file_scan_config::{FileScanConfig, FileScanConfigBuilder};
+use datafusion_datasource::file_sink_config::FileSinkConfig;
+use datafusion_datasource::sink::DataSinkExec;
+use datafusion_datasource::source::DataSourceExec;
+use datafusion_datasource::write::get_writer_schema;
+use datafusion_expr::dml::InsertOp;
+use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_expr_common::sort_expr::{LexOrdering, LexRequirement, PhysicalSortExpr};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_session::Session;
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::{ObjectMeta, ObjectStore};
+
+use super::schema::{TypeOptions, with_views, without_metadata};
+use super::sink::MarquetrySink;
+use super::source::{MarquetrySource, check_options};
+use super::write_options::write_options;
+use super::{metadata, statistics};
+use crate::read::Metadata;
+use crate::write::SortColumn;
+
+/// Makes [`MarquetryFormat`]s for a session: registered in place of the factory that DataFusion
+/// has for `parquet`, it makes `CREATE EXTERNAL TABLE … STORED AS PARQUET` and `COPY` go through
+/// this crate.
+#[derive(Debug, Clone, Default)]
+pub struct MarquetryFormatFactory {
+    options: Option<TableParquetOptions>,
+    without_pushdown: bool,
+}
+
+impl MarquetryFormatFactory {
+    /// Goes by the options of the session.
+    pub fn new() -> Self {
+        <Self as Default>::default()
+    }
+
+    /// Goes by these options, whatever the session says.
+    #[must_use]
+    pub fn with_options(mut self, options: TableParquetOptions) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// As [`MarquetryFormat::with_pushdown`].
+    #[must_use]
+    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
+        self.without_pushdown = !pushdown;
+        self
+    }
+
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn options(&self) -> Option<&TableParquetOptions> {
+        self.options.as_ref()
+    }
+
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn is_pushdown(&self) -> bool {
+        !self.without_pushdown
+    }
+}
+
+impl GetExt for MarquetryFormatFactory {
+    fn get_ext(&self) -> String {
+        EXTENSION.to_owned()
+    }
+}
+
+impl FileFormatFactory for MarquetryFormatFactory {
+    fn create(
+        &self,
+        state: &dyn Session,
+        format_options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
+        let options = match &self.options {
+            None => {
+                let mut options = state.default_table_options();
+                options.set_config_format(ConfigFileType::PARQUET);
+                options.alter_with_string_hash_map(format_options)?;
+                options.parquet
+            }
+            Some(options) => {
+                let mut options = options.clone();
+                for (key, value) in format_options {
+                    options.set(key, value)?;
+                }
+                options
+            }
+        };
+        check_options(&options)?;
+        let format = MarquetryFormat::new().with_options(options);
+        Ok(Arc::new(format.with_pushdown(!self.without_pushdown)))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        let format = MarquetryFormat::new().with_options(self.options.clone().unwrap_or_default());
+        Arc::new(format.with_pushdown(!self.without_pushdown))
+    }
+}
+
+/// Ending of the names of files.
+const EXTENSION: &str = "parquet";
+
+/// Parquet files, read and written by this crate.
+#[derive(Debug, Clone)]
+pub struct MarquetryFormat {
+    options: TableParquetOptions,
+    pushdown: bool,
+}
+
+impl Default for MarquetryFormat {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MarquetryFormat {
+    /// With the options that DataFusion has by default.
+    pub fn new() -> Self {
+        Self { options: TableParquetOptions::default(), pushdown: true }
+    }
+
+    /// Goes by these options: for reading see [`MarquetrySource`], for writing
+    /// [`MarquetrySink`](super::MarquetrySink).
+    #[must_use]
+    pub fn with_options(mut self, options: TableParquetOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The options.
+    pub fn options(&self) -> &TableParquetOptions {
+        &self.options
+    }
+
+    /// As [`MarquetrySource::with_pushdown`].
+    #[must_use]
+    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
+        self.pushdown = pushdown;
+        self
+    }
+
+    /// Whether filters are evaluated in the scan.
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn is_pushdown(&self) -> bool {
+        self.pushdown
+    }
+
+    async fn metadata(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        object: &ObjectMeta,
+    ) -> Result<Metadata> {
+        check_options(&self.options)?;
+        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
+        metadata::fetch(store, object, Some(&*cache)).await
+    }
+}
+
+impl fmt::Display for MarquetryFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("marquetry")
+    }
+}
+
+#[async_trait]
+impl FileFormat for MarquetryFormat {
+    fn get_ext(&self) -> String {
+        EXTENSION.to_owned()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        match compression.get_variant() {
+            CompressionTypeVariant::UNCOMPRESSED => Ok(EXTENSION.to_owned()),
+            other => Err(DataFusionError::Plan(format!(
+                "Parquet files are not compressed as a whole, and {other} was asked for: the codec \
+                 of their pages is the option compression"
+            ))),
+        }
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        None
+    }
+
+    async fn infer_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        let global = &self.options.global;
+        let types = TypeOptions::new(global)?;
+        let width = state.config_options().execution.meta_fetch_concurrency.get();
+        let types = &types;
+        let of_object = |object: &'_ ObjectMeta| {
+            let object = object.clone();
+            async move {
+                let metadata = self.metadata(state, store, &object).await?;
+                Ok::<_, DataFusionError>((object.location, types.schema_of(&metadata)?))
+            }
+        };
+        let found = futures_util::stream::iter(objects).map(of_object);
+        let mut found: Vec<_> = found.boxed().buffer_unordered(width).try_collect().await?;
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let schemas = found.into_iter().map(|(_, schema)| match global.skip_metadata {
+            true => without_metadata(&schema),
+            false => schema,
+        });
+        let schema = Schema::try_merge(schemas)?;
+        Ok(Arc::new(if global.schema_force_view_types { with_views(&schema) } else { schema }))
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        statistics::of_file(&self.metadata(state, store, object).await?, &table_schema)
+    }
+
+    async fn infer_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Option<LexOrdering>> {
+        Ok(statistics::ordering(&self.metadata(state, store, object).await?, &table_schema))
+    }
+
+    async fn infer_stats_and_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<FileMeta> {
+        let metadata = self.metadata(state, store, object).await?;
+        let ordering = statistics::ordering(&metadata, &table_schema);
+        Ok(FileMeta::new(statistics::of_file(&metadata, &table_schema)?).with_ordering(ordering))
+    }
+
+    async fn create_physical_plan(
+        &self,
+        state: &dyn Session,
+        config: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let source = config.file_source().downcast_ref::<MarquetrySource>().cloned();
+        let Some(source) = source else {
+            return datafusion_common::internal_err!(
+                "marquetry: the scan is of a {} source, expected a MarquetrySource",
+                config.file_source().file_type()
+            );
+        };
+        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
+        let source = source.with_options(self.options.clone()).with_metadata_cache(cache);
+        let config = FileScanConfigBuilder::from(config).with_source(Arc::new(source)).build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        _state: &dyn Session,
+        config: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if config.insert_op != InsertOp::Append {
+            return Err(DataFusionError::NotImplemented(
+                "marquetry: INSERT OVERWRITE: write to a new folder".to_owned(),
+            ));
+        }
+        // What is wrong with the options is said when the query is planned.
+        write_options(&self.options)?;
+        let sorted = order.as_ref().map(|order| sort_columns(order, &config)).unwrap_or_default();
+        let sink = MarquetrySink::new(config, self.options.clone()).with_sort_order(sorted);
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+    }
+
+    fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
+        let source = MarquetrySource::new(table_schema).with_options(self.options.clone());
+        Arc::new(source.with_pushdown(self.pushdown))
+    }
+}
+
+/// The order of the rows in terms of the columns that are written, as far as it is one of columns.
+fn sort_columns(order: &LexRequirement, config: &FileSinkConfig) -> Vec<SortColumn> {
+    let order: LexOrdering = order.clone().into();
+    let written = get_writer_schema(config);
+    let key = |key: &PhysicalSortExpr| {
+        let column = key.expr.downcast_ref::<Column>()?;
+        let field = config.output_schema().fields().get(column.index())?;
+        // Values that the file orders in another way are not claimed to be sorted.
+        let is_plain = !field.data_type().is_nested() && !field.data_type().is_floating();
+        if !is_plain || written.field_with_name(field.name()).is_err() {
+            return None;
+        }
+        let sorted = match key.options.descending {
+            true => SortColumn::descending(field.name()),
+            false => SortColumn::ascending(field.name()),
+        };
+        Some(if key.options.nulls_first { sorted.nulls_first() } else { sorted })
+    };
+    order.iter().map_while(key).collect()
+}

@@ -1,0 +1,27 @@
+//! [`install!`](super::install): the one call.
+//!
+//! A macro, because the type of a session is that of the whole engine, which this crate does not
+//! depend on.
+
+/// Replaces `parquet` in a `SessionContext` of DataFusion by this crate: for `CREATE EXTERNAL TABLE
+/// … STORED AS PARQUET`, for listing tables that are made through the session, and for `COPY`.
+///
+/// ```ignore
+/// let ctx = SessionContext::new();
+/// marquetry::datafusion::install!(&ctx)?;
+/// ctx.sql("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 'data/'").await?;
+/// ```
+///
+/// A second argument is the [factory](crate::datafusion::MarquetryFormatFactory) to install, for
+/// options. `register_parquet` and `read_parquet` of a session do not ask it for its formats: use
+/// [`MarquetryTable`](crate::datafusion::MarquetryTable) in their place, or the rule `ReplaceParquet`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __install_datafusion {
+    ($session:expr) => {
+        $crate::datafusion::install!($session, $crate::datafusion::MarquetryFormatFactory::new())
+    };
+    ($session:expr, $factory:expr) => {
+        ($session).state_ref().write().register_file_format(::std::sync::Arc::new($factory), true)
+    };
+}

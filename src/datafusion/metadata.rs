@@ -1,0 +1,83 @@
+//! The metadata of a file: read once, and kept in the cache of DataFusion.
+//!
+//! Trap: DataFusion's own source keeps values of another type under the same path. Ours then lie
+//! under a path of their own, so that neither evicts the other at each query.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion_common::{HashMap, Result};
+use datafusion_execution::cache::cache_manager::{
+    CachedFileMetadataEntry, FileMetadata, FileMetadataCache,
+};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore};
+
+use crate::io::StoreSource;
+use crate::limits::Limits;
+use crate::read::Metadata;
+use crate::reader::AsyncReader;
+
+/// What the cache of DataFusion holds of a file.
+struct CachedMetadata(Metadata);
+
+impl FileMetadata for CachedMetadata {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn memory_size(&self) -> usize {
+        self.0.heap_bytes()
+    }
+
+    fn extra_info(&self) -> HashMap<String, String> {
+        let loaded = self.0.index_bytes() > 0;
+        HashMap::from([("page_index".to_owned(), loaded.to_string())])
+    }
+}
+
+/// The metadata of `object`, from `cache` if it has them of this version of the file.
+pub(super) async fn fetch(
+    store: &Arc<dyn ObjectStore>,
+    object: &ObjectMeta,
+    cache: Option<&FileMetadataCache>,
+) -> Result<Metadata> {
+    let (found, key) = match cache {
+        Some(cache) => look_up(cache, object),
+        None => (None, object.location.clone()),
+    };
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let source = StoreSource::new(Arc::clone(store), object.location.clone());
+    let name = object.location.as_ref();
+    let reader = AsyncReader::open_async_within(source, Limits::default())
+        .await
+        .map_err(|e| e.at_file(name))?;
+    let metadata = reader.metadata().clone();
+    if let Some(cache) = cache {
+        let entry = Arc::new(CachedMetadata(metadata.clone()));
+        cache.put(&key, CachedFileMetadataEntry::new(object.clone(), entry));
+    }
+    Ok(metadata)
+}
+
+/// What the cache holds of the file, and the path under which ours lies or is to lie.
+fn look_up(cache: &FileMetadataCache, object: &ObjectMeta) -> (Option<Metadata>, Path) {
+    let ours = |entry: &CachedFileMetadataEntry| {
+        let metadata = entry.file_metadata.as_any().downcast_ref::<CachedMetadata>();
+        metadata.map(|metadata| metadata.0.clone())
+    };
+    let own_path = || Path::from(format!("{}#marquetry", object.location));
+    for key in [object.location.clone(), own_path()] {
+        match cache.get(&key).filter(|entry| entry.is_valid_for(object)) {
+            // Of another type: under the other path, perhaps.
+            Some(entry) => match ours(&entry) {
+                Some(found) => return (Some(found), key),
+                None => continue,
+            },
+            None => return (None, key),
+        }
+    }
+    (None, own_path())
+}

@@ -1,0 +1,56 @@
+//! [Apache DataFusion](https://datafusion.apache.org) reads and writes Parquet through this crate,
+//! in place of its own source and sink.
+//!
+//! ```text
+//!  MarquetryFormatFactory ─ MarquetryFormat ─┬─ MarquetrySource ─ one stream for each file
+//!    options of the session   infers schema,  │    projection, filters, limit, row groups
+//!                             statistics      └─ MarquetrySink ─── COPY, INSERT
+//! ```
+//!
+//! * [`install!`](install) replaces `parquet` for `CREATE EXTERNAL TABLE`, listing tables and
+//!   `COPY` of a session.
+//! * [`MarquetryTable`] is a table of one file, of several, or of a folder.
+//! * `ReplaceParquet` (feature `datafusion-replace`) is an optimizer rule that swaps the scans of
+//!   DataFusion's own `ParquetSource`, such as table formats make them.
+//! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `datafusion-proto`) carry scans to
+//!   the workers of distributed engines.
+//!
+//! Filters are evaluated in the scan, all of them and by default: those that [`Predicate`] can say
+//! with the very same meaning prune row groups and pages, and are evaluated on encoded values; the
+//! others are evaluated by DataFusion's own expressions, on the columns that they need, before other
+//! columns are decoded. Filters that DataFusion learns while the query runs (joins, `ORDER BY … LIMIT`)
+//! are looked at again before each row group.
+//!
+//! The parts of DataFusion that this needs are its small crates, without SQL and optimizer; their
+//! version is 55.2.
+//!
+//! [`Predicate`]: crate::Predicate
+
+mod error;
+mod metadata;
+mod schema;
+mod statistics;
+mod pushdown;
+mod metrics;
+mod row_groups;
+mod scan;
+mod source;
+mod write_options;
+mod sink;
+mod format;
+mod table;
+#[cfg(feature = "datafusion-replace")]
+mod replace;
+#[cfg(feature = "datafusion-proto")]
+mod proto;
+mod install;
+
+pub use crate::__install_datafusion as install;
+pub use format::{MarquetryFormat, MarquetryFormatFactory};
+#[cfg(feature = "datafusion-proto")]
+pub use proto::{MarquetryLogicalCodec, MarquetryPhysicalCodec};
+#[cfg(feature = "datafusion-replace")]
+pub use replace::ReplaceParquet;
+pub use sink::MarquetrySink;
+pub use source::MarquetrySource;
+pub use table::MarquetryTable;

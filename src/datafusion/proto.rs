@@ -1,0 +1,232 @@
+//! Codecs: our scans and tables in the plans that distributed engines send.
+//!
+//! ```text
+//!  | MQSCAN1 | flags | PhysicalPlanNode: a ParquetScan, as DataFusion writes its own |
+//!    7 bytes   u8      protobuf
+//! ```
+//!
+//! A scan travels in the message that DataFusion has for its own Parquet scan, wrapped so that our
+//! codec reads it back as ours. A worker without the codec says that it does not know the node. With
+//! [`MarquetrySource::with_portable_plans`] the message travels unwrapped: every worker understands
+//! it, as a scan of DataFusion's own source.
+
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+use datafusion_common::config::TableParquetOptions;
+use datafusion_common::{DataFusionError, Result, TableReference, internal_err};
+use datafusion_datasource::file::FileSource;
+use datafusion_datasource::file_format::FileFormatFactory;
+use datafusion_datasource::source::DataSourceExec;
+use datafusion_execution::TaskContext;
+use datafusion_expr::logical_plan::{Extension, LogicalPlan};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_proto::logical_plan::LogicalExtensionCodec;
+use datafusion_proto::physical_plan::from_proto::parse_protobuf_file_scan_config;
+use datafusion_proto::physical_plan::to_proto::serialize_file_scan_config;
+use datafusion_proto::physical_plan::{
+    PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
+};
+use datafusion_proto::protobuf;
+use datafusion_session::TableProvider;
+use prost::Message;
+
+use super::format::{MarquetryFormat, MarquetryFormatFactory};
+use super::source::MarquetrySource;
+use super::table::MarquetryTable;
+
+/// Carries scans of this crate in physical plans.
+///
+/// Give it to the coordinator and to all workers, for datafusion-distributed with
+/// `with_distributed_user_codec(MarquetryPhysicalCodec)`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MarquetryPhysicalCodec;
+
+const SCAN: &[u8] = b"MQSCAN1";
+const FILTERS_ROWS: u8 = 1;
+
+impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        _inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some((flags, message)) = buf.strip_prefix(SCAN).and_then(<[u8]>::split_first) else {
+            return Err(DataFusionError::NotImplemented(
+                "marquetry: a plan node that is none of its scans".to_owned(),
+            ));
+        };
+        let scan = protobuf::ParquetScanExecNode::decode(message).map_err(external)?;
+        let Some(base) = &scan.base_conf else {
+            return internal_err!("marquetry: a scan without its files");
+        };
+        let table =
+            datafusion_proto::physical_plan::from_proto::parse_table_schema_from_proto(base)?;
+        let schema = Arc::clone(table.table_schema());
+        let codec = Self;
+        let decoding = PhysicalPlanDecodeContext::new(context, &codec);
+        let mut source = MarquetrySource::new(table).with_pushdown(flags & FILTERS_ROWS != 0);
+        if let Some(options) = &scan.parquet_options {
+            source = source.with_options(TableParquetOptions::try_from(options)?);
+        }
+        if let Some(filter) = &scan.predicate {
+            source =
+                source.with_filter(converter.proto_to_physical_expr(filter, &schema, &decoding)?);
+        }
+        let cache = context.runtime_env().cache_manager.get_file_metadata_cache();
+        let source = Arc::new(source.with_metadata_cache(cache));
+        let config = parse_protobuf_file_scan_config(base, &decoding, converter, source)?;
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        buf: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let scan = node.downcast_ref::<DataSourceExec>();
+        let found = scan.and_then(DataSourceExec::downcast_to_file_source::<MarquetrySource>);
+        let Some((config, source)) = found else {
+            return Err(DataFusionError::NotImplemented(format!(
+                "marquetry: {} is none of its scans",
+                node.name()
+            )));
+        };
+        let base = serialize_file_scan_config(config, self, converter)?;
+        let filter = source.filter();
+        let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, self));
+        let message = protobuf::ParquetScanExecNode {
+            base_conf: Some(base),
+            predicate: filter.transpose()?,
+            parquet_options: Some(source.options().try_into()?),
+        };
+        buf.extend_from_slice(SCAN);
+        buf.push(if source.is_pushdown() { FILTERS_ROWS } else { 0 });
+        message.encode(buf).map_err(external)
+    }
+}
+
+/// Carries tables and file formats of this crate in logical plans.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MarquetryLogicalCodec;
+
+/// A table, or a format alone.
+#[derive(Clone, PartialEq, Message)]
+struct TableMessage {
+    #[prost(string, repeated, tag = "1")]
+    paths: Vec<String>,
+    /// Names and types of partition columns.
+    #[prost(message, optional, tag = "2")]
+    partitions: Option<protobuf::Schema>,
+    #[prost(message, optional, tag = "3")]
+    options: Option<datafusion_proto::generated::datafusion_common::TableParquetOptions>,
+    #[prost(bool, tag = "4")]
+    pushdown: bool,
+}
+
+impl LogicalExtensionCodec for MarquetryLogicalCodec {
+    fn try_decode(
+        &self,
+        _buf: &[u8],
+        _inputs: &[LogicalPlan],
+        _context: &TaskContext,
+    ) -> Result<Extension> {
+        Err(DataFusionError::NotImplemented("marquetry has no logical plan nodes".to_owned()))
+    }
+
+    fn try_encode(&self, node: &Extension, _buf: &mut Vec<u8>) -> Result<()> {
+        let name = node.node.name();
+        Err(DataFusionError::NotImplemented(format!("marquetry: {name} is none of its nodes")))
+    }
+
+    fn try_decode_table_provider(
+        &self,
+        buf: &[u8],
+        _table: &TableReference,
+        schema: SchemaRef,
+        _context: &TaskContext,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let message = TableMessage::decode(buf).map_err(external)?;
+        let partitions: Schema = match &message.partitions {
+            Some(partitions) => partitions.try_into()?,
+            None => Schema::empty(),
+        };
+        let is_of_file = |name: &str| partitions.field_with_name(name).is_err();
+        let fields: Vec<_> =
+            schema.fields().iter().filter(|field| is_of_file(field.name())).cloned().collect();
+        let of_file = Schema::new_with_metadata(fields, schema.metadata().clone());
+        let partitions = partitions.fields().iter();
+        let partitions = partitions.map(|field| (field.name().clone(), field.data_type().clone()));
+        let format = format_of(&message)?;
+        let paths = message.paths.iter();
+        Ok(Arc::new(MarquetryTable::with_schema(Arc::new(of_file), paths, partitions, format)?))
+    }
+
+    fn try_encode_table_provider(
+        &self,
+        table: &TableReference,
+        node: Arc<dyn TableProvider>,
+        buf: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Some(found) = node.downcast_ref::<MarquetryTable>() else {
+            return Err(DataFusionError::NotImplemented(format!(
+                "marquetry: the table {table} is none of its tables"
+            )));
+        };
+        let field = |(name, data_type): &(String, _)| {
+            arrow_schema::Field::new(name, Clone::clone(data_type), false)
+        };
+        let partitions = Schema::new(found.partitions().iter().map(field).collect::<Vec<_>>());
+        let message = TableMessage {
+            paths: found.paths().iter().map(ToString::to_string).collect(),
+            partitions: Some((&partitions).try_into()?),
+            options: Some(found.format().options().try_into()?),
+            pushdown: found.format().is_pushdown(),
+        };
+        message.encode(buf).map_err(external)
+    }
+
+    fn try_decode_file_format(
+        &self,
+        buf: &[u8],
+        _context: &TaskContext,
+    ) -> Result<Arc<dyn FileFormatFactory>> {
+        let message = TableMessage::decode(buf).map_err(external)?;
+        let mut factory = MarquetryFormatFactory::new().with_pushdown(message.pushdown);
+        if let Some(options) = &message.options {
+            factory = factory.with_options(options.try_into()?);
+        }
+        Ok(Arc::new(factory))
+    }
+
+    fn try_encode_file_format(
+        &self,
+        buf: &mut Vec<u8>,
+        node: Arc<dyn FileFormatFactory>,
+    ) -> Result<()> {
+        let Some(factory) = node.downcast_ref::<MarquetryFormatFactory>() else {
+            return Err(DataFusionError::NotImplemented(
+                "marquetry: a file format that is none of its formats".to_owned(),
+            ));
+        };
+        let options = factory.options().map(TryInto::try_into).transpose()?;
+        let pushdown = factory.is_pushdown();
+        let message = TableMessage { paths: Vec::new(), partitions: None, options, pushdown };
+        message.encode(buf).map_err(external)
+    }
+}
+
+fn format_of(message: &TableMessage) -> Result<MarquetryFormat> {
+    let format = MarquetryFormat::new().with_pushdown(message.pushdown);
+    Ok(match &message.options {
+        Some(options) => format.with_options(options.try_into()?),
+        None => format,
+    })
+}
+
+fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

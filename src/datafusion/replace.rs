@@ -1,0 +1,134 @@
+//! [`ReplaceParquet`]: scans of DataFusion's own source become scans of ours.
+//!
+//! Trap: a scan that asks for anything which is not understood here stays as it is: files with an
+//! access plan, readers of the caller's, keys, columns that the reader makes up.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_datasource::file::FileSource;
+use datafusion_datasource::file_scan_config::{FileScanConfig, FileScanConfigBuilder};
+use datafusion_datasource::source::DataSourceExec;
+use datafusion_datasource_parquet::source::ParquetSource;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_session::PhysicalOptimizerRule;
+
+use super::schema::TypeOptions;
+use super::source::{MarquetrySource, check_options};
+
+/// A physical optimizer rule that swaps scans of DataFusion's own `ParquetSource` for scans of this
+/// crate: those of tables that `register_parquet` made, and of table formats that build on it.
+///
+/// A scan stays as it was if it asks for something that is not understood: encryption, virtual
+/// columns, a file reader of the caller's, access plans or other extensions of files. Put the rule
+/// in front of the others, so that they push filters and orders into our scan:
+///
+/// ```ignore
+/// let state = SessionStateBuilder::new_with_default_features();
+/// let mut rules = PhysicalOptimizer::new().rules;
+/// rules.insert(0, Arc::new(ReplaceParquet::new()));
+/// let ctx = SessionContext::new_with_state(state.with_physical_optimizer_rules(rules).build());
+/// ```
+#[derive(Debug, Clone)]
+pub struct ReplaceParquet {
+    pushdown: bool,
+}
+
+impl Default for ReplaceParquet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReplaceParquet {
+    /// The rule.
+    pub fn new() -> Self {
+        Self { pushdown: true }
+    }
+
+    /// As [`MarquetrySource::with_pushdown`].
+    #[must_use]
+    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
+        self.pushdown = pushdown;
+        self
+    }
+
+    fn swapped(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+        let scan = plan.downcast_ref::<DataSourceExec>()?;
+        let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
+        if !is_understood(config, source) {
+            return None;
+        }
+        let mut ours = MarquetrySource::new(source.table_schema().clone())
+            .with_options(source.table_parquet_options().clone())
+            .with_pushdown(self.pushdown);
+        if let Some(projection) = source.projection() {
+            ours = ours.with_projection(projection.clone());
+        }
+        if let Some(filter) = source.filter() {
+            ours = ours.with_filter(filter);
+        }
+        let config =
+            FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(ours)).build();
+        Some(DataSourceExec::from_data_source(config))
+    }
+}
+
+impl PhysicalOptimizerRule for ReplaceParquet {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_down(|plan| {
+            Ok(match self.swapped(&plan) {
+                Some(ours) => Transformed::yes(ours),
+                None => Transformed::no(plan),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "replace_parquet"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether all that a scan asks for is known here.
+fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
+    let options = source.table_parquet_options();
+    let mut files = config.file_groups.iter().flat_map(|group| group.iter());
+    check_options(options).is_ok()
+        && TypeOptions::new(&options.global).is_ok()
+        && source.table_schema().virtual_columns().is_empty()
+        && source.parquet_file_reader_factory().is_none_or(|factory| is_stock(factory))
+        && files.all(|file| file.extensions.is_empty())
+}
+
+/// Whether files are read as DataFusion reads them. Its factories have public types, but what a scan
+/// holds cannot be asked for its type: its name has to do.
+fn is_stock(factory: &dyn fmt::Debug) -> bool {
+    let mut name = Prefix(String::new());
+    // It ends with an error once it is long enough: a cache may follow.
+    let _ = write!(name, "{factory:?}");
+    ["CachedParquetFileReaderFactory", "DefaultParquetFileReaderFactory"]
+        .iter()
+        .any(|stock| name.0.starts_with(stock))
+}
+
+/// Takes the beginning of a text.
+struct Prefix(String);
+
+impl Write for Prefix {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(text);
+        if self.0.len() < 64 { Ok(()) } else { Err(fmt::Error) }
+    }
+}

@@ -1,0 +1,422 @@
+//! [`MarquetrySource`]: the scan of files, as DataFusion plans it.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion_common::config::{ConfigOptions, TableParquetOptions};
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_datasource::file::FileSource;
+use datafusion_datasource::file_scan_config::FileScanConfig;
+use datafusion_datasource::file_stream::FileOpener;
+use datafusion_datasource::{PartitionedFile, TableSchema};
+use datafusion_execution::cache::cache_manager::FileMetadataCache;
+use datafusion_physical_expr::EquivalenceProperties;
+use datafusion_physical_expr::expressions::{Column, DynamicFilterTracking};
+use datafusion_physical_expr::projection::ProjectionExprs;
+use datafusion_physical_expr::utils::{collect_columns, conjunction};
+use datafusion_physical_expr_adapter::DefaultPhysicalExprAdapterFactory;
+use datafusion_physical_expr_common::physical_expr::{PhysicalExpr, is_volatile};
+use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion_physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion_physical_plan::{DisplayFormatType, SortOrderPushdownResult};
+use object_store::ObjectStore;
+
+use super::pushdown::PassRate;
+use super::row_groups::ReadOrder;
+use super::scan::{Opener, Scan};
+use super::schema::TypeOptions;
+use crate::read::{Latency, PageIndexUse};
+
+/// Scans Parquet files for DataFusion.
+///
+/// Filters are evaluated in the scan unless [`MarquetrySource::with_pushdown`] says otherwise; row
+/// groups and pages that they exclude are not read in any case. Of the options of DataFusion,
+/// those decide that say what is read: `binary_as_string`, `coerce_int96`, `coerce_int96_tz` and
+/// `enable_page_index`. Those that only say how DataFusion's own source works have no effect.
+#[derive(Clone)]
+pub struct MarquetrySource {
+    table: TableSchema,
+    options: TableParquetOptions,
+    projection: ProjectionExprs,
+    filter: Option<Arc<dyn PhysicalExpr>>,
+    pushdown: bool,
+    batch_rows: Option<usize>,
+    order: ReadOrder,
+    cache: Option<Arc<FileMetadataCache>>,
+    metrics: ExecutionPlanMetricsSet,
+    rate: Arc<PassRate>,
+    /// Whether the scan travels as one of DataFusion's own source.
+    #[cfg(feature = "datafusion-proto")]
+    portable: bool,
+}
+
+impl fmt::Debug for MarquetrySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MarquetrySource")
+            .field("table", &self.table)
+            .field("projection", &self.projection)
+            .field("filter", &self.filter)
+            .field("pushdown", &self.pushdown)
+            .field("order", &self.order)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MarquetrySource {
+    /// A scan of all columns of a table.
+    pub fn new(table: impl Into<TableSchema>) -> Self {
+        let table = table.into();
+        let schema = table.table_schema();
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        Self {
+            projection: ProjectionExprs::from_indices(&all, schema),
+            table,
+            options: TableParquetOptions::default(),
+            filter: None,
+            pushdown: true,
+            batch_rows: None,
+            order: ReadOrder::default(),
+            cache: None,
+            metrics: ExecutionPlanMetricsSet::new(),
+            rate: Arc::default(),
+            #[cfg(feature = "datafusion-proto")]
+            portable: false,
+        }
+    }
+
+    /// Goes by these options of DataFusion.
+    #[must_use]
+    pub fn with_options(mut self, options: TableParquetOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The options of DataFusion that it goes by.
+    pub fn options(&self) -> &TableParquetOptions {
+        &self.options
+    }
+
+    /// Whether filters are evaluated in the scan, row by row. Default true. Otherwise they only
+    /// decide which row groups are read.
+    #[must_use]
+    pub fn with_pushdown(mut self, pushdown: bool) -> Self {
+        self.pushdown = pushdown;
+        self
+    }
+
+    /// Keeps the metadata of files in this cache.
+    #[must_use]
+    pub fn with_metadata_cache(mut self, cache: Arc<FileMetadataCache>) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// The rows for which `filter`, over the columns of the table, is true.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Arc<dyn PhysicalExpr>) -> Self {
+        self.filter = Some(filter);
+        self
+    }
+
+    pub(super) fn with_projection(mut self, projection: ProjectionExprs) -> Self {
+        self.projection = projection;
+        self
+    }
+
+    /// Sends the scan to the workers of distributed engines as one of DataFusion's own source, which
+    /// all workers know. Default false: as ours, for workers that have `MarquetryPhysicalCodec`.
+    #[cfg(feature = "datafusion-proto")]
+    #[must_use]
+    pub fn with_portable_plans(mut self, portable: bool) -> Self {
+        self.portable = portable;
+        self
+    }
+
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn is_pushdown(&self) -> bool {
+        self.pushdown
+    }
+
+    /// Whether a filter can be evaluated in the scan.
+    fn can_evaluate(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
+        let schema = self.table.schema_without_virtual_columns();
+        let is_of_file = |column: Column| {
+            schema.fields().get(column.index()).is_some_and(|field| field.name() == column.name())
+        };
+        !is_volatile(filter) && collect_columns(filter).into_iter().all(is_of_file)
+    }
+}
+
+impl From<MarquetrySource> for Arc<dyn FileSource> {
+    fn from(source: MarquetrySource) -> Self {
+        Arc::new(source)
+    }
+}
+
+impl FileSource for MarquetrySource {
+    fn create_file_opener(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        check_options(&self.options)?;
+        if !self.table.virtual_columns().is_empty() {
+            return Err(DataFusionError::NotImplemented(
+                "marquetry: virtual columns in a table schema".to_owned(),
+            ));
+        }
+        let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
+        let adapters = config.expr_adapter_factory.clone().unwrap_or_else(default_adapters);
+        let is_local = config.object_store_url.as_str().starts_with("file:");
+        let global = &self.options.global;
+        Ok(Arc::new(Opener(Arc::new(Scan {
+            partition,
+            store,
+            latency: if is_local { Latency::LOCAL } else { Latency::STORE },
+            cache: self.cache.clone(),
+            metrics: self.metrics.clone(),
+            table: self.table.clone(),
+            projection: self.projection.clone(),
+            filter: self.filter.clone(),
+            filters_rows: self.pushdown,
+            adapters,
+            batch_rows: self.batch_rows.or(config.batch_size).unwrap_or(DEFAULT_BATCH_ROWS),
+            limit: config.limit,
+            order: self.order.clone(),
+            types: TypeOptions::new(global)?,
+            page_index: if global.enable_page_index {
+                PageIndexUse::Auto
+            } else {
+                PageIndexUse::Never
+            },
+            rate: Arc::clone(&self.rate),
+        }))))
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { batch_rows: Some(batch_size), ..self.clone() })
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        self.filter.clone()
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "marquetry"
+    }
+
+    fn fmt_extra(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if t == DisplayFormatType::TreeRender {
+            return match &self.filter {
+                Some(filter) => writeln!(f, "predicate={filter}"),
+                None => Ok(()),
+            };
+        }
+        if let Some(filter) = &self.filter {
+            write!(f, ", predicate={filter}")?;
+            let rows = if self.pushdown { "rows" } else { "row groups" };
+            write!(f, ", filters={rows}")?;
+            if DynamicFilterTracking::classify(filter).contains_dynamic_filter() {
+                write!(f, ", dynamic_rg_pruning=eligible")?;
+            }
+        }
+        if let Some(order) = &self.order.by_bounds {
+            write!(f, ", sort_order_for_reorder=[{order}]")?;
+        }
+        if self.order.is_reversed {
+            write!(f, ", reverse_row_groups=true")?;
+        }
+        Ok(())
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let can: Vec<bool> = filters.iter().map(|filter| self.can_evaluate(filter)).collect();
+        let taken = filters.iter().zip(&can).filter(|(_, can)| **can).map(|(filter, _)| filter);
+        let taken: Vec<_> = self.filter.iter().chain(taken).cloned().collect();
+        let answers = can.iter().map(|can| match *can && self.pushdown {
+            true => PushedDown::Yes,
+            false => PushedDown::No,
+        });
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(answers.collect());
+        if !can.contains(&true) {
+            return Ok(answer);
+        }
+        let source = Self { filter: Some(conjunction(taken)), ..self.clone() };
+        Ok(answer.with_updated_node(Arc::new(source) as Arc<dyn FileSource>))
+    }
+
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
+        let projection = self.projection.try_merge(projection)?;
+        Ok(Some(Arc::new(self.clone().with_projection(projection))))
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+        properties: &EquivalenceProperties,
+    ) -> Result<SortOrderPushdownResult<Arc<dyn FileSource>>> {
+        let Some(wanted) = LexOrdering::new(order.iter().cloned()) else {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        };
+        if properties.ordering_satisfy(order.iter().cloned())? {
+            return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(self.clone()) });
+        }
+        for len in 1..order.len() {
+            // A sort that knows the first keys to be in order ends sooner than one of a scan whose
+            // order was changed.
+            if properties.ordering_satisfy(order.iter().take(len).cloned())? {
+                return Ok(SortOrderPushdownResult::Unsupported);
+            }
+        }
+        let first = wanted.first();
+        let is_column = first
+            .expr
+            .downcast_ref::<Column>()
+            .is_some_and(|column| self.table.file_schema().field_with_name(column.name()).is_ok());
+        if !is_column && !reversed(properties).ordering_satisfy(order.iter().cloned())? {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let is_reversed = !is_column || first.options.descending;
+        let by_bounds = Some(wanted);
+        let source = Self { order: ReadOrder { by_bounds, is_reversed }, ..self.clone() };
+        Ok(SortOrderPushdownResult::Inexact { inner: Arc::new(source) })
+    }
+
+    fn reorder_files(&self, mut files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+        let column = self.order.by_bounds.as_ref().and_then(|order| {
+            let column = order.first().expr.downcast_ref::<Column>()?;
+            self.table.table_schema().index_of(column.name()).ok()
+        });
+        let Some(column) = column else { return files };
+        files.sort_by_cached_key(|file| SortKey {
+            bound: lower_bound(file, column),
+            is_reversed: self.order.is_reversed,
+        });
+        files
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let outputs = self.projection.iter().map(|output| &output.expr);
+        datafusion_physical_plan::apply_expression_roots(self.filter.iter().chain(outputs), f)
+    }
+
+    #[cfg(feature = "datafusion-proto")]
+    fn try_to_proto(
+        &self,
+        base: &FileScanConfig,
+        context: &datafusion_physical_plan::proto::ExecutionPlanEncodeCtx<'_>,
+    ) -> Result<Option<datafusion_proto::protobuf::PhysicalPlanNode>> {
+        use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
+        use datafusion_proto::protobuf::{ParquetScanExecNode, PhysicalPlanNode};
+
+        if !self.portable {
+            // Our codec is asked then.
+            return Ok(None);
+        }
+        let scan = ParquetScanExecNode {
+            base_conf: Some(base.try_to_proto(context)?),
+            predicate: self
+                .filter
+                .as_ref()
+                .map(|filter| context.encode_expr(filter))
+                .transpose()?,
+            parquet_options: Some((&self.options).try_into()?),
+        };
+        Ok(Some(PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::ParquetScan(scan)) }))
+    }
+}
+
+/// Rows of a batch, where the session does not say: what DataFusion has by default.
+const DEFAULT_BATCH_ROWS: usize = 8192;
+
+/// Says which option of DataFusion asks for what cannot be done.
+///
+/// # Errors
+/// `NotImplemented`.
+pub(super) fn check_options(options: &TableParquetOptions) -> Result<()> {
+    let crypto = &options.crypto;
+    let set = [
+        ("crypto.file_decryption", crypto.file_decryption.is_some()),
+        ("crypto.file_encryption", crypto.file_encryption.is_some()),
+        ("crypto.factory_id", crypto.factory_id.is_some()),
+    ];
+    match set.iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((name, _)) => Err(DataFusionError::NotImplemented(format!(
+            "marquetry: the option {name}; read and write encrypted files with marquetry::Reader \
+             and marquetry::Writer"
+        ))),
+    }
+}
+
+/// The properties of the same rows from the last to the first.
+fn reversed(properties: &EquivalenceProperties) -> EquivalenceProperties {
+    let mut out = properties.clone();
+    out.clear_orderings();
+    let orders = properties.oeq_class().iter();
+    out.add_orderings(
+        orders.map(|order| order.iter().map(|key| key.reverse()).collect::<Vec<_>>()),
+    );
+    out
+}
+
+/// Where a file comes in a scan that is ordered by bounds.
+#[derive(PartialEq)]
+struct SortKey {
+    bound: Option<ScalarValue>,
+    is_reversed: bool,
+}
+
+impl Eq for SortKey {}
+
+impl PartialOrd for SortKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SortKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.bound, &other.bound) {
+            (Some(a), Some(b)) => {
+                let order = a.partial_cmp(b).unwrap_or(Ordering::Equal);
+                if self.is_reversed { order.reverse() } else { order }
+            }
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => Ordering::Equal,
+        }
+    }
+}
+
+/// The lower bound of a column in a file.
+fn lower_bound(file: &PartitionedFile, column: usize) -> Option<ScalarValue> {
+    let statistics = file.statistics.as_ref()?;
+    statistics.column_statistics.get(column)?.min_value.get_value().cloned()
+}

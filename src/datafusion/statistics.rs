@@ -1,0 +1,167 @@
+//! Statistics and the sort order of a file, as DataFusion plans by them.
+//!
+//! Trap: what is called exact answers queries. Bounds are exact only where the file says so; of
+//! floats, only where it also says that there are no NaNs, which no bound tells of, and of zeros
+//! never, because −0 and +0 share a bound.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow_array::{Array, BooleanArray};
+use arrow_schema::{DataType, Schema, SortOptions};
+use datafusion_common::stats::Precision;
+use datafusion_common::{ColumnStatistics as FileColumn, Result, ScalarValue, Statistics};
+use datafusion_physical_expr::expressions::Column;
+use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
+
+use crate::bytes::saturated;
+use crate::predicate::ColumnStatistics;
+use crate::read::Metadata;
+use crate::schema::ArrowOptions;
+
+/// Statistics of a file for a table of this schema, without partition columns.
+pub(super) fn of_file(metadata: &Metadata, table: &Schema) -> Result<Statistics> {
+    let rows = saturated(metadata.rows()?);
+    let mut out = Statistics::new_unknown(table);
+    out.num_rows = Precision::Exact(rows);
+    for (column, field) in out.column_statistics.iter_mut().zip(table.fields()) {
+        column.byte_size = match field.data_type().primitive_width() {
+            Some(width) => Precision::Exact(width.saturating_mul(rows)),
+            None => Precision::Absent,
+        };
+        let node = metadata.schema().fields().find(|node| node.name() == field.name());
+        let Some(node) = node else {
+            column.null_count = Precision::Exact(rows);
+            continue;
+        };
+        if !matches!(column.byte_size, Precision::Exact(_)) {
+            column.byte_size = stored_bytes(metadata, node.leaves());
+        }
+        if node.is_leaf() && node.max_rep() == 0 {
+            // What is wrong with the metadata comes to light where they are read.
+            let leaf = node.leaves().start;
+            if let Ok(found) = metadata.column_statistics(leaf, &ArrowOptions::default()) {
+                fill(column, &found, field.data_type());
+            }
+            column.distinct_count = distinct_count(metadata, leaf);
+        }
+    }
+    Ok(out)
+}
+
+/// Uncompressed bytes of these leaves.
+fn stored_bytes(metadata: &Metadata, leaves: std::ops::Range<usize>) -> Precision<usize> {
+    let mut bytes = 0u64;
+    for row_group in 0..metadata.row_groups() {
+        for leaf in leaves.clone() {
+            let Ok(chunk) = metadata.column_chunk(row_group, leaf) else {
+                return Precision::Absent;
+            };
+            let size = chunk.meta_data.map_or(0, |meta| meta.total_uncompressed_size);
+            bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
+        }
+    }
+    Precision::Inexact(saturated(bytes))
+}
+
+/// Takes null count and bounds of all row groups together.
+fn fill(column: &mut FileColumn, found: &ColumnStatistics, data_type: &DataType) {
+    let nulls = found.null_count.iter().map(|count| count.map(saturated)).collect::<Vec<_>>();
+    let known: usize = nulls.iter().flatten().fold(0, |sum, n| sum.saturating_add(*n));
+    column.null_count = match nulls.iter().all(Option::is_some) {
+        true => Precision::Exact(known),
+        false if nulls.iter().any(Option::is_some) => Precision::Inexact(known),
+        false => Precision::Absent,
+    };
+    let is_float = data_type.is_floating();
+    let without_nan =
+        (0..found.len()).all(|i| found.nan_count.is_valid(i) && found.nan_count.value(i) == 0);
+    let may_be_exact = !is_float || without_nan;
+    let bound = |values: &dyn Array, exact: &BooleanArray, wanted: Ordering| {
+        let (value, exact) = extreme(found, values, exact, wanted)?;
+        let value = match value.data_type() == *data_type {
+            true => value,
+            false => value.cast_to(data_type).ok()?,
+        };
+        let is_zero = is_float
+            && ScalarValue::new_zero(data_type).is_ok_and(|zero| {
+                value.partial_cmp(&zero) == Some(Ordering::Equal)
+                    || value.arithmetic_negate().is_ok_and(|v| v == zero)
+            });
+        Some(match exact && may_be_exact && !is_zero {
+            true => Precision::Exact(value),
+            false => Precision::Inexact(value),
+        })
+    };
+    column.min_value = bound(&found.min, &found.min_exact, Ordering::Less).unwrap_or_default();
+    column.max_value = bound(&found.max, &found.max_exact, Ordering::Greater).unwrap_or_default();
+}
+
+/// The bound of all row groups, and whether some value is equal to it. `None` if a row group may
+/// have values that no bound tells of.
+fn extreme(
+    found: &ColumnStatistics,
+    values: &dyn Array,
+    exact: &BooleanArray,
+    wanted: Ordering,
+) -> Option<(ScalarValue, bool)> {
+    let mut best: Option<(ScalarValue, bool)> = None;
+    for i in 0..found.len() {
+        let rows = found.row_count.value(i);
+        if rows == 0 || found.null_count.is_valid(i) && found.null_count.value(i) == rows {
+            continue;
+        }
+        if values.is_null(i) {
+            return None;
+        }
+        let value = ScalarValue::try_from_array(values, i).ok()?;
+        let is_exact = exact.is_valid(i) && exact.value(i);
+        best = Some(match best {
+            None => (value, is_exact),
+            Some((before, was_exact)) => match value.partial_cmp(&before)? {
+                Ordering::Equal => (before, was_exact || is_exact),
+                order if order == wanted => (value, is_exact),
+                _ => (before, was_exact),
+            },
+        });
+    }
+    best
+}
+
+/// The largest count of distinct values of a row group, if three of four row groups have one: the
+/// estimate that DataFusion's own source gives.
+fn distinct_count(metadata: &Metadata, leaf: usize) -> Precision<usize> {
+    let groups = metadata.row_groups();
+    let counts: Vec<usize> = (0..groups)
+        .filter_map(|group| {
+            let meta = metadata.column_chunk(group, leaf).ok()?.meta_data?;
+            usize::try_from(meta.statistics?.distinct_count?).ok()
+        })
+        .collect();
+    match counts.iter().max() {
+        Some(most) if groups == 1 => Precision::Exact(*most),
+        Some(most) if counts.len() * 4 >= groups * 3 => Precision::Inexact(*most),
+        _ => Precision::Absent,
+    }
+}
+
+/// The sort order that all row groups of a file claim, in terms of the columns of the table.
+pub(super) fn ordering(metadata: &Metadata, table: &Schema) -> Option<LexOrdering> {
+    let groups = &metadata.index().head().row_groups;
+    let claimed = groups.first()?.sorting_columns.as_ref()?;
+    if groups.iter().any(|group| group.sorting_columns.as_ref() != Some(claimed)) {
+        return None;
+    }
+    let mut keys = Vec::new();
+    for key in claimed {
+        let leaf = usize::try_from(key.column_idx).ok();
+        let node = leaf.and_then(|leaf| metadata.schema().leaf_node(leaf).ok());
+        // A prefix of the order is an order.
+        let Some(node) = node.filter(|node| node.path().names().len() == 1) else { break };
+        let Some((index, field)) = table.column_with_name(node.name()) else { break };
+        let options = SortOptions { descending: key.descending, nulls_first: key.nulls_first };
+        let column = Column::new(field.name(), index);
+        keys.push(PhysicalSortExpr::new(Arc::new(column), options));
+    }
+    LexOrdering::new(keys)
+}
