@@ -40,7 +40,7 @@ use crate::write::SortColumn;
 #[derive(Debug, Clone, Default)]
 pub struct MarquetryFormatFactory {
     options: Option<TableParquetOptions>,
-    without_pushdown: bool,
+    format: MarquetryFormat,
 }
 
 impl MarquetryFormatFactory {
@@ -59,7 +59,15 @@ impl MarquetryFormatFactory {
     /// As [`MarquetryFormat::with_pushdown`].
     #[must_use]
     pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.without_pushdown = !pushdown;
+        self.format = self.format.with_pushdown(pushdown);
+        self
+    }
+
+    /// As [`MarquetryFormat::with_portable_plans`].
+    #[cfg(feature = "datafusion-proto")]
+    #[must_use]
+    pub fn with_portable_plans(mut self, portable: bool) -> Self {
+        self.format = self.format.with_portable_plans(portable);
         self
     }
 
@@ -69,8 +77,8 @@ impl MarquetryFormatFactory {
     }
 
     #[cfg(feature = "datafusion-proto")]
-    pub(super) fn is_pushdown(&self) -> bool {
-        !self.without_pushdown
+    pub(super) fn format(&self) -> &MarquetryFormat {
+        &self.format
     }
 }
 
@@ -102,13 +110,12 @@ impl FileFormatFactory for MarquetryFormatFactory {
             }
         };
         check_options(&options)?;
-        let format = MarquetryFormat::new().with_options(options);
-        Ok(Arc::new(format.with_pushdown(!self.without_pushdown)))
+        Ok(Arc::new(self.format.clone().with_options(options)))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        let format = MarquetryFormat::new().with_options(self.options.clone().unwrap_or_default());
-        Arc::new(format.with_pushdown(!self.without_pushdown))
+        let options = self.options.clone().unwrap_or_default();
+        Arc::new(self.format.clone().with_options(options))
     }
 }
 
@@ -120,6 +127,8 @@ const EXTENSION: &str = "parquet";
 pub struct MarquetryFormat {
     options: TableParquetOptions,
     pushdown: bool,
+    #[cfg(feature = "datafusion-proto")]
+    portable: bool,
 }
 
 impl Default for MarquetryFormat {
@@ -131,7 +140,12 @@ impl Default for MarquetryFormat {
 impl MarquetryFormat {
     /// With the options that DataFusion has by default.
     pub fn new() -> Self {
-        Self { options: TableParquetOptions::default(), pushdown: true }
+        Self {
+            options: TableParquetOptions::default(),
+            pushdown: true,
+            #[cfg(feature = "datafusion-proto")]
+            portable: false,
+        }
     }
 
     /// Goes by these options: for reading see [`MarquetrySource`], for writing
@@ -151,6 +165,14 @@ impl MarquetryFormat {
     #[must_use]
     pub fn with_pushdown(mut self, pushdown: bool) -> Self {
         self.pushdown = pushdown;
+        self
+    }
+
+    /// As [`MarquetrySource::with_portable_plans`].
+    #[cfg(feature = "datafusion-proto")]
+    #[must_use]
+    pub fn with_portable_plans(mut self, portable: bool) -> Self {
+        self.portable = portable;
         self
     }
 
@@ -297,7 +319,10 @@ impl FileFormat for MarquetryFormat {
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
         let source = MarquetrySource::new(table_schema).with_options(self.options.clone());
-        Arc::new(source.with_pushdown(self.pushdown))
+        let source = source.with_pushdown(self.pushdown);
+        #[cfg(feature = "datafusion-proto")]
+        let source = source.with_portable_plans(self.portable);
+        Arc::new(source)
     }
 }
 

@@ -14,12 +14,10 @@ pub(super) struct FileMetrics {
     pub(super) files_pruned: PruningMetrics,
     /// Row groups that the statistics of the footer excluded.
     pub(super) row_groups_pruned: PruningMetrics,
-    /// Row groups that bloom filters, dictionaries or page indexes excluded.
+    /// Row groups that bloom filters, dictionaries or page indexes excluded as a whole.
     pub(super) row_groups_pruned_bloom: PruningMetrics,
     /// Row groups that a filter excluded which was learnt while the query ran.
     pub(super) row_groups_pruned_dynamic: Count,
-    /// Rows that page indexes excluded.
-    pub(super) page_index_rows: PruningMetrics,
     /// Bytes of pages and indexes that were fetched.
     pub(super) bytes_scanned: Count,
     /// Rows that filters removed.
@@ -48,7 +46,6 @@ impl FileMetrics {
                 .pruning_metrics("row_groups_pruned_bloom_filter", partition),
             row_groups_pruned_dynamic: summary()
                 .counter("row_groups_pruned_dynamic_filter", partition),
-            page_index_rows: builder.clone().pruning_metrics("page_index_rows_pruned", partition),
             bytes_scanned: summary()
                 .with_category(MetricCategory::Bytes)
                 .counter("bytes_scanned", partition),

@@ -213,7 +213,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
             ));
         };
         let options = factory.options().map(TryInto::try_into).transpose()?;
-        let pushdown = factory.is_pushdown();
+        let pushdown = factory.format().is_pushdown();
         let message = TableMessage { paths: Vec::new(), partitions: None, options, pushdown };
         message.encode(buf).map_err(external)
     }

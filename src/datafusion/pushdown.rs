@@ -240,16 +240,11 @@ impl Translation<'_> {
         let (column, data_type) = self.column(test.expr())?;
         let is_text =
             matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-        let pattern = match value_of(test.pattern())? {
-            ScalarValue::Utf8(Some(text))
-            | ScalarValue::LargeUtf8(Some(text))
-            | ScalarValue::Utf8View(Some(text)) => text,
-            _ => return None,
-        };
+        let pattern = text_of(value_of(test.pattern())?)?;
         if test.case_insensitive() || !is_text || pattern.contains('\\') {
             return None;
         }
-        let like = column.like_escaped(pattern.clone(), None);
+        let like = column.like_escaped(pattern, None);
         Some(if test.negated() { not(like) } else { like })
     }
 
@@ -283,8 +278,9 @@ impl Translation<'_> {
             data_type = values;
         }
         // Names with dots are found where they stand for a whole column only.
-        let is_plain = |name: &str| !name.contains('.');
-        if !names.is_empty() && !(is_plain(field.name()) && names.iter().all(|name| is_plain(name)))
+        let has_dots = |name: &str| name.contains('.');
+        if !names.is_empty()
+            && std::iter::once(field.name()).chain(&names).any(|name| has_dots(name))
         {
             return None;
         }
@@ -356,7 +352,7 @@ pub(super) fn at_positions(
             let Some(column) = node.downcast_ref::<Column>() else {
                 return Ok(Transformed::no(node));
             };
-            let place = columns.binary_search(&column.index()).unwrap_or(column.index());
+            let place = columns.binary_search(&column.index()).unwrap_or_else(|_| column.index());
             let moved = Column::new(column.name(), place);
             Ok(Transformed::yes(Arc::new(moved) as Arc<dyn PhysicalExpr>))
         })
@@ -375,14 +371,18 @@ pub(super) fn field_path(expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, Vec<Str
     let (of, fields) = call.args().split_first()?;
     let (index, mut names) = field_path(of)?;
     for field in fields {
-        match value_of(field)? {
-            ScalarValue::Utf8(Some(name))
-            | ScalarValue::LargeUtf8(Some(name))
-            | ScalarValue::Utf8View(Some(name)) => names.push(name.clone()),
-            _ => return None,
-        }
+        names.push(text_of(value_of(field)?)?.to_owned());
     }
     Some((index, names))
+}
+
+fn text_of(value: &ScalarValue) -> Option<&str> {
+    match value {
+        ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text) => {
+            text.as_deref()
+        }
+        _ => None,
+    }
 }
 
 /// The value that an expression is whatever the row; of a dictionary, the value in it.

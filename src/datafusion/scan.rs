@@ -276,8 +276,11 @@ pub(super) struct FileStream {
     /// Rows of the row groups at hand that the filter is asked about, and those that were given.
     asked: u64,
     given: u64,
-    /// Bytes that were fetched, as far as they are counted.
+    /// Bytes and row groups that were fetched, as far as they are counted.
     bytes: u64,
+    opened: u64,
+    /// Row groups of those at hand that the footer leaves.
+    wanted: usize,
     metrics: FileMetrics,
     pruner: Option<FilePruner>,
     is_first: bool,
@@ -304,11 +307,8 @@ impl FileStream {
     ) -> Result<Self> {
         let OfFile { schema, projection, filters } = of_file;
         let physical = Arc::clone(&schema.physical);
-        let filter_columns: Vec<usize> = filters
-            .all()
-            .flat_map(|filter| collect_columns(filter))
-            .map(|column| column.index())
-            .collect();
+        let filter_columns: Vec<usize> =
+            filters.all().flat_map(collect_columns).map(|column| column.index()).collect();
         let is_bindable = filter_columns.iter().all(|index| is_unique(&physical, *index));
         let after = (!is_bindable).then(|| conjunction(filters.fixed.iter().cloned()));
         let after = after.filter(|_| scan.filters_rows && !filters.fixed.is_empty());
@@ -361,6 +361,8 @@ impl FileStream {
             asked: 0,
             given: 0,
             bytes: 0,
+            opened: 0,
+            wanted: 0,
             metrics,
             pruner,
             is_first: true,
@@ -391,9 +393,12 @@ impl FileStream {
         }
         let plan = self.planned(reader, groups.len())?;
         self.is_first = false;
-        self.asked = plan.1.rows();
+        let (reader, plan) = plan;
+        self.asked = plan.rows();
         self.given = 0;
-        self.current = Some(plan.0.stream_of(plan.1)?);
+        self.wanted = row_groups_of(&plan).len();
+        self.opened = reader.progress().row_groups();
+        self.current = Some(reader.stream_of(plan)?);
         Ok(true)
     }
 
@@ -418,9 +423,7 @@ impl FileStream {
         if self.filters_rows {
             return Ok((filtered, plan));
         }
-        let mut left: Vec<usize> = plan.ranges().iter().map(|range| range.row_group).collect();
-        left.dedup();
-        let reader = reader.row_groups(left)?;
+        let reader = reader.row_groups(row_groups_of(&plan))?;
         let plan = reader.plan()?;
         Ok((reader, plan))
     }
@@ -438,13 +441,12 @@ impl FileStream {
     }
 
     fn count_row_groups(&self, plan: &Plan, groups: usize) {
-        let mut left: Vec<usize> = plan.ranges().iter().map(|range| range.row_group).collect();
-        left.dedup();
+        let left = row_groups_of(plan);
         let pruned = groups.saturating_sub(left.len());
         if self.is_first || self.filters.learned.is_empty() {
             self.metrics.row_groups_pruned.add_pruned(pruned);
             self.metrics.row_groups_pruned.add_matched(left.len());
-            let sure = plan.ranges().iter().filter(|range| range.is_sure()).count();
+            let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
             self.metrics.row_groups_pruned.add_fully_matched(sure.min(left.len()));
         } else {
             self.metrics.row_groups_pruned_dynamic.add(pruned);
@@ -471,6 +473,10 @@ impl FileStream {
         if self.fixed.is_some() && self.filters_rows {
             self.metrics.rows_matched.add(given);
             if is_end {
+                let opened = saturated(self.reader.progress().row_groups() - self.opened);
+                let bloom = &self.metrics.row_groups_pruned_bloom;
+                bloom.add_pruned(self.wanted.saturating_sub(opened));
+                bloom.add_matched(opened.min(self.wanted));
                 self.metrics.rows_pruned.add(saturated(self.asked.saturating_sub(self.given)));
             }
         }
@@ -532,6 +538,13 @@ impl Stream for FileStream {
         }
         Poll::Ready(polled.transpose())
     }
+}
+
+/// The row groups that a plan reads.
+fn row_groups_of(plan: &Plan) -> Vec<usize> {
+    let mut out: Vec<usize> = plan.ranges().iter().map(|range| range.row_group).collect();
+    out.dedup();
+    out
 }
 
 /// Whether no other column has the name of this one, so that a predicate can name it.

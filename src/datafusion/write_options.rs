@@ -144,7 +144,7 @@ fn of_column(
 }
 
 fn bloom(fpp: Option<f64>) -> BloomOptions {
-    BloomOptions { fpp: fpp.unwrap_or(BloomOptions::default().fpp) }
+    fpp.map_or_else(BloomOptions::default, |fpp| BloomOptions { fpp })
 }
 
 /// A codec by its name, with its level in parentheses.

@@ -239,17 +239,26 @@ impl Bound {
         }
     }
 
-    /// Whether the predicate calls a function of the user.
-    pub(crate) fn has_function(&self) -> bool {
-        fn any(node: &BoundNode) -> bool {
+    /// The leaves that functions of the user look at.
+    pub(crate) fn function_leaves(&self) -> Vec<usize> {
+        fn visit(node: &BoundNode, columns: &mut Vec<usize>) {
             match node {
-                BoundNode::Function(..) => true,
-                BoundNode::Not(inner) => any(inner),
-                BoundNode::And(parts) | BoundNode::Or(parts) => parts.iter().any(|part| any(part)),
-                BoundNode::Constant(_) | BoundNode::Test(..) => false,
+                BoundNode::Function(of_function, _) => columns.extend(of_function),
+                BoundNode::Not(inner) => visit(inner, columns),
+                BoundNode::And(parts) | BoundNode::Or(parts) => {
+                    parts.iter().for_each(|part| visit(part, columns));
+                }
+                BoundNode::Constant(_) | BoundNode::Test(..) => {}
             }
         }
-        any(&self.root)
+        let mut columns = Vec::new();
+        visit(&self.root, &mut columns);
+        let origins = columns.into_iter().filter_map(|column| self.columns.get(column));
+        let needed = |column: &BoundColumn| match &column.origin {
+            ColumnOrigin::File(file) => file.needed.clone(),
+            _ => Vec::new(),
+        };
+        origins.flat_map(needed).collect()
     }
 }
 

@@ -173,10 +173,11 @@ fn cheap_strings(
 ) -> Result<(Mapping, Vec<(usize, DataType)>)> {
     let mut before = Vec::new();
     let asked = options.arrow.target.is_some() || options.arrow.dictionaries != Dictionaries::None;
-    // A function of the user is to see the types that it expects.
-    if asked || bound.has_function() {
+    if asked {
         return Ok((mapping, before));
     }
+    // A function of the user is to see the types that it expects.
+    let of_functions = bound.function_leaves();
     let read_as = |arrow: &ArrowOptions| {
         to_arrow(footer.schema(), footer.key_values(), &bound.projection(), arrow)
     };
@@ -187,6 +188,9 @@ fn cheap_strings(
         mapping.shapes.iter_mut().zip(dictionaries.iter().zip(&views))
     {
         let Kind::Leaf { leaf } = shape.kind else { continue };
+        if of_functions.contains(&leaf) {
+            continue;
+        }
         let data_type = shape.field.data_type().clone();
         // If the output has the leaf, it must be a column by itself, and of the same type.
         let fits = |column: &Shape| {
