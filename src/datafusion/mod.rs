@@ -32,6 +32,7 @@ mod schema;
 mod statistics;
 mod pushdown;
 mod metrics;
+mod local;
 mod row_groups;
 mod scan;
 mod source;

@@ -31,6 +31,7 @@ use datafusion_pruning::FilePruner;
 use futures_core::Stream;
 use object_store::ObjectStore;
 
+use super::local::LocalSource;
 use super::metadata;
 use super::metrics::FileMetrics;
 use super::pushdown::{self, Filters, PassRate};
@@ -40,7 +41,7 @@ use crate::bytes::saturated;
 use crate::error::ErrorKind;
 use crate::io::StoreSource;
 use crate::predicate::Predicate;
-use crate::read::{Latency, Metadata, PageIndexUse, Plan};
+use crate::read::{Metadata, PageIndexUse, Plan};
 use crate::reader::{AsyncReader, BatchStream};
 use crate::schema::Projection;
 use crate::selection::RowSelection;
@@ -50,7 +51,7 @@ use crate::selection::RowSelection;
 pub(super) struct Scan {
     pub(super) partition: usize,
     pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) latency: Latency,
+    pub(super) is_local: bool,
     pub(super) cache: Option<Arc<FileMetadataCache>>,
     pub(super) metrics: ExecutionPlanMetricsSet,
     pub(super) table: TableSchema,
@@ -314,9 +315,12 @@ impl FileStream {
         let after = after.filter(|_| scan.filters_rows && !filters.fixed.is_empty());
         let outputs: Vec<_> = projection.expr_iter().collect();
         let columns = Columns::of(outputs.iter().chain(&after), &physical);
-        let source = StoreSource::new(Arc::clone(&scan.store), file.object_meta.location.clone());
-        let mut reader = AsyncReader::open_async_with(source, metadata)
-            .file_name(file.object_meta.location.as_ref());
+        let (store, path) = (Arc::clone(&scan.store), file.object_meta.location.clone());
+        let reader = match scan.is_local {
+            true => AsyncReader::open_async_with(LocalSource::new(store, path), metadata),
+            false => AsyncReader::open_async_with(StoreSource::new(store, path), metadata),
+        };
+        let mut reader = reader.file_name(file.object_meta.location.as_ref());
         let mut options = reader.read_options().clone();
         options.arrow = schema.options(columns.positions.iter().copied().chain(filter_columns));
         options.projection = match &options.arrow.target {
@@ -325,7 +329,6 @@ impl FileStream {
         };
         options.batch_rows = scan.batch_rows.max(1);
         options.page_index = scan.page_index;
-        options.latency = Some(scan.latency);
         options.selection = selection;
         reader = reader.options(options).threads(1);
         let read = reader.schema()?;

@@ -28,7 +28,7 @@ use super::pushdown::PassRate;
 use super::row_groups::ReadOrder;
 use super::scan::{Opener, Scan};
 use super::schema::TypeOptions;
-use crate::read::{Latency, PageIndexUse};
+use crate::read::PageIndexUse;
 
 /// Scans Parquet files for DataFusion.
 ///
@@ -171,12 +171,11 @@ impl FileSource for MarquetrySource {
         }
         let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
         let adapters = config.expr_adapter_factory.clone().unwrap_or_else(default_adapters);
-        let is_local = config.object_store_url.as_str().starts_with("file:");
         let global = &self.options.global;
         Ok(Arc::new(Opener(Arc::new(Scan {
             partition,
             store,
-            latency: if is_local { Latency::LOCAL } else { Latency::STORE },
+            is_local: config.object_store_url.as_str().starts_with("file:"),
             cache: self.cache.clone(),
             metrics: self.metrics.clone(),
             table: self.table.clone(),

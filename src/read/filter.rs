@@ -208,7 +208,9 @@ fn cheap_strings(
         };
         let complete = (0..footer.row_groups()).all(|i| complete(i) == Some(true));
         *shape = match (dictionary.field.data_type(), &data_type) {
-            (DataType::Dictionary(_, values), _) if complete && **values == data_type => {
+            (DataType::Dictionary(_, values), _)
+                if complete && (**values == data_type || is_view_of(&data_type, values)) =>
+            {
                 dictionary.clone()
             }
             (
@@ -223,6 +225,12 @@ fn cheap_strings(
     let metadata = mapping.schema.metadata().clone();
     mapping.schema = ArrowSchema::new_with_metadata(fields, metadata).into();
     Ok((mapping, before))
+}
+
+/// Whether a type holds views of the values of another.
+fn is_view_of(views: &DataType, values: &DataType) -> bool {
+    use DataType as D;
+    matches!((views, values), (D::Utf8View, D::Utf8) | (D::BinaryView, D::Binary))
 }
 
 #[cold]

@@ -4,9 +4,14 @@
 //! Used by `read::batch` after the filter, so that only values of rows that passed are copied, each
 //! once.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, Int32Type, StringViewType};
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef, GenericByteArray, OffsetSizeTrait};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrayRef, BinaryViewArray, GenericByteArray, OffsetSizeTrait,
+    StringViewArray,
+};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
@@ -31,6 +36,7 @@ pub(in crate::read) fn materialize(array: ArrayRef, to: &DataType) -> Result<Arr
             match to {
                 DataType::Utf8 => looked_up(dictionary, values.as_string::<i32>(), to),
                 DataType::Binary => looked_up(dictionary, values.as_binary::<i32>(), to),
+                DataType::Utf8View | DataType::BinaryView => viewed(dictionary),
                 _ => Ok(take(values, dictionary.keys(), None)?),
             }
         }
@@ -76,6 +82,25 @@ pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u6
         DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
         _ => 0,
     }
+}
+
+/// Views of the entries that the keys of a dictionary array name. The strings are not copied, unless
+/// most entries are not named.
+fn viewed(dictionary: &dyn AnyDictionaryArray) -> Result<ArrayRef> {
+    let views = |array: &ArrayRef| -> Result<ArrayRef> {
+        Ok(match array.data_type() {
+            DataType::Utf8 => Arc::new(StringViewArray::from(array.as_string::<i32>())),
+            DataType::LargeUtf8 => Arc::new(StringViewArray::from(array.as_string::<i64>())),
+            DataType::Binary => Arc::new(BinaryViewArray::from(array.as_binary::<i32>())),
+            DataType::LargeBinary => Arc::new(BinaryViewArray::from(array.as_binary::<i64>())),
+            _ => Arc::clone(array),
+        })
+    };
+    let values = dictionary.values();
+    if values.len() / 2 > dictionary.len() {
+        return views(&take(values, dictionary.keys(), None)?);
+    }
+    Ok(take(&views(values)?, dictionary.keys(), None)?)
 }
 
 /// Looks up the keys of a dictionary array, whose `values` are none of them null.

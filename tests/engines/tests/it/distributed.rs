@@ -1,0 +1,177 @@
+//! Scans that travel: the codecs, and a cluster of two workers in this process.
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_distributed::{
+    DistributedExt, SessionStateBuilderExt, Worker, WorkerQueryContext, WorkerResolver,
+    display_plan_ascii,
+};
+use datafusion_proto::bytes::{
+    logical_plan_from_bytes_with_extension_codec, logical_plan_to_bytes_with_extension_codec,
+    physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes,
+    physical_plan_to_bytes_with_extension_codec,
+};
+use engines::{TPCH_TABLES, tpch_queries, write_tpch};
+use marquetry::datafusion::{
+    MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec, MarquetryTable,
+};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
+use url::Url;
+
+use crate::{Pair, query, text};
+
+async fn tables(session: &SessionContext, folder: &std::path::Path) {
+    for table in TPCH_TABLES {
+        let path = folder.join(format!("{table}.parquet"));
+        engines::register(session, table, &path).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_scan_survives_the_way_to_a_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let pair = Pair::new(2);
+    tables(&pair.ours, folder.path()).await;
+    for sql in [
+        "select l_orderkey, l_extendedprice * 2 as twice from lineitem where l_shipmode in ('MAIL', 'AIR') and l_discount > 0.05",
+        "select count(*), sum(o_totalprice) from orders where o_comment like '%special%' or o_orderkey < 99",
+        "select c_name from customer limit 7",
+    ] {
+        let plan = crate::plan(&pair.ours, sql).await;
+        let codec = MarquetryPhysicalCodec;
+        let bytes = physical_plan_to_bytes_with_extension_codec(plan.clone(), &codec).unwrap();
+        let task = pair.ours.task_ctx();
+        let back = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).unwrap();
+        assert_eq!(text(&back), text(&plan));
+        let mut found = engines::rows(&collect(back, task).await.unwrap());
+        let mut expected = engines::rows(&query(&pair.ours, sql).await);
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_worker_without_the_codec_says_so_or_reads_it_as_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let sql = "select o_orderkey from orders where o_totalprice > 200000";
+    let pair = Pair::new(1);
+    tables(&pair.ours, folder.path()).await;
+    let plan = crate::plan(&pair.ours, sql).await;
+    let error = physical_plan_to_bytes(plan).unwrap_err();
+    assert!(error.to_string().contains("codec"), "{error}");
+    // With portable plans, every worker understands them.
+    let portable = engines::stock(SessionConfig::new().with_target_partitions(1));
+    let factory = MarquetryFormatFactory::new().with_portable_plans(true);
+    marquetry::datafusion::install!(&portable, factory).unwrap();
+    tables(&portable, folder.path()).await;
+    let plan = crate::plan(&portable, sql).await;
+    assert!(text(&plan).contains("file_type=marquetry"), "{}", text(&plan));
+    let bytes = physical_plan_to_bytes(plan).unwrap();
+    let worker = engines::stock(SessionConfig::new());
+    let task = worker.task_ctx();
+    let back = datafusion_proto::bytes::physical_plan_from_bytes(&bytes, &task).unwrap();
+    assert!(text(&back).contains("file_type=parquet"), "{}", text(&back));
+    let mut found = engines::rows(&collect(back, task).await.unwrap());
+    let mut expected = engines::rows(&query(&portable, sql).await);
+    found.sort();
+    expected.sort();
+    assert!(!found.is_empty());
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn tables_and_copies_survive_in_logical_plans() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let ctx = engines::ours(SessionConfig::new());
+    let path = folder.path().join("nation.parquet").display().to_string();
+    let table = MarquetryTable::open(&ctx.state(), [path]).await.unwrap();
+    ctx.register_table("nation", Arc::new(table)).unwrap();
+    let codec = MarquetryLogicalCodec;
+    let plan = ctx.sql("select n_name from nation where n_regionkey = 2").await.unwrap();
+    let expected = engines::rows(&plan.clone().collect().await.unwrap());
+    let bytes = logical_plan_to_bytes_with_extension_codec(plan.logical_plan(), &codec).unwrap();
+    let task = ctx.task_ctx();
+    let back = logical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).unwrap();
+    let found = ctx.execute_logical_plan(back).await.unwrap().collect().await.unwrap();
+    assert_eq!(engines::rows(&found), expected);
+    let out = folder.path().join("out.parquet");
+    let copy = format!("COPY (select 1 as one) TO '{}' STORED AS PARQUET", out.display());
+    let plan = ctx.state().create_logical_plan(&copy).await.unwrap();
+    let bytes = logical_plan_to_bytes_with_extension_codec(&plan, &codec).unwrap();
+    let back = logical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).unwrap();
+    ctx.execute_logical_plan(back).await.unwrap().collect().await.unwrap();
+    assert!(out.exists());
+}
+
+/// Where the workers are.
+struct Workers(Vec<Url>);
+
+impl WorkerResolver for Workers {
+    fn get_urls(&self) -> Result<Vec<Url>> {
+        Ok(self.0.clone())
+    }
+}
+
+async fn worker_state(context: WorkerQueryContext) -> Result<SessionState> {
+    Ok(context.builder.with_distributed_user_codec(MarquetryPhysicalCodec).build())
+}
+
+/// A worker that listens on this machine.
+async fn start_worker() -> Url {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let service = Worker::from_session_builder(worker_state).into_worker_server();
+    tokio::spawn(async move {
+        let incoming = TcpListenerStream::new(listener);
+        Server::builder().add_service(service).serve_with_incoming(incoming).await
+    });
+    Url::parse(&url).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_give_the_rows_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.02);
+    let workers = vec![start_worker().await, start_worker().await];
+    let config = SessionConfig::new().with_target_partitions(2).with_repartition_file_min_size(1);
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_distributed_worker_resolver(Workers(workers))
+        .with_distributed_user_codec(MarquetryPhysicalCodec)
+        .with_distributed_planner()
+        .with_distributed_file_scan_config_bytes_per_partition(100_000)
+        .unwrap()
+        .build();
+    let cluster = SessionContext::new_with_state(state);
+    marquetry::datafusion::install!(&cluster).unwrap();
+    tables(&cluster, folder.path()).await;
+    let alone = engines::stock(SessionConfig::new().with_target_partitions(1));
+    tables(&alone, folder.path()).await;
+    let mut distributed = 0;
+    for (name, sql) in tpch_queries() {
+        let plan = crate::plan(&cluster, &sql).await;
+        let shown = display_plan_ascii(plan.as_ref(), false);
+        if shown.contains("NetworkShuffleExec") && shown.contains("file_type=marquetry") {
+            distributed += 1;
+        }
+        if name == "q12" {
+            println!("{shown}");
+        }
+        let task: Arc<_> = cluster.task_ctx();
+        let found = collect(plan as Arc<dyn ExecutionPlan>, task).await;
+        let found = found.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let expected = query(&alone, &sql).await;
+        assert_eq!(engines::rows(&found), engines::rows(&expected), "{name}");
+    }
+    assert!(distributed > 10, "only {distributed} plans used the workers");
+}

@@ -1,0 +1,119 @@
+//! The rule that swaps scans of DataFusion's own source, and when it does not.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::arrow::array::*;
+use datafusion::arrow::datatypes::*;
+use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, ParquetFileReaderFactory};
+use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use marquetry::datafusion::ReplaceParquet;
+
+use crate::{query, text};
+
+fn session(in_front: bool) -> SessionContext {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let at = if in_front { 0 } else { rules.len() };
+    rules.insert(at, Arc::new(ReplaceParquet::new()));
+    let config = SessionConfig::new().with_target_partitions(2).with_repartition_file_min_size(1);
+    let state = SessionStateBuilder::new_with_default_features().with_config(config);
+    SessionContext::new_with_state(state.with_physical_optimizer_rules(rules).build())
+}
+
+fn write(folder: &Path) -> String {
+    let id = Int64Array::from_iter_values(0..4000);
+    let name = StringArray::from_iter_values((0..4000).map(|i| format!("n{}", i % 7)));
+    let columns = [("id", Arc::new(id) as ArrayRef), ("name", Arc::new(name))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let path = folder.join("t.parquet");
+    engines::write(&path, [Ok::<_, std::convert::Infallible>(batch)].into_iter(), 500);
+    path.display().to_string()
+}
+
+#[tokio::test]
+async fn tables_that_datafusion_registers_are_read_by_us() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path());
+    let stock = engines::stock(SessionConfig::new());
+    stock.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
+    for in_front in [true, false] {
+        let ctx = session(in_front);
+        ctx.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
+        for sql in [
+            "select * from t",
+            "select id from t where name = 'n3' and id % 2 = 0",
+            "select name, count(*) from t where id > 900 group by name",
+            "select id from t order by id desc limit 5",
+            "select count(*) from t",
+        ] {
+            let plan = crate::plan(&ctx, sql).await;
+            let plan = text(&plan);
+            assert!(!plan.contains("file_type=parquet"), "{plan}");
+            let (mut found, mut expected) =
+                (engines::rows(&query(&ctx, sql).await), engines::rows(&query(&stock, sql).await));
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected, "{sql}");
+        }
+    }
+    let ctx = session(true);
+    ctx.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
+    let plan = text(&crate::plan(&ctx, "select id from t where name = 'n3'").await);
+    assert!(plan.contains("file_type=marquetry") && !plan.contains("FilterExec"), "{plan}");
+}
+
+/// A reader of the caller's.
+#[derive(Debug)]
+struct OwnReader;
+
+impl ParquetFileReaderFactory for OwnReader {
+    fn create_reader(
+        &self,
+        _partition: usize,
+        _file: PartitionedFile,
+        _hint: Option<usize>,
+        _metrics: &ExecutionPlanMetricsSet,
+    ) -> datafusion::error::Result<Box<dyn AsyncFileReader + Send>> {
+        unreachable!("nothing is read")
+    }
+}
+
+#[test]
+fn what_is_not_understood_stays_as_it_was() {
+    let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true)]));
+    let scan = |source: ParquetSource, file: PartitionedFile| -> Arc<dyn ExecutionPlan> {
+        let url = ObjectStoreUrl::local_filesystem();
+        let config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(file).build();
+        DataSourceExec::from_data_source(config)
+    };
+    let stays = |plan: Arc<dyn ExecutionPlan>| {
+        let config = SessionConfig::new();
+        let found = ReplaceParquet::new().optimize(plan, config.options()).unwrap();
+        let text = text(&found);
+        assert!(text.contains("file_type="), "{text}");
+        text.contains("file_type=parquet")
+    };
+    let file = || PartitionedFile::new("t.parquet", 1000);
+    let source = || ParquetSource::new(schema.clone());
+    assert!(!stays(scan(source(), file())));
+    let planned = file().with_extension(ParquetAccessPlan::new_all(1));
+    assert!(stays(scan(source(), planned)), "an access plan");
+    let own = source().with_parquet_file_reader_factory(Arc::new(OwnReader));
+    assert!(stays(scan(own, file())), "a reader of the caller's");
+    let mut options = source().table_parquet_options().clone();
+    options.crypto.factory_id = Some("keys".into());
+    assert!(stays(scan(source().with_table_parquet_options(options), file())), "keys");
+    let mut options = source().table_parquet_options().clone();
+    options.global.coerce_int96 = Some("days".into());
+    assert!(stays(scan(source().with_table_parquet_options(options), file())), "a value that is none");
+}
