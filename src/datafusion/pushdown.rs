@@ -104,6 +104,7 @@ pub(super) fn learned_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
     rate: &Arc<PassRate>,
+    may_change: bool,
 ) -> Result<Predicate> {
     let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
         return predicate(filter, schema);
@@ -112,8 +113,8 @@ pub(super) fn learned_predicate(
     let current = dynamic.current()?;
     match current.downcast_ref::<PhysicalLiteral>() {
         // Nothing was learned yet: what is learned while the first rows are read still counts.
-        Some(_) => translation.function(filter),
-        None => translation.predicate(&current),
+        Some(_) if may_change => translation.function(filter),
+        _ => translation.predicate(&current),
     }
 }
 

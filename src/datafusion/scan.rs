@@ -181,7 +181,8 @@ fn constant_columns(
         let (nulls, rows) = (&column.null_count, &statistics.num_rows);
         let value = match (&column.min_value, &column.max_value, nulls, rows) {
             (Precision::Exact(min), Precision::Exact(max), Precision::Exact(0), _)
-                if min == max && !min.is_null() =>
+                // No bound tells of a NaN.
+                if min == max && !min.is_null() && !field.data_type().is_floating() =>
             {
                 min.cast_to(field.data_type()).ok()
             }
@@ -387,8 +388,7 @@ impl FileStream {
         if self.waiting.is_empty() || self.left == Some(0) {
             return Ok(false);
         }
-        let may_change = matches!(self.tracking, DynamicFilterTracking::Watching(_));
-        let n = if may_change { 1 } else { self.waiting.len() };
+        let n = if self.may_change() { 1 } else { self.waiting.len() };
         let groups: Vec<usize> = self.waiting.drain(..n).collect();
         let mut reader = self.reader.clone().row_groups(groups.iter().copied())?;
         if let (Some(left), None) = (self.left, &self.after) {
@@ -403,6 +403,11 @@ impl FileStream {
         self.opened = reader.progress().row_groups();
         self.current = Some(reader.stream_of(plan)?);
         Ok(true)
+    }
+
+    /// Whether a filter may still be learned.
+    fn may_change(&self) -> bool {
+        matches!(self.tracking, DynamicFilterTracking::Watching(_))
     }
 
     /// The read of `groups` row groups, with what their statistics leave of them.
@@ -460,8 +465,10 @@ impl FileStream {
     fn filter_now(&self) -> Result<Option<Predicate>> {
         let mut parts = Vec::from_iter(self.fixed.clone());
         if self.is_bindable {
+            let may_change = self.may_change();
             for filter in &self.filters.learned {
-                parts.push(pushdown::learned_predicate(filter, &self.physical, &self.rate)?);
+                let (schema, rate) = (&self.physical, &self.rate);
+                parts.push(pushdown::learned_predicate(filter, schema, rate, may_change)?);
             }
         }
         Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))

@@ -3,6 +3,7 @@
 //! DataFusion adapts expressions to the schema of a file, with casts where types differ. Strings
 //! and byte strings need none: they are read as what the table has, views or not.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
@@ -158,7 +159,7 @@ impl FileSchema {
 
     /// How these columns are read, by their positions.
     pub(super) fn options(&self, columns: impl IntoIterator<Item = usize>) -> ArrowOptions {
-        let columns: Vec<usize> = columns.into_iter().collect();
+        let columns: BTreeSet<usize> = columns.into_iter().collect();
         let mut arrow = self.arrow.clone();
         if columns.iter().any(|column| self.is_retyped.get(*column) == Some(&true)) {
             let fields: Vec<FieldRef> =
