@@ -4,9 +4,7 @@
 //! Spec: AlpEncoding.md. Used by its encoder. No branch depends on a value, so that the compiler
 //! makes vectors of all of it.
 
-use super::Isa;
-#[cfg(target_arch = "x86_64")]
-use super::Level;
+use super::{Isa, Level};
 
 /// The powers of ten of an exponent and a factor: `up` is positive, `down` negative.
 #[derive(Debug, Clone, Copy)]
@@ -81,14 +79,13 @@ macro_rules! integers {
         ) -> Fit<$int> {
             assert!(values.len() == out.len() && values.len() == bad.len(), "one length");
             match isa.level() {
+                Level::Scalar => $body(values, powers, out, bad),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: these exist only where `Isa::best` has found the features.
                 Level::Avx2 => unsafe { $avx2(values, powers, out, bad) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
                 Level::Avx512 => unsafe { $avx512(values, powers, out, bad) },
-                // Where there is no runtime detection, the compiler has vectors anyway.
-                _ => $body(values, powers, out, bad),
             }
         }
 

@@ -4,9 +4,7 @@
 //! Spec: Encodings.md, "Delta Encoding". Used by its encoder. No branch depends on a value, so that
 //! the compiler makes vectors of all of it.
 
-use super::Isa;
-#[cfg(target_arch = "x86_64")]
-use super::Level;
+use super::{Isa, Level};
 
 /// Values of a block.
 pub(crate) const BLOCK: usize = 128;
@@ -39,14 +37,13 @@ macro_rules! differences {
             out: &mut [$delta; BLOCK],
         ) -> Differences<$int> {
             match isa.level() {
+                Level::Scalar => $body(values, out),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: these exist only where `Isa::best` has found the features.
                 Level::Avx2 => unsafe { $avx2(values, out) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
                 Level::Avx512 => unsafe { $avx512(values, out) },
-                // Where there is no runtime detection, the compiler has vectors anyway.
-                _ => $body(values, out),
             }
         }
 

@@ -2,10 +2,15 @@
 
 /// An instruction set that this machine has.
 ///
-/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the field is private
+/// Beside [`Isa::SCALAR`] a value comes only from detection ([`Isa::best`]): the fields are private
 /// to this file. So a kernel that is given one may use its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Isa(Level);
+pub(crate) struct Isa {
+    level: Level,
+    /// NEON, beside what every machine has.
+    #[cfg(target_arch = "aarch64")]
+    neon: bool,
+}
 
 /// What kernels match on. To have one proves nothing; an [`Isa`] that gives it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +24,6 @@ pub(super) enum Level {
     /// have.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// NEON, which every aarch64 has.
-    #[cfg(target_arch = "aarch64")]
-    Neon,
 }
 
 /// The widest instruction set that this build may use, if its environment says one.
@@ -29,7 +31,16 @@ const MAX_ISA: Option<&str> = option_env!("MARQUETRY_ISA");
 
 impl Isa {
     /// The scalar definitions, which every machine runs.
-    pub(crate) const SCALAR: Self = Self(Level::Scalar);
+    pub(crate) const SCALAR: Self = Self::of(Level::Scalar);
+
+    /// With no more than a level says.
+    const fn of(level: Level) -> Self {
+        Self {
+            level,
+            #[cfg(target_arch = "aarch64")]
+            neon: false,
+        }
+    }
 
     /// The best one of this machine. The answer is cached by the standard library.
     ///
@@ -50,13 +61,13 @@ impl Isa {
                     && has!("avx512bw")
                     && has!("avx512vl");
                 let wide = wide && has!("avx512vbmi") && has!("avx512vbmi2");
-                return Self(if wide { Level::Avx512 } else { Level::Avx2 });
+                return Self::of(if wide { Level::Avx512 } else { Level::Avx2 });
             }
         }
         // Kernels take vectors as bytes from the lowest on.
         #[cfg(target_arch = "aarch64")]
         if cfg!(target_endian = "little") {
-            return Self(Level::Neon);
+            return Self { neon: true, ..Self::SCALAR };
         }
         Self::SCALAR
     }
@@ -64,22 +75,31 @@ impl Isa {
     /// The instructions that may be used.
     #[inline]
     pub(super) fn level(self) -> Level {
-        self.0
+        self.level
+    }
+
+    /// Whether NEON may be used: every aarch64 has it.
+    #[cfg(target_arch = "aarch64")]
+    #[inline]
+    pub(super) fn neon(self) -> bool {
+        self.neon
     }
 
     /// All that this machine has, for tests of twins.
     #[cfg(test)]
     pub(crate) fn available() -> Vec<Self> {
-        let levels: &[Level] = match Self::best().0 {
+        #[cfg(target_arch = "aarch64")]
+        if Self::best().neon {
+            return vec![Self::SCALAR, Self::best()];
+        }
+        let levels: &[Level] = match Self::best().level {
             Level::Scalar => &[Level::Scalar],
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => &[Level::Scalar, Level::Avx2],
             // Detection of the wider set asked for the narrower one first.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => &[Level::Scalar, Level::Avx2, Level::Avx512],
-            #[cfg(target_arch = "aarch64")]
-            Level::Neon => &[Level::Scalar, Level::Neon],
         };
-        levels.iter().map(|level| Self(*level)).collect()
+        levels.iter().map(|level| Self::of(*level)).collect()
     }
 }

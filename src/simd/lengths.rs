@@ -1,8 +1,6 @@
 //! What lengths of byte strings add up to: each block of them is checked before a value is made.
 
-use super::Isa;
-#[cfg(target_arch = "x86_64")]
-use super::Level;
+use super::{Isa, Level};
 
 /// What a block of lengths adds up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +28,7 @@ fn measure_with(isa: Isa, lengths: &[i32]) -> Measure {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found AVX2.
         Level::Avx2 | Level::Avx512 => unsafe { x86::measured(lengths) },
-        _ => measured(lengths),
+        Level::Scalar => measured(lengths),
     }
 }
 
@@ -79,7 +77,7 @@ fn add_with(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found AVX2.
         Level::Avx2 | Level::Avx512 => unsafe { x86::added(before, prefixes, suffixes, lengths) },
-        _ => added(before, prefixes, suffixes, lengths),
+        Level::Scalar => added(before, prefixes, suffixes, lengths),
     }
 }
 

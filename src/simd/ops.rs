@@ -1,9 +1,7 @@
 //! Operations on words of 64 bits that differ by instruction set, and work on such words, compiled
 //! once for each: [`run`].
 
-use super::Isa;
-#[cfg(target_arch = "x86_64")]
-use super::Level;
+use super::{Isa, Level};
 
 /// Levels, or bits, of a block: those of a word.
 pub(crate) const BLOCK: usize = 64;
@@ -45,6 +43,7 @@ pub(crate) trait SimdOps: Copy {
 #[inline]
 pub(crate) fn run<W: SimdTask>(isa: Isa, work: W) -> W::Output {
     match isa.level() {
+        Level::Scalar => work.run(Scalar),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of this level exists only where BMI2 and POPCNT were found, and BMI1
         // comes with BMI2.
@@ -53,7 +52,6 @@ pub(crate) fn run<W: SimdTask>(isa: Isa, work: W) -> W::Output {
         // SAFETY: an `Isa` of this level exists only where its features were found, and those of
         // AVX2.
         Level::Avx512 => unsafe { x86::run_avx512(work) },
-        _ => work.run(Scalar),
     }
 }
 

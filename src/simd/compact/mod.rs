@@ -99,7 +99,7 @@ fn compress<T: PlainOldData>(isa: Isa, values: &mut [T], at: usize, to: usize, w
         },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: every aarch64 has NEON, and the width fits.
-        Level::Neon if vectors::neon::fits::<T>() => unsafe {
+        Level::Scalar if isa.neon() && vectors::neon::fits::<T>() => unsafe {
             vectors::neon::compress(values, at, to, word);
         },
         _ => {

@@ -125,7 +125,7 @@ fn spread_words<T: PlainOldData>(
         Level::Avx2 if avx2::fits::<T>() => unsafe { Some(avx2::spread(region, dense, word)) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: every aarch64 has NEON, and the width fits.
-        Level::Neon if aarch64::fits::<T>() => unsafe {
+        Level::Scalar if isa.neon() && aarch64::fits::<T>() => unsafe {
             Some(aarch64::spread(region, dense, word))
         },
         _ => {
@@ -206,7 +206,7 @@ fn spread_ends_of_words<T: PlainOldData>(
         },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: every aarch64 has NEON, and the width fits.
-        Level::Neon if aarch64::fits_ends::<T>() => unsafe {
+        Level::Scalar if isa.neon() && aarch64::fits_ends::<T>() => unsafe {
             aarch64::spread_ends(region, dense, word);
         },
         _ => {

@@ -12,10 +12,8 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::Isa;
-#[cfg(target_arch = "x86_64")]
-use super::Level;
 pub(crate) use super::unpack::BLOCK;
+use super::{Isa, Level};
 
 /// Appends `values` with `width` bits each to `out`, the first at bit 0: `ceil(n * width / 8)`
 /// bytes, of which the last is padded with zeros. Higher bits of a value are left out.
@@ -33,13 +31,13 @@ pub(crate) fn pack_u32(values: &[u32], width: u32, out: &mut Vec<u8>) {
 pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 32, "a value of 32 bits");
     append(values, width, out, |blocks, bytes| match isa.level() {
+        Level::Scalar => scalar::blocks_u32(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
         Level::Avx2 => unsafe { x86::blocks_u32(blocks, width, bytes) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
         Level::Avx512 => unsafe { avx512::blocks_u32(blocks, width, bytes) },
-        _ => scalar::blocks_u32(blocks, width, bytes),
     });
 }
 
@@ -51,13 +49,13 @@ pub(crate) fn pack_u32_with(isa: Isa, values: &[u32], width: u32, out: &mut Vec<
 pub(crate) fn pack_u64_with(isa: Isa, values: &[u64], width: u32, out: &mut Vec<u8>) {
     assert!(width <= 64, "a value of 64 bits");
     append(values, width, out, |blocks, bytes| match isa.level() {
+        Level::Scalar => scalar::blocks_u64(blocks, width, bytes),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
         Level::Avx2 => unsafe { x86::blocks_u64(blocks, width, bytes) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives the bytes of the blocks and the slack.
         Level::Avx512 => unsafe { avx512::blocks_u64(blocks, width, bytes) },
-        _ => scalar::blocks_u64(blocks, width, bytes),
     });
 }
 

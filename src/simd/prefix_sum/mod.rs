@@ -208,7 +208,7 @@ fn prefix_sum_i32_with(isa: Isa, deltas: &[u32], step: i32, last: i32, out: &mut
             (rest, unsafe { avx2::sum_i32(vectors, step, last, out) })
         }
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => {
+        Level::Scalar if isa.neon() => {
             let (vectors, rest) = deltas.as_chunks();
             // SAFETY: every aarch64 has NEON.
             (rest, unsafe { aarch64::sum_i32(vectors, step, last, out) })

@@ -54,6 +54,8 @@ pub(crate) fn unpack_u32(bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>)
 pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out: &mut Vec<u32>) {
     assert!(width <= 32, "a value of 32 bits");
     append(bytes, width, n, out, |bytes, blocks| match isa.level() {
+        #[cfg(target_arch = "aarch64")]
+        Level::Scalar if isa.neon() => aarch64::blocks_u32(bytes, width, blocks),
         Level::Scalar => scalar::blocks_u32(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
@@ -61,8 +63,6 @@ pub(crate) fn unpack_u32_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives as many bytes as the blocks take.
         Level::Avx512 => unsafe { avx512::blocks_u32(bytes, width, blocks) },
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => aarch64::blocks_u32(bytes, width, blocks),
     });
 }
 
@@ -95,6 +95,8 @@ pub(crate) fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
         return;
     }
     append(bytes, width, n, out, |bytes, blocks| match isa.level() {
+        #[cfg(target_arch = "aarch64")]
+        Level::Scalar if isa.neon() => aarch64::blocks_u64(bytes, width, blocks),
         Level::Scalar => scalar::blocks_u64(bytes, width, blocks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: these exist only where `Isa::best` has found the features.
@@ -102,8 +104,6 @@ pub(crate) fn unpack_u64_with(isa: Isa, bytes: &[u8], width: u32, n: usize, out:
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above; `append` gives as many bytes as the blocks take.
         Level::Avx512 => unsafe { avx512::blocks_u64(bytes, width, blocks) },
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => aarch64::blocks_u64(bytes, width, blocks),
     });
 }
 
