@@ -1,17 +1,24 @@
 //! Byte transposes: the streams of BYTE_STREAM_SPLIT to values, and back.
 //!
-//! 4 and 8 streams are interleaved 16 bytes at a time by the unpack instructions that every x86-64
-//! has; other widths, and other machines, go through the scalar definition, by blocks that stay in
-//! the cache.
+//! 4 and 8 streams are interleaved 16 bytes at a time by instructions that every x86-64 and every
+//! aarch64 has; other widths, and other machines, go through the scalar definition, by blocks that
+//! stay in the cache.
 
 use std::mem::MaybeUninit;
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod aarch64;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// Values that a vector step makes of 16 bytes from each stream.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use aarch64 as vectors;
 #[cfg(target_arch = "x86_64")]
+use x86 as vectors;
+
+/// Values that a vector step makes of 16 bytes from each stream.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 const STEP: usize = 16;
 
 /// Writes values `first` to `first + out.len()` of `K` bytes from `K` streams of `len` bytes each,
@@ -38,22 +45,22 @@ fn interleave<const K: usize>(streams: [&[u8]; K], out: &mut [MaybeUninit<[u8; K
     let n = out.len();
     assert!(streams.iter().all(|stream| stream.len() == n), "streams of one length");
     let done = match K {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
         4 => {
             let whole = n / STEP * STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
             // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 4
             // bytes.
-            unsafe { x86::interleave_4(streams, whole, out.as_mut_ptr().cast()) };
+            unsafe { vectors::interleave_4(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
         8 => {
             let whole = n / STEP * STEP;
             let streams = std::array::from_fn(|k| streams[k].as_ptr());
             // SAFETY: each stream has `n >= whole` bytes, and `out` has room for `n` values of 8
             // bytes.
-            unsafe { x86::interleave_8(streams, whole, out.as_mut_ptr().cast()) };
+            unsafe { vectors::interleave_8(streams, whole, out.as_mut_ptr().cast()) };
             whole
         }
         _ => 0,
@@ -129,20 +136,26 @@ pub(crate) fn split(values: &[u8], width: usize, out: &mut Vec<u8>) {
     out.resize(start + values.len(), 0);
     let target = &mut out[start..];
     let done = match width {
-        #[cfg(target_arch = "x86_64")]
-        2 | 4 | 8 | 16 => {
+        #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+        2 | 4 | 8 => {
             let whole = n / STEP * STEP;
             let (from, to) = (values.as_ptr(), target.as_mut_ptr());
             // SAFETY: `values` and `target` have `n * width` bytes each, and `whole <= n`; the
             // target is borrowed mutably, so that they do not overlap.
             unsafe {
                 match width {
-                    2 => x86::split::<2>(from, n, whole, to),
-                    4 => x86::split::<4>(from, n, whole, to),
-                    8 => x86::split::<8>(from, n, whole, to),
-                    _ => x86::split::<16>(from, n, whole, to),
+                    2 => vectors::split::<2>(from, n, whole, to),
+                    4 => vectors::split::<4>(from, n, whole, to),
+                    _ => vectors::split::<8>(from, n, whole, to),
                 }
             };
+            whole
+        }
+        #[cfg(target_arch = "x86_64")]
+        16 => {
+            let whole = n / STEP * STEP;
+            // SAFETY: as above.
+            unsafe { x86::split::<16>(values.as_ptr(), n, whole, target.as_mut_ptr()) };
             whole
         }
         _ => 0,
@@ -177,10 +190,17 @@ mod tests {
             transpose_any(&streams, K, len, first, n, &mut any);
             assert_eq!(any[1..], *values[first..first + n].as_flattened());
         }
+        for n in [0, 1, 15, 16, 17, 31, 32, 33, len] {
+            let mut out = vec![9];
+            split(values[..n].as_flattened(), K, &mut out);
+            let expected: Vec<u8> =
+                (0..K).flat_map(|k| values[..n].iter().map(move |v| v[k])).collect();
+            assert_eq!(out[1..], expected, "{n} values of {K} bytes");
+        }
     }
 
     #[test]
-    fn values_come_back_together() {
+    fn values_come_back_together_and_apart() {
         check::<1>();
         check::<2>();
         check::<4>();
