@@ -3,11 +3,13 @@
 //! Fresh memory costs a page fault for every 4 KiB, which is more than to fill it, and allocators
 //! give large stretches back to the system as soon as they are free. Arrays and encoded chunks lend
 //! theirs: it comes back when the last holder lets go, from whichever thread, as long as the pool
-//! is there. A read has a small pool of its own; a [`BufferPool`] of the caller's outlives it.
+//! is there. The reads of a process share a small pool; a read with a low memory limit, or of an
+//! encrypted file, has one of its own, which goes with it.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 use bytes::Bytes;
@@ -16,11 +18,11 @@ use crate::trusted;
 
 /// Memory that reads use again, one after the other or side by side.
 ///
-/// A read uses again what its own arrays no longer need, as long as it lasts. With a pool, memory
-/// outlives the read: the arrays of the next one are written where those of the last one were,
-/// which spares the system to hand out, zero and map it again: up to half the time of a read whose
-/// batches are all kept. Memory comes back when the last array over it is dropped, from whichever
-/// thread.
+/// Without a pool of the caller's, reads share [`BufferPool::global`], which keeps at most 64 MiB.
+/// With a larger one, the arrays of the next read are written where those of the last one were,
+/// which spares the system to hand out, zero and map that memory again: up to half the time of a
+/// read whose batches are all kept. Memory comes back when the last array over it is dropped, from
+/// whichever thread.
 ///
 /// What the pool keeps is no part of what [`crate::Limits::memory_bytes`] counts. Cheap to clone:
 /// clones share the memory, which goes when the last clone and the last read with it are gone.
@@ -47,7 +49,32 @@ pub struct BufferPool {
     free_lists: FreeLists,
 }
 
+/// The pool of [`BufferPool::global`].
+static GLOBAL: LazyLock<BufferPool> =
+    LazyLock::new(|| BufferPool::new(BufferPool::DEFAULT_MAX_BYTES));
+
 impl BufferPool {
+    /// Maximum bytes of unused memory that [`BufferPool::global`] keeps unless it is told another
+    /// number: 64 MiB.
+    pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
+
+    /// The pool of all reads of this process that are given no other, have the memory limit of
+    /// [`Limits::default`](crate::Limits::default) or a higher one, and read a file that is not
+    /// encrypted. What is decrypted stays in no memory that outlives its read.
+    ///
+    /// `BufferPool::global().set_max_bytes(0)` turns it off.
+    pub fn global() -> Self {
+        GLOBAL.clone()
+    }
+
+    /// Changes how many bytes of unused memory the pool keeps at most; what is too much is freed,
+    /// the oldest first.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        let pool = &self.free_lists.0;
+        pool.max.store(max_bytes, Ordering::Relaxed);
+        drop(pool.lock().take_oldest_until(max_bytes));
+    }
+
     /// An empty pool. It keeps at most `max_bytes` bytes of unused memory, and frees the oldest
     /// first.
     pub fn new(max_bytes: usize) -> Self {
@@ -84,7 +111,7 @@ pub(crate) struct FreeLists(Arc<Pool>);
 #[derive(Debug)]
 struct Pool {
     /// Maximum bytes that are kept.
-    max: usize,
+    max: AtomicUsize,
     size_classes: Mutex<SizeClasses>,
 }
 
@@ -129,7 +156,7 @@ const PART: usize = 4;
 impl FreeLists {
     /// No memory yet; at most `max` bytes will be kept.
     pub(crate) fn new(max: usize) -> Self {
-        Self(Arc::new(Pool { max, size_classes: Mutex::default() }))
+        Self(Arc::new(Pool { max: max.into(), size_classes: Mutex::default() }))
     }
 
     /// An empty vector with room for `n` values; with less if there is no memory.
@@ -234,20 +261,18 @@ impl Pool {
 
     fn give<T: Send + 'static>(&self, values: Vec<T>) {
         let bytes = values.capacity() * size_of::<T>();
-        if bytes < STEP || bytes > self.max {
+        let max = self.max.load(Ordering::Relaxed);
+        if bytes < STEP || bytes > max {
             return;
         }
         let vector = Box::new(values);
-        let mut gone = Vec::new();
         let mut size_classes = self.lock();
         // The oldest may be of a size that is not used any more.
-        while size_classes.bytes + bytes > self.max {
-            let Some(oldest) = size_classes.take_oldest() else { break };
-            gone.push(oldest);
-        }
+        let gone = size_classes.take_oldest_until(max - bytes);
         size_classes.put((TypeId::of::<T>(), bytes), vector);
         // Memory goes back to the system when others need not wait for it.
         drop(size_classes);
+        drop(gone);
     }
 }
 
@@ -261,9 +286,14 @@ impl SizeClasses {
         Some(kept.vector)
     }
 
-    fn take_oldest(&mut self) -> Option<Box<dyn Any + Send>> {
-        let (_, shelf) = self.by_age.pop_first()?;
-        Some(self.take_from(shelf, VecDeque::pop_front)?.vector)
+    /// Takes the oldest vectors out until those that are left have at most `bytes`.
+    fn take_oldest_until(&mut self, bytes: usize) -> Vec<Box<dyn Any + Send>> {
+        let mut gone = Vec::new();
+        while self.bytes > bytes {
+            let Some((_, shelf)) = self.by_age.pop_first() else { break };
+            gone.extend(self.take_from(shelf, VecDeque::pop_front).map(|oldest| oldest.vector));
+        }
+        gone
     }
 
     fn take_from(
@@ -332,6 +362,21 @@ mod tests {
         assert_eq!((address(&again), again.len()), (place, 0));
         drop(free_lists.lend([again, vec![7; 9_100]].concat()));
         assert_eq!(free_lists.take_used::<i64>(9_000), [7; 9_100]);
+    }
+
+    #[test]
+    fn a_pool_that_is_told_a_smaller_number_frees_the_oldest() {
+        let pool = BufferPool::new(1 << 20);
+        let vectors: Vec<Vec<u8>> = (0..4).map(|_| Vec::with_capacity(100_000)).collect();
+        let youngest = address(&vectors[3]);
+        vectors.into_iter().for_each(|vector| pool.free_lists().give(vector));
+        assert_eq!(pool.held_bytes(), 400_000);
+        pool.set_max_bytes(150_000);
+        assert_eq!(pool.held_bytes(), 100_000);
+        assert_eq!(address(&pool.free_lists().take::<u8>(99_000)), youngest);
+        pool.set_max_bytes(0);
+        pool.free_lists().give(Vec::<u8>::with_capacity(100_000));
+        assert_eq!(pool.held_bytes(), 0);
     }
 
     #[test]

@@ -172,6 +172,11 @@ impl Footer {
             || self.shared.decrypted.as_ref().is_some_and(|of| of.file().has_ctr_pages())
     }
 
+    /// Whether something of the file is decrypted.
+    pub(in crate::read) fn has_keys(&self) -> bool {
+        self.shared.decrypted.is_some()
+    }
+
     /// Whether the whole footer is encrypted in the file.
     pub fn is_encrypted(&self) -> bool {
         self.shared.is_encrypted

@@ -9,7 +9,8 @@ use super::rows::{RowRange, prune, row_ranges};
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
-use crate::limits::Budget;
+use crate::free_lists::BufferPool;
+use crate::limits::{Budget, Limits};
 use crate::page::PageContext;
 use crate::read::column::{ColumnSpec, column_specs};
 use crate::read::filter::{Filter, picks};
@@ -70,6 +71,10 @@ impl Footer {
         let cap = options.limits.memory_bytes;
         let budget = match &options.pool {
             Some(pool) => Budget::with_pool(cap, pool),
+            // Plain text of an encrypted file does not outlive its read.
+            None if cap >= Limits::default().memory_bytes && !self.has_keys() => {
+                Budget::with_pool(cap, &BufferPool::global())
+            }
             None => Budget::new(cap),
         };
         self.plan_within(options, file_len, file_name, budget)
