@@ -158,7 +158,8 @@ impl RowGroupOpening {
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();
                 match pages.supply(bytes)? {
-                    // Each time one index fewer, so at most as often as there are leaves.
+                    // Each time one index fewer, or once for dictionaries: at most twice as often
+                    // as there are leaves.
                     Supplied::Again(pages) => Stage::Pages(pages),
                     Supplied::Ready(row_group) => {
                         self.progress.opened(ignored);

@@ -12,7 +12,8 @@ use arrow_array::ArrayRef;
 
 use crate::error::{Error, Result, Spec};
 use crate::format::{
-    ColumnIndex, ColumnMetaData, ColumnOrder, Encoding, OffsetIndex, PageType, Statistics,
+    ColumnIndex, ColumnMetaData, ColumnOrder, Encoding, OffsetIndex, PageEncodingStats, PageType,
+    Statistics,
 };
 use crate::geo::{Edges, Rectangle};
 use crate::schema::convert::is_interval;
@@ -367,8 +368,15 @@ impl PageFacts {
 /// Whether the dictionary of a column chunk has all its values: the footer counts the encodings of
 /// its pages, and all data pages use the dictionary.
 pub(crate) fn dictionary_is_complete(meta: &ColumnMetaData) -> bool {
+    all_pages_refer_to_dictionary(meta.encoding_stats.iter().flatten().cloned())
+}
+
+/// As [`dictionary_is_complete`], of the counts in the metadata.
+pub(crate) fn all_pages_refer_to_dictionary(
+    stats: impl IntoIterator<Item = PageEncodingStats>,
+) -> bool {
     let mut uses = false;
-    for stats in meta.encoding_stats.iter().flatten() {
+    for stats in stats {
         let is_dictionary =
             matches!(stats.encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
         match stats.page_type {

@@ -86,7 +86,9 @@ mod known;
 
 pub use bound::Bound;
 pub use expression::{Column, Predicate, all, any, col, not};
-pub(crate) use facts::{ColumnFacts, PageFacts, dictionary_is_complete};
+pub(crate) use facts::{
+    ColumnFacts, PageFacts, all_pages_refer_to_dictionary, dictionary_is_complete,
+};
 pub(crate) use learn::AdaptiveStats;
 pub use literal::{Literal, lit};
 pub(crate) use prune::PruneResult;

@@ -1,280 +1,25 @@
-//! A column chunk: its pages, one after the other, from what was fetched of it.
+//! [`Pages`]: the pages of a column chunk, one after the other.
 //!
-//! A [`PageList`] says what that is: the whole chunk, of which nothing more is known, or pages of
-//! which each row is known. [`Pages`] walks either; where rows are known it can also jump. Several
-//! walks of one list are independent, so that several threads can share a chunk.
-//!
-//! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched but
-//! [pulled](RangeReader), a piece at a time into memory that is used again: fetched whole, it would
-//! take fresh pages of memory, which cost more than to decode most of them. Trap: rows come from an
-//! index that may lie. What the headers can disprove is refused by [`PageList::placed`], the rest
-//! by `LeafReader`.
+//! A walk goes over a [`PageList`]; where rows are known it can also jump. Several walks of one list
+//! are independent, so that several threads can share a chunk.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::chunk_bytes::{ChunkBytes, RawPage};
 use super::page_cache::KeptDictionary;
-use crate::crypt::Module;
-use crate::error::{Error, ErrorKind, Result, Spec};
-use crate::format::{CompressionCodec, Encoding, PageHeader, PageType};
-use crate::limits::{Budget, Reservation};
-use crate::page::{
-    DataPage, DictionaryPage, Page, PageContext, PageOpener, PagePosition, StoredHeader,
-};
-
-/// Gives any bytes of the file at once: for chunks that are read while they are decoded. All else
-/// is asked for beforehand.
-pub(crate) trait RangeReader: std::fmt::Debug + Send + Sync {
-    /// The bytes of `range`.
-    ///
-    /// # Errors
-    /// `Io` if they cannot be read.
-    fn pull(&self, range: Range<u64>) -> Result<Bytes>;
-}
-
-/// What was fetched of a column chunk. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(super) struct PageList(Arc<List>);
-
-#[derive(Debug)]
-enum List {
-    /// All of the chunk.
-    Whole { bytes: Bytes, offset: u64, slots: u64 },
-    /// All of the chunk, to be pulled.
-    Streaming { pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64 },
-    /// Pages of which it is known which rows they hold; to be pulled where `pull` says from where.
-    LocatedWalk {
-        head: Bytes,
-        offset: u64,
-        pages: Vec<LocatedPage>,
-        trust: RowCountSource,
-        pull: Option<Arc<dyn RangeReader>>,
-    },
-}
-
-/// Who says which rows a page holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RowCountSource {
-    /// The headers of all pages of the chunk.
-    Headers,
-    /// An index: the rows of a page are counted before any is given.
-    Index,
-}
-
-/// A data page, and which rows it holds.
-#[derive(Debug, Clone)]
-pub(super) struct LocatedPage {
-    /// Header and body; empty if they are to be pulled.
-    pub bytes: Bytes,
-    /// Where header and body are in the file.
-    pub range: Range<u64>,
-    /// Rows, counted from the first of the row group.
-    pub rows: Range<u64>,
-    /// Index among the data pages of the chunk.
-    pub index: usize,
-}
-
-impl PageList {
-    /// A chunk of `slots` level entries whose bytes begin at `offset` of the file.
-    pub(super) fn whole(bytes: Bytes, offset: u64, slots: u64) -> Self {
-        Self(Arc::new(List::Whole { bytes, offset, slots }))
-    }
-
-    /// As [`PageList::whole`], to be pulled.
-    pub(super) fn pulled(pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64) -> Self {
-        Self(Arc::new(List::Streaming { pull, range, slots }))
-    }
-
-    /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
-    /// the first data page, at `offset`.
-    ///
-    /// # Errors
-    /// `Malformed(PageIndex)` if the header of a page contradicts its place.
-    pub(super) fn placed(
-        head: Bytes,
-        offset: u64,
-        pages: Vec<LocatedPage>,
-        context: &PageContext,
-    ) -> Result<Self> {
-        let mut rest = &head[..];
-        let mut position = PagePosition { is_first: true, data_pages: 0 };
-        while let Some(found) = Some(rest).filter(|rest| !rest.is_empty()) {
-            let found = Header::read(found, context, position).filter(|found| !found.is_data);
-            position.is_first = false;
-            let left = found.and_then(|found| rest.get(found.len..));
-            rest = left.ok_or_else(|| {
-                Error::malformed(
-                    Spec::PageIndex,
-                    "what stands before the first page of the offset index is no dictionary page",
-                )
-                .at_offset(offset)
-            })?;
-        }
-        for page in &pages {
-            let rows = page.rows.end.saturating_sub(page.rows.start);
-            let position = PagePosition { is_first: false, data_pages: page.index };
-            let found = Header::read(&page.bytes, context, position).filter(|found| {
-                found.len == page.bytes.len() && found.rows.is_none_or(|found| found == rows)
-            });
-            if !found.is_some_and(|found| found.is_data) {
-                return Err(Error::malformed(
-                    Spec::PageIndex,
-                    format_args!(
-                        "the offset index says that a data page of {} bytes and {rows} rows is here, and its header does not",
-                        page.bytes.len()
-                    ),
-                )
-                .at_offset(page.range.start)
-                .at_page(page.index));
-            }
-        }
-        let trust = RowCountSource::Index;
-        Ok(Self(Arc::new(List::LocatedWalk { head, offset, pages, trust, pull: None })))
-    }
-
-    /// Bytes of the pages in the file.
-    pub(super) fn bytes(&self) -> u64 {
-        match &*self.0 {
-            List::Whole { bytes, .. } => bytes.len() as u64,
-            List::Streaming { range, .. } => range.end - range.start,
-            List::LocatedWalk { pages, .. } => {
-                pages.iter().map(|page| page.range.end.saturating_sub(page.range.start)).sum()
-            }
-        }
-    }
-
-    /// The same pages, with the rows of each if the headers tell them and all is well; the chunk
-    /// holds `rows` rows.
-    pub(super) fn find_pages(&self, rows: u64, context: &PageContext) -> Option<Self> {
-        let (range, slots, pull) = match &*self.0 {
-            List::Whole { bytes, offset, slots } => {
-                (*offset..offset.checked_add(bytes.len() as u64)?, *slots, None)
-            }
-            List::Streaming { pull, range, slots } => (range.clone(), *slots, Some(pull)),
-            List::LocatedWalk { .. } => return Some(self.clone()),
-        };
-        let mut rest = match &*self.0 {
-            List::Whole { bytes, .. } => bytes.clone(),
-            _ => Bytes::new(),
-        };
-        let (mut at, mut head_end) = (range.start, range.start);
-        let (mut slots_left, mut row) = (slots, 0u64);
-        let mut pages: Vec<LocatedPage> = Vec::new();
-        let mut position = PagePosition { is_first: true, data_pages: 0 };
-        while slots_left > 0 {
-            let header = match pull {
-                Some(pull) => Header::pull(&**pull, at..range.end, context, position)?,
-                None => Header::read(&rest, context, position)?,
-            };
-            position.is_first = false;
-            let page = at..at.checked_add(header.len as u64)?;
-            let bytes = rest.split_to(header.len.min(rest.len()));
-            at = page.end;
-            if !header.is_data {
-                // Behind a data page there is nothing else in any sound chunk.
-                if position.data_pages > 0 {
-                    return None;
-                }
-                head_end = at;
-                continue;
-            }
-            let index = position.data_pages;
-            position.data_pages += 1;
-            slots_left = slots_left.checked_sub(header.slots)?;
-            let end = row.checked_add(header.rows?)?;
-            // A page without rows has nothing to give.
-            if end > row {
-                pages.push(LocatedPage { bytes, range: page, rows: row..end, index });
-            } else if header.slots > 0 {
-                return None;
-            }
-            row = end;
-        }
-        if row != rows {
-            return None;
-        }
-        let (offset, trust, pull) = (range.start, RowCountSource::Headers, pull.cloned());
-        let head = match &*self.0 {
-            List::Whole { bytes, .. } => bytes.slice(..usize::try_from(head_end - offset).ok()?),
-            // The dictionary is pulled once, for all walks.
-            _ => pull.as_ref()?.pull(offset..head_end).ok()?,
-        };
-        Some(Self(Arc::new(List::LocatedWalk { head, offset, pages, trust, pull })))
-    }
-
-    /// The data pages, where it is known which rows they hold.
-    pub(super) fn pages(&self) -> Option<&[LocatedPage]> {
-        match &*self.0 {
-            List::Whole { .. } | List::Streaming { .. } => None,
-            List::LocatedWalk { pages, .. } => Some(pages),
-        }
-    }
-}
-
-/// What the header of a page says of where things are.
-struct Header {
-    /// Bytes of header and body.
-    len: usize,
-    is_data: bool,
-    slots: u64,
-    /// Rows of a data page, if it says.
-    rows: Option<u64>,
-}
-
-impl Header {
-    /// The header at the start of `bytes`, if there is one and its body follows.
-    fn read(bytes: &[u8], context: &PageContext, position: PagePosition) -> Option<Self> {
-        Self::parse(bytes, context, position).filter(|found| found.len <= bytes.len())
-    }
-
-    /// The header at the start of `range`, if there is one and its body is within.
-    fn pull(
-        pull: &dyn RangeReader,
-        range: Range<u64>,
-        context: &PageContext,
-        position: PagePosition,
-    ) -> Option<Self> {
-        // Most headers are small; bounds of long strings can make them large.
-        for max in [SLACK as u64, PIECE as u64] {
-            let end = range.end.min(range.start.saturating_add(max));
-            let found = Self::parse(&pull.pull(range.start..end).ok()?, context, position);
-            if found.is_some() {
-                return found.filter(|found| found.len as u64 <= range.end - range.start);
-            }
-        }
-        None
-    }
-
-    fn parse(bytes: &[u8], context: &PageContext, position: PagePosition) -> Option<Self> {
-        let StoredHeader { header, len, .. } = context.read_header(bytes, position).ok()?;
-        let body_len = usize::try_from(header.compressed_page_size).ok()?;
-        let len = len.checked_add(body_len)?;
-        let number = |n: i32| u64::try_from(n).ok();
-        let (slots, rows) = match header.r#type {
-            PageType::DataPage => (number(header.data_page_header.as_ref()?.num_values)?, None),
-            PageType::DataPageV2 => {
-                let inner = header.data_page_header_v2.as_ref()?;
-                (number(inner.num_values)?, Some(number(inner.num_rows)?))
-            }
-            _ => return Some(Self { len, is_data: false, slots: 0, rows: None }),
-        };
-        // Outside lists every row is one slot, whatever else the header may say.
-        let rows = if context.max_rep == 0 { Some(slots) } else { rows };
-        Some(Self { len, is_data: true, slots, rows })
-    }
-}
+use super::page_list::{List, PageList, RowCountSource, refers_to_dictionary};
+use crate::error::{Error, Result, Spec};
+use crate::format::{CompressionCodec, PageHeader, PageType};
+use crate::limits::Budget;
+use crate::page::{DataPage, DictionaryPage, Page, PageContext, PageOpener, PagePosition};
 
 /// The pages of a column chunk, in file order.
 pub(super) struct Pages {
     /// Bytes of all pages in the file.
     bytes: u64,
-    /// What is left of the chunk, or of what stands before its first data page, or of the placed
-    /// page at hand.
-    rest: Bytes,
-    /// Where `rest` begins in the file.
-    offset: u64,
+    source: ChunkBytes,
     opener: PageOpener,
     /// Slots that no page has accounted for yet; the chunk's metadata said how many there are.
     slots_left: u64,
@@ -284,33 +29,19 @@ pub(super) struct Pages {
     /// Whether its header was read.
     dictionary_read: bool,
     /// The dictionary page, until a page that is read refers to it: few pages of many may not.
-    dictionary: Option<Pending>,
+    dictionary: Option<RawPage>,
     /// Whether it is given before all others instead.
     dictionary_first: bool,
     /// Whether a data page was given.
     data_seen: bool,
-    next: Option<Pending>,
+    next: Option<RawPage>,
     /// The page that was opened in part, to be opened anew as a whole if more of it is wanted.
-    in_part: Option<Pending>,
+    in_part: Option<RawPage>,
     /// Where the dictionary is kept for other reads, if it is.
     kept: Option<KeptDictionary>,
+    /// How far the walk is, where rows are known.
     placed: Option<LocatedWalk>,
-    pulled: Option<Streaming>,
 }
-
-/// What is pulled of a chunk.
-struct Streaming {
-    pull: Arc<dyn RangeReader>,
-    /// Where the chunk ends in the file.
-    end: u64,
-    held: Reservation,
-}
-
-/// Bytes pulled at a time: so many stay in the cache of a core until they are decoded.
-const PIECE: usize = 256 << 10;
-
-/// Bytes pulled beyond a page, for the header of the next one.
-const SLACK: usize = 512;
 
 /// How far a walk over pages of known rows is.
 struct LocatedWalk {
@@ -324,62 +55,35 @@ struct LocatedWalk {
     expected: u64,
 }
 
-/// A page whose header is read and whose body is not opened.
-struct Pending {
-    header: PageHeader,
-    body: Bytes,
-    /// What the body is, if it is encrypted.
-    module: Option<Module>,
-    offset: u64,
-}
-
-impl Pending {
-    fn is_data(&self) -> bool {
-        matches!(self.header.r#type, PageType::DataPage | PageType::DataPageV2)
-    }
-
-    /// Whether it is a data page of indices.
-    fn refers_to_dictionary(&self) -> bool {
-        let header = &self.header;
-        let v1 = header.data_page_header.as_ref().map(|header| header.encoding);
-        let v2 = header.data_page_header_v2.as_ref().map(|header| header.encoding);
-        let encoding = if header.r#type == PageType::DataPageV2 { v2 } else { v1 };
-        matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
-    }
+fn is_data(page: &RawPage) -> bool {
+    matches!(page.header.r#type, PageType::DataPage | PageType::DataPageV2)
 }
 
 impl Pages {
     /// A walk over the pages of `list`.
-    ///
-    /// # Errors
-    /// None for a list of bytes that are there; `Limit(Memory)` if the budget is used up.
-    pub(super) fn new(list: &PageList, context: PageContext, budget: &Budget) -> Result<Self> {
-        let pulled = |pull: &Arc<dyn RangeReader>, end: u64| -> Result<Streaming> {
-            let held = budget.reservation("a piece of a column chunk");
-            Ok(Streaming { pull: pull.clone(), end, held })
-        };
-        let (rest, offset, slots_left, placed, pulled) = match &*list.0 {
-            List::Whole { bytes, offset, slots } => (bytes.clone(), *offset, *slots, None, None),
+    pub(super) fn new(list: &PageList, context: PageContext, budget: &Budget) -> Self {
+        let (source, slots_left, placed) = match &*list.0 {
+            List::Whole { bytes, offset, slots } => {
+                (ChunkBytes::new(bytes.clone(), *offset), *slots, None)
+            }
             List::Streaming { pull, range, slots } => {
-                (Bytes::new(), range.start, *slots, None, Some(pulled(pull, range.end)?))
+                let Range { start, end } = *range;
+                (ChunkBytes::pulled(Bytes::new(), start, end, pull, budget), *slots, None)
             }
-            List::LocatedWalk { head, offset, trust, pull, .. } => {
-                let placed = LocatedWalk {
-                    list: list.clone(),
-                    trust: *trust,
-                    next: 0,
-                    rows: 0..0,
-                    expected: 0,
+            List::Located { head, offset, trust, pull, .. } => {
+                let (list, trust) = (list.clone(), *trust);
+                let placed = LocatedWalk { list, trust, next: 0, rows: 0..0, expected: 0 };
+                let source = match pull {
+                    // Until the first page is asked for, there is nothing to pull.
+                    Some(pull) => ChunkBytes::pulled(head.clone(), *offset, *offset, pull, budget),
+                    None => ChunkBytes::new(head.clone(), *offset),
                 };
-                // Until the first page is asked for, there is nothing to pull.
-                let pulled = pull.as_ref().map(|pull| pulled(pull, *offset)).transpose()?;
-                (head.clone(), *offset, 0, Some(placed), pulled)
+                (source, 0, Some(placed))
             }
         };
-        Ok(Self {
+        Self {
             bytes: list.bytes(),
-            rest,
-            offset,
+            source,
             opener: PageOpener::new(context, budget),
             slots_left,
             page: 0,
@@ -392,8 +96,7 @@ impl Pages {
             in_part: None,
             kept: None,
             placed,
-            pulled,
-        })
+        }
     }
 
     /// Bytes of all pages in the file, wherever the walk is.
@@ -449,7 +152,7 @@ impl Pages {
                 self.dictionary = Some(pending);
                 continue;
             }
-            let pending = match self.dictionary.take_if(|_| pending.refers_to_dictionary()) {
+            let pending = match self.dictionary.take_if(|_| refers_to_dictionary(&pending.header)) {
                 None => pending,
                 Some(dictionary) => {
                     self.next = Some(pending);
@@ -464,7 +167,7 @@ impl Pages {
                 self.in_part = Some(pending);
                 return Ok(Some(Page::Data(Box::new(data))));
             }
-            let Pending { header, body, module, offset } = pending;
+            let RawPage { header, body, module, offset } = pending;
             let compressed = body.len();
             let page = match self.kept_dictionary(&header) {
                 Some(kept) => {
@@ -503,11 +206,11 @@ impl Pages {
     /// if that is all, or nothing is known.
     fn expected_of(
         &self,
-        pending: &Pending,
+        pending: &RawPage,
         expected: &[Range<u64>],
         next_wanted_row: u64,
     ) -> Option<usize> {
-        let placed = self.placed.as_ref().filter(|_| pending.is_data())?;
+        let placed = self.placed.as_ref().filter(|_| is_data(pending))?;
         let Range { start, end } = placed.rows;
         if next_wanted_row < end {
             return None;
@@ -523,7 +226,7 @@ impl Pages {
     /// As [`Pages::next_page`]; `Usage` if the page was opened as a whole.
     pub(super) fn open_again(&mut self) -> Result<DataPage> {
         let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
-        let Pending { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
+        let RawPage { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
         match self.opener.open(&header, body, module).map_err(|e| e.at_offset(offset))? {
             Some(Page::Data(data)) => Ok(*data),
             _ => Err(whole()),
@@ -560,7 +263,7 @@ impl Pages {
 
     /// Whether pages lie in memory that is pulled, and counted only until the next piece is.
     pub(super) fn are_pulled(&self) -> bool {
-        self.pulled.is_some()
+        self.source.are_pulled()
     }
 
     /// Whether it is known which rows each page holds.
@@ -597,7 +300,7 @@ impl Pages {
     }
 
     /// The next page, header read; `None` when every slot is accounted for.
-    fn pending(&mut self) -> Result<Option<Pending>> {
+    fn pending(&mut self) -> Result<Option<RawPage>> {
         if let Some(pending) = self.next.take() {
             return Ok(Some(pending));
         }
@@ -607,7 +310,7 @@ impl Pages {
             None if self.slots_left == 0 => return Ok(None),
             None => {}
             // What stands before the first data page comes first.
-            Some(_) if !self.rest.is_empty() => {}
+            Some(_) if !self.source.is_empty() => {}
             Some(placed) => {
                 let Some(page) = placed.list.pages().and_then(|pages| pages.get(placed.next))
                 else {
@@ -623,91 +326,26 @@ impl Pages {
                 self.dictionary_read = true;
                 placed.rows = page.rows.clone();
                 placed.expected = page.rows.end;
-                (self.rest, self.offset) = (page.bytes.clone(), page.range.start);
-                if let Some(pulled) = &mut self.pulled {
-                    pulled.end = page.range.end;
-                }
+                self.source.move_to(page.bytes.clone(), page.range.clone());
                 self.page = page.index;
             }
         }
-        let offset = self.offset;
+        let offset = self.source.offset();
         self.take_page().map(Some).map_err(|e| e.at_offset(offset).at_page(self.page))
     }
 
-    /// Bytes of the chunk that are not at hand.
-    fn to_pull(&self) -> u64 {
-        let at_hand = self.offset + self.rest.len() as u64;
-        self.pulled.as_ref().map_or(0, |pulled| pulled.end.saturating_sub(at_hand))
-    }
-
-    /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones
-    /// come those behind them.
-    fn pull(&mut self, len: usize) -> Result<()> {
-        let Some(Streaming { pull, end, held }) = &mut self.pulled else {
-            return Ok(());
-        };
-        // Many pages at a time, or one: a page that is cut off at the end is pulled twice.
-        let len = if len <= PIECE / 4 { PIECE } else { len };
-        let end = self.offset.saturating_add(len as u64).min(*end);
-        // Before the next piece, so that its memory can be used again.
-        self.rest = Bytes::new();
-        held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
-        let range = self.offset..end;
-        let bytes = pull.pull(range.clone())?;
-        if bytes.len() as u64 != range.end - range.start {
-            let given = bytes.len();
-            return Err(Error::usage(format_args!(
-                "RangeReader::pull gave {given} bytes for the range {range:?}"
-            )));
-        }
-        self.rest = bytes;
-        Ok(())
-    }
-
-    /// Takes the next page from what is at hand, or pulls it.
-    fn take_page(&mut self) -> Result<Pending> {
-        let offset = self.offset;
-        if self.rest.is_empty() {
-            self.pull(0)?;
-        }
-        if self.rest.is_empty() {
-            return Err(Error::malformed(
-                Spec::Pages,
-                format_args!("the column chunk ends with {} values missing", self.slots_left),
-            ));
-        }
+    /// Takes the next page, wherever it is.
+    fn take_page(&mut self) -> Result<RawPage> {
         let is_first = !self.data_seen && !self.dictionary_read;
         let position = PagePosition { is_first, data_pages: self.page };
-        let StoredHeader { header, len: header_len, body: module } = loop {
-            match self.opener.context().read_header(&self.rest, position) {
-                Ok(header) => break header,
-                // It may be cut off.
-                Err(e) if self.to_pull() > 0 && e.kind() != ErrorKind::Crypto => {
-                    self.pull(self.rest.len().saturating_mul(2))?;
-                }
-                Err(e) => return Err(e),
-            }
-        };
-        self.dictionary_read |= header.r#type == PageType::DictionaryPage;
-        let body_len =
-            crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
-        let len = header_len.saturating_add(body_len);
-        if len > self.rest.len() && len as u64 <= self.rest.len() as u64 + self.to_pull() {
-            self.pull(len.saturating_add(SLACK))?;
-        }
-        if len > self.rest.len() {
-            let left = (self.rest.len() - header_len) as u64 + self.to_pull();
-            return Err(Error::mismatch(
+        let page = self.source.take_page(self.opener.context(), position)?.ok_or_else(|| {
+            Error::malformed(
                 Spec::Pages,
-                "compressed_page_size",
-                format_args!("at most the {left} bytes left of the column chunk"),
-                body_len,
-            ));
-        }
-        let mut taken = self.rest.split_to(len);
-        self.offset += taken.len() as u64;
-        let body = taken.split_off(header_len);
-        Ok(Pending { header, body, module, offset })
+                format_args!("the column chunk ends with {} values missing", self.slots_left),
+            )
+        })?;
+        self.dictionary_read |= page.header.r#type == PageType::DictionaryPage;
+        Ok(page)
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {

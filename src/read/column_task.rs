@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::chunk::{PageList, Pages};
+use super::chunk::Pages;
 use super::column::{LeafBatch, LeafReader};
+use super::page_list::PageList;
 use super::plan::Plan;
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::error::{Error, Result};
@@ -41,7 +42,7 @@ pub(super) struct ChunkSource {
 impl ChunkSource {
     fn part(&self) -> Result<ColumnDecoder> {
         let Self { plan, leaf: index, list, context, row_group, column } = self;
-        let pages = Pages::new(list, context.clone(), plan.budget())?;
+        let pages = Pages::new(list, context.clone(), plan.budget());
         let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
         let pages = pages.keeping(plan.page_cache().dictionary(*row_group, leaf.leaf.index));
         let carries_prefix = plan.footer().writer().carries_prefix;
@@ -108,14 +109,14 @@ impl ColumnTask {
     /// known. Must be called before anything is decoded.
     ///
     /// # Errors
-    /// As for the first part.
+    /// As for the first part; `Io` if the headers of the pages cannot be read.
     pub(crate) fn split(&mut self, parts: usize) -> Result<()> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
         // Pages of these writers depend on the page before.
         if plan.footer().writer().carries_prefix {
             return Ok(());
         }
-        let Some(found) = list.find_pages(self.rows_in_group, context) else {
+        let Some(found) = list.find_pages(self.rows_in_group, context)? else {
             return Ok(());
         };
         let max = found.pages().map_or(1, <[_]>::len);

@@ -8,6 +8,8 @@ mod decrypted;
 mod footer;
 mod options;
 mod page_cache;
+mod page_list;
+mod chunk_bytes;
 mod chunk;
 pub(crate) mod row_filter;
 mod tail;
@@ -26,7 +28,6 @@ mod column_task;
 mod row_group;
 
 pub use batch::ReservedBatch;
-pub(crate) use chunk::RangeReader;
 pub(crate) use coalesce::Coalescer;
 pub(crate) use column::LeafBatch;
 pub(crate) use column_task::ColumnDecoder;
@@ -38,6 +39,7 @@ pub use options::{
     VirtualColumn,
 };
 pub(crate) use page_cache::PageCache;
+pub(crate) use page_list::RangeReader;
 pub(crate) use plan::{PageIndexPlan, RowGroupPlan};
 pub use plan::{Plan, RowRange};
 pub(crate) use prune::{PruneReport, PruneStep, RowGroupPruner};

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::chunk::{PageList, Pages};
+use super::chunk::Pages;
 use super::column::{ColumnSpec, LeafReader};
 use super::filter::{LeafFacts, find};
+use super::page_list::PageList;
 use super::plan::{Plan, RowRange};
 use crate::crypt::{ChunkDecryptor, Module, opened};
 use crate::error::{Error, ErrorKind, Result, Spec};
@@ -290,7 +291,7 @@ impl RowGroupPruner {
             let spec = Spec::Metadata("ColumnMetaData");
             Error::mismatch(spec, "num_values", "not negative", slots)
         })?;
-        let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget())?;
+        let pages = Pages::new(&PageList::whole(bytes, 0, slots), context, plan.budget());
         let mut reader = LeafReader::new(&leaf, pages, plan.options().utf8, false, plan.budget())?;
         found.facts.dictionary = reader.dictionary()?;
         self.dictionary_memory.push(reader.into_dictionary_memory());

@@ -56,7 +56,8 @@ impl fmt::Debug for RowGroup {
 pub(crate) enum Supplied {
     /// The row group, ready to be decoded.
     Ready(Box<RowGroup>),
-    /// Pages were not where an index says. That index is ignored, and more bytes are needed.
+    /// More bytes are needed: dictionary pages that the pages refer to; or all of a chunk whose
+    /// pages were not where an index says, so that the index is ignored.
     Again(Box<RowGroupPlan>),
 }
 

@@ -107,3 +107,54 @@ fn few_rows_are_those_of_a_full_read() {
         }
     });
 }
+
+/// An `i64` column of 40,000 rows in pages of 1,000, by a writer that gives the dictionary, of
+/// 128 KiB, up after 16,384 values, and goes on with PLAIN pages.
+fn dictionary_given_up(path: &std::path::Path) {
+    use arrow_array_60::{ArrayRef, Int64Array, RecordBatch};
+    use parquet::file::properties::WriterProperties;
+
+    let ids = Int64Array::from_iter_values((0..40_000).map(|i| i * 7));
+    let batch = RecordBatch::try_from_iter([("ids", Arc::new(ids) as ArrayRef)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_dictionary_page_size_limit(128 << 10)
+        .set_data_page_row_count_limit(1000)
+        .set_write_batch_size(500)
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_large_dictionary_is_fetched_only_if_a_wanted_page_refers_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("given_up.parquet");
+    dictionary_given_up(&path);
+    let dictionary = 128 << 10;
+    let ids = |ranges: &[std::ops::Range<u64>], threads| {
+        let rows = RowSelection::from_ranges(40_000, ranges.iter().cloned()).unwrap();
+        let reader = Reader::open(&path).unwrap().threads(threads).select(rows).unwrap();
+        let mut found = Vec::new();
+        for batch in reader.batches().unwrap() {
+            let batch = batch.unwrap();
+            let column = batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
+            found.extend(column.values().iter().copied());
+        }
+        let expected: Vec<i64> =
+            ranges.iter().cloned().flatten().map(|row| row as i64 * 7).collect();
+        assert_eq!(found, expected, "{ranges:?}");
+        assert_eq!(reader.progress().indexes_ignored(), 0);
+        reader.progress().bytes_fetched()
+    };
+    for threads in [1, 2] {
+        let plain = ids(&[39_100..39_200], threads);
+        assert!(plain < dictionary / 8, "{plain} bytes for one PLAIN page");
+        let coded = ids(&[100..200], threads);
+        assert!(coded > dictionary && coded < dictionary * 5 / 4, "{coded} bytes, {threads}");
+        let both = ids(&[100..200, 39_100..39_200], threads);
+        assert!(both > coded && both < dictionary * 5 / 4, "{both} bytes, {threads}");
+    }
+}

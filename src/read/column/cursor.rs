@@ -8,7 +8,8 @@ use super::values::{Count, ValueReader};
 use crate::error::{Error, Result, Spec};
 use crate::levels::{LevelDecoder, Validity};
 use crate::page::{DataPage, DictionaryPage, Page, PageMemory};
-use crate::read::chunk::{Pages, RowCountSource};
+use crate::read::chunk::Pages;
+use crate::read::page_list::RowCountSource;
 use crate::schema::Physical;
 
 /// The pages of a column chunk, one after the other.

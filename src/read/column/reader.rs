@@ -393,7 +393,7 @@ mod tests {
     use crate::format::{CompressionCodec, Encoding};
     use crate::io::WriteSink;
     use crate::read::Plan;
-    use crate::read::chunk::{LocatedPage, PageList};
+    use crate::read::page_list::{LocatedPage, PageList};
     use crate::schema::Dictionaries;
     use crate::write::WriteOptions;
     use crate::{Compression, ErrorKind, Reader, Writer};
@@ -418,7 +418,7 @@ mod tests {
             let context = plan.page_context(leaf, meta.codec, None);
             // Without its last page.
             let list = PageList::whole(file.slice(start..end - 20), start as u64, 3_000);
-            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let pages = Pages::new(&list, context, plan.budget());
             let utf8 = plan.options().utf8;
             let mut reader = LeafReader::new(leaf, pages, utf8, false, plan.budget()).unwrap();
             reader.append(1_500).unwrap();
@@ -456,9 +456,9 @@ mod tests {
             let leaf = &plan.leaves()[0];
             let context = plan.page_context(leaf, CompressionCodec::Snappy, None);
             let list = PageList::whole(bytes, start as u64, 2_000);
-            let list = list.find_pages(2_000, &context).unwrap();
+            let list = list.find_pages(2_000, &context).unwrap().unwrap();
             for (first, expected) in [(0, 3), (0, 300), (400, 520), (700, 701), (990, 1_010)] {
-                let pages = Pages::new(&list, context.clone(), plan.budget()).unwrap();
+                let pages = Pages::new(&list, context.clone(), plan.budget());
                 let mut reader =
                     LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
                 reader.expect(&std::iter::once(first..expected).collect(), u64::MAX);
@@ -498,7 +498,7 @@ mod tests {
         let bytes = file.slice(start..start + meta.total_compressed_size as usize);
         let context = plan.page_context(&plan.leaves()[0], meta.codec, None);
         let list = PageList::whole(bytes.clone(), start as u64, 2_000);
-        let list = list.find_pages(2_000, &context).unwrap();
+        let list = list.find_pages(2_000, &context).unwrap().unwrap();
         let pages = list.pages().unwrap().to_vec();
         (plan, bytes.slice(..pages[0].range.start as usize - start), pages)
     }
@@ -520,8 +520,8 @@ mod tests {
             let plan = coded.footer().plan(&options, coded.file_len(), None).unwrap();
             let leaf = &plan.leaves()[0];
             let context = plan.page_context(leaf, CompressionCodec::Uncompressed, None);
-            let list = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
-            let pages = Pages::new(&list, context, plan.budget()).unwrap();
+            let (list, _) = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
+            let pages = Pages::new(&list, context, plan.budget());
             let mut reader =
                 LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();
             let array = reader.read(2_000).unwrap().array;

@@ -15,9 +15,10 @@ use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnMetaDataRef, CompressionCodec};
 use crate::page::PageContext;
-use crate::read::chunk::{LocatedPage, PageList, RangeReader};
+use crate::predicate::all_pages_refer_to_dictionary;
 use crate::read::column::ColumnSpec;
 use crate::read::footer::Footer;
+use crate::read::page_list::{LocatedPage, PageList, RangeReader};
 use crate::selection::{PageMap, RowSelection};
 
 /// A column chunk of a row group.
@@ -31,6 +32,24 @@ pub(super) struct ChunkPlan {
     pub(super) pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
     pub(super) pull: Option<Arc<dyn RangeReader>>,
+    /// Whether all data pages refer to the dictionary, as the metadata say.
+    pub(super) all_refer: bool,
+    /// When the dictionary page is fetched, where the pages wanted are known.
+    pub(super) dictionary: DictionaryFetch,
+}
+
+/// When the dictionary page of a chunk is fetched, of which not all pages are wanted. Writers give
+/// a dictionary up after some pages; those that follow are read without it.
+#[derive(Debug)]
+pub(super) enum DictionaryFetch {
+    /// With the pages.
+    WithPages,
+    /// After the pages, if one of them refers to it.
+    AfterPages,
+    /// Now: the pages are here, and one refers to it.
+    Referred(Vec<Bytes>),
+    /// Never: the pages are here, and none refers to it.
+    Unreferred(Vec<Bytes>),
 }
 
 /// The pages that are wanted of a chunk.
@@ -93,8 +112,18 @@ impl Plan {
         let max = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
         let width = memory_of(&meta, slots.min(max), &plan.data_type);
         let index = index.filter(|_| slots > 0);
-        let (codec, pages, pull) = (meta.codec, None, None);
-        Ok((ChunkPlan { slots, codec, decryptor, bytes, pages, pull }, width, index))
+        let all_refer = all_pages_refer_to_dictionary(meta.encoding_stats.into_iter().flatten());
+        let chunk = ChunkPlan {
+            slots,
+            codec: meta.codec,
+            decryptor,
+            bytes,
+            pages: None,
+            pull: None,
+            all_refer,
+            dictionary: DictionaryFetch::WithPages,
+        };
+        Ok((chunk, width, index))
     }
 }
 
@@ -170,9 +199,41 @@ impl WantedPages {
 /// Bytes of a chunk that is pulled rather than fetched.
 pub(super) const LARGE: u64 = 512 << 10;
 
+/// Bytes of a dictionary page that is fetched after the pages: to read fewer takes no longer than
+/// to ask twice.
+const LARGE_DICTIONARY: u64 = 32 << 10;
+
+/// What comes of the bytes of a chunk.
+pub(super) enum Listed {
+    Pages(PageList),
+    /// The dictionary page is wanted too.
+    Referred,
+}
+
 impl ChunkPlan {
     pub(super) fn is_pulled(&self) -> bool {
         self.pull.is_some() && self.pages.is_none()
+    }
+
+    /// Lets a large chunk that is wanted whole be pulled while it is decoded, and of one that is
+    /// not a large dictionary page be fetched after the pages that may refer to it.
+    pub(super) fn pull_from(&mut self, pull: &Arc<dyn RangeReader>) {
+        match &self.pages {
+            None if self.bytes.end - self.bytes.start >= LARGE => self.pull = Some(pull.clone()),
+            Some(WantedPages { map, .. }) if !self.all_refer => {
+                let head = map.head();
+                let is_undecided = matches!(self.dictionary, DictionaryFetch::WithPages);
+                if is_undecided && head.end - head.start >= LARGE_DICTIONARY {
+                    self.dictionary = DictionaryFetch::AfterPages;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Wants all of the chunk, whatever an index says.
+    pub(super) fn without_index(&mut self) {
+        (self.pages, self.dictionary) = (None, DictionaryFetch::WithPages);
     }
 
     /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then
@@ -186,30 +247,63 @@ impl ChunkPlan {
             let ends = pages.first().zip(pages.last());
             ends.map_or(0..0, |(first, last)| first.bytes.start..last.bytes.end)
         };
-        std::iter::once(map.head()).chain(stretches.iter().map(bytes_of)).collect()
+        let pages = stretches.iter().map(bytes_of);
+        match self.dictionary {
+            DictionaryFetch::WithPages => std::iter::once(map.head()).chain(pages).collect(),
+            DictionaryFetch::AfterPages => pages.collect(),
+            DictionaryFetch::Referred(_) => vec![map.head()],
+            DictionaryFetch::Unreferred(_) => Vec::new(),
+        }
     }
 
-    /// The pages of what was fetched for [`ChunkPlan::needs`].
-    pub(super) fn list(&self, bytes: &[Bytes], context: &PageContext) -> Result<PageList> {
-        let mut bytes = bytes.iter().cloned();
-        let head = bytes.next().unwrap_or_default();
-        let Some(WantedPages { map, stretches }) = &self.pages else {
-            return Ok(match &self.pull {
+    /// The pages of what was fetched for [`ChunkPlan::needs`]; or a need of the dictionary page,
+    /// once only.
+    pub(super) fn list(&mut self, bytes: &[Bytes], context: &PageContext) -> Result<Listed> {
+        let Some(wanted) = &self.pages else {
+            return Ok(Listed::Pages(match &self.pull {
                 Some(pull) => PageList::pulled(pull.clone(), self.bytes.clone(), self.slots),
-                None => PageList::whole(head, self.bytes.start, self.slots),
-            });
+                None => {
+                    let whole = bytes.first().cloned().unwrap_or_default();
+                    PageList::whole(whole, self.bytes.start, self.slots)
+                }
+            }));
         };
+        let head = || bytes.first().cloned().unwrap_or_default();
+        let (head, pages) = match &self.dictionary {
+            DictionaryFetch::WithPages => (head(), bytes.get(1..).unwrap_or_default()),
+            DictionaryFetch::AfterPages => (Bytes::new(), bytes),
+            DictionaryFetch::Referred(pages) => (head(), &pages[..]),
+            DictionaryFetch::Unreferred(pages) => (Bytes::new(), &pages[..]),
+        };
+        let start = wanted.map.head().start;
+        let (list, refers) = PageList::placed(head, start, wanted.located(pages), context)?;
+        if !matches!(self.dictionary, DictionaryFetch::AfterPages) {
+            return Ok(Listed::Pages(list));
+        }
+        if refers {
+            self.dictionary = DictionaryFetch::Referred(bytes.to_vec());
+            return Ok(Listed::Referred);
+        }
+        self.dictionary = DictionaryFetch::Unreferred(bytes.to_vec());
+        Ok(Listed::Pages(list))
+    }
+}
+
+impl WantedPages {
+    /// The pages of the bytes of their stretches.
+    fn located(&self, stretches: &[Bytes]) -> Vec<LocatedPage> {
         let mut pages = Vec::new();
-        for (stretch, mut bytes) in stretches.iter().zip(bytes) {
+        for (stretch, bytes) in self.stretches.iter().zip(stretches) {
+            let mut bytes = bytes.clone();
             for index in stretch.clone() {
-                let Some(place) = map.pages().get(index) else { continue };
+                let Some(place) = self.map.pages().get(index) else { continue };
                 let len = usize::try_from(place.bytes.end - place.bytes.start);
                 let bytes = bytes.split_to(len.unwrap_or(usize::MAX).min(bytes.len()));
                 let (range, rows) = (place.bytes.clone(), place.rows.clone());
                 pages.push(LocatedPage { bytes, range, rows, index });
             }
         }
-        PageList::placed(head, map.head().start, pages, context)
+        pages
     }
 }
 

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::chunk::{ChunkPlan, LARGE, WantedPages, byte_range, not_negative};
+use super::chunk::{ChunkPlan, DictionaryFetch, Listed, WantedPages, byte_range, not_negative};
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
+use crate::bytes::saturated;
 use crate::crypt::{Module, opened};
 use crate::error::{Error, Result};
 use crate::format::OffsetIndex;
 use crate::limits::Reservation;
 use crate::page::PageContext;
-use crate::read::chunk::{PageList, RangeReader};
 use crate::read::options::PageIndexUse;
+use crate::read::page_list::{PageList, RangeReader};
 use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
 
@@ -43,6 +44,8 @@ pub(crate) struct RowGroupPlan {
     pub(super) needs: Vec<Range<u64>>,
     pub(super) widths: Widths,
     pub(super) ignored: Vec<Error>,
+    /// The memory of pages that are here already, while dictionary pages are fetched.
+    pub(super) held: Option<Reservation>,
 }
 
 /// The column chunks of a row group whose bytes are there.
@@ -219,7 +222,7 @@ impl PageIndexPlan {
     /// As [`PageIndexPlan::supply`].
     pub(crate) fn without_index(mut self) -> Result<RowGroupPlan> {
         self.needs.clear();
-        self.chunks.iter_mut().for_each(|chunk| chunk.pages = None);
+        self.chunks.iter_mut().for_each(ChunkPlan::without_index);
         self.supply(&[])
     }
 
@@ -258,7 +261,8 @@ impl PageIndexPlan {
         }
         let Self { plan, range, rows_in_group, chunks, widths, .. } = self;
         let needs = chunks.iter().flat_map(ChunkPlan::needs).collect();
-        Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, widths, ignored })
+        let held = None;
+        Ok(RowGroupPlan { plan, range, rows_in_group, chunks, needs, widths, ignored, held })
     }
 }
 
@@ -291,15 +295,11 @@ impl RowGroupPlan {
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Lets large chunks that are wanted whole be pulled while they are decoded; what is wanted
-    /// before that becomes less.
+    /// Lets large chunks that are wanted whole be pulled while they are decoded, and large
+    /// dictionary pages wait until a page refers to them; what is wanted before becomes less.
     #[must_use]
     pub(crate) fn with_pull(mut self, pull: &Arc<dyn RangeReader>) -> Self {
-        for chunk in &mut self.chunks {
-            if chunk.pages.is_none() && chunk.bytes.end - chunk.bytes.start >= LARGE {
-                chunk.pull = Some(pull.clone());
-            }
-        }
+        self.chunks.iter_mut().for_each(|chunk| chunk.pull_from(pull));
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
         self
     }
@@ -318,8 +318,9 @@ impl RowGroupPlan {
         self.plan.budget().take_for("the bytes of a row group", fetched).map_err(place)
     }
 
-    /// Takes the bytes wanted, in the same order: the pages of each chunk, or, where pages are not
-    /// where an index says, the plan without that index.
+    /// Takes the bytes wanted, in the same order: the pages of each chunk; or the plan that wants
+    /// more, which is the dictionary pages that pages refer to, or, where pages are not where an
+    /// index says, all of that chunk.
     ///
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
@@ -338,7 +339,11 @@ impl RowGroupPlan {
                 )));
             }
         }
-        let memory = self.reserve()?;
+        let mut memory = self.reserve()?;
+        if let Some(held) = self.held.take() {
+            memory.absorb(held);
+        }
+        let mut refers = false;
         let mut fetched = Vec::with_capacity(self.chunks.len());
         let mut rest = bytes;
         let ignored_before = self.ignored.len();
@@ -348,22 +353,32 @@ impl RowGroupPlan {
             let Some(spec) = self.plan.leaves().get(leaf) else { continue };
             let context = self.plan.page_context(spec, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
-                Ok(pages) => {
+                Ok(Listed::Pages(pages)) => {
                     let cost = match chunk.is_pulled() {
-                        true => usize::try_from(chunk.bytes.end - chunk.bytes.start),
-                        false => Ok(bytes.iter().map(Bytes::len).sum()),
+                        true => chunk.bytes.end - chunk.bytes.start,
+                        false => pages.bytes(),
                     };
-                    let cost = cost.unwrap_or(usize::MAX);
+                    let cost = saturated(cost);
                     fetched.push(FetchedChunk { leaf, pages, context, cost });
                 }
+                Ok(Listed::Referred) => refers = true,
                 Err(e) => {
                     self.ignored.push(self.plan.place(e, leaf, &self.range));
-                    chunk.pages = None;
+                    chunk.without_index();
                 }
             }
         }
         if self.ignored.len() > ignored_before {
             self.plan.page_cache().forget(self.range.row_group);
+            // What waits is fetched with the rest: this is not a file to spare reads of.
+            for chunk in &mut self.chunks {
+                chunk.dictionary = DictionaryFetch::WithPages;
+            }
+            self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+            return Ok(Err(Box::new(self)));
+        }
+        if refers {
+            self.held = Some(memory);
             self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
             return Ok(Err(Box::new(self)));
         }
