@@ -94,5 +94,4 @@ wide! {
     #[cfg(target_arch = "aarch64")] ENDS_4 = ENDS: 16, 16, 4;
     #[cfg(target_arch = "aarch64")] ENDS_8 = ENDS: 4, 16, 8;
     #[cfg(target_arch = "aarch64")] KEPT_4 = KEPT: 16, 16, 4;
-    #[cfg(target_arch = "aarch64")] KEPT_8 = KEPT: 4, 16, 8;
 }

@@ -106,11 +106,11 @@ pub(super) mod neon {
     use std::arch::aarch64::{vld1_u8, vld1q_u8, vqtbl1q_u8, vst1_u8, vst1q_u8, vtbl1_u8};
 
     use super::{PlainOldData, by_vectors};
-    use crate::simd::mask_tables::{KEPT, KEPT_2, KEPT_4, KEPT_8};
+    use crate::simd::mask_tables::{KEPT, KEPT_2, KEPT_4};
 
     /// Whether values of this width can be compressed.
     pub(in crate::simd::compact) const fn fits<T>() -> bool {
-        matches!(size_of::<T>(), 1 | 2 | 4 | 8)
+        matches!(size_of::<T>(), 1 | 2 | 4)
     }
 
     /// See [`by_vectors`].
@@ -135,11 +135,8 @@ pub(super) mod neon {
                 2 => by_vectors::<T, 8>(values, at, to, word, |from, to, mask| {
                     bytes(from.cast(), to.cast(), &KEPT_2[mask]);
                 }),
-                4 => by_vectors::<T, 4>(values, at, to, word, |from, to, mask| {
+                _ => by_vectors::<T, 4>(values, at, to, word, |from, to, mask| {
                     bytes(from.cast(), to.cast(), &KEPT_4[mask]);
-                }),
-                _ => by_vectors::<T, 2>(values, at, to, word, |from, to, mask| {
-                    bytes(from.cast(), to.cast(), &KEPT_8[mask]);
                 }),
             }
         }

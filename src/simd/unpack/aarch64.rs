@@ -1,12 +1,11 @@
 //! NEON: a table look-up (`TBL`) brings the bytes of each value into its lane, a shift by lane and
-//! a mask cut the value out. Of widths that divide a word, and those that no lane holds, the scalar
-//! definition, of which the compiler makes vectors.
+//! a mask cut the value out. Where that takes more instructions, the scalar definition: of widths
+//! that divide a word or are narrow, the compiler makes vectors of it.
 
 use std::arch::aarch64::{
     uint32x4_t, uint64x2_t, vandq_u32, vandq_u64, vdupq_n_u32, vdupq_n_u64, vld1q_u8, vld1q_u32,
     vld1q_u64, vnegq_s32, vnegq_s64, vqtbl1q_u8, vreinterpretq_s32_u32, vreinterpretq_s64_u64,
-    vreinterpretq_u32_u8, vreinterpretq_u32_u64, vreinterpretq_u64_u8, vshlq_u32, vshlq_u64,
-    vst1q_u32, vst1q_u64, vuzp1q_u32,
+    vreinterpretq_u32_u8, vreinterpretq_u64_u8, vshlq_u32, vshlq_u64, vst1q_u32, vst1q_u64,
 };
 
 use super::lanes::{
@@ -17,11 +16,10 @@ use super::{BLOCK, scalar};
 /// Unpacks whole blocks of 1 to 32 bits.
 pub(super) fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
     let done = match width {
-        1 | 2 | 4 | 8 | 16 | 32 => 0,
+        8 | 16 => 0,
         // SAFETY: every aarch64 has NEON.
-        ..=WIDEST_32 => unsafe { narrow_u32(bytes, width, out) },
-        // SAFETY: as above.
-        _ => unsafe { wide_u32(bytes, width, out) },
+        5..=WIDEST_32 => unsafe { narrow_u32(bytes, width, out) },
+        _ => 0,
     };
     scalar::rest_u32(bytes, width, done, out);
 }
@@ -29,9 +27,9 @@ pub(super) fn blocks_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) {
 /// Unpacks whole blocks of 1 to 64 bits.
 pub(super) fn blocks_u64(bytes: &[u8], width: u32, out: &mut [[u64; BLOCK]]) {
     let done = match width {
-        1 | 2 | 4 | 8 | 16 | 32 => 0,
+        16 | 32 => 0,
         // SAFETY: every aarch64 has NEON.
-        ..=WIDEST_64 => unsafe { lanes_u64(bytes, width, out) },
+        9..=WIDEST_64 => unsafe { lanes_u64(bytes, width, out) },
         _ => 0,
     };
     scalar::rest_u64(bytes, width, done, out);
@@ -109,31 +107,6 @@ impl Lanes64 {
         let lanes = vreinterpretq_u64_u8(vqtbl1q_u8(packed, self.index[part]));
         vandq_u64(vshlq_u64(lanes, self.shifts[part]), self.keep)
     }
-}
-
-/// As [`narrow_u32`] for 26 to 31 bits: through lanes of 8 bytes.
-///
-/// # Safety
-/// The machine must have NEON.
-#[target_feature(enable = "neon")]
-unsafe fn wide_u32(bytes: &[u8], width: u32, out: &mut [[u32; BLOCK]]) -> usize {
-    let w = width as usize;
-    let plan = Lanes64::new(width);
-    let blocks = readable_blocks(bytes.len(), w, 4, out.len());
-    for (b, block) in out[..blocks].iter_mut().enumerate() {
-        for group in 0..4 {
-            let from = bytes.as_ptr().wrapping_add((4 * b + group) * w);
-            for half in 0..2 {
-                // SAFETY: of `readable_blocks` every vector lies within the bytes.
-                let [low, high] = [0, 1].map(|i| unsafe { plan.part(from, 2 * half + i) });
-                let values = vuzp1q_u32(vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high));
-                let to = block.as_mut_ptr().wrapping_add(8 * group + 4 * half);
-                // SAFETY: a block has room for eight vectors of 4 values.
-                unsafe { vst1q_u32(to, values) };
-            }
-        }
-    }
-    blocks
 }
 
 /// As [`narrow_u32`] for values of 8 bytes, of 1 to 57 bits.
