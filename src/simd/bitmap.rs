@@ -211,8 +211,11 @@ impl Bitmap {
         self.len = 0;
     }
 
-    /// The words, and the number of bits.
-    pub(crate) fn into_words(self) -> (Vec<u64>, usize) {
+    /// The words, as Arrow has bits in memory: the first in the lowest byte. And the number of bits.
+    pub(crate) fn into_words(mut self) -> (Vec<u64>, usize) {
+        if cfg!(target_endian = "big") {
+            self.words.iter_mut().for_each(|word| *word = word.to_le());
+        }
         (self.words, self.len)
     }
 
@@ -276,6 +279,11 @@ fn deposit(isa: Isa, bits: u64, mask: u64) -> u64 {
         // SAFETY: an `Isa` other than `SCALAR` exists only where BMI2 was found.
         return unsafe { std::arch::x86_64::_pdep_u64(bits, mask) };
     }
+    #[cfg(target_arch = "aarch64")]
+    if isa.neon() {
+        // SAFETY: every aarch64 has NEON.
+        return unsafe { super::bits::deposit(bits, mask) };
+    }
     let _ = isa;
     let (mut bits, mut mask, mut out) = (bits, mask, 0);
     while mask != 0 {
@@ -297,6 +305,11 @@ fn extract(isa: Isa, bits: u64, mask: u64) -> u64 {
     if isa != Isa::SCALAR {
         // SAFETY: an `Isa` other than `SCALAR` exists only where BMI2 was found.
         return unsafe { std::arch::x86_64::_pext_u64(bits, mask) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa.neon() {
+        // SAFETY: every aarch64 has NEON.
+        return unsafe { super::bits::extract(bits, mask) };
     }
     let _ = isa;
     let (mut mask, mut out, mut at) = (mask, 0, 0);

@@ -5,6 +5,8 @@
 //! version is that same code compiled for the wider instruction set.
 
 pub(crate) mod bitmap;
+#[cfg(target_arch = "aarch64")]
+mod bits;
 pub(crate) mod compact;
 pub(crate) mod decimals;
 pub(crate) mod deltas;

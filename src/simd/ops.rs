@@ -43,6 +43,9 @@ pub(crate) trait SimdOps: Copy {
 #[inline]
 pub(crate) fn run<W: SimdTask>(isa: Isa, work: W) -> W::Output {
     match isa.level() {
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every aarch64 has NEON.
+        Level::Scalar if isa.neon() => unsafe { aarch64::run_neon(work) },
         Level::Scalar => work.run(Scalar),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` of this level exists only where BMI2 and POPCNT were found, and BMI1
@@ -78,6 +81,14 @@ impl SimdOps for Scalar {
     #[inline(always)]
     fn split<const W: usize>(self, bytes: &[u8], width: usize) -> [u64; W] {
         let mut planes = [0; W];
+        if width == 1 {
+            // One plane, as it is.
+            let mut word = [0; 8];
+            let there = bytes.len().min(8);
+            word[..there].copy_from_slice(&bytes[..there]);
+            planes[0] = u64::from_le_bytes(word);
+            return planes;
+        }
         if width > 8 {
             let bit =
                 |at: usize| bytes.get(at / 8).map_or(0, |byte| u64::from(byte >> (at % 8) & 1));
@@ -251,6 +262,120 @@ mod x86 {
             }
         })
     }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64 {
+    use std::arch::aarch64::{
+        uint8x16_t, vandq_u8, vcombine_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_s16, vld1q_u8,
+        vmovn_u16, vpaddq_u8, vqtbl1q_u8, vreinterpretq_u16_u8, vreinterpretq_u64_u8, vshlq_u16,
+        vtstq_u8,
+    };
+
+    use super::{BLOCK, Scalar, SimdOps, SimdTask};
+    use crate::simd::bits;
+
+    /// Does the work with NEON.
+    ///
+    /// # Safety
+    /// The machine must have NEON.
+    #[target_feature(enable = "neon")]
+    pub(super) unsafe fn run_neon<W: SimdTask>(work: W) -> W::Output {
+        work.run(Neon(()))
+    }
+
+    /// Made only by [`run_neon`].
+    #[derive(Clone, Copy)]
+    struct Neon(());
+
+    impl SimdOps for Neon {
+        #[inline(always)]
+        fn select(self, bits: u64, mask: u64) -> u64 {
+            if mask == u64::MAX {
+                return bits;
+            }
+            // SAFETY: a `Neon` is made only where there is NEON.
+            unsafe { bits::extract(bits, mask) }
+        }
+
+        #[inline(always)]
+        fn split<const W: usize>(self, bytes: &[u8], width: usize) -> [u64; W] {
+            let Some(plan) = PLANS.get(width).filter(|_| width > 1) else {
+                return Scalar.split(bytes, width);
+            };
+            // SAFETY: as above.
+            unsafe { split(bytes, width, plan) }
+        }
+    }
+
+    /// Where the bytes of 8 levels of one width are, in lanes of 2, and how far those are shifted.
+    struct LanePlan {
+        bytes: [u8; 16],
+        /// To the left: a negative number is to the right.
+        shifts: [i16; 8],
+    }
+
+    /// The plans of levels of up to 8 bits.
+    #[expect(clippy::cast_possible_truncation, reason = "below 16, and no conversion is const")]
+    static PLANS: [LanePlan; 9] = {
+        const EMPTY: LanePlan = LanePlan { bytes: [0; 16], shifts: [0; 8] };
+        let mut plans = [const { EMPTY }; 9];
+        let mut width = 0;
+        while width < 9 {
+            let mut level = 0;
+            while level < 8 {
+                let bit = level * width;
+                plans[width].bytes[2 * level] = (bit / 8) as u8;
+                plans[width].bytes[2 * level + 1] = (bit / 8 + 1) as u8;
+                plans[width].shifts[level] = -((bit % 8) as i16);
+                level += 1;
+            }
+            width += 1;
+        }
+        plans
+    };
+
+    /// A byte for every level, then a test of each bit.
+    ///
+    /// # Safety
+    /// The machine must have NEON.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn split<const W: usize>(bytes: &[u8], width: usize, plan: &LanePlan) -> [u64; W] {
+        // Each 8 levels are read as 16 bytes.
+        let mut padded = [0; BLOCK + 16];
+        let there = bytes.len().min(BLOCK);
+        padded[..there].copy_from_slice(&bytes[..there]);
+        // SAFETY: the table has 16 bytes.
+        let index = unsafe { vld1q_u8(plan.bytes.as_ptr()) };
+        // SAFETY: as above.
+        let shifts = unsafe { vld1q_s16(plan.shifts.as_ptr()) };
+        let eight = |group: usize| {
+            let from: &[u8; 16] =
+                padded[group * width..].first_chunk().expect("56 bytes and 16 at most");
+            // SAFETY: 16 bytes are there.
+            let lanes = vqtbl1q_u8(unsafe { vld1q_u8(from.as_ptr()) }, index);
+            vmovn_u16(vshlq_u16(vreinterpretq_u16_u8(lanes), shifts))
+        };
+        let levels: [uint8x16_t; 4] =
+            std::array::from_fn(|i| vcombine_u8(eight(2 * i), eight(2 * i + 1)));
+        // SAFETY: 16 bytes are there.
+        let places = unsafe { vld1q_u8(PLACES.as_ptr()) };
+        std::array::from_fn(|plane| {
+            // Above the width there are bits of the next level.
+            if plane >= width {
+                return 0;
+            }
+            let bit = vdupq_n_u8(1 << (plane % 8));
+            let [a, b, c, d] = levels.map(|levels| vandq_u8(vtstq_u8(levels, bit), places));
+            // Neighbours are added three times: 8 become a byte.
+            let sums = vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d));
+            vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
+        })
+    }
+
+    /// The bit of each byte among 8, twice.
+    const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 }
 
 #[cfg(test)]
