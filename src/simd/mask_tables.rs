@@ -51,6 +51,7 @@ const fn rows(wanted: Wanted) -> Rows {
 
 /// Rows of `LEN` indices for masks of `LEN / PARTS` lanes, of which each has `PARTS` parts; there
 /// are `MASKS` of those.
+#[expect(clippy::cast_possible_truncation, reason = "below 16, and no conversion is const")]
 const fn parts<const MASKS: usize, const LEN: usize, const PARTS: usize>(
     rows: &Rows,
 ) -> [[u8; LEN]; MASKS] {
@@ -61,7 +62,6 @@ const fn parts<const MASKS: usize, const LEN: usize, const PARTS: usize>(
         let mut i = 0;
         while i < LEN {
             let lane = rows[mask][i / PARTS];
-            #[expect(clippy::cast_possible_truncation, reason = "below 16")]
             let part = lane as usize * PARTS + i % PARTS;
             wide[mask][i] = if lane == NONE { NONE } else { part as u8 };
             i += 1;
