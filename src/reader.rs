@@ -1,6 +1,7 @@
 //! [`Reader`]: a file, and what is wanted of it.
 
 mod dataset;
+mod external;
 mod parts;
 #[cfg(feature = "async")]
 mod stream;
@@ -33,6 +34,7 @@ use crate::read::{
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
+use crate::trace;
 use crate::variant::VariantPath;
 
 #[cfg(feature = "async")]
@@ -190,6 +192,7 @@ impl Reader {
         limits: Limits,
         keys: Option<&Decryption>,
     ) -> Result<Self> {
+        let _span = trace::open();
         let source: Arc<dyn Source> = Arc::new(source);
         let (footer, file_len) = open_footer(&*source, &limits, keys)?;
         let metadata = Metadata::new(footer, file_len);
@@ -608,6 +611,7 @@ impl<S> Reader<S> {
     /// `Usage` if the options name what the file does not have, `Unsupported` if a column cannot be
     /// mapped to Arrow.
     pub fn plan(&self) -> Result<Plan> {
+        let _span = trace::plan(self.metadata.row_groups());
         self.metadata
             .plan(&self.options, self.file_len(), self.file_name.clone())
             .map(|plan| plan.with_page_cache(&self.page_cache))

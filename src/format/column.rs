@@ -14,7 +14,7 @@ use crate::thrift::derive::thrift;
 thrift! {
     /// Where a column chunk, its metadata and its indexes are.
     pub struct ColumnChunk {
-        /// Another file that holds the chunk; only in `_metadata` summaries, never followed.
+        /// Another file that holds the chunk; only in `_metadata` summaries.
         1 optional file_path: String,
         /// Deprecated: where a copy of the metadata stands in the file, or anything else.
         2 required file_offset: i64,

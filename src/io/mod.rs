@@ -25,11 +25,13 @@ mod parallel;
 mod parallel;
 #[cfg(feature = "async")]
 mod stream;
+mod file_set;
 mod explain;
 
 pub(crate) use blocking::{Serial, load_indexes, open_footer};
 pub(crate) use encode::{Encode, InFlight, MAX_IN_FLIGHT};
 pub use explain::{ExplainedRowGroup, Explanation, Outcome};
+pub(crate) use file_set::FileSet;
 pub(crate) use parallel::Parallel;
 pub(crate) use pool::Pool;
 pub use progress::Progress;

@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct ReopenedFile {
     path: PathBuf,
+    /// The folder that it must lie in, whatever links there are by now: without any itself.
+    base: Option<PathBuf>,
     len: u64,
     modified: Option<SystemTime>,
 }
@@ -26,11 +28,32 @@ impl ReopenedFile {
     /// # Errors
     /// `Io` if it cannot be opened.
     pub(crate) fn new(path: &Path) -> Result<Self> {
+        Self::opened(path, None)
+    }
+
+    /// The file at `path`, which lies below `base`: both without links.
+    ///
+    /// # Errors
+    /// As [`ReopenedFile::new`].
+    pub(crate) fn within(path: &Path, base: &Path) -> Result<Self> {
+        Self::opened(path, Some(base.to_path_buf()))
+    }
+
+    fn opened(path: &Path, base: Option<PathBuf>) -> Result<Self> {
         let (len, modified) = stamp(&open(path)?)?;
-        Ok(Self { path: path.to_path_buf(), len, modified })
+        Ok(Self { path: path.to_path_buf(), base, len, modified })
     }
 
     fn reopen(&self) -> Result<File> {
+        if let Some(base) = &self.base {
+            let real = self.path.canonicalize();
+            let real = real.map_err(|e| Error::io("the file cannot be opened", e))?;
+            if !real.starts_with(base) {
+                let why =
+                    "a link that leads out of the base folder has taken the place of the file";
+                return Err(Error::unsupported("column chunks outside of the base folder", why));
+            }
+        }
         let file = open(&self.path)?;
         if stamp(&file)? != (self.len, self.modified) {
             let advice = std::io::Error::other("open it again");

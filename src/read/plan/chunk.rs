@@ -74,7 +74,8 @@ impl Plan {
             return Err(Error::unsupported(
                 "column chunks in other files",
                 format_args!(
-                    "the data lie in the file {path:?}, as in a _metadata summary; read that file instead"
+                    "the data lie in the file {path:?}, as in a _metadata summary; say below which folder, \
+                     with Reader::files_below, or read that file instead"
                 ),
             ));
         }
