@@ -20,6 +20,7 @@ use crate::schema::{
     binary_of_size_0, from_arrow, to_arrow,
 };
 use crate::stats::order::ValueOrder;
+use crate::trace;
 use crate::variant::{VariantArray, VariantInference, VariantShape, VariantShredding};
 use crate::write::{
     CheckedSortOrder, EncodedRowGroup, EncoderContext, Indexes, LeafSettings, PendingRowGroup,
@@ -353,6 +354,7 @@ impl<S: Sink> Writer<S> {
     }
 
     fn end(&mut self) -> Result<WriteReport> {
+        let _span = trace::finish(self.row_groups.len());
         self.begin()?;
         let mut out = Vec::new();
         let encryptor = self.encryptor.as_ref();
@@ -419,6 +421,7 @@ impl<S: Sink> Writer<S> {
     }
 
     fn put(&mut self, mut row_group: EncodedRowGroup) -> Result<()> {
+        let _span = trace::write_row_group(self.row_groups.len(), row_group.rows as u64);
         self.begin()?;
         if let Some(encryption) = self.encryption_of(self.row_groups.len())? {
             for (leaf, chunk) in row_group.chunks.iter_mut().enumerate() {

@@ -212,3 +212,56 @@ pub(crate) fn footer(
     out.extend_from_slice(magic(encryptor));
     Ok(())
 }
+
+/// A `_metadata` summary: a file of a footer alone, which has the row groups of several files, given
+/// by their footers and their paths relative to the summary, with `/` between names.
+///
+/// ```
+/// # fn main() -> marquetry::Result<()> {
+/// use marquetry::{Reader, write::summary};
+///
+/// let metadata = Reader::open("testdata/trips.parquet")?.metadata().index().to_file_meta_data()?;
+/// let bytes = summary([("2026/trips.parquet", &metadata), ("2027/trips.parquet", &metadata)])?;
+/// assert_eq!(Reader::new(bytes::Bytes::from(bytes))?.rows()?, 2_000);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `Usage` if there is no file, or their schemas differ; `Unsupported` if a column is encrypted.
+pub fn summary<'a>(
+    files: impl IntoIterator<Item = (&'a str, &'a FileMetaData)>,
+) -> Result<Vec<u8>> {
+    let mut joined: Option<FileMetaData> = None;
+    for (path, metadata) in files {
+        let joined = joined.get_or_insert_with(|| FileMetaData {
+            num_rows: 0,
+            row_groups: Vec::new(),
+            ..metadata.clone()
+        });
+        if joined.schema != metadata.schema || joined.column_orders != metadata.column_orders {
+            let what = "a summary is of files of one schema, and this one has another";
+            return Err(Error::usage(what).at_file(path));
+        }
+        joined.num_rows = joined.num_rows.saturating_add(metadata.num_rows);
+        for row_group in &metadata.row_groups {
+            let mut row_group = row_group.clone();
+            // Of the joined file; those beyond what the format can say have none.
+            row_group.ordinal = i16::try_from(joined.row_groups.len()).ok();
+            for chunk in &mut row_group.columns {
+                if chunk.crypto_metadata.is_some() {
+                    let what = "a summary of encrypted files";
+                    return Err(Error::unsupported(what, "a column is encrypted").at_file(path));
+                }
+                chunk.file_path = Some(path.to_owned());
+            }
+            joined.row_groups.push(row_group);
+        }
+    }
+    let Some(joined) = joined else {
+        return Err(Error::usage("a summary of no files has no schema"));
+    };
+    let mut out = magic(None).to_vec();
+    footer(&joined, None, &mut out)?;
+    Ok(out)
+}

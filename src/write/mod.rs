@@ -22,6 +22,7 @@ mod footer;
 
 pub use crate::encoding::choose::{Profile, encoding_named, is_legal};
 pub use crate::encoding::readers::{TargetReader, ValueType};
+pub use footer::summary;
 pub use options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
 pub use report::{ColumnReport, RowGroupReport, WriteReport};
 pub use row_group::EncodedRowGroup;

@@ -135,6 +135,11 @@ impl WriteOptions {
         Self::default()
     }
 
+    /// Whether files are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.encryption.is_some()
+    }
+
     /// Encrypts the file, or columns of it.
     #[cfg(feature = "encryption")]
     #[must_use]

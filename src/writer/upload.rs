@@ -129,6 +129,26 @@ impl<S: AsyncSink> AsyncWriter<S> {
         self.writer.as_ref().map_or(0, Writer::estimated_bytes)
     }
 
+    /// As [`Writer::rows_until`].
+    #[cfg(feature = "object_store")]
+    pub(crate) fn rows_until(&self, batch: &RecordBatch, bytes: u64) -> usize {
+        self.writer.as_ref().map_or(usize::MAX, |writer| writer.rows_until(batch, bytes))
+    }
+
+    /// As [`Writer::ratio`].
+    #[cfg(feature = "object_store")]
+    pub(crate) fn ratio(&self) -> f64 {
+        self.writer.as_ref().map_or(1.0, Writer::ratio)
+    }
+
+    /// As [`Writer::expect_ratio`].
+    #[cfg(feature = "object_store")]
+    pub(crate) fn expect_ratio(&mut self, ratio: f64) {
+        if let Some(writer) = &mut self.writer {
+            writer.expect_ratio(ratio);
+        }
+    }
+
     /// Appends the rows of a batch, as [`Writer::write`].
     ///
     /// # Errors

@@ -1,0 +1,245 @@
+//! [`Partitioning`]: rows by the values of some columns, and the folders that are named after them.
+//!
+//! The names are those of Hive, which engines take apart again: `key=value`, with what a file system
+//! or another reader might misread percent-encoded.
+
+use std::fmt::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::temporal_conversions::{as_date, as_datetime};
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_ord::partition::partition;
+use arrow_ord::sort::{SortColumn, lexsort_to_indices};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_select::take::{take, take_record_batch};
+
+use crate::error::{Error, Result};
+
+/// The columns by which rows are divided.
+#[derive(Debug)]
+pub(super) struct Partitioning {
+    /// Their names and places.
+    keys: Vec<(String, usize)>,
+    /// The places of the others.
+    others: Vec<usize>,
+    /// The schema of the others.
+    pub(super) schema: SchemaRef,
+}
+
+/// The values that rows have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Key {
+    /// Names of columns, and values as text.
+    pub(super) values: Vec<(String, Option<String>)>,
+    /// The folder: empty, or ends with `/`.
+    pub(super) folder: String,
+}
+
+/// The value of a folder that stands for null.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+impl Partitioning {
+    /// By these columns of a schema.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such column, one is named twice, or no other is left; `Unsupported`
+    /// if a value of its type is no name of a folder.
+    pub(super) fn new(schema: &SchemaRef, names: &[String]) -> Result<Self> {
+        let mut keys: Vec<(String, usize)> = Vec::new();
+        for name in names {
+            let place = schema.index_of(name).map_err(|_| {
+                Error::usage(format_args!("there is no column {name:?} to partition by"))
+            })?;
+            if keys.iter().any(|(_, other)| *other == place) {
+                return Err(
+                    Error::usage("a column to partition by is named twice").at_column(&**name)
+                );
+            }
+            check_type(schema.field(place).data_type()).map_err(|e| e.at_column(&**name))?;
+            keys.push((name.clone(), place));
+        }
+        let is_key = |place: &usize| keys.iter().any(|(_, key)| key == place);
+        let others: Vec<usize> = (0..schema.fields().len()).filter(|i| !is_key(i)).collect();
+        if others.is_empty() {
+            return Err(Error::usage("at least one column must not be partitioned by"));
+        }
+        let schema = SchemaRef::new(schema.project(&others)?);
+        Ok(Self { keys, others, schema })
+    }
+
+    /// The rows of a batch by their key, each in their order.
+    pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<(Key, RecordBatch)>> {
+        let rest = batch.project(&self.others)?;
+        let mut columns = Vec::with_capacity(self.keys.len());
+        for (_, place) in &self.keys {
+            let column = batch.column(*place);
+            columns.push(match column.as_any_dictionary_opt() {
+                Some(dictionary) => take(dictionary.values(), dictionary.keys(), None)?,
+                None => column.clone(),
+            });
+        }
+        if columns.is_empty() || batch.num_rows() == 0 {
+            return Ok(vec![(Key::default(), rest)]);
+        }
+        if partition(&columns)?.len() == 1 {
+            return Ok(vec![(self.key(&columns, 0)?, rest)]);
+        }
+        let by = columns.iter().map(|values| SortColumn { values: values.clone(), options: None });
+        let order = lexsort_to_indices(&by.collect::<Vec<_>>(), None)?;
+        let sorted = columns.iter().map(|column| take(column, &order, None));
+        let sorted = sorted.collect::<Result<Vec<_>, _>>()?;
+        let runs = partition(&sorted)?.ranges();
+        let of_run = |run: std::ops::Range<usize>| {
+            let key = self.key(&sorted, run.start)?;
+            // Sorting may have moved rows of equal keys.
+            let mut rows = order.values().slice(run.start, run.len()).to_vec();
+            rows.sort_unstable();
+            let rows = UInt32Array::from(rows);
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            let taken = take_record_batch(&rest, &rows)?;
+            let columns = taken.columns().to_vec();
+            let taken = RecordBatch::try_new_with_options(rest.schema(), columns, &options)?;
+            Ok((key, taken))
+        };
+        runs.into_iter().map(of_run).collect()
+    }
+
+    fn key(&self, columns: &[ArrayRef], row: usize) -> Result<Key> {
+        let mut key = Key::default();
+        for ((name, _), column) in self.keys.iter().zip(columns) {
+            let value = value(column, row).map_err(|e| e.at_column(&**name))?;
+            escape(name, &mut key.folder);
+            key.folder.push('=');
+            match &value {
+                Some(text) => escape(text, &mut key.folder),
+                None => key.folder.push_str(NULL),
+            }
+            key.folder.push('/');
+            key.values.push((name.clone(), value));
+        }
+        Ok(key)
+    }
+}
+
+fn check_type(data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Dictionary(_, values) => check_type(values),
+        DataType::Boolean
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Date32
+        | DataType::Timestamp(_, None) => Ok(()),
+        other if other.is_integer() => Ok(()),
+        other => Err(Error::unsupported(
+            "partitions by this type",
+            format_args!(
+                "values of {other} are no names of folders; numbers without a fraction, texts, \
+                 booleans, dates and timestamps without a zone are"
+            ),
+        )),
+    }
+}
+
+/// A value as text; `None` for null.
+fn value(column: &dyn Array, row: usize) -> Result<Option<String>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    macro_rules! number {
+        ($type:ty) => {
+            column.as_primitive::<$type>().value(row).to_string()
+        };
+    }
+    macro_rules! instant {
+        ($type:ty) => {{
+            let stored = column.as_primitive::<$type>().value(row);
+            let instant = as_datetime::<$type>(stored).map(|instant| instant.to_string());
+            instant.ok_or_else(|| no_name(&stored))?
+        }};
+    }
+    let text = match column.data_type() {
+        DataType::Boolean => column.as_boolean().value(row).to_string(),
+        DataType::Int8 => number!(Int8Type),
+        DataType::Int16 => number!(Int16Type),
+        DataType::Int32 => number!(Int32Type),
+        DataType::Int64 => number!(Int64Type),
+        DataType::UInt8 => number!(UInt8Type),
+        DataType::UInt16 => number!(UInt16Type),
+        DataType::UInt32 => number!(UInt32Type),
+        DataType::UInt64 => number!(UInt64Type),
+        DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
+        DataType::LargeUtf8 => column.as_string::<i64>().value(row).to_owned(),
+        DataType::Utf8View => column.as_string_view().value(row).to_owned(),
+        DataType::Date32 => {
+            let days = column.as_primitive::<Date32Type>().value(row);
+            let date = as_date::<Date32Type>(i64::from(days)).map(|date| date.to_string());
+            date.ok_or_else(|| no_name(&days))?
+        }
+        DataType::Timestamp(TimeUnit::Second, None) => instant!(TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, None) => instant!(TimestampMillisecondType),
+        DataType::Timestamp(TimeUnit::Microsecond, None) => instant!(TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => instant!(TimestampNanosecondType),
+        other => return check_type(other).map(|()| None),
+    };
+    // Readers take both for null.
+    if text.is_empty() || text == NULL {
+        return Err(no_name(&text));
+    }
+    Ok(Some(text))
+}
+
+#[cold]
+fn no_name(value: &dyn std::fmt::Debug) -> Error {
+    Error::unsupported(
+        "partitions by this value",
+        format_args!("{value:?} is no name of a folder that can be read back"),
+    )
+}
+
+/// Appends a name or a value, with what Hive escapes percent-encoded.
+fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        let special = matches!(
+            c,
+            '"' | '#'
+                | '%'
+                | '\''
+                | '*'
+                | '/'
+                | ':'
+                | '='
+                | '?'
+                | '\\'
+                | '{'
+                | '['
+                | ']'
+                | '^'
+                | '<'
+                | '>'
+                | '|'
+                | '~'
+                | '`'
+                | '}'
+        );
+        if c.is_ascii_control() || special {
+            // Writing to a text cannot fail.
+            let _ = write!(out, "%{:02X}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_hive() {
+        let mut out = String::new();
+        escape("a/b=c%d é:\u{1}..", &mut out);
+        assert_eq!(out, "a%2Fb%3Dc%25d é%3A%01..");
+    }
+}
