@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! | to do this | look here |
+//! | I want to | look here |
 //! |---|---|
 //! | read some columns, nested ones too | [`Reader::project`] |
 //! | read some rows | [`Reader::row_groups`], [`Reader::offset`], [`Reader::limit`] |
@@ -31,6 +31,11 @@
 //! | read the rows that meet a condition | [`Reader::filter`], [`col`], [`predicate`] |
 //! | read into a schema of your own | [`Reader::target`] |
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
+//! | divide a file among the threads of an engine | [`Reader::streams`], [`Reader::parts`] |
+//! | read many files as one, or divide them | [`Dataset`] |
+//! | hand batches to pyarrow, or to another arrow | `ffi`; `examples/ffi_pyarrow`, `examples/other_arrow.rs` |
+//! | come from the `parquet` crate | [the table](#from-the-parquet-crate) |
+//! | see what takes the time | the feature `tracing`: spans of the target `marquetry` |
 //! | choose the threads for reading | [`Reader::threads`], `Reader::pool` |
 //! | choose the threads for writing | [`RowGroupEncoder::with_threads`] |
 //! | bound the memory of reading | [`Reader::memory`], [`Reader::batch_rows`], [`Limits`] |
@@ -45,6 +50,9 @@
 //! | load page indexes | [`Reader::load_page_indexes`] |
 //! | write a file | [`Writer::create`], [`Writer::to`], [`Writer::new`] |
 //! | write many files in parallel | [`Export`]; `examples/parallel_export.rs` |
+//! | write a folder for each value of a column | [`Export::partition_by`] |
+//! | write many objects of a store | `Export::to_store`, `Export::run_async` |
+//! | write a `_metadata` summary, or read one | [`Export::summary`], [`Reader::files_below`] |
 //! | choose codec, encodings and page sizes | [`WriteOptions`], [`Profile`] |
 //! | choose them for some columns | [`WriteOptions::with_column`] |
 //! | know what was written, for a table format | [`WriteReport`] |
@@ -114,7 +122,7 @@
 //! Each layer uses those below it, never those above; a test checks that.
 //!
 //! ```text
-//!  0 base        error, limits, bytes, calendar, range_cache, simd, free_lists, trusted
+//!  0 base        error, trace, limits, bytes, calendar, range_cache, simd, free_lists, trusted
 //!  1 format      thrift, format
 //!  2 schema      schema
 //!  3 encodings   encoding, compress, crypt
@@ -123,7 +131,7 @@
 //!  6 selection   selection, predicate
 //!  7 stages      read, write
 //!  8 drivers     io
-//!  9 interface   reader, writer, export
+//!  9 interface   reader, writer, export, ffi
 //! 10 files       rewrite, datafusion
 //! ```
 //!
@@ -133,7 +141,8 @@
 //! one cursor (`bytes`), every size that a file states is checked where it is read, and what it may
 //! allocate is capped by [`Limits`] and counted by a budget. An [`Error`] says what kind of fault
 //! it is, which section of the specification was broken, and where: row group, column, page, byte.
-
+//!
+#![doc = include_str!("../docs/migration.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     test,
@@ -165,6 +174,8 @@ pub mod datafusion;
 mod encoding;
 mod error;
 mod export;
+#[cfg(feature = "ffi")]
+pub mod ffi;
 pub mod file_reference;
 pub mod format;
 pub mod geo;
@@ -184,6 +195,7 @@ mod simd;
 mod free_lists;
 mod stats;
 mod thrift;
+mod trace;
 mod trusted;
 pub mod variant;
 pub mod write;

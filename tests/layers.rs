@@ -7,7 +7,20 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, as the crate docs draw them.
 const LAYERS: [(u8, &[&str]); 11] = [
-    (0, &["error", "limits", "bytes", "calendar", "range_cache", "simd", "free_lists", "trusted"]),
+    (
+        0,
+        &[
+            "error",
+            "trace",
+            "limits",
+            "bytes",
+            "calendar",
+            "range_cache",
+            "simd",
+            "free_lists",
+            "trusted",
+        ],
+    ),
     (1, &["thrift", "format"]),
     (2, &["schema"]),
     (3, &["encoding", "compress", "crypt"]),
@@ -16,7 +29,7 @@ const LAYERS: [(u8, &[&str]); 11] = [
     (6, &["selection", "predicate"]),
     (7, &["read", "write"]),
     (8, &["io"]),
-    (9, &["reader", "writer", "export"]),
+    (9, &["reader", "writer", "export", "ffi"]),
     (10, &["rewrite", "datafusion"]),
 ];
 

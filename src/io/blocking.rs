@@ -17,6 +17,7 @@ use crate::crypt::Decryption;
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::read::{Footer, Metadata, Plan, RangeReader, ReservedBatch, RowGroup, RowRange, Tail};
+use crate::trace;
 
 /// Reads the footer of a file. Gives the length of the file too.
 ///
@@ -78,6 +79,7 @@ impl Serial {
         loop {
             if let Some(row_group) = &mut self.row_group {
                 let rest = row_group.rest();
+                let _span = trace::decode(rest.row_group);
                 match row_group.next_batch() {
                     Ok(Some(ReservedBatch { batch, .. })) => {
                         self.opener.progress.gave(batch.num_rows());
@@ -134,6 +136,7 @@ impl RowGroupOpener {
     /// `Io`, or whatever is wrong with its metadata and indexes; if the filter is evaluated first,
     /// with the pages of its columns too.
     pub(super) fn open(&self, range: &RowRange) -> Result<Option<RowGroup>> {
+        let _span = trace::row_group(range.row_group, range.count());
         self.drive(FilteredOpening::new(self.context(), range)?)
     }
 

@@ -26,6 +26,7 @@ use super::wave::{QueuedRowGroup, WaveResult, serial_wave};
 use super::wave::{Retry, WaveSize};
 use crate::error::{Error, Result};
 use crate::read::{LeafBatch, Plan, ReservedBatch, RowGroup, Window, is_too_large};
+use crate::trace;
 
 /// The batches of a plan, decoded by a pool, in order.
 pub(crate) struct Parallel {
@@ -322,6 +323,7 @@ fn careful_batch(shared: &Shared, state: &mut ReadState) -> Batches {
 
 /// The batches of the windows of all parts: those that have rows.
 fn batches(cancelled: &AtomicBool, parts: &mut [Part]) -> Result<Vec<ReservedBatch>> {
+    let _span = trace::decode(parts.first().map_or(0, |part| part.row_group.rest().row_group));
     let batchers: Vec<_> = parts.iter().map(|part| part.row_group.batcher()).collect();
     let windows: Vec<_> = parts.iter().map(|part| part.windows.clone()).collect();
     let early = decode(cancelled, parts, true, &windows)?;

@@ -26,7 +26,10 @@ mod encodings;
 mod encryption;
 mod errors;
 mod export;
+mod external;
 mod faults;
+#[cfg(feature = "ffi")]
+mod ffi;
 mod files;
 mod filter;
 mod generate;
@@ -34,6 +37,7 @@ mod geo;
 mod growth;
 mod metadata;
 mod pages;
+mod partitions;
 mod parts;
 mod points;
 mod pruning;
@@ -41,6 +45,8 @@ mod readers;
 mod round_trip;
 mod selection;
 mod shredding;
+#[cfg(feature = "tracing")]
+mod spans;
 #[cfg(feature = "object_store")]
 mod streams;
 mod support;
