@@ -26,7 +26,7 @@ use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
 use super::coerce::array_of;
 use super::expression::{Function, Op, Quantifier};
 use super::learn::AdaptiveStats;
-use super::set::{each_value, is_view_of};
+use super::set::{are_in_other_form, each_value};
 use super::tri_state::TriState;
 use super::value::LiteralValue;
 use crate::error::{Error, ErrorKind, Result, Spec};
@@ -353,7 +353,8 @@ fn test_plain(
     if array.data_type() == &DataType::Null {
         return Ok(TriState::constant(None, array.len()));
     }
-    if array.data_type() != &column.data_type && !is_view_of(array.data_type(), &column.data_type) {
+    let is_in_other_form = are_in_other_form(array.data_type(), &column.data_type);
+    if array.data_type() != &column.data_type && !is_in_other_form {
         return Err(Error::usage(format_args!(
             "column {}: the predicate was bound to {}, and is evaluated on {}",
             column.path,
@@ -394,10 +395,8 @@ fn test_plain(
             if *negated { same.not() } else { same }
         }
         BoundTest::In { set, has_null, .. } => {
-            let found = match is_view_of(array.data_type(), &column.data_type) {
-                true => set.find_views(array)?,
-                false => set.find(array)?,
-            };
+            let found =
+                if is_in_other_form { set.find_in_other_form(array)? } else { set.find(array)? };
             let falses = if *has_null { BooleanBuffer::new_unset(array.len()) } else { !&found };
             TriState { trues: found, falses }
         }

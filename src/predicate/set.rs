@@ -52,8 +52,9 @@ impl ValueSet {
         Ok(Self::Bytes(Arc::new(set)))
     }
 
-    /// Which values of an array of views are in the set, which is one of strings that are no views.
-    pub(super) fn find_views(&self, array: &ArrayRef) -> Result<BooleanBuffer> {
+    /// Which values of an array of strings are in the set, where one of the two has views and the
+    /// other has not.
+    pub(super) fn find_in_other_form(&self, array: &ArrayRef) -> Result<BooleanBuffer> {
         let found = match self {
             Self::Few(values) => {
                 let mut few = Vec::with_capacity(values.len());
@@ -150,11 +151,14 @@ pub(super) fn each_value(
     })
 }
 
-/// Whether values are views of what the other type has copies of.
-pub(super) fn is_view_of(data_type: &DataType, of: &DataType) -> bool {
-    matches!(
-        (data_type, of),
-        (DataType::Utf8View, DataType::Utf8 | DataType::LargeUtf8)
-            | (DataType::BinaryView, DataType::Binary | DataType::LargeBinary)
-    )
+/// Whether the values of one type are views of what the other has copies of.
+pub(super) fn are_in_other_form(a: &DataType, b: &DataType) -> bool {
+    let is_view_of = |view: &DataType, of: &DataType| {
+        matches!(
+            (view, of),
+            (DataType::Utf8View, DataType::Utf8 | DataType::LargeUtf8)
+                | (DataType::BinaryView, DataType::Binary | DataType::LargeBinary)
+        )
+    };
+    is_view_of(a, b) || is_view_of(b, a)
 }
