@@ -115,7 +115,7 @@ impl VariantShape {
         }
         if let Some(pair) = fields.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(Error::usage(format_args!(
-                "a shape has two fields of the name {}",
+                "the field {} of a shape is named twice",
                 quoted(&pair[0].0)
             )));
         }
