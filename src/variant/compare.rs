@@ -1,7 +1,8 @@
 //! Equality and validation of values.
 
+use super::elements::{VariantList, VariantObject};
 use super::malformed;
-use super::value::{Variant, VariantList, VariantObject};
+use super::value::Variant;
 use crate::error::Result;
 
 /// Equality in meaning, as VariantEncoding.md has it: of values of one class, whatever their

@@ -12,7 +12,8 @@ use arrow_array::{Array, ArrayRef, StructArray, UInt64Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::array::{ShreddedNode, TypedKind, VariantArray, with_nulls};
+use super::array::VariantArray;
+use super::columns::{ShreddedNode, TypedKind, with_nulls};
 use super::metadata::VariantMetadata;
 use super::path::{VariantPath, VariantStep};
 use super::scalar_builder::ScalarBuilder;

@@ -14,11 +14,13 @@
 
 mod metadata;
 mod value;
+mod elements;
 mod compare;
 mod encode;
 mod build;
 mod json;
 mod path;
+mod columns;
 mod array;
 mod array_builder;
 mod unshred;
@@ -33,13 +35,14 @@ mod needed;
 pub use array::VariantArray;
 pub use array_builder::VariantArrayBuilder;
 pub use build::{VariantBuf, VariantBuilder};
+pub use elements::{VariantList, VariantObject};
 pub use infer::{VariantInference, VariantShredding};
 pub use json::VariantJsonOptions;
 pub use metadata::VariantMetadata;
 pub(crate) use needed::{check_shredding, needed_leaves, variant_around};
 pub use path::{VariantPath, VariantStep};
 pub use shape::VariantShape;
-pub use value::{MAX_DEPTH, Variant, VariantList, VariantObject};
+pub use value::{MAX_DEPTH, Variant};
 
 use std::fmt::Display;
 

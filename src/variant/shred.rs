@@ -13,12 +13,13 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
 use super::array::VariantArray;
+use super::elements::ObjectField;
 use super::encode;
 use super::metadata::VariantMetadata;
 use super::scalar_builder::{BytesBuilder, ScalarBuilder, pad};
 use super::shape::{ShapeNode, VariantShape};
 use super::unshred::{Unshredder, check_whole};
-use super::value::{ObjectField, Variant};
+use super::value::Variant;
 use crate::error::{Error, LimitKind, Result};
 
 impl VariantArray {

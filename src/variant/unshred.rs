@@ -14,7 +14,8 @@ use arrow_array::{ArrayRef, BinaryArray, StructArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use super::array::{ShreddedNode, TypedKind, TypedValue, VariantArray};
+use super::array::VariantArray;
+use super::columns::{ShreddedNode, TypedKind, TypedValue};
 use super::encode;
 use super::malformed;
 use super::metadata::VariantMetadata;
