@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::expression::{Column, Op, Predicate, Quantifier, Term, Test};
 use super::literal::Literal;
-use super::text::{is_first, is_inner, is_keyword};
+use super::tokens::{is_first, is_inner, is_keyword};
 use crate::geo::Rectangle;
 use crate::variant::VariantShape;
 

@@ -8,24 +8,21 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    RunEndIndexType,
-};
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, Scalar,
-    StringArray, new_null_array,
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
 use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
-use super::coerce::array_of;
 use super::expression::{Function, Op, Quantifier};
+use super::kernels::{compare_to_float, like_pattern};
 use super::learn::AdaptiveStats;
+use super::list_elements::ListElements;
 use super::set::{are_in_other_form, each_value};
 use super::tri_state::TriState;
 use super::value::LiteralValue;
@@ -134,90 +131,6 @@ impl Bound {
             )));
         }
         Ok(TriState::of(&answer))
-    }
-}
-
-/// Lists taken apart.
-struct ListElements {
-    /// All that the lists hold, and perhaps more.
-    values: ArrayRef,
-    /// Where the elements of each list begin and end.
-    ends: Vec<(usize, usize)>,
-}
-
-impl ListElements {
-    fn of(array: &ArrayRef) -> Option<Self> {
-        fn by_offsets<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef) -> ListElements {
-            // Of a slice of an array, only the elements of the slice.
-            let first = offsets.first().map_or(0, |first| first.as_usize());
-            let last = offsets.last().map_or(0, |last| last.as_usize());
-            let ends = offsets.iter().zip(offsets.iter().skip(1));
-            let ends = ends.map(|(from, to)| (from.as_usize() - first, to.as_usize() - first));
-            ListElements { values: values.slice(first, last - first), ends: ends.collect() }
-        }
-        fn by_views<O: OffsetSizeTrait>(
-            offsets: &[O],
-            sizes: &[O],
-            values: &ArrayRef,
-        ) -> ListElements {
-            let ends = offsets.iter().zip(sizes);
-            let ends = ends.map(|(from, len)| (from.as_usize(), from.as_usize() + len.as_usize()));
-            ListElements { values: Arc::clone(values), ends: ends.collect() }
-        }
-        Some(match array.data_type() {
-            DataType::List(_) => {
-                let list = array.as_list::<i32>();
-                by_offsets(list.offsets(), list.values())
-            }
-            DataType::LargeList(_) => {
-                let list = array.as_list::<i64>();
-                by_offsets(list.offsets(), list.values())
-            }
-            DataType::Map(..) => {
-                let map = array.as_map();
-                let entries: ArrayRef = Arc::new(map.entries().clone());
-                by_offsets(map.offsets(), &entries)
-            }
-            DataType::ListView(_) => {
-                let list = array.as_list_view::<i32>();
-                by_views(list.offsets(), list.sizes(), list.values())
-            }
-            DataType::LargeListView(_) => {
-                let list = array.as_list_view::<i64>();
-                by_views(list.offsets(), list.sizes(), list.values())
-            }
-            DataType::FixedSizeList(_, len) => {
-                let len = usize::try_from(*len).ok()?;
-                let ends = (0..array.len()).map(|i| (i * len, (i + 1) * len)).collect();
-                Self { values: Arc::clone(array.as_fixed_size_list().values()), ends }
-            }
-            _ => return None,
-        })
-    }
-
-    /// The values that lie in a list which is not null.
-    fn inside(&self, nulls: Option<&NullBuffer>) -> NullBuffer {
-        let mut inside = BooleanBufferBuilder::new(self.values.len());
-        inside.append_n(self.values.len(), false);
-        for (i, (from, to)) in self.ends.iter().enumerate() {
-            if nulls.is_none_or(|nulls| nulls.is_valid(i)) {
-                (*from..*to).for_each(|at| inside.set_bit(at, true));
-            }
-        }
-        NullBuffer::new(inside.finish())
-    }
-
-    /// True of a list if it is true of some element, false if it is false of all.
-    fn any(&self, tri_state: &TriState) -> TriState {
-        let test = |test: &dyn Fn(std::ops::Range<usize>) -> bool| {
-            BooleanBuffer::collect_bool(self.ends.len(), |i| {
-                self.ends.get(i).is_some_and(|(from, to)| test(*from..*to))
-            })
-        };
-        TriState {
-            trues: test(&|mut range| range.any(|i| tri_state.trues.value(i))),
-            falses: test(&|mut range| range.all(|i| tri_state.falses.value(i))),
-        }
     }
 }
 
@@ -450,60 +363,6 @@ fn intersects(
         Some((at, e)) => Err(e
             .within(format_args!("value {at}, counted from 0, of the {} tested", array.len()))
             .at_column(column.path.as_str())),
-    }
-}
-
-fn like_pattern(pattern: &str, data_type: &DataType) -> ArrayRef {
-    let value = LiteralValue::Bytes(pattern.as_bytes().to_vec());
-    array_of(&value, data_type)
-        .unwrap_or_else(|_| Arc::new(StringArray::from_iter_values([pattern])))
-}
-
-fn compare_to_float(array: &ArrayRef, op: Op, value: f64) -> BooleanBuffer {
-    // The value was rounded to the type when the predicate was bound.
-    #[expect(clippy::cast_possible_truncation, reason = "rounded before")]
-    match array.data_type() {
-        DataType::Float16 => {
-            compare_floats_to::<Float16Type>(array, op, half::f16::from_f64(value))
-        }
-        DataType::Float32 => compare_floats_to::<Float32Type>(array, op, value as f32),
-        _ => compare_floats_to::<Float64Type>(array, op, value),
-    }
-}
-
-#[expect(clippy::eq_op, reason = "a value that differs from itself is NaN")]
-fn compare_floats_to<T: ArrowPrimitiveType>(
-    array: &ArrayRef,
-    op: Op,
-    to: T::Native,
-) -> BooleanBuffer
-where
-    T::Native: PartialOrd,
-{
-    let Some(array) = array.as_primitive_opt::<T>() else {
-        return BooleanBuffer::new_unset(array.len());
-    };
-    let values = array.values();
-    macro_rules! each {
-        (|$x:ident| $test:expr) => {
-            BooleanBuffer::collect_bool(values.len(), |i| {
-                let $x = values[i];
-                $test
-            })
-        };
-    }
-    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "true of NaN")]
-    match (op, to == to) {
-        (Op::Eq, true) => each!(|x| x == to),
-        (Op::NotEq, true) => each!(|x| x != to),
-        (Op::Lt, true) => each!(|x| x < to),
-        (Op::LtEq, true) => each!(|x| x <= to),
-        (Op::Gt, true) => each!(|x| !(x <= to)),
-        (Op::GtEq, true) => each!(|x| !(x < to)),
-        (Op::Eq | Op::GtEq, false) => each!(|x| x != x),
-        (Op::NotEq | Op::Lt, false) => each!(|x| x == x),
-        (Op::LtEq, false) => BooleanBuffer::new_set(values.len()),
-        (Op::Gt, false) => BooleanBuffer::new_unset(values.len()),
     }
 }
 

@@ -1,0 +1,63 @@
+//! [`OrderedSpan`]: how values between two bounds may compare.
+
+use std::cmp::Ordering;
+
+use super::expression::Op;
+use super::possible_results::PossibleResults;
+use super::value::LiteralValue;
+
+/// Bounds of values that are neither null nor NaN.
+#[derive(Debug, Default)]
+pub(super) struct OrderedSpan {
+    pub(super) low: Option<LiteralValue>,
+    pub(super) high: Option<LiteralValue>,
+    /// Whether neither bound is said to be cut.
+    pub(super) exact: bool,
+}
+
+impl OrderedSpan {
+    /// What values between the bounds may be, compared with `to`.
+    pub(super) fn compared(&self, op: Op, to: &LiteralValue) -> PossibleResults {
+        let order =
+            |bound: &Option<LiteralValue>| bound.as_ref().and_then(|bound| bound.compare(to));
+        // How the least and the greatest value compare; the others lie between. Without a bound,
+        // they may do so in any way.
+        let (low, high) = (
+            order(&self.low).unwrap_or(Ordering::Less),
+            order(&self.high).unwrap_or(Ordering::Greater),
+        );
+        let mut may = PossibleResults::NOTHING;
+        for between in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
+            if low <= between && between <= high {
+                may = may.with(PossibleResults::of(Some(op.holds(between))));
+            }
+        }
+        // Numbers are less than NaN, if that is what they are compared with.
+        if to.is_nan() {
+            return PossibleResults::of(Some(op.holds(Ordering::Less)));
+        }
+        // A cut bound is not a value: it does not prove what all are equal to.
+        if low == Ordering::Equal && high == Ordering::Equal && !self.exact {
+            return PossibleResults::EITHER;
+        }
+        may
+    }
+
+    /// Whether values between the bounds begin with a prefix: those that do lie side by side.
+    pub(super) fn starting_with(&self, prefix: &[u8]) -> PossibleResults {
+        let side = |bound: &Option<LiteralValue>, unknown: Ordering| match bound {
+            Some(LiteralValue::Bytes(bytes)) if bytes.starts_with(prefix) => Ordering::Equal,
+            Some(LiteralValue::Bytes(bytes)) => bytes.as_slice().cmp(prefix),
+            _ => unknown,
+        };
+        let (low, high) = (side(&self.low, Ordering::Less), side(&self.high, Ordering::Greater));
+        if prefix.is_empty() {
+            return PossibleResults::TRUE;
+        }
+        match (low, high) {
+            (Ordering::Equal, Ordering::Equal) => PossibleResults::TRUE,
+            (Ordering::Greater, _) | (_, Ordering::Less) => PossibleResults::FALSE,
+            _ => PossibleResults::EITHER,
+        }
+    }
+}
