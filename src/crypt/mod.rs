@@ -27,6 +27,8 @@ mod signature;
 #[cfg(feature = "encryption")]
 mod cipher;
 #[cfg(feature = "encryption")]
+mod chunk_decryptor;
+#[cfg(feature = "encryption")]
 mod decrypt;
 #[cfg(feature = "encryption")]
 mod encrypt;
@@ -42,15 +44,16 @@ pub use signature::Signature;
 pub(crate) use signature::Signature;
 
 #[cfg(feature = "encryption")]
+pub(crate) use self::{
+    chunk_decryptor::{ChunkDecryptor, opened},
+    decrypt::FileDecryptor,
+    encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
+};
+#[cfg(feature = "encryption")]
 pub use self::{
     decrypt::Decryption,
     encrypt::{Algorithm, Encryption, UnlistedColumns},
     key::{Key, KeyRequest, KeyRetriever},
-};
-#[cfg(feature = "encryption")]
-pub(crate) use self::{
-    decrypt::{ChunkDecryptor, FileDecryptor, opened},
-    encrypt::{ChunkEncryptor, FileEncryptor, LeafProtection},
 };
 #[cfg(all(feature = "encryption", feature = "async"))]
 pub use key::AsyncKeyRetriever;

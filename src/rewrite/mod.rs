@@ -2,6 +2,7 @@
 //!
 //! [`recrypt`] gives a file another protection: it encrypts, decrypts, or changes keys.
 
+mod page_copier;
 mod recrypt;
 
 pub use recrypt::{Recrypted, recrypt};

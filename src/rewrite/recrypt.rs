@@ -13,9 +13,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::crypt::{
-    ChunkDecryptor, ChunkEncryptor, Encryption, FileEncryptor, Module, Signature, opened,
-};
+use super::page_copier::PageCopier;
+use crate::crypt::{ChunkDecryptor, Encryption, FileEncryptor, Module, Signature, opened};
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::{
     BloomFilterHeader, ColumnChunk, ColumnIndex, ColumnMetaData, FileMetaData, OffsetIndex,
@@ -23,10 +22,10 @@ use crate::format::{
 };
 use crate::io::{Sink, Source, read_exactly};
 use crate::limits::{Budget, Reservation};
-use crate::read::{ChunkWalk, Footer, StoredPage, column_index_range, decode, offset_index_range};
+use crate::read::{ChunkWalk, Footer, column_index_range, decode, offset_index_range};
 use crate::reader::Reader;
 use crate::schema::Leaf;
-use crate::thrift::{self, Read, Write};
+use crate::thrift::{self, Read};
 use crate::write::{IndexWriter, ModuleSealer, footer, magic, protect};
 
 /// What [`recrypt`] has written.
@@ -453,71 +452,3 @@ fn relocated(mut index: OffsetIndex, moved: &[MovedPage]) -> Result<OffsetIndex>
     }
     Ok(index)
 }
-
-/// Copies the pages of a chunk.
-struct PageCopier {
-    decryptor: Option<ChunkDecryptor>,
-    encryptor: Option<ChunkEncryptor>,
-    sealer: ModuleSealer,
-    /// A body in plain text.
-    plain: Vec<u8>,
-    /// Bytes of headers in the new file beyond those in the old one.
-    header_bytes_added: i64,
-}
-
-impl PageCopier {
-    /// A page as it is in the new file; `data_pages` are before it.
-    fn copy(&mut self, page: &StoredPage, data_pages: usize) -> Result<Vec<u8>> {
-        let body = match (&self.decryptor, page.module) {
-            (Some(decryptor), Some(module)) => {
-                decryptor.open_into(module, page.body(), &mut self.plain)?;
-                &self.plain
-            }
-            _ => page.body(),
-        };
-        // What is authenticated needs no checksum, which anybody can make.
-        let is_authenticated =
-            self.decryptor.as_ref().zip(page.module).is_some_and(|(of, it)| of.authenticates(it));
-        if let Some(stated) = page.header.crc.filter(|_| !is_authenticated) {
-            let (stated, found) = (stated.cast_unsigned(), crc32fast::hash(page.body()));
-            if stated != found {
-                let (stated, found) = (format!("{stated:#010x}"), format!("{found:#010x}"));
-                return Err(Error::mismatch(Spec::Pages, "CRC-32 of the page", stated, found));
-            }
-        }
-        let mut header = page.header.clone();
-        let mut out = Vec::with_capacity(page.bytes.len() + OVERHEAD);
-        let header_len = match &self.encryptor {
-            Some(encryptor) => {
-                let modules = match header.r#type {
-                    PageType::DictionaryPage => {
-                        (Module::DictionaryPageHeader, Module::DictionaryPage)
-                    }
-                    _ => (Module::DataPageHeader(data_pages), Module::DataPage(data_pages)),
-                };
-                let has_checksum = header.crc.is_some();
-                self.sealer.page(encryptor, &mut header, body, modules, has_checksum, &mut out)?
-            }
-            None if page.module.is_none() => {
-                out.extend_from_slice(&page.bytes);
-                page.header_len
-            }
-            None => {
-                header.compressed_page_size = i32::try_from(body.len())
-                    .map_err(|_| Error::limit(LimitKind::Page, "a page of more than 2 GiB"))?;
-                header.crc = header.crc.map(|_| crc32fast::hash(body).cast_signed());
-                header.write(&mut out);
-                let header_len = out.len();
-                out.extend_from_slice(body);
-                header_len
-            }
-        };
-        let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let added = signed(header_len).saturating_sub(signed(page.header_len));
-        self.header_bytes_added = self.header_bytes_added.saturating_add(added);
-        Ok(out)
-    }
-}
-
-/// Bytes that encryption adds to a page, about.
-const OVERHEAD: usize = 80;
