@@ -1,0 +1,241 @@
+//! CSV as input.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_csv::reader::Format;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use super::columns::{decoded_as, finish, has_offset};
+use super::nulls::{self, Convention, Rewritten};
+use super::{BATCH_ROWS, both, given_fields, infer_rows};
+use crate::args::Convert;
+use crate::failure::{Failure, Result};
+use crate::source::{Batches, Content, invalid};
+
+/// The schema of CSV files: what all of them look like at their beginnings, and what --schema says.
+pub(crate) fn csv_schema(files: Vec<&mut Content>, command: &Convert) -> Result<Option<SchemaRef>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let given = given_fields(command)?;
+    if let (Some(given), true) = (&given, command.text.schema_only) {
+        return Ok(Some(Arc::new(Schema::new(given.clone()))));
+    }
+    let max = Some(infer_rows(command)).filter(|rows| *rows < usize::MAX);
+    let mut fields: Vec<Field> = Vec::new();
+    let mut first = None;
+    for file in files {
+        let name = file.name.clone();
+        let format = format_of(&name, command);
+        let convention = convention(&name, command, Vec::new(), String::new());
+        let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
+        let (found, _) = found.map_err(|e| csv_error(&name, e))?;
+        let found =
+            file.head(|bytes| zones(&found, rewritten(bytes, &convention), &format, max))?;
+        let found = found.map_err(|e| csv_error(&name, e))?;
+        if found.fields().is_empty() {
+            return Err(Failure::content(&name, None, "no header, and no rows"));
+        }
+        match &first {
+            None => {
+                fields = found.fields().iter().map(|field| (**field).clone()).collect();
+                first = Some(name);
+            }
+            Some(first) => {
+                let old = fields.iter().map(Field::name);
+                if !old.eq(found.fields().iter().map(|field| field.name())) {
+                    let text = format!("{name}: the columns are others than those of {first}");
+                    return Err(Failure::Usage(text));
+                }
+                for (field, other) in fields.iter_mut().zip(found.fields()) {
+                    let both = both(field.data_type(), other.data_type());
+                    field.set_data_type(both);
+                }
+            }
+        }
+    }
+    for field in &mut fields {
+        match field.data_type() {
+            // Nothing was seen: whatever comes later fits.
+            DataType::Null => field.set_data_type(DataType::Utf8),
+            // Fractions of seconds may come later.
+            DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone) => {
+                field.set_data_type(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()));
+            }
+            _ => {}
+        }
+    }
+    for given in given.unwrap_or_default() {
+        match fields.iter_mut().find(|field| field.name() == given.name()) {
+            Some(field) => *field = given,
+            None => {
+                return Err(Failure::Usage(format!("--schema: no column {}", given.name())));
+            }
+        }
+    }
+    Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+fn delimiter(name: &str, command: &Convert) -> u8 {
+    let tsv = name.to_ascii_lowercase().ends_with(".tsv");
+    command.text.delimiter.unwrap_or(if tsv { b'\t' } else { b',' })
+}
+
+fn format_of(name: &str, command: &Convert) -> Format {
+    Format::default().with_header(!command.text.no_header).with_delimiter(delimiter(name, command))
+}
+
+/// What is null in a file whose columns hold texts or not.
+fn convention(name: &str, command: &Convert, texts: Vec<bool>, mark: String) -> Convention {
+    let nulls = match command.text.null.as_slice() {
+        [] => vec![Vec::new()],
+        given => given.iter().map(|null| null.as_bytes().to_vec()).collect(),
+    };
+    let (delimiter, header) = (delimiter(name, command), !command.text.no_header);
+    Convention { delimiter, header, nulls, texts, mark }
+}
+
+fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<R>> {
+    Rewritten::new(BufReader::new(bytes), convention.clone())
+}
+
+/// The schema with times that all have an offset as instants in UTC, and times of which some have
+/// one as text.
+fn zones(
+    found: &Schema,
+    file: impl BufRead,
+    format: &Format,
+    max: Option<usize>,
+) -> Result<Schema, ArrowError> {
+    let fields = found.fields().iter().enumerate();
+    let times: Vec<usize> = fields
+        .filter(|(_, field)| matches!(field.data_type(), DataType::Timestamp(_, None)))
+        .map(|(i, _)| i)
+        .collect();
+    let mut fields: Vec<Field> = found.fields().iter().map(|f| f.as_ref().clone()).collect();
+    if times.is_empty() {
+        return Ok(Schema::new(fields));
+    }
+    let texts: Vec<Field> =
+        fields.iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
+    let reader = arrow_csv::ReaderBuilder::new(Arc::new(Schema::new(texts)))
+        .with_format(format.clone())
+        .with_projection(times.clone())
+        .with_batch_size(BATCH_ROWS)
+        .build_buffered(file)?;
+    let mut left = max.unwrap_or(usize::MAX);
+    // For each column, whether there are times without an offset, and with one.
+    let mut seen = vec![[false; 2]; times.len()];
+    for batch in reader {
+        let batch = batch?;
+        for (column, seen) in batch.columns().iter().zip(&mut seen) {
+            for cell in column.as_string::<i32>().iter().take(left).flatten() {
+                seen[usize::from(has_offset(cell))] = true;
+            }
+        }
+        left = left.saturating_sub(batch.num_rows());
+        if left == 0 {
+            break;
+        }
+    }
+    for (i, seen) in times.into_iter().zip(seen) {
+        match (seen, found.field(i).data_type()) {
+            ([false, true], DataType::Timestamp(unit, _)) => {
+                fields[i].set_data_type(DataType::Timestamp(*unit, Some("UTC".into())));
+            }
+            ([true, true], _) => fields[i].set_data_type(DataType::Utf8),
+            _ => {}
+        }
+    }
+    Ok(Schema::new(fields))
+}
+
+/// The rows of a CSV file.
+pub(crate) fn csv(
+    name: &str,
+    file: Box<dyn Read>,
+    schema: &SchemaRef,
+    command: &Convert,
+) -> Result<Batches> {
+    let decoded = decoded_as(schema, csv_type);
+    let builder = arrow_csv::ReaderBuilder::new(decoded)
+        .with_format(format_of(name, command))
+        .with_header_validation(!command.text.no_header && command.text.schema_only)
+        .with_batch_size(BATCH_ROWS);
+    let mark = nulls::mark();
+    let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
+    let convention = convention(name, command, texts, mark.clone());
+    let reader = builder
+        .build_buffered(Rewritten::new(BufReader::with_capacity(1 << 18, file), convention))
+        .map_err(|e| invalid(name, e))?;
+    let (name, schema) = (name.to_owned(), schema.clone());
+    let mut line = 1 + u64::from(!command.text.no_header);
+    Ok(Box::new(reader.map(move |batch| {
+        let batch = batch.map_err(|e| csv_error(&name, e))?;
+        let first = line;
+        line += batch.num_rows() as u64;
+        let batch = unmarked(&batch, &mark)?;
+        finish(&batch, &schema).map_err(|wrong| {
+            Failure::content(&name, wrong.row.map(|row| first + row as u64), wrong.error)
+        })
+    })))
+}
+
+/// Whether an empty text is a value of the type.
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_text(value),
+        other => {
+            other.is_string() || other.is_binary() && !matches!(other, DataType::FixedSizeBinary(_))
+        }
+    }
+}
+
+/// The batch with empty texts in place of their marks.
+fn unmarked(batch: &RecordBatch, mark: &str) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(|column| {
+        let Some(texts) = column.as_string_opt::<i32>() else { return column.clone() };
+        if !texts.iter().flatten().any(|text| text == mark) {
+            return column.clone();
+        }
+        let unmarked = |text: Option<_>| text.map(|text| if text == mark { "" } else { text });
+        Arc::new(texts.iter().map(unmarked).collect::<StringArray>()) as ArrayRef
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
+}
+
+/// Arrow says the line somewhere in the text, and counts from 0 where a value is wrong.
+fn csv_error(name: &str, error: ArrowError) -> Failure {
+    let text = match &error {
+        ArrowError::CsvError(text) | ArrowError::ParseError(text) => text.clone(),
+        _ => return invalid(name, error),
+    };
+    let number = |word: &str| {
+        let (_, rest) = text.split_once(word)?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(..end)?.parse::<u64>().ok()
+    };
+    // Inference says the line itself.
+    let from = u64::from(!text.contains("unequal lengths"));
+    let line = number("at line ").map(|line| line + from).or_else(|| number("for line "));
+    let text = text.split(". Row data").next().unwrap_or_default();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    Failure::content(name, line, text)
+}
+
+/// What the CSV decoder makes of a cell that becomes this.
+fn csv_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            data_type.clone()
+        }
+        DataType::Date32 | DataType::Utf8 => data_type.clone(),
+        other if other.is_integer() => other.clone(),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => data_type.clone(),
+        _ => DataType::Utf8,
+    }
+}
