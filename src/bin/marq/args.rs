@@ -309,7 +309,7 @@ pub(crate) struct Convert {
     pub(crate) files: FilesOfRows,
     /// Form of the output, where the ending of -o does not say it; needed with -o -.
     #[arg(long, value_name = "FORM")]
-    pub(crate) to: Option<Target>,
+    pub(crate) to: Option<TargetForm>,
     /// Form of the input, where neither its first bytes nor its ending say it.
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<SourceForm>,
@@ -337,7 +337,7 @@ pub(crate) enum Crypt {
     /// Encrypts a file.
     Encrypt(Box<Recrypt>),
     /// Decrypts a file.
-    Decrypt(Source),
+    Decrypt(SourceFile),
     /// Encrypts a file with other keys: read with --key-file, --footer-key …, written with
     /// --encrypt-….
     Rekey(Box<Rekey>),
@@ -372,7 +372,7 @@ pub(crate) struct Audit {
 
 /// The file that another is made of.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     /// The file, or - for standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: String,
@@ -381,7 +381,7 @@ pub(crate) struct Source {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Recrypt {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: SourceFile,
     #[command(flatten)]
     pub(crate) encrypt: EncryptFlags,
 }
@@ -389,7 +389,7 @@ pub(crate) struct Recrypt {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rekey {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: SourceFile,
     /// AAD prefix of the new file, "" for none [default: the one of --aad-prefix].
     #[arg(long, value_name = "TEXT")]
     pub(crate) new_aad_prefix: Option<String>,
@@ -585,7 +585,7 @@ pub(crate) enum SourceForm {
 
 /// A form that rows are converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Target {
+pub(crate) enum TargetForm {
     /// Arrow IPC file.
     Arrow,
     /// Arrow IPC stream.

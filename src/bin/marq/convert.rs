@@ -9,7 +9,7 @@ use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use marquetry::Error;
 
-use crate::args::{Convert, Format, Global, Target};
+use crate::args::{Convert, Format, Global, TargetForm};
 use crate::checks;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
@@ -32,16 +32,16 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let schema = first.schema.clone();
     let mut progress = Bar::new(work(&sources), global, read);
     match target {
-        Target::Parquet => parquet(command, global, schema, sources, &mut progress),
-        Target::Arrow => ipc_file(&schema, sources, &mut progress, global),
-        Target::Arrows => ipc_stream(&schema, sources, &mut progress, global),
-        Target::Csv => {
+        TargetForm::Parquet => parquet(command, global, schema, sources, &mut progress),
+        TargetForm::Arrow => ipc_file(&schema, sources, &mut progress, global),
+        TargetForm::Arrows => ipc_stream(&schema, sources, &mut progress, global),
+        TargetForm::Csv => {
             let csv = csv_form(command, global)?;
             let printer = Printer::new(Sink::open(global)?, Format::Csv, global).with_csv(csv);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &mut progress, global)
         }
-        Target::Jsonl => {
+        TargetForm::Jsonl => {
             let printer = Printer::new(Sink::open(global)?, Format::Jsonl, global);
             let printer = printer.with_renamed_duplicates(command.files.rename_duplicates);
             text(printer, &schema, sources, &mut progress, global)
@@ -88,7 +88,7 @@ fn work(sources: &[Source]) -> Work {
 }
 
 /// The form: as --to says, else by the ending of the output.
-fn target(command: &Convert, global: &Global) -> Result<Target> {
+fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
     if let Some(target) = command.to {
         return Ok(target);
     }
@@ -96,11 +96,11 @@ fn target(command: &Convert, global: &Global) -> Result<Target> {
         return Err(Failure::Usage("say the form with --to, or a file with -o".to_owned()));
     };
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("arrow" | "ipc" | "feather") => Ok(Target::Arrow),
-        Some("arrows") => Ok(Target::Arrows),
-        Some("csv" | "tsv") => Ok(Target::Csv),
-        Some("jsonl" | "ndjson") => Ok(Target::Jsonl),
-        Some("parquet") => Ok(Target::Parquet),
+        Some("arrow" | "ipc" | "feather") => Ok(TargetForm::Arrow),
+        Some("arrows") => Ok(TargetForm::Arrows),
+        Some("csv" | "tsv") => Ok(TargetForm::Csv),
+        Some("jsonl" | "ndjson") => Ok(TargetForm::Jsonl),
+        Some("parquet") => Ok(TargetForm::Parquet),
         _ => Err(Failure::Usage(format!(
             "{}: no form by that ending; say it with --to",
             path.display()

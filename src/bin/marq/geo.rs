@@ -97,7 +97,7 @@ fn join(a: &BoundingBox, b: &BoundingBox) -> Option<BoundingBox> {
 }
 
 /// What the row groups say of a column of geometries.
-pub(crate) struct Column {
+pub(crate) struct GeoColumn {
     pub(crate) name: String,
     row_groups: usize,
     /// Row groups that have a box, and the one around all boxes, unless one wraps.
@@ -107,7 +107,7 @@ pub(crate) struct Column {
 }
 
 /// The columns of geometries of a file.
-pub(crate) fn columns(reader: &Reader) -> Result<Vec<Column>> {
+pub(crate) fn columns(reader: &Reader) -> Result<Vec<GeoColumn>> {
     let footer = reader.metadata();
     let mut columns = Vec::new();
     for leaf in 0..footer.schema().leaves_len() {
@@ -116,7 +116,7 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<Column>> {
             continue;
         }
         let (name, row_groups) = (leaf.path.dotted(), footer.row_groups());
-        let mut column = Column { name, row_groups, boxes: 0, bbox: None, types: Vec::new() };
+        let mut column = GeoColumn { name, row_groups, boxes: 0, bbox: None, types: Vec::new() };
         for group in 0..row_groups {
             let meta = footer.column_chunk(group, leaf.index)?.meta_data;
             let Some(found) = meta.and_then(|meta| meta.geospatial_statistics) else { continue };
@@ -134,7 +134,7 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-impl Column {
+impl GeoColumn {
     pub(crate) fn json(&self) -> Value {
         json!({
             "column": self.name, "bbox": self.bbox.as_ref().map(bbox_json), "types": self.types,

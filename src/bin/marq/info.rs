@@ -140,8 +140,8 @@ impl Summary {
             "encryption": encryption(reader),
             "column_orders": head.column_orders.as_ref().map(Vec::len),
             "sorted_by": sorted_by(reader),
-            "geospatial": geo::columns(reader)?.iter().map(geo::Column::json).collect::<Vec<_>>(),
-            "variants": shredded::columns(reader)?.iter().map(shredded::Column::json).collect::<Vec<_>>(),
+            "geospatial": geo::columns(reader)?.iter().map(geo::GeoColumn::json).collect::<Vec<_>>(),
+            "variants": shredded::columns(reader)?.iter().map(shredded::ShreddedColumn::json).collect::<Vec<_>>(),
             "key_values": head.key_value_metadata.iter().flatten().map(|kv| kv.key.clone()).collect::<Vec<_>>(),
         }))
     }
@@ -222,7 +222,7 @@ impl Summary {
         let geo = geo::columns(reader)?;
         if !geo.is_empty() {
             let headers = &["geometries", "least", "greatest", "types", "row groups with a box"];
-            let rows = geo.iter().map(geo::Column::cells).collect();
+            let rows = geo.iter().map(geo::GeoColumn::cells).collect();
             sections.push(Section::new("", headers).with(rows));
         }
         let variants = shredded::columns(reader)?;

@@ -13,7 +13,7 @@ use crate::interrupt;
 
 /// Where the output goes: standard output, or a file that appears when it is whole.
 pub(crate) struct Sink {
-    out: BufWriter<Target>,
+    out: BufWriter<Destination>,
     /// Whether a person reads it.
     pub(crate) terminal: bool,
     /// Whether it is standard output.
@@ -22,7 +22,7 @@ pub(crate) struct Sink {
     pub(crate) bytes: u64,
 }
 
-enum Target {
+enum Destination {
     Stdout(Stdout),
     /// A device or a pipe among them.
     File(PathSink),
@@ -36,9 +36,9 @@ impl Sink {
             None => {
                 let stdout = std::io::stdout();
                 let terminal = stdout.is_terminal();
-                (Target::Stdout(stdout), terminal, 1 << 16)
+                (Destination::Stdout(stdout), terminal, 1 << 16)
             }
-            Some(path) => (Target::File(interrupt::create(path)?), is_terminal(path), 1 << 20),
+            Some(path) => (Destination::File(interrupt::create(path)?), is_terminal(path), 1 << 20),
         };
         let stdout = path.is_none();
         Ok(Self { out: BufWriter::with_capacity(capacity, target), terminal, stdout, bytes: 0 })
@@ -47,7 +47,7 @@ impl Sink {
     /// Ends the output: only now does a file have its name. Gives its bytes.
     pub(crate) fn close(mut self) -> Result<u64> {
         self.out.flush()?;
-        if let Target::File(file) = self.out.get_mut() {
+        if let Destination::File(file) = self.out.get_mut() {
             file.finish()?;
         }
         Ok(self.bytes)
@@ -66,7 +66,7 @@ impl Write for Sink {
     }
 }
 
-impl Write for Target {
+impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),

@@ -11,13 +11,13 @@ use crate::failure::Result;
 use crate::output::{count, share};
 
 /// A VARIANT column.
-pub(crate) struct Column {
+pub(crate) struct ShreddedColumn {
     name: String,
-    parts: Vec<Part>,
+    parts: Vec<ShreddedPart>,
 }
 
 /// A part of its values, with the columns that it is in.
-struct Part {
+struct ShreddedPart {
     path: String,
     /// The type of the shredded column; an object has none itself.
     type_name: String,
@@ -28,14 +28,14 @@ struct Part {
 }
 
 /// The VARIANT columns of a file.
-pub(crate) fn columns(reader: &Reader) -> Result<Vec<Column>> {
+pub(crate) fn columns(reader: &Reader) -> Result<Vec<ShreddedColumn>> {
     let schema = reader.metadata().schema();
     let mut columns = Vec::new();
     let mut nodes: Vec<Node<'_>> = schema.root().children().collect();
     nodes.reverse();
     while let Some(node) = nodes.pop() {
         if matches!(node.element().logical_type, Some(LogicalType::Variant(_))) {
-            let mut column = Column { name: node.path().dotted(), parts: Vec::new() };
+            let mut column = ShreddedColumn { name: node.path().dotted(), parts: Vec::new() };
             // Deeper than values nest, nothing is reconstructed.
             column.add(reader, node, "$", marquetry::variant::MAX_DEPTH)?;
             columns.push(column);
@@ -48,7 +48,7 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-impl Column {
+impl ShreddedColumn {
     /// Adds what is in `value` and `typed_value` of a group, and below.
     fn add(&mut self, reader: &Reader, pair: Node<'_>, path: &str, depth: usize) -> Result<()> {
         let child = |name: &str| pair.children().find(|child| child.name() == name);
@@ -58,7 +58,8 @@ impl Column {
             // A column that is not there holds nothing.
             None => Some(0),
         };
-        let mut part = Part { path: path.to_owned(), type_name: String::new(), typed: None, other };
+        let mut part =
+            ShreddedPart { path: path.to_owned(), type_name: String::new(), typed: None, other };
         if typed.is_leaf() {
             part.type_name = match &typed.element().logical_type {
                 Some(LogicalType::Decimal(of)) => {

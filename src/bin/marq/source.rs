@@ -15,7 +15,7 @@ use marquetry::read::VariantOutput;
 use marquetry::variant::VariantArray;
 use marquetry::{Error, Predicate, Reader};
 
-use crate::args::{Convert, FilesOfRows, Global, SourceForm, Target};
+use crate::args::{Convert, FilesOfRows, Global, SourceForm, TargetForm};
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Input};
 use crate::progress::Read;
@@ -46,7 +46,7 @@ impl Source {
 /// Opens all files of a command, which must have one schema. `read` counts the bytes that are read.
 pub(crate) fn open(
     command: &Convert,
-    target: Target,
+    target: TargetForm,
     global: &Global,
     read: &mut Read,
 ) -> Result<Vec<Source>> {
@@ -104,19 +104,19 @@ fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {
 /// A flag that has no effect on these formats, and what it is for.
 fn without_effect(
     command: &Convert,
-    target: Target,
+    target: TargetForm,
     global: &Global,
     forms: &[SourceForm],
 ) -> Option<(&'static str, &'static str)> {
     let reads = |form| forms.contains(&form);
     let parquet_in = reads(SourceForm::Parquet);
     let text_in = reads(SourceForm::Csv) || reads(SourceForm::Jsonl);
-    let csv = target == Target::Csv || reads(SourceForm::Csv);
+    let csv = target == TargetForm::Csv || reads(SourceForm::Csv);
     let text = &command.text;
-    if let Some(flag) = command.write.given().filter(|_| target != Target::Parquet) {
+    if let Some(flag) = command.write.given().filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
-    if let Some(flag) = command.encrypt.given().filter(|_| target != Target::Parquet) {
+    if let Some(flag) = command.encrypt.given().filter(|_| target != TargetForm::Parquet) {
         return Some((flag, "Parquet as an output"));
     }
     let flags = [
@@ -129,13 +129,13 @@ fn without_effect(
         (global.limit_footer.is_some(), parquet_in, "--limit-footer", "Parquet as an input"),
         (
             global.mem.is_some(),
-            parquet_in || target == Target::Parquet,
+            parquet_in || target == TargetForm::Parquet,
             "--mem",
             "Parquet, read or written",
         ),
         (
             global.threads.is_some(),
-            parquet_in || target == Target::Parquet,
+            parquet_in || target == TargetForm::Parquet,
             "--threads",
             "Parquet, read or written",
         ),
@@ -215,8 +215,10 @@ fn arrow_file(
 ) -> Result<Source> {
     let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
     let seek: Box<dyn ReadSeek> = match file.bytes {
-        Kind::File(file) => Box::new(BufReader::new(Counted { inner: file, read: read.clone() })),
-        Kind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
+        ContentKind::File(file) => {
+            Box::new(BufReader::new(Counted { inner: file, read: read.clone() }))
+        }
+        ContentKind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
     };
     let reader = FileReader::try_new(seek, None).map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
@@ -314,10 +316,10 @@ pub(crate) struct Content {
     pub(crate) form: SourceForm,
     /// Length of a file; `None` for a pipe.
     len: Option<u64>,
-    bytes: Kind,
+    bytes: ContentKind,
 }
 
-enum Kind {
+enum ContentKind {
     File(File),
     Stream(Box<dyn io::Read>),
 }
@@ -331,7 +333,7 @@ impl Content {
             if form.is_none() && io::stdin().is_terminal() {
                 return Err(Failure::Usage("standard input is a terminal".to_owned()));
             }
-            Kind::Stream(Box::new(io::stdin().lock()))
+            ContentKind::Stream(Box::new(io::stdin().lock()))
         } else {
             let file = File::open(&name).map_err(failed)?;
             let metadata = file.metadata().map_err(failed)?;
@@ -340,9 +342,9 @@ impl Content {
             }
             if metadata.is_file() {
                 len = Some(metadata.len());
-                Kind::File(file)
+                ContentKind::File(file)
             } else {
-                Kind::Stream(Box::new(file))
+                ContentKind::Stream(Box::new(file))
             }
         };
         let form = match form {
@@ -375,9 +377,9 @@ impl Content {
 
     /// A reader of the file, which is left empty.
     fn reader(&mut self, global: &Global) -> Result<Reader> {
-        match std::mem::replace(&mut self.bytes, Kind::Stream(Box::new(io::empty()))) {
-            Kind::File(file) => input::configure(file, &self.name, global),
-            Kind::Stream(mut stream) => {
+        match std::mem::replace(&mut self.bytes, ContentKind::Stream(Box::new(io::empty()))) {
+            ContentKind::File(file) => input::configure(file, &self.name, global),
+            ContentKind::Stream(mut stream) => {
                 let mut bytes = Vec::new();
                 let read = stream.read_to_end(&mut bytes);
                 read.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()))?;
@@ -389,8 +391,8 @@ impl Content {
     fn into_bytes(self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let mut from: Box<dyn io::Read> = match self.bytes {
-            Kind::File(file) => Box::new(file),
-            Kind::Stream(stream) => stream,
+            ContentKind::File(file) => Box::new(file),
+            ContentKind::Stream(stream) => stream,
         };
         from.read_to_end(&mut out)
             .map_err(|e| Error::io("reading", e).at_file(self.name.as_str()))?;
@@ -400,13 +402,13 @@ impl Content {
     fn into_read(self, read: &Arc<AtomicU64>) -> Box<dyn io::Read> {
         let read = read.clone();
         match self.bytes {
-            Kind::File(inner) => Box::new(Counted { inner, read }),
-            Kind::Stream(inner) => Box::new(Counted { inner, read }),
+            ContentKind::File(inner) => Box::new(Counted { inner, read }),
+            ContentKind::Stream(inner) => Box::new(Counted { inner, read }),
         }
     }
 }
 
-impl Kind {
+impl ContentKind {
     /// A pipe cannot seek, so the bytes that were read are kept, and come first.
     fn head<T>(&mut self, look: impl FnOnce(&mut dyn io::Read) -> io::Result<T>) -> io::Result<T> {
         match self {

@@ -15,7 +15,7 @@ use marquetry::variant::{
 };
 use serde_json::value::RawValue;
 
-use crate::args::{Convert, Target};
+use crate::args::{Convert, TargetForm};
 use crate::failure::{Failure, Result};
 use crate::text;
 
@@ -39,12 +39,14 @@ impl OfLines {
     pub(crate) fn new(
         command: &Convert,
         reads_lines: bool,
-        target: Target,
+        target: TargetForm,
     ) -> Result<Option<Self>> {
         let said = match command.variant.as_deref() {
             None => return Ok(None),
             // Which is how text has them in any case.
-            Some("json") if matches!(target, Target::Jsonl | Target::Csv) => return Ok(None),
+            Some("json") if matches!(target, TargetForm::Jsonl | TargetForm::Csv) => {
+                return Ok(None);
+            }
             Some(said) => said,
         };
         if !reads_lines {
@@ -85,12 +87,12 @@ impl OfLines {
 }
 
 /// The VARIANT columns of a batch of lines.
-pub(crate) struct Columns {
+pub(crate) struct VariantColumns {
     of: OfLines,
     builders: Vec<VariantArrayBuilder>,
 }
 
-impl Columns {
+impl VariantColumns {
     pub(crate) fn new(of: &OfLines) -> Self {
         let len = of.names().len().max(1);
         Self { of: of.clone(), builders: (0..len).map(|_| VariantArrayBuilder::new()).collect() }

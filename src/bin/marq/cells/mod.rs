@@ -19,10 +19,10 @@ use marquetry::variant::VariantArray;
 /// The values of an array, each as text on demand.
 pub(crate) struct Values<'a> {
     array: &'a dyn Array,
-    kind: Kind<'a>,
+    kind: CellKind<'a>,
 }
 
-enum Kind<'a> {
+enum CellKind<'a> {
     Null,
     /// What JSON writes without quotes: booleans and integers.
     Bare(ArrayFormatter<'a>),
@@ -56,7 +56,7 @@ impl<'a> Values<'a> {
             // Of which only other columns are read, it is shown as they are.
             && group.column_by_name("metadata").is_some()
         {
-            let kind = Kind::Variant(Box::new(VariantArray::new(group)?));
+            let kind = CellKind::Variant(Box::new(VariantArray::new(group)?));
             return Ok(Self { array, kind });
         }
         Self::of(array, field.data_type(), field.extension_type_name())
@@ -72,26 +72,26 @@ impl<'a> Values<'a> {
         macro_rules! floats {
             ($type:ty, $to:expr) => {{
                 let values = array.as_primitive::<$type>().values();
-                Kind::Float(Box::new(move |i| $to(values[i])))
+                CellKind::Float(Box::new(move |i| $to(values[i])))
             }};
         }
         macro_rules! texts {
             ($kind:ident, $array:expr) => {{
                 let array = $array;
-                Kind::$kind(Box::new(move |i| array.value(i)))
+                CellKind::$kind(Box::new(move |i| array.value(i)))
             }};
         }
         macro_rules! runs {
             ($type:ty, $values:expr) => {{
                 let runs = array.as_run::<$type>();
                 let values = Self::of(runs.values(), $values.data_type(), extension)?;
-                Kind::Indirect(Box::new(move |i| runs.get_physical_index(i)), Box::new(values))
+                CellKind::Indirect(Box::new(move |i| runs.get_physical_index(i)), Box::new(values))
             }};
         }
         let kind = match array.data_type() {
-            DataType::Null => Kind::Null,
-            DataType::Boolean => Kind::Bare(formatter(array)?),
-            integer if integer.is_integer() => Kind::Bare(formatter(array)?),
+            DataType::Null => CellKind::Null,
+            DataType::Boolean => CellKind::Bare(formatter(array)?),
+            integer if integer.is_integer() => CellKind::Bare(formatter(array)?),
             DataType::Float16 => floats!(types::Float16Type, |v: half::f16| float(v.to_f64())),
             DataType::Float32 => floats!(types::Float32Type, float32),
             DataType::Float64 => floats!(types::Float64Type, float),
@@ -111,7 +111,7 @@ impl<'a> Values<'a> {
             | DataType::Time32(_)
             | DataType::Time64(_)
             | DataType::Timestamp(..)
-            | DataType::Duration(_) => Kind::Time(formatter(array).ok()),
+            | DataType::Duration(_) => CellKind::Time(formatter(array).ok()),
             DataType::List(_)
             | DataType::LargeList(_)
             | DataType::ListView(_)
@@ -127,7 +127,7 @@ impl<'a> Values<'a> {
                     let name = serde_json::Value::from(field.name().as_str()).to_string();
                     Ok::<_, ArrowError>((name, Self::new(column, field)?))
                 };
-                Kind::Struct(columns.map(child).collect::<Result<_, _>>()?)
+                CellKind::Struct(columns.map(child).collect::<Result<_, _>>()?)
             }
             DataType::Dictionary(_, value) => {
                 let dictionary = array.as_any_dictionary();
@@ -137,14 +137,14 @@ impl<'a> Values<'a> {
                 };
                 let keys = dictionary.normalized_keys();
                 let values = Self::of(dictionary.values(), of, extension)?;
-                Kind::Indirect(Box::new(move |i| keys[i]), Box::new(values))
+                CellKind::Indirect(Box::new(move |i| keys[i]), Box::new(values))
             }
             DataType::RunEndEncoded(ends, values) => match ends.data_type() {
                 DataType::Int16 => runs!(types::Int16Type, values),
                 DataType::Int32 => runs!(types::Int32Type, values),
                 _ => runs!(types::Int64Type, values),
             },
-            _ => Kind::Other(formatter(array)?),
+            _ => CellKind::Other(formatter(array)?),
         };
         Ok(Self { array, kind })
     }
@@ -153,8 +153,8 @@ impl<'a> Values<'a> {
     pub(crate) fn is_null(&self, i: usize) -> bool {
         match &self.kind {
             _ if self.array.is_null(i) => true,
-            Kind::Null => true,
-            Kind::Indirect(to, values) => values.is_null(to(i)),
+            CellKind::Null => true,
+            CellKind::Indirect(to, values) => values.is_null(to(i)),
             _ => false,
         }
     }
@@ -162,8 +162,8 @@ impl<'a> Values<'a> {
     /// Whether values are texts, which may look like anything.
     pub(crate) fn are_texts(&self) -> bool {
         match &self.kind {
-            Kind::Text(_) => true,
-            Kind::Indirect(_, values) => values.are_texts(),
+            CellKind::Text(_) => true,
+            CellKind::Indirect(_, values) => values.are_texts(),
             _ => false,
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Values<'a> {
     /// # Errors
     /// If Arrow cannot format the value.
     pub(crate) fn json(&self, i: usize, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        self.write(i, Form::Json, out)
+        self.write(i, TextForm::Json, out)
     }
 
     /// The value for a cell: text without quotes, nested values as JSON; nothing for null.
@@ -185,7 +185,7 @@ impl<'a> Values<'a> {
             return Ok(None);
         }
         let mut out = Vec::new();
-        self.write(i, Form::Cell, &mut out)?;
+        self.write(i, TextForm::Cell, &mut out)?;
         Ok(Some(String::from_utf8(out).map_err(|e| ArrowError::CastError(e.to_string()))?))
     }
 
@@ -196,33 +196,33 @@ impl<'a> Values<'a> {
     pub(crate) fn shown(&self, i: usize) -> Result<Option<String>, ArrowError> {
         match &self.kind {
             _ if self.is_null(i) => Ok(None),
-            Kind::Wkb(values) => match to_wkt(values(i), MAX_WKT) {
+            CellKind::Wkb(values) => match to_wkt(values(i), MAX_WKT) {
                 Ok(text) => Ok(Some(text)),
                 Err(_) => self.text(i),
             },
-            Kind::Indirect(to, values) => values.shown(to(i)),
+            CellKind::Indirect(to, values) => values.shown(to(i)),
             _ => self.text(i),
         }
     }
 
-    fn write(&self, i: usize, form: Form, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+    fn write(&self, i: usize, form: TextForm, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         if self.is_null(i) {
             out.extend_from_slice(b"null");
             return Ok(());
         }
         match &self.kind {
-            Kind::Null => out.extend_from_slice(b"null"),
-            Kind::Bare(values) => write!(out, "{}", values.value(i))?,
-            Kind::Float(values) => {
+            CellKind::Null => out.extend_from_slice(b"null"),
+            CellKind::Bare(values) => write!(out, "{}", values.value(i))?,
+            CellKind::Float(values) => {
                 let text = values(i);
                 // JSON has no word for what is not a number.
                 let word = !text.ends_with(|c: char| c.is_ascii_digit());
                 if word { form.text(&text, out)? } else { out.extend_from_slice(text.as_bytes()) }
             }
-            Kind::Text(values) => form.text(values(i), out)?,
-            Kind::Bytes(values) | Kind::Wkb(values) => form.text(&hex(values(i)), out)?,
-            Kind::Uuid(values) => form.text(&uuid(values(i)), out)?,
-            Kind::Time(values) => {
+            CellKind::Text(values) => form.text(values(i), out)?,
+            CellKind::Bytes(values) | CellKind::Wkb(values) => form.text(&hex(values(i)), out)?,
+            CellKind::Uuid(values) => form.text(&uuid(values(i)), out)?,
+            CellKind::Time(values) => {
                 let text = match values {
                     Some(values) if !time::is_far(self.array, i) => {
                         values.value(i).try_to_string().ok()
@@ -234,8 +234,8 @@ impl<'a> Values<'a> {
                     None => form.text(&time::text(self.array, i)?, out)?,
                 }
             }
-            Kind::Other(values) => form.text(&values.value(i).try_to_string()?, out)?,
-            Kind::List(range, values) => {
+            CellKind::Other(values) => form.text(&values.value(i).try_to_string()?, out)?,
+            CellKind::List(range, values) => {
                 out.push(b'[');
                 for (n, i) in range(i).enumerate() {
                     if n > 0 {
@@ -246,7 +246,7 @@ impl<'a> Values<'a> {
                 out.push(b']');
             }
             // Keys may be of any type, and may occur twice.
-            Kind::Map(offsets, pair) => {
+            CellKind::Map(offsets, pair) => {
                 out.push(b'[');
                 let entries = span(offsets[i], offsets[i + 1]);
                 for (n, i) in entries.enumerate() {
@@ -258,7 +258,7 @@ impl<'a> Values<'a> {
                 }
                 out.push(b']');
             }
-            Kind::Struct(columns) => {
+            CellKind::Struct(columns) => {
                 out.push(b'{');
                 for (n, (name, values)) in columns.iter().enumerate() {
                     if n > 0 {
@@ -270,12 +270,12 @@ impl<'a> Values<'a> {
                 }
                 out.push(b'}');
             }
-            Kind::Variant(values) => {
+            CellKind::Variant(values) => {
                 let mut text = String::new();
                 values.write_json(i, &mut text)?;
                 out.extend_from_slice(text.as_bytes());
             }
-            Kind::Indirect(to, values) => values.write(to(i), form, out)?,
+            CellKind::Indirect(to, values) => values.write(to(i), form, out)?,
         }
         Ok(())
     }
@@ -286,12 +286,12 @@ const MAX_WKT: usize = 100;
 
 /// What the text of a value is for.
 #[derive(Clone, Copy)]
-enum Form {
+enum TextForm {
     Json,
     Cell,
 }
 
-impl Form {
+impl TextForm {
     fn text(self, text: &str, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         match self {
             Self::Json => {
@@ -305,7 +305,7 @@ impl Form {
     }
 }
 
-fn list<'a>(array: &'a dyn Array, shown: &DataType) -> Result<Kind<'a>, ArrowError> {
+fn list<'a>(array: &'a dyn Array, shown: &DataType) -> Result<CellKind<'a>, ArrowError> {
     let child = |values: &'a ArrayRef| -> Result<Box<Values<'a>>, ArrowError> {
         let field = match shown {
             DataType::List(item)
@@ -321,34 +321,34 @@ fn list<'a>(array: &'a dyn Array, shown: &DataType) -> Result<Kind<'a>, ArrowErr
         DataType::List(_) => {
             let list = array.as_list::<i32>();
             let offsets = list.value_offsets();
-            Kind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
+            CellKind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
         }
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
             let offsets = list.value_offsets();
-            Kind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
+            CellKind::List(Box::new(|i| span(offsets[i], offsets[i + 1])), child(list.values())?)
         }
         DataType::ListView(_) => {
             let list = array.as_list_view::<i32>();
             let (starts, sizes) = (list.value_offsets(), list.value_sizes());
             let range = |i| span(starts[i], starts[i] + sizes[i]);
-            Kind::List(Box::new(range), child(list.values())?)
+            CellKind::List(Box::new(range), child(list.values())?)
         }
         DataType::LargeListView(_) => {
             let list = array.as_list_view::<i64>();
             let (starts, sizes) = (list.value_offsets(), list.value_sizes());
             let range = |i| span(starts[i], starts[i] + sizes[i]);
-            Kind::List(Box::new(range), child(list.values())?)
+            CellKind::List(Box::new(range), child(list.values())?)
         }
         _ => {
             let list = array.as_fixed_size_list();
             let size = usize::try_from(list.value_length()).unwrap_or_default();
-            Kind::List(Box::new(move |i| i * size..(i + 1) * size), child(list.values())?)
+            CellKind::List(Box::new(move |i| i * size..(i + 1) * size), child(list.values())?)
         }
     })
 }
 
-fn map<'a>(array: &'a dyn Array, shown: &DataType) -> Result<Kind<'a>, ArrowError> {
+fn map<'a>(array: &'a dyn Array, shown: &DataType) -> Result<CellKind<'a>, ArrowError> {
     let map = array.as_map();
     let of_entries = match shown {
         DataType::Map(entries, _) => entries.data_type(),
@@ -361,7 +361,7 @@ fn map<'a>(array: &'a dyn Array, shown: &DataType) -> Result<Kind<'a>, ArrowErro
     let (Some(key), Some(value)) = (pair.next(), pair.next()) else {
         return Err(ArrowError::SchemaError("a map without keys and values".to_owned()));
     };
-    Ok(Kind::Map(map.value_offsets(), Box::new([key?, value?])))
+    Ok(CellKind::Map(map.value_offsets(), Box::new([key?, value?])))
 }
 
 fn formatter(array: &dyn Array) -> Result<ArrayFormatter<'_>, ArrowError> {

@@ -8,7 +8,7 @@ use marquetry::crypt::{Decryption, Encryption};
 use marquetry::io::{Sink, WriteSink};
 use marquetry::rewrite::recrypt;
 
-use crate::args::{EncryptFlags, Global, Recrypt, Rekey, Source};
+use crate::args::{EncryptFlags, Global, Recrypt, Rekey, SourceFile};
 use crate::failure::{Failure, Result};
 use crate::{input, interrupt, keys, output};
 
@@ -28,7 +28,7 @@ pub(crate) fn encrypt(command: &Recrypt, global: &Global) -> Result<()> {
 }
 
 /// Decrypts a file.
-pub(crate) fn decrypt(source: &Source, global: &Global) -> Result<()> {
+pub(crate) fn decrypt(source: &SourceFile, global: &Global) -> Result<()> {
     copy(&encrypted(&source.file, global)?, None, global)
 }
 

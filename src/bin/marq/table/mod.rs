@@ -50,13 +50,13 @@ pub(crate) enum Cell {
 /// How tables look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
-    form: Form,
+    form: TableForm,
     /// Whether nulls and types are dimmed.
     dim: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum TableForm {
     /// Lines as long as the screen; of any length without one.
     Screen(Option<usize>),
     Vertical(Option<usize>),
@@ -68,14 +68,14 @@ impl Style {
     pub(crate) fn new(format: Format, global: &Global, out: &Sink) -> Self {
         let screen = screen(out);
         let form = match format {
-            Format::Md => Form::Markdown,
-            _ if global.vertical => Form::Vertical(screen),
-            _ if global.wide => Form::Screen(None),
-            _ => Form::Screen(screen),
+            Format::Md => TableForm::Markdown,
+            _ if global.vertical => TableForm::Vertical(screen),
+            _ if global.wide => TableForm::Screen(None),
+            _ => TableForm::Screen(screen),
         };
         let color = anstream::AutoStream::choice(&std::io::stdout());
         let dim = out.stdout && !global.no_color && color != anstream::ColorChoice::Never;
-        Self { form, dim: dim && form != Form::Markdown }
+        Self { form, dim: dim && form != TableForm::Markdown }
     }
 }
 
@@ -148,7 +148,10 @@ impl Table {
         self.held.push(cells);
         let since = *self.since.get_or_insert_with(Instant::now);
         let enough = self.held.len() >= SAMPLE_ROWS || self.held_bytes >= SAMPLE_BYTES;
-        if enough || matches!(self.style.form, Form::Vertical(_)) || since.elapsed() > SAMPLE_TIME {
+        if enough
+            || matches!(self.style.form, TableForm::Vertical(_))
+            || since.elapsed() > SAMPLE_TIME
+        {
             self.begin(out, true)?;
         }
         Ok(())
@@ -170,7 +173,7 @@ impl Table {
             self.begin(out, false)?;
         }
         let Some(layout) = self.layout.take() else { return Ok(()) };
-        if !matches!(self.style.form, Form::Screen(_)) {
+        if !matches!(self.style.form, TableForm::Screen(_)) {
             return Ok(());
         }
         rule(out, &layout, ["└", "┴", "┘"])?;
@@ -188,13 +191,13 @@ impl Table {
     fn shown(&self, cell: Cell) -> Cell {
         let Cell::Text(text) = cell else { return Cell::Null };
         let text = match self.style.form {
-            Form::Screen(Some(screen)) => {
+            TableForm::Screen(Some(screen)) => {
                 // More than is ever shown, less than a cell of a megabyte costs.
                 let end = text.char_indices().nth(4 * screen).map_or(text.len(), |(i, _)| i);
                 cut(&escape(text.get(..end).unwrap_or_default()), screen).into_owned()
             }
-            Form::Screen(None) | Form::Vertical(_) => escape(&text).into_owned(),
-            Form::Markdown => markdown(&escape(&text)),
+            TableForm::Screen(None) | TableForm::Vertical(_) => escape(&text).into_owned(),
+            TableForm::Markdown => markdown(&escape(&text)),
         };
         Cell::Text(text)
     }
@@ -204,7 +207,7 @@ impl Table {
     fn begin(&mut self, out: &mut impl Write, more: bool) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         match self.style.form {
-            Form::Screen(screen) => {
+            TableForm::Screen(screen) => {
                 let (layout, types) = self.layout_of(&held, screen, more);
                 rule(out, &layout, ["┌", "┬", "┐"])?;
                 self.layout = Some(layout);
@@ -216,7 +219,7 @@ impl Table {
                     rule(out, layout, ["├", "┼", "┤"])?;
                 }
             }
-            Form::Markdown => {
+            TableForm::Markdown => {
                 let names: Vec<String> =
                     self.columns.iter().map(|column| markdown(&column.name)).collect();
                 for (column, name) in self.columns.iter_mut().zip(names) {
@@ -240,7 +243,7 @@ impl Table {
                 }
                 writeln!(out, "|")?;
             }
-            Form::Vertical(_) => self.layout = Some(Layout::whole(&[])),
+            TableForm::Vertical(_) => self.layout = Some(Layout::whole(&[])),
         }
         held.iter().try_for_each(|cells| self.draw_row(out, cells))
     }
@@ -315,7 +318,7 @@ impl Table {
 
     fn draw_row(&mut self, out: &mut impl Write, cells: &[Cell]) -> Result<()> {
         self.rows += 1;
-        if let Form::Vertical(screen) = self.style.form {
+        if let TableForm::Vertical(screen) = self.style.form {
             return self.draw_vertical(out, cells, screen);
         }
         let Some(layout) = &self.layout else { return Ok(()) };
@@ -364,9 +367,9 @@ fn line<'a>(
     of: impl Fn(usize) -> (&'a str, Align, bool),
 ) -> Result<()> {
     let (bar, limited) = match style.form {
-        Form::Markdown => ("|", false),
-        Form::Screen(screen) => ("│", screen.is_some()),
-        Form::Vertical(_) => return Ok(()),
+        TableForm::Markdown => ("|", false),
+        TableForm::Screen(screen) => ("│", screen.is_some()),
+        TableForm::Vertical(_) => return Ok(()),
     };
     for (i, (column, columns)) in layout.shown().enumerate() {
         if layout.hidden > 0 && i == layout.left.len() {
@@ -419,7 +422,7 @@ fn markdown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN_STYLE: Style = Style { form: Form::Screen(None), dim: false };
+    const PLAIN_STYLE: Style = Style { form: TableForm::Screen(None), dim: false };
 
     fn column(name: &str, type_name: &str, align: Align) -> Column {
         Column { name: name.to_owned(), type_name: type_name.to_owned(), align, least: 12 }
@@ -429,7 +432,7 @@ mod tests {
         Cell::Text(text.to_owned())
     }
 
-    fn drawn(form: Form, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> String {
+    fn drawn(form: TableForm, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> String {
         let mut out = Vec::new();
         let mut table = Table::new(Style { form, ..PLAIN_STYLE }, columns);
         for row in rows {
@@ -452,7 +455,7 @@ mod tests {
 │  null │ x\\ty   │
 └───────┴────────┘
 ";
-        assert_eq!(drawn(Form::Screen(Some(80)), columns, rows), wanted);
+        assert_eq!(drawn(TableForm::Screen(Some(80)), columns, rows), wanted);
     }
 
     #[test]
@@ -467,7 +470,7 @@ mod tests {
 └────────┴───┴────────┘
 7 of 9 columns left out; --wide or --vertical shows them
 ";
-        assert_eq!(drawn(Form::Screen(Some(26)), columns, rows), wanted);
+        assert_eq!(drawn(TableForm::Screen(Some(26)), columns, rows), wanted);
     }
 
     #[test]
@@ -475,7 +478,7 @@ mod tests {
         let columns = vec![column("a", "", Align::Left)];
         let mut rows = vec![vec![text("12345")]; SAMPLE_ROWS];
         rows.push(vec![text("12345678")]);
-        let drawn = drawn(Form::Screen(Some(80)), columns, rows);
+        let drawn = drawn(TableForm::Screen(Some(80)), columns, rows);
         assert!(drawn.contains("│ 123456… │\n"), "{drawn}");
     }
 
@@ -483,7 +486,7 @@ mod tests {
     fn markdown_cells_end_where_they_should() {
         let columns = vec![column("a|b", "", Align::Right)];
         let rows = vec![vec![text("x|y\\|<b>\n")]];
-        let drawn = drawn(Form::Markdown, columns, rows);
+        let drawn = drawn(TableForm::Markdown, columns, rows);
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[2].trim(), "| x\\|y\\&#124;\\<b>\\n |");
         assert!(lines[0].starts_with("| a\\|b ") && lines[1].ends_with("-: |"), "{drawn}");
@@ -492,7 +495,8 @@ mod tests {
     #[test]
     fn one_column_a_line() {
         let columns = vec![column("a", "", Align::Left), column("long", "", Align::Left)];
-        let drawn = drawn(Form::Vertical(Some(20)), columns, vec![vec![text("1"), Cell::Null]]);
+        let drawn =
+            drawn(TableForm::Vertical(Some(20)), columns, vec![vec![text("1"), Cell::Null]]);
         assert_eq!(drawn, "─[ row 1 ]──────────\na    │ 1\nlong │ null\n");
     }
 }
