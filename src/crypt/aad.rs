@@ -1,4 +1,4 @@
-//! The additional authenticated data of a module: what it is, and where it belongs.
+//! The additional authenticated data (AAD) of a module: its type, and its place in the file.
 //!
 //! Spec: Encryption.md, "AAD suffix".
 
@@ -64,8 +64,8 @@ impl Module {
         }
     }
 
-    /// The data to authenticate, in a file whose modules begin with `file`, for a module of this
-    /// row group and column.
+    /// The AAD of a module of this row group and column; `file` is what the AAD of all modules of
+    /// the file begin with.
     ///
     /// # Errors
     /// `Crypto` if the number of the page does not fit into 16 bits.

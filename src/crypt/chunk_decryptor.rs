@@ -27,7 +27,7 @@ impl fmt::Debug for ChunkDecryptor {
 }
 
 impl ChunkDecryptor {
-    /// Bytes of the module at the start of `bytes`, which may go on.
+    /// Bytes of the module at the start of `bytes`; more may follow it.
     ///
     /// # Errors
     /// `Malformed(Encryption)` if they end before it does.
@@ -54,7 +54,7 @@ impl ChunkDecryptor {
         Ok(out)
     }
 
-    /// As [`ChunkDecryptor::open`], into memory that is there.
+    /// Like [`ChunkDecryptor::open`], into a buffer that is reused.
     ///
     /// # Errors
     /// As [`ChunkDecryptor::open`].
@@ -129,7 +129,7 @@ pub(super) fn open(
     match key.open(nonce, aad, out, tag) {
         Some(()) => Ok(()),
         None => {
-            // What is not authentic is given to nobody.
+            // Data that are not authentic are not returned.
             out.clear();
             Err(not_authentic(module))
         }

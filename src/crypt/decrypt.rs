@@ -58,21 +58,22 @@ impl Decryption {
         self
     }
 
-    /// The key of a column: its dotted path, or that of a field around it, for all columns in that.
+    /// The key of a column. `path` is the dotted path of the column, or of a field, for all columns
+    /// below it.
     #[must_use]
     pub fn with_column_key(mut self, path: impl Into<String>, key: Key) -> Self {
         self.column_keys.insert(path.into(), key);
         self
     }
 
-    /// Where keys are looked for that are not given.
+    /// The retriever of keys that are not given.
     #[must_use]
     pub fn with_retriever(mut self, retriever: impl KeyRetriever + 'static) -> Self {
         self.retriever = Some(Arc::new(retriever));
         self
     }
 
-    /// As [`Decryption::with_retriever`], for readers whose bytes come asynchronously too.
+    /// Like [`Decryption::with_retriever`], for asynchronous readers.
     #[cfg(feature = "async")]
     #[must_use]
     pub fn with_async_retriever(mut self, retriever: impl AsyncKeyRetriever + 'static) -> Self {
@@ -80,37 +81,36 @@ impl Decryption {
         self
     }
 
-    /// The AAD prefix that the writer authenticated: it says which file this is. Needed where the
-    /// file does not store it; where it does, the two must be equal. A file is then refused whose
-    /// `aad_file_unique` has another length than the 8 bytes that all known writers give it: the
-    /// two are authenticated as one string, and a prefix could be passed off as another.
+    /// The AAD prefix, which identifies the file. Needed if the file does not store it; if it does,
+    /// the two must be equal. With a prefix, a file is refused whose `aad_file_unique` does not
+    /// have the 8 bytes that all known writers give it: prefix and `aad_file_unique` are
+    /// authenticated as one string, so that bytes could be moved from one to the other.
     #[must_use]
     pub fn with_aad_prefix(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.aad_prefix = Some(prefix.into());
         self
     }
 
-    /// Whether files that are not encrypted at all are read too, and columns in plain text for
-    /// which a key is given. Default: they are an error, as they may have been put in place of
-    /// encrypted ones.
+    /// Whether to read files that are not encrypted, and columns in plain text for which a key is
+    /// given. Default: they are an error, because they may have replaced encrypted ones.
     #[must_use]
     pub fn with_plaintext_files(mut self, allowed: bool) -> Self {
         self.plaintext_files = allowed;
         self
     }
 
-    /// Whether a plaintext footer is believed whose signature cannot be verified, because its key
-    /// is not given or denied. Default: that is an error.
+    /// Whether to read files with a plaintext footer whose signature cannot be verified, because
+    /// its key is not given or is denied. Default: they are an error.
     #[must_use]
     pub fn with_unverified_footers(mut self, allowed: bool) -> Self {
         self.unverified_footers = allowed;
         self
     }
 
-    /// Whether files of AES_GCM_CTR_V1 with an encrypted footer are read. Their pages are not
-    /// authenticated: whoever can write the file can change values, unnoticed. Default: they are
-    /// an error, because the algorithm stands in plain text before an encrypted footer, so that
-    /// a file of AES_GCM_V1 can be passed off as one of them.
+    /// Whether to read files of AES_GCM_CTR_V1 with an encrypted footer. Their pages are not
+    /// authenticated: values can be changed without the reader noticing. Default: they are an
+    /// error, because the algorithm is stated in plain text before an encrypted footer, so that a
+    /// file of AES_GCM_V1 could be changed to state this one.
     #[must_use]
     pub fn with_unauthenticated_pages(mut self, allowed: bool) -> Self {
         self.unauthenticated_pages = allowed;
@@ -123,8 +123,8 @@ impl Decryption {
             return Ok(());
         }
         Err(Error::crypto(
-            "the file is not encrypted, and one that is was expected: another may have been put in \
-             its place; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
+            "the file is not encrypted, but an encrypted one was expected, which it may have \
+             replaced; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
         ))
     }
 
@@ -179,8 +179,8 @@ impl FileDecryptor {
     /// For a file of this algorithm, whose footer key has this metadata.
     ///
     /// # Errors
-    /// `Crypto` if the AAD prefix is missing or another, or the algorithm is not allowed; whatever
-    /// a retriever says that cannot be reached.
+    /// `Crypto` if the AAD prefix is missing or another, or the algorithm is not allowed; any error
+    /// of a retriever that cannot be reached.
     pub(crate) fn new(
         decryption: &Decryption,
         algorithm: &EncryptionAlgorithm,
@@ -204,8 +204,8 @@ impl FileDecryptor {
         // A signed footer authenticates the algorithm.
         if has_ctr_pages && has_encrypted_footer && !decryption.unauthenticated_pages {
             return Err(Error::crypto(
-                "the file says that it is of AES_GCM_CTR_V1, whose pages are not authenticated, \
-                 and nothing protects that statement: if it is, \
+                "the file states the algorithm AES_GCM_CTR_V1, whose pages are not authenticated, \
+                 and the statement is not protected: if the writer chose it, \
                  Decryption::with_unauthenticated_pages(true) reads it",
             ));
         }
@@ -213,15 +213,15 @@ impl FileDecryptor {
         let unique_len = unique.as_ref().map_or(0, Vec::len);
         if supplied.is_some() && unique_len != UNIQUE_LEN {
             return Err(Error::crypto(format_args!(
-                "aad_file_unique has {unique_len} bytes, and {UNIQUE_LEN} were expected after an AAD \
-                 prefix: a prefix may have been passed off as another"
+                "aad_file_unique has {unique_len} bytes, expected {UNIQUE_LEN} with an AAD prefix: \
+                 bytes may have been moved between the two"
             )));
         }
         let prefix = match (stored.as_deref(), supplied) {
             (Some(stored), Some(supplied)) if stored != supplied => {
                 return Err(Error::crypto(
-                    "the AAD prefix of the file is another than the one that was given: this is \
-                     not the file that it is taken for",
+                    "the AAD prefix of the file differs from the one that was given: this may be \
+                     another file",
                 ));
             }
             (None, None) if must_supply == Some(true) => {
@@ -232,7 +232,7 @@ impl FileDecryptor {
             }
             (None, Some(_)) if must_supply != Some(true) => {
                 return Err(Error::crypto(
-                    "an AAD prefix was given, and the file was written without one",
+                    "an AAD prefix was given, but the file was written without one",
                 ));
             }
             (stored, supplied) => supplied.or(stored).unwrap_or_default(),
@@ -255,14 +255,14 @@ impl FileDecryptor {
         self.has_ctr_pages
     }
 
-    /// Gives it the key of the footer that came asynchronously.
+    /// Sets the footer key, which was retrieved asynchronously.
     #[cfg(feature = "async")]
     pub(crate) fn set_footer_key(&mut self, found: Result<Key>) -> Result<()> {
         self.footer_key = denied(found)?;
         Ok(())
     }
 
-    /// Gives it keys that came asynchronously.
+    /// Adds a column key that was retrieved asynchronously.
     #[cfg(feature = "async")]
     pub(crate) fn remember(
         &self,
@@ -276,7 +276,7 @@ impl FileDecryptor {
         Ok(())
     }
 
-    /// Whether a column key would have to come asynchronously.
+    /// Whether a column key must still be retrieved asynchronously.
     #[cfg(feature = "async")]
     pub(crate) fn waits_for(&self, column: &LeafPath, key_metadata: Option<&[u8]>) -> bool {
         let request = KeyRequest::new(Some(column), key_metadata);
@@ -313,8 +313,8 @@ impl FileDecryptor {
         Ok(out)
     }
 
-    /// Verifies the signature behind a plaintext footer: a nonce and a tag. `Unverified` without
-    /// the key, where that is allowed.
+    /// Verifies the signature after a plaintext footer: a nonce and a tag. `Unverified` without the
+    /// key, where that is allowed.
     ///
     /// # Errors
     /// `Crypto` if the signature is wrong, or its key is not given or denied.
@@ -330,7 +330,7 @@ impl FileDecryptor {
         let Some((nonce, tag)) = parts else {
             return Err(Error::mismatch(
                 Spec::Encryption,
-                "bytes of the signature behind the footer",
+                "bytes of the signature after the footer",
                 NONCE_LEN + TAG_LEN,
                 signature.len(),
             ));
@@ -374,8 +374,8 @@ impl FileDecryptor {
         }
     }
 
-    /// Refuses a column in plain text for which a key is given: another may have been put in place
-    /// of the encrypted one.
+    /// Refuses a column in plain text for which a key is given: it may have replaced an encrypted
+    /// one.
     ///
     /// # Errors
     /// `Crypto`.
@@ -384,13 +384,13 @@ impl FileDecryptor {
             return Ok(());
         }
         Err(Error::crypto(format_args!(
-            "a key was given for the column {}, and it is not encrypted: another may have been put \
-             in its place; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
+            "a key was given for the column {}, which is not encrypted and may have replaced an \
+             encrypted one; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
             column.dotted()
         )))
     }
 
-    /// Whether the metadata of a chunk that is encrypted so stand in a module of their own.
+    /// Whether a chunk with this crypto metadata has its metadata in a separate module.
     pub(crate) fn has_encrypted_metadata(&self, crypto: &ColumnCryptoMetaData) -> bool {
         !self.has_encrypted_footer
             || matches!(crypto, ColumnCryptoMetaData::EncryptionWithColumnKey(_))
@@ -448,7 +448,7 @@ fn unverified(why: &str) -> Error {
     let why = if why.is_empty() { "its key was not given" } else { why };
     Error::crypto(format_args!(
         "the footer is signed, and the signature cannot be verified: {why}; \
-         Decryption::with_unverified_footers(true) reads the file all the same"
+         Decryption::with_unverified_footers(true) reads the file without verifying it"
     ))
 }
 
@@ -459,8 +459,8 @@ fn missing(what: &str, why: &str) -> Error {
             "{what} is encrypted, and its key was not given (Decryption; marq: --footer-key, \
              --column-key, --key-file)"
         )),
-        why => {
-            Error::crypto(format_args!("{what} is encrypted, and its key is not to be had: {why}"))
-        }
+        why => Error::crypto(format_args!(
+            "{what} is encrypted, and its key cannot be obtained: {why}"
+        )),
     }
 }

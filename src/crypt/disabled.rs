@@ -1,5 +1,5 @@
-//! The twins of what the cargo feature `encryption` adds: none of them can be made, so that the
-//! stages that carry them need not ask for the feature.
+//! Stand-ins for the types of the cargo feature `encryption`. None can be constructed, so that the
+//! stages that hold them compile without the feature.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::schema::{Leaf, LeafPath};
 
 macro_rules! never {
     ($($name:ident)*) => {$(
-        /// Cannot be made.
+        /// Cannot be constructed.
         #[derive(Debug, Clone)]
         pub(crate) enum $name {}
     )*};

@@ -21,12 +21,12 @@ pub enum Algorithm {
     /// AES_GCM_V1: everything is authenticated.
     #[default]
     AesGcmV1,
-    /// AES_GCM_CTR_V1: the bodies of pages are encrypted and **not authenticated**. Whoever can
-    /// write the file can change values there, unnoticed.
+    /// AES_GCM_CTR_V1: the bodies of pages are encrypted and **not authenticated**. Values there
+    /// can be changed without a reader noticing.
     AesGcmCtrV1,
 }
 
-/// What happens to columns that were not named.
+/// How columns without a key of their own are protected, where other columns have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnlistedColumns {
     /// They are in plain text.
@@ -64,7 +64,7 @@ pub struct Encryption {
     stores_aad_prefix: bool,
 }
 
-/// A key, and what the file stores to tell it by.
+/// A key, and the key metadata that the file stores to identify it.
 #[derive(Debug, Clone)]
 struct KeyWithMetadata {
     key: Key,
@@ -85,15 +85,16 @@ impl Encryption {
         }
     }
 
-    /// What the file stores to tell the key of the footer by; opaque to the format, and not secret.
+    /// Key metadata, which the file stores so that readers can find the key of the footer; opaque
+    /// to the format, and not secret.
     #[must_use]
     pub fn with_footer_key_metadata(mut self, metadata: impl Into<Vec<u8>>) -> Self {
         self.footer.metadata = Some(metadata.into());
         self
     }
 
-    /// Encrypts a column with a key of its own: its dotted path, or that of a field, for all
-    /// columns in that. The longest path that fits a column counts.
+    /// Encrypts a column with a key of its own. `path` is the dotted path of the column, or of a
+    /// field, for all columns below it; the longest path that matches a column counts.
     #[must_use]
     pub fn with_column_key(mut self, path: impl Into<String>, key: Key) -> Self {
         let path = path.into();
@@ -102,7 +103,8 @@ impl Encryption {
         self
     }
 
-    /// As [`Encryption::with_column_key`], with what the file stores to tell the key by.
+    /// Like [`Encryption::with_column_key`], with key metadata, which the file stores so that
+    /// readers can find the key.
     #[must_use]
     pub fn with_column_key_and_metadata(
         self,
@@ -117,8 +119,8 @@ impl Encryption {
         this
     }
 
-    /// What happens to columns that have no key of their own, where others have. Default: they are
-    /// in plain text.
+    /// How columns without a key of their own are protected, where other columns have one. Default:
+    /// not at all.
     #[must_use]
     pub fn with_unlisted_columns(mut self, unlisted: UnlistedColumns) -> Self {
         self.unlisted = unlisted;
@@ -143,8 +145,8 @@ impl Encryption {
         self
     }
 
-    /// An AAD prefix that says which file this is, such as its name in a table: a reader that is
-    /// given another refuses the file. It is not stored; readers must bring it.
+    /// An AAD prefix that identifies the file, such as its name in a table: a reader that is given
+    /// another prefix refuses the file. It is not stored; readers must be given it.
     #[must_use]
     pub fn with_aad_prefix(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.aad_prefix = Some(prefix.into());
@@ -152,7 +154,8 @@ impl Encryption {
         self
     }
 
-    /// As [`Encryption::with_aad_prefix`], and stores it, so that readers need not bring it.
+    /// Like [`Encryption::with_aad_prefix`], but the file stores the prefix, so that readers need
+    /// not be given it.
     #[must_use]
     pub fn with_stored_aad_prefix(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.aad_prefix = Some(prefix.into());
@@ -190,7 +193,7 @@ impl Encryption {
     }
 }
 
-/// How many names of a column a path has, if it leads to it or to a field around it.
+/// The number of names in `path`, if it is the path of the column or of a field around it.
 fn fit(path: &str, column: &LeafPath) -> Option<usize> {
     let names = column.names();
     (1..=names.len()).find(|&n| names.get(..n).is_some_and(|names| names.join(".") == path))
@@ -216,7 +219,7 @@ impl LeafProtection {
         matches!(self, Self::Own { .. })
     }
 
-    /// What the footer says of it.
+    /// The crypto metadata of its chunks in the footer.
     pub(crate) fn crypto_metadata(&self, path: &LeafPath) -> Option<ColumnCryptoMetaData> {
         match self {
             Self::Plain => None,
@@ -244,7 +247,7 @@ struct FileEncryptorState {
     aad: Arc<[u8]>,
 }
 
-/// Bytes that tell a file from all others, as many as other writers have.
+/// Bytes of `aad_file_unique`, as many as other writers have.
 pub(super) const UNIQUE_LEN: usize = 8;
 
 impl fmt::Debug for FileEncryptor {
@@ -254,7 +257,7 @@ impl fmt::Debug for FileEncryptor {
 }
 
 impl FileEncryptor {
-    /// For a new file: no two have the same.
+    /// For a new file, with an `aad_file_unique` of its own.
     ///
     /// # Errors
     /// `Crypto` if the generator of the operating system fails.
@@ -272,7 +275,7 @@ impl FileEncryptor {
         self.0.encryption.has_plaintext_footer
     }
 
-    /// What the file says of its encryption.
+    /// The algorithm, as the file states it.
     pub(crate) fn algorithm(&self) -> EncryptionAlgorithm {
         let of = &self.0.encryption;
         let aad_prefix = of.aad_prefix.clone().filter(|_| of.stores_aad_prefix);
@@ -295,12 +298,12 @@ impl FileEncryptor {
         }
     }
 
-    /// What tells the key of the footer.
+    /// The key metadata of the footer key.
     pub(crate) fn footer_key_metadata(&self) -> Option<&Vec<u8>> {
         self.0.encryption.footer.metadata.as_ref()
     }
 
-    /// What stands in plain text before an encrypted footer.
+    /// The metadata in plain text before an encrypted footer.
     pub(crate) fn crypto_metadata(&self) -> FileCryptoMetaData {
         FileCryptoMetaData {
             encryption_algorithm: self.algorithm(),
@@ -335,7 +338,7 @@ impl FileEncryptor {
         self.0.protections.get(column).unwrap_or(&LeafProtection::Plain)
     }
 
-    /// What seals the modules of a column chunk; `None` if it is in plain text.
+    /// The encryptor of a column chunk; `None` if the chunk is in plain text.
     ///
     /// # Errors
     /// `Crypto` if there are too many row groups for encryption.

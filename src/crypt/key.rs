@@ -35,8 +35,9 @@ struct ScheduledKey {
 }
 
 impl Key {
-    /// Modules that a key may encrypt: with more, the chance that two have one nonce, which would
-    /// betray them, is no longer negligible (NIST SP 800-38D, section 8.3).
+    /// Maximum number of modules that a key may encrypt: with more, the chance that two have the
+    /// same nonce, which would break their encryption, is no longer negligible (NIST SP 800-38D,
+    /// section 8.3).
     pub const MAX_INVOCATIONS: u64 = 1 << 32;
 
     /// The key of these bytes.
@@ -46,7 +47,7 @@ impl Key {
     pub fn new(bytes: &[u8]) -> Result<Self> {
         let cipher = Aes::new(bytes).ok_or_else(|| {
             Error::usage(format_args!(
-                "a key has 16, 24 or 32 bytes (AES-128, AES-192, AES-256), and this one {}",
+                "a key has 16, 24 or 32 bytes (AES-128, AES-192, AES-256), found {}",
                 bytes.len()
             ))
         })?;
@@ -57,7 +58,7 @@ impl Key {
     /// The key of these hexadecimal digits.
     ///
     /// # Errors
-    /// `Usage` if they are no hexadecimal digits, or of another number than 32, 48 or 64.
+    /// `Usage` unless `digits` are 32, 48 or 64 hexadecimal digits.
     pub fn from_hex(digits: &str) -> Result<Self> {
         let digit = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
         let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len() / 2));
@@ -74,24 +75,23 @@ impl Key {
         Self::new(&bytes)
     }
 
-    /// A new key of so many bits, from the generator of the operating system.
+    /// A new key of `bits` bits, from the random generator of the operating system.
     ///
     /// # Errors
-    /// `Usage` unless they are 128, 192 or 256; `Crypto` if the generator fails.
+    /// `Usage` unless `bits` is 128, 192 or 256; `Crypto` if the generator fails.
     pub fn generate(bits: usize) -> Result<Self> {
         if !matches!(bits, 128 | 192 | 256) {
-            return Err(Error::usage(format_args!(
-                "a key has 128, 192 or 256 bits, and not {bits}"
-            )));
+            return Err(Error::usage(format_args!("a key has 128, 192 or 256 bits, not {bits}")));
         }
         let mut bytes = Zeroizing::new(vec![0; bits / 8]);
         random(&mut bytes)?;
         Self::new(&bytes)
     }
 
-    /// Adds so many modules, which the key has encrypted before, in other processes or as another
-    /// `Key` of the same bytes: beyond [`Key::MAX_INVOCATIONS`] in all, writing fails. Each page
-    /// takes two modules. Clones count together; two keys made of the same bytes do not.
+    /// Adds to the count of encrypted modules those that the key has encrypted before, in other
+    /// processes or as another `Key` of the same bytes: beyond [`Key::MAX_INVOCATIONS`] in all,
+    /// writing fails. Each page takes two modules. Clones share the count; two keys made from the
+    /// same bytes do not.
     #[must_use]
     pub fn with_invocations(self, modules: u64) -> Self {
         let add = |used: u64| Some(used.saturating_add(modules).min(Self::MAX_INVOCATIONS));
@@ -101,12 +101,12 @@ impl Key {
         self
     }
 
-    /// Modules that it has encrypted so far.
+    /// Number of modules encrypted so far.
     pub fn invocations(&self) -> u64 {
         self.0.invocations.load(Ordering::Relaxed)
     }
 
-    /// Its length in bits.
+    /// Length in bits.
     pub fn bits(&self) -> usize {
         self.0.bytes.len() * 8
     }
@@ -206,13 +206,13 @@ pub(super) fn random(out: &mut [u8]) -> Result<()> {
     })
 }
 
-/// Which key is looked for.
+/// The key that a file asks for.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct KeyRequest<'a> {
     /// The column, or `None` for the key of the footer.
     pub column: Option<&'a LeafPath>,
-    /// What the writer stored to tell the key by; opaque to the format.
+    /// Key metadata, which the writer stored to identify the key; opaque to the format.
     pub key_metadata: Option<&'a [u8]>,
 }
 
@@ -243,8 +243,8 @@ impl<F: Fn(&KeyRequest<'_>) -> Result<Key> + Send + Sync> KeyRetriever for F {
     }
 }
 
-/// As [`KeyRetriever`], where keys come asynchronously. An [`AsyncReader`](crate::AsyncReader) asks
-/// for all keys that a file names when it is opened, side by side.
+/// Like [`KeyRetriever`], but asynchronous. An [`AsyncReader`](crate::AsyncReader) asks
+/// concurrently for all keys that a file names, when it is opened.
 #[cfg(feature = "async")]
 pub trait AsyncKeyRetriever: Send + Sync {
     /// The key.

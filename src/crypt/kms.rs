@@ -41,12 +41,12 @@ use material::{Stored, object};
 
 /// A key management service: it holds master keys, and wraps other keys with them.
 pub trait Kms: Send + Sync {
-    /// Encrypts `key` with the master key of this name, and gives what
-    /// [`unwrap`](Kms::unwrap) needs to decrypt it.
+    /// Encrypts `key` with the master key of this name. Returns what [`unwrap`](Kms::unwrap) needs
+    /// to decrypt it.
     ///
     /// # Errors
-    /// Any; best of [`ErrorKind::Crypto`](crate::ErrorKind::Crypto) where the master key does not
-    /// exist or is denied.
+    /// Any; [`ErrorKind::Crypto`](crate::ErrorKind::Crypto) if the master key does not exist or is
+    /// denied, so that columns with other keys can be read.
     fn wrap(&self, key: &Key, master_key: &str) -> Result<String>;
 
     /// Decrypts a key.
@@ -190,7 +190,7 @@ impl KmsKeys {
         Self { kms: Box::new(kms), external: KeyMaterials::default(), keks: KekCache::default() }
     }
 
-    /// Material that lies beside the file.
+    /// Adds key material that is stored beside the file.
     #[must_use]
     pub fn with_materials(mut self, materials: KeyMaterials) -> Self {
         self.external = materials;
@@ -214,37 +214,38 @@ impl KeyRetriever for KmsKeys {
             Stored::Internal(material) => material,
             Stored::External(reference) => self.external.0.get(reference).ok_or_else(|| {
                 Error::crypto(format_args!(
-                    "its key material \"{reference}\" lies in another file, \
-                     _KEY_MATERIAL_FOR_<file>.json, and was not given"
+                    "its key material \"{reference}\" is stored in another file, \
+                     _KEY_MATERIAL_FOR_<file>.json, which was not given"
                 ))
             })?,
         };
         if material.is_footer_key != request.column.is_none() {
             return Err(Error::crypto(
-                "its key material is that of a footer for a column, or of a column for a footer",
+                "the key material of a footer is stored for a column, or that of a column for the \
+                 footer",
             ));
         }
         material.key(&*self.kms, &self.keks)
     }
 }
 
-/// The key material of a file that lies beside it, so that its master keys can be changed.
+/// The key material of a file, stored beside it, so that its master keys can be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyMaterials(BTreeMap<String, KeyMaterial>);
 
 impl KeyMaterials {
-    /// Where the material of a Parquet file lies, as parquet-java and pyarrow have it: in the same
-    /// folder, `_KEY_MATERIAL_FOR_<file>.json`.
+    /// The path of the material of a Parquet file, as in parquet-java and pyarrow:
+    /// `_KEY_MATERIAL_FOR_<file>.json` in the same folder.
     pub fn path_for(parquet: impl AsRef<Path>) -> PathBuf {
         let parquet = parquet.as_ref();
         let name = parquet.file_name().unwrap_or_default().to_string_lossy();
         parquet.with_file_name(format!("_KEY_MATERIAL_FOR_{name}.json"))
     }
 
-    /// Reads it from its JSON.
+    /// Parses the JSON form.
     ///
     /// # Errors
-    /// `Malformed(Encryption)` if it is none.
+    /// `Malformed(Encryption)` if `json` is no key material.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let read = |(reference, material): (String, Value)| {
             let json = material.as_str().ok_or_else(|| malformed("an entry is no string"))?;
@@ -253,7 +254,7 @@ impl KeyMaterials {
         object(json)?.into_iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// Its JSON.
+    /// The JSON form.
     pub fn to_json(&self) -> String {
         let entries = self.0.iter().map(|(name, of)| (name.clone(), of.to_json().into()));
         Value::Object(entries.collect()).to_string()
@@ -264,9 +265,9 @@ impl KeyMaterials {
         self.0.iter().map(|(name, of)| (name.as_str(), of))
     }
 
-    /// Wraps keys anew, with the master keys that `new_master_key` gives for those that they had;
-    /// where it gives none, they stay as they are. The data encryption keys and the file do not
-    /// change: a reader that kept the data encryption keys can still read it.
+    /// Wraps the keys with new master keys: `new_master_key` returns the new name for an old one,
+    /// or `None` to keep it. The data encryption keys and the file do not change: a reader that
+    /// kept the data encryption keys can still read it.
     ///
     /// # Errors
     /// As the KMS; nothing is changed then.
@@ -341,11 +342,11 @@ impl<'a> KeyWrapper<'a> {
     }
 }
 
-/// Bits of a key encryption key at least, as other writers have: never fewer than the keys that it
-/// wraps.
+/// Minimum bits of a key encryption key, as in other writers; it never has fewer than the keys that
+/// it wraps.
 const MIN_KEK_BITS: usize = 128;
 
-/// Key encryption keys that are kept.
+/// Maximum number of key encryption keys that are cached.
 const MAX_KEKS: usize = 1024;
 
 /// Makes new keys for a file, and wraps them by a KMS.
@@ -375,15 +376,15 @@ pub struct KmsEncryption {
 }
 
 impl KmsEncryption {
-    /// The footer is encrypted with a key that this master key wraps, and so is everything else
-    /// unless columns have keys of their own.
+    /// Encrypts the footer with a key that this master key wraps, and everything else too, unless
+    /// columns have keys of their own.
     pub fn new(footer_master_key: impl Into<String>) -> Self {
         let footer = footer_master_key.into();
         Self { footer, columns: Vec::new(), is_double: true, data_key_bits: 128 }
     }
 
-    /// Encrypts a column with a key of its own, which this master key wraps: its dotted path, or
-    /// that of a field, for all columns in that.
+    /// Encrypts a column with a key of its own, which `master_key` wraps. `path` is the dotted path
+    /// of the column, or of a field, for all columns below it.
     #[must_use]
     pub fn with_column(mut self, path: impl Into<String>, master_key: impl Into<String>) -> Self {
         let path = path.into();
@@ -392,7 +393,8 @@ impl KmsEncryption {
         self
     }
 
-    /// Whether keys are wrapped twice, so that the KMS is asked once a master key. Default true.
+    /// Whether to use double wrapping, so that the KMS is asked only once per master key. Default
+    /// true.
     #[must_use]
     pub fn with_double_wrapping(mut self, is_double: bool) -> Self {
         self.is_double = is_double;
@@ -416,7 +418,8 @@ impl KmsEncryption {
     }
 
     /// New keys for a file, whose material is to be stored beside it, at
-    /// [`KeyMaterials::path_for`]: it can be wrapped anew without touching the file.
+    /// [`KeyMaterials::path_for`]: it can be wrapped with other master keys without touching the
+    /// file.
     ///
     /// # Errors
     /// As [`KmsEncryption::internal`].

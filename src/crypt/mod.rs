@@ -14,8 +14,8 @@
 //! ([`Key`]), from a service of the caller's ([`KeyRetriever`]), or by the key material that
 //! parquet-java and pyarrow write ([`kms`]).
 //!
-//! Trap: AES_GCM_CTR_V1 does not authenticate the bodies of pages. Whoever can write the file can
-//! change values there, and no reader notices; headers, metadata and indexes are protected.
+//! Trap: AES_GCM_CTR_V1 does not authenticate the bodies of pages. Values there can be changed
+//! without a reader noticing; headers, metadata and indexes are authenticated.
 
 #[cfg_attr(
     not(feature = "encryption"),

@@ -8,9 +8,9 @@ pub enum Signature {
     None,
     /// It is encrypted, and was decrypted.
     Encrypted,
-    /// It is in plain text, and its signature is right.
+    /// It is in plain text, and its signature was verified.
     Verified,
-    /// It is in plain text and signed; without its key, nobody can say whether the signature is
-    /// right.
+    /// It is in plain text and signed; the signature was not verified, because its key was not
+    /// given or was denied.
     Unverified,
 }

@@ -1,8 +1,8 @@
-//! [`Checksum`]: what a FILE value says of the bytes that it refers to.
+//! [`Checksum`]: the checksum of the bytes that a FILE value refers to.
 //!
 //! Spec: LogicalTypes.md, FILE, "checksum".
-//! Trap: an ETAG is that of the whole resource, whatever part of it is meant, and of no known
-//! algorithm.
+//! Trap: an ETAG belongs to the whole resource, even if the value refers to a part of it, and its
+//! algorithm is unknown.
 
 use std::fmt;
 
@@ -13,8 +13,7 @@ use crate::error::{Error, Result, Spec, quoted};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Checksum<'a> {
-    /// What the store calls this version of the whole resource. It can be compared with what the
-    /// store says, and not computed.
+    /// The ETag of the whole resource. It can be compared with that of the store, but not computed.
     Etag(&'a str),
     /// MD5.
     Md5([u8; 16]),
@@ -24,15 +23,15 @@ pub enum Checksum<'a> {
     Crc32c(u32),
     /// SHA-256.
     Sha256([u8; 32]),
-    /// One of a known algorithm whose digest is not as many lowercase hexadecimal digits as it has;
-    /// the whole text.
+    /// A checksum of a known algorithm whose digest is not lowercase hexadecimal of the right
+    /// length; the whole text.
     Malformed(&'a str),
-    /// One of an algorithm that is not known, which says nothing; the whole text.
+    /// A checksum of an unknown algorithm, which is not verified; the whole text.
     Unknown(&'a str),
 }
 
 impl<'a> Checksum<'a> {
-    /// The checksum that a text is.
+    /// Parses `algorithm:digest`.
     pub fn parse(text: &'a str) -> Self {
         let Some((algorithm, digest)) = text.split_once(':') else {
             return Self::Unknown(text);
@@ -48,12 +47,12 @@ impl<'a> Checksum<'a> {
         known.unwrap_or(Self::Malformed(text))
     }
 
-    /// Holds it against the bytes that a value refers to. An ETAG, and what is of an unknown
-    /// algorithm, says nothing of them.
+    /// Compares it with the checksum of the bytes that a value refers to. An ETAG, or a checksum of
+    /// an unknown algorithm, is not verified.
     ///
     /// # Errors
-    /// `Malformed(LogicalTypes("FILE"))` if the bytes have another, or it is malformed itself;
-    /// `FeatureDisabled` if its algorithm needs the feature `file-references`.
+    /// `Malformed(LogicalTypes("FILE"))` if the bytes have another checksum, or it is malformed
+    /// itself; `FeatureDisabled` if its algorithm needs the feature `file-references`.
     pub fn verify(&self, bytes: &[u8]) -> Result<()> {
         let found = match self {
             Self::Etag(_) | Self::Unknown(_) => return Ok(()),
@@ -84,7 +83,7 @@ impl<'a> Checksum<'a> {
     }
 }
 
-/// As a FILE value has it.
+/// The text of the FILE value.
 impl fmt::Display for Checksum<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| {

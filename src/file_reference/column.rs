@@ -57,7 +57,7 @@ impl<'a> FileColumn<'a> {
             };
             if !is_first {
                 return Err(Error::usage(format_args!(
-                    "a FILE column has two children {:?}",
+                    "a FILE column has two children named {:?}",
                     field.name()
                 )));
             }
@@ -71,17 +71,17 @@ impl<'a> FileColumn<'a> {
             && matches!(field.data_type(), DataType::Struct(_))
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.array.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.array.is_empty()
     }
 
-    /// The value of a row; `None` behind the last.
+    /// The value of a row; `None` beyond the last row.
     pub fn get(&self, row: usize) -> Option<FileReference<'a>> {
         if row >= self.len() {
             return None;
@@ -111,10 +111,10 @@ impl<'a> FileColumn<'a> {
         (0..self.len()).filter_map(|row| self.get(row))
     }
 
-    /// Checks that all values may be written: they refer to something, no `offset` or `size` is
-    /// negative, and `offset` stands beside `uri` and `size` only, inline bytes or not.
+    /// Checks that all values are valid: each refers to something, no `offset` or `size` is
+    /// negative, and `offset` is set only together with `uri` and `size`, also beside inline bytes.
     ///
-    /// The writer does not check this, so that files can be copied with all that they hold.
+    /// The writer does not check this, so that files with invalid values can be copied.
     ///
     /// # Errors
     /// `Usage`, with the row and the rule that its value breaks.
@@ -144,7 +144,7 @@ impl<'a> FileColumn<'a> {
     }
 
     fn target(&self, row: usize, uri: Option<&'a str>) -> FileTarget<'a> {
-        // What stands beside inline bytes is where they came from; the bytes are here.
+        // A locator beside inline bytes says where they came from; the inline bytes count.
         if let Some(bytes) = self.inline.as_ref().and_then(|inline| inline(row)) {
             return FileTarget::Inline(bytes);
         }
@@ -199,7 +199,7 @@ fn put<T>(place: &mut Option<T>, child: Option<T>, field: &Field) -> Result<bool
     Ok(place.replace(child).is_none())
 }
 
-/// A function of an array by its number that is null where the array is.
+/// A function from a row to its value; `None` if it is null.
 macro_rules! values {
     ($array:expr) => {{
         let array = $array;

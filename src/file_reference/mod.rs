@@ -1,4 +1,4 @@
-//! FILE: values that are bytes, or say where bytes are.
+//! FILE: values that hold bytes, or refer to bytes stored elsewhere.
 //!
 //! Spec: LogicalTypes.md, FILE. A FILE column is a struct in Arrow, marked by
 //! [`LOGICAL_TYPE_KEY`]; [`FileColumn`] says what each row of it refers to. Nothing is fetched

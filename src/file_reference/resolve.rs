@@ -1,4 +1,4 @@
-//! [`FileReference`]: what a FILE value refers to, and its bytes by way of a [`FileResolver`].
+//! [`FileReference`]: what a FILE value refers to; a [`FileResolver`] fetches its bytes.
 //!
 //! Spec: LogicalTypes.md, FILE, "Resolution".
 
@@ -13,12 +13,12 @@ use crate::error::{Error, Result, Spec};
 pub trait FileResolver {
     /// The bytes of `range` of the resource at `uri`; all of it without a range.
     ///
-    /// `uri` is an RFC 3986 reference as the file has it, perhaps a relative one. It and the range
-    /// come from the file: which resources may be fetched, and how much of them, is for the
-    /// resolver to decide.
+    /// `uri` is an RFC 3986 reference as the file states it, possibly relative. It and the range
+    /// come from the file: the resolver decides which resources may be fetched, and how much of
+    /// them.
     ///
     /// # Errors
-    /// Whatever fails.
+    /// Any error of the resolver.
     fn fetch(&self, uri: &str, range: Option<Range<u64>>) -> Result<Bytes>;
 }
 
@@ -28,11 +28,11 @@ pub trait FileResolver {
 pub struct FileReference<'a> {
     /// What it refers to.
     pub target: FileTarget<'a>,
-    /// The media type of the bytes; `application/octet-stream` where none is set.
+    /// The media type of the bytes; `application/octet-stream` if none is set.
     pub content_type: &'a str,
     /// The checksum of the bytes, if one is set.
     pub checksum: Option<Checksum<'a>>,
-    /// Where inline bytes came from, if that is set; else as in the target.
+    /// The URI: that of the target, or where inline bytes came from.
     pub uri: Option<&'a str>,
 }
 
@@ -50,24 +50,24 @@ pub enum FileTarget<'a> {
         /// Which bytes of it; all without a range.
         range: Option<Range<u64>>,
     },
-    /// Nothing: the value breaks a rule of the format, and this is which.
+    /// Nothing: the value breaks this rule of the format.
     Invalid(&'static str),
 }
 
-/// Media type of bytes of which none is set.
+/// Media type if none is set.
 pub(super) const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
 
 impl FileReference<'_> {
-    /// The bytes that the value refers to, held against its size and its checksum; `None` if it is
-    /// null.
+    /// The bytes that the value refers to, checked against its size and its checksum; `None` if it
+    /// is null.
     ///
-    /// An ETAG is not compared: it is in [`FileReference::checksum`] for resolvers that know those
-    /// of their store.
+    /// An ETAG is not compared: it is in [`FileReference::checksum`], for resolvers that can
+    /// compare it with that of their store.
     ///
     /// # Errors
-    /// `Malformed(LogicalTypes("FILE"))` if the value is invalid, or the bytes are not as many, or
-    /// have not the checksum, that it says; `FeatureDisabled` if the checksum needs the feature
-    /// `file-references`; and whatever the resolver fails with.
+    /// `Malformed(LogicalTypes("FILE"))` if the value is invalid, or the bytes do not have its size
+    /// or checksum; `FeatureDisabled` if the checksum needs the feature `file-references`; and any
+    /// error of the resolver.
     pub fn read(&self, resolver: &dyn FileResolver) -> Result<Option<Bytes>> {
         let bytes = self.read_unverified(resolver)?;
         if let (Some(bytes), Some(checksum)) = (&bytes, &self.checksum) {
@@ -76,10 +76,10 @@ impl FileReference<'_> {
         Ok(bytes)
     }
 
-    /// As [`FileReference::read`], whatever the checksum is.
+    /// Like [`FileReference::read`], without verifying the checksum.
     ///
     /// # Errors
-    /// As [`FileReference::read`], but for the checksum.
+    /// As [`FileReference::read`], apart from the checksum.
     pub fn read_unverified(&self, resolver: &dyn FileResolver) -> Result<Option<Bytes>> {
         match &self.target {
             FileTarget::Null => Ok(None),

@@ -9,14 +9,14 @@ use crate::error::Result;
 use crate::format::{BoundingBox, GeospatialStatistics, LogicalType};
 use crate::schema::Leaf;
 
-/// What lies between two vertices.
+/// How two vertices are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Edges {
     /// A straight line: GEOMETRY.
     #[default]
     Planar,
-    /// The shortest way on the surface of the earth: GEOGRAPHY. It may leave the box around its
-    /// ends, so that a box is known for points only.
+    /// The shortest path on the surface of the earth: GEOGRAPHY. It may leave the box around its
+    /// ends, so that only points have a known box.
     Geodesic,
 }
 
@@ -33,8 +33,8 @@ impl Edges {
 
 /// Collects the bounding box and the types of geometries.
 ///
-/// [`GeospatialCollector::push`] takes values, [`GeospatialCollector::finish`] gives what
-/// `ColumnMetaData.geospatial_statistics` is to say of them.
+/// [`GeospatialCollector::push`] takes values, [`GeospatialCollector::finish`] returns their
+/// `ColumnMetaData.geospatial_statistics`.
 #[derive(Debug, Clone)]
 pub struct GeospatialCollector {
     edges: Edges,
@@ -53,8 +53,8 @@ impl GeospatialCollector {
     /// Adds a value.
     ///
     /// # Errors
-    /// `Malformed(Geospatial)` if `wkb` is no ISO WKB. Nothing is known of the column then: from
-    /// now on [`GeospatialCollector::finish`] gives nothing.
+    /// `Malformed(Geospatial)` if `wkb` is no ISO WKB. The column then has no statistics:
+    /// [`GeospatialCollector::finish`] returns `None`.
     #[inline]
     pub fn push(&mut self, wkb: &[u8]) -> Result<()> {
         match visit(wkb, &mut self.bounds) {
@@ -69,7 +69,7 @@ impl GeospatialCollector {
         }
     }
 
-    /// Adds what another has seen.
+    /// Adds the values of another collector.
     pub fn merge(&mut self, other: &Self) {
         self.bounds.merge(&other.bounds);
         self.types |= other.types;
@@ -78,8 +78,8 @@ impl GeospatialCollector {
 
     /// The statistics; `None` if there was no value, or a malformed one.
     ///
-    /// There is no box if all values are empty, or, where edges are geodesic, if one is more than a
-    /// point or several, or lies outside of longitudes −180 to 180 and latitudes −90 to 90.
+    /// There is no box if all values are empty, or, with geodesic edges, if a value is neither a
+    /// point nor a multipoint, or lies outside of longitudes −180 to 180 and latitudes −90 to 90.
     pub fn finish(&self) -> Option<GeospatialStatistics> {
         if self.types == 0 || self.is_malformed {
             return None;
@@ -118,8 +118,8 @@ pub(super) fn is_on_earth(bbox: &BoundingBox) -> bool {
         && [bbox.ymin, bbox.ymax].iter().all(|y| within(y, 90.0))
 }
 
-/// The least and the greatest coordinates. Each set of dimensions has lanes of its own, several
-/// points wide, so that the loop over points is one over vectors.
+/// Minimum and maximum coordinates. Each set of dimensions has lanes of its own, several points
+/// wide, so that the loop over points can be vectorised.
 #[derive(Debug, Clone, Default)]
 struct Bounds {
     xy: Lanes<8>,
@@ -267,7 +267,7 @@ impl Range {
     }
 }
 
-/// What compares with nothing changes nothing.
+/// NaN, which compares as neither less nor greater, changes nothing.
 #[inline]
 fn widen(least: &mut f64, greatest: &mut f64, value: f64) {
     *least = if value < *least { value } else { *least };

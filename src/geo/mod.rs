@@ -19,8 +19,8 @@
 //! # Ok::<(), marquetry::Error>(())
 //! ```
 //!
-//! The writer writes values as they are. Where one is no ISO WKB, nothing is said of its column
-//! chunk: a reader that prunes by a box must not lose the rows that the box does not cover.
+//! The writer writes values as they are. A column chunk with a value that is no ISO WKB gets no
+//! statistics: a reader that prunes by a box must not lose rows that the box does not cover.
 //!
 //! Trap: the values come from a file. Each count is compared with the bytes that are left before it
 //! is used, and geometries in collections are visited in a loop, so that no nesting takes stack.

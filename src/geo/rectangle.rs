@@ -12,9 +12,9 @@ use crate::format::{BoundingBox, GeospatialStatistics};
 /// A box: x from `xmin` to `xmax`, y from `ymin` to `ymax`, all four included. Its sides may be
 /// infinite.
 ///
-/// Where `xmin` is greater than `xmax` it wraps, as around the antimeridian: x is then at least
-/// `xmin`, *or* at most `xmax`. x is the longitude or easting, y the latitude or northing, whatever
-/// the order of axes of the coordinate system is.
+/// If `xmin` is greater than `xmax`, it wraps around the antimeridian: x is then at least `xmin`,
+/// *or* at most `xmax`. x is the longitude or easting, y the latitude or northing, whatever the
+/// order of axes of the coordinate system is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rectangle {
     /// Least x, or where the wrapping box begins.
@@ -28,7 +28,7 @@ pub struct Rectangle {
 }
 
 impl Rectangle {
-    /// All there is.
+    /// The whole plane.
     pub(super) const EVERYWHERE: Self = Self {
         xmin: f64::NEG_INFINITY,
         ymin: f64::NEG_INFINITY,
@@ -46,8 +46,9 @@ impl Rectangle {
     /// With planar edges it is the least box, which never wraps. With geodesic ones it covers the
     /// edges too, so it may be larger than the least one, and wraps where that makes it narrower:
     /// points have the narrower of both boxes; anything else has a box that reaches as far to the
-    /// north and south as an edge within its longitudes could. Where those span half of the earth
-    /// or more, or are none (beyond ±180, latitudes beyond ±90), it has the whole plane.
+    /// north and south as an edge within its longitudes could. If the longitudes span 180 degrees
+    /// or more, or the coordinates are no longitudes and latitudes (beyond ±180, ±90), the box is
+    /// the whole plane.
     ///
     /// # Errors
     /// `Malformed(Geospatial)` if `wkb` is no ISO WKB.
@@ -67,8 +68,7 @@ impl Rectangle {
         }
     }
 
-    /// The box of the statistics of a column chunk, if it may be believed: it has numbers, and they
-    /// are those of a box.
+    /// The box of the statistics of a column chunk, if it is valid.
     pub(crate) fn of_statistics(found: &GeospatialStatistics, edges: Edges) -> Option<Self> {
         let bbox = found.bbox.as_ref()?;
         let &BoundingBox { xmin, xmax, ymin, ymax, .. } = bbox;
@@ -148,7 +148,7 @@ impl Coordinates for Planar {
     }
 }
 
-/// Bytes of points from which on it pays to look at several at once.
+/// Minimum bytes of points for which the vectorised loop is faster.
 const MIN_LANES: usize = 256;
 
 impl Planar {
@@ -190,8 +190,9 @@ impl Coordinates for Geodesic {
     }
 }
 
-/// By how much the difference of two longitudes is at most greater on the sphere on which an
-/// ellipsoid's geodesics are great circles: 1 / (1 − flattening), of the flattest in use, and more.
+/// Upper bound of the factor between the difference of two longitudes on an ellipsoid and on the
+/// sphere on which its geodesics are great circles: more than 1 / (1 − flattening) of the flattest
+/// ellipsoid in use.
 const LONGER: f64 = 1.004;
 
 /// Added to what is computed in degrees, because the last digits of it are not exact.

@@ -20,9 +20,9 @@ use std::fmt::Display;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 
-/// What coordinates are given to.
+/// Receives the coordinates of a geometry.
 pub(super) trait Coordinates {
-    /// Takes points that lie end to end: `bytes` is a multiple of those of one point.
+    /// Takes consecutive points: the length of `bytes` is a multiple of that of one point.
     fn push<const LITTLE: bool>(&mut self, dimensions: Dimensions, bytes: &[u8]);
 }
 
@@ -63,7 +63,7 @@ impl Dimensions {
     }
 }
 
-/// What a geometry begins with.
+/// The header of a geometry: byte order and type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WkbHeader {
     pub(super) kind: WkbType,
@@ -71,7 +71,7 @@ pub(super) struct WkbHeader {
     pub(super) little: bool,
 }
 
-/// Bytes of a header and a count, which is the least that a geometry takes.
+/// Bytes of a header and a count: the minimum size of a geometry.
 const MIN_GEOMETRY: usize = 9;
 
 /// Bits by which other dialects mark Z, M and a coordinate system.
@@ -171,7 +171,8 @@ impl WkbType {
         }
     }
 
-    /// What the parts of a geometry of many are; `None` where they are of any type, or are none.
+    /// The type of the parts of a multi-geometry; `None` if parts may have any type, or there are
+    /// none.
     pub(super) fn part(self) -> Option<Self> {
         match self {
             Self::MultiPoint => Some(Self::Point),
@@ -194,7 +195,7 @@ impl WkbType {
     }
 }
 
-/// Visits all coordinates of the geometry that `wkb` is.
+/// Visits all coordinates of the geometry `wkb`.
 ///
 /// # Errors
 /// `Malformed(Geospatial)` if it is none: a wrong byte order, an unknown type, an EWKB flag, a part
@@ -202,7 +203,7 @@ impl WkbType {
 /// were visited.
 #[inline]
 pub(super) fn visit(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader> {
-    // Nearly all columns of points have no others.
+    // Fast path: most columns of points hold only little-endian XY points.
     if let [1, 1, 0, 0, 0, point @ ..] = wkb
         && point.len() == Dimensions::Xy.point_len()
     {
@@ -215,7 +216,7 @@ pub(super) fn visit(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader>
 fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader> {
     let mut cursor = Cursor::new(wkb, Spec::Geospatial);
     let first = WkbHeader::read(&mut cursor)?;
-    // Geometries that are still to come, in collections that are not told apart.
+    // Number of geometries still to read, over all open collections.
     let mut pending = body(first, &mut cursor, out)?;
     while pending > 0 {
         let max = cursor.remaining() / MIN_GEOMETRY;
@@ -223,7 +224,8 @@ fn visit_any(wkb: &[u8], out: &mut impl Coordinates) -> Result<WkbHeader> {
             return Err(malformed(
                 cursor.position(),
                 format_args!(
-                    "{pending} geometries to come: expected at most {max}, by the bytes left"
+                    "{pending} geometries to read: expected at most {max} in the bytes that are \
+                     left"
                 ),
             ));
         }

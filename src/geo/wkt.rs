@@ -1,4 +1,4 @@
-//! Well-known text: a geometry for people.
+//! Well-known text (WKT): geometries in readable form.
 //!
 //! Trap: a value may be far longer than what is shown of it, so that nothing is read beyond that.
 
@@ -8,8 +8,8 @@ use super::wkb::{Dimensions, WkbHeader, WkbType, coordinate, part_header};
 use crate::bytes::Cursor;
 use crate::error::{Result, Spec};
 
-/// The well-known text of a value in WKB. Of a text longer than `max` bytes the first are given,
-/// with `…` after them.
+/// The well-known text of a value in WKB. A text longer than `max` bytes is cut there, and `…`
+/// appended.
 ///
 /// # Errors
 /// `Malformed(Geospatial)` if `wkb`, as far as it is shown, is no ISO WKB.
@@ -28,7 +28,7 @@ pub fn to_wkt(wkb: &[u8], max: usize) -> Result<String> {
         writer.open.push((around, left - 1));
         writer.separate();
         let part = part_header(around, &mut writer.cursor)?;
-        // The type of the parts of a geometry of many goes without saying.
+        // The parts of a multi-geometry have no type names in WKT.
         if around.kind.part().is_none() {
             writer.name(part);
         }
@@ -41,8 +41,8 @@ struct WktWriter<'a> {
     cursor: Cursor<'a>,
     out: String,
     max: usize,
-    /// The geometries of many that are begun, and how many parts each has left. No more than the
-    /// text has brackets.
+    /// Open multi-geometries and collections, and how many parts each has left. There are never
+    /// more than open brackets in the text.
     open: Vec<(WkbHeader, usize)>,
 }
 
@@ -77,7 +77,7 @@ impl WktWriter<'_> {
         });
     }
 
-    /// Writes what follows the name. Of a geometry of many, only the begin.
+    /// Writes what follows the name; of a multi-geometry or collection, only the opening bracket.
     fn body(&mut self, header: WkbHeader) -> Result<()> {
         let min = match header.kind {
             WkbType::Point => {

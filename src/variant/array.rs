@@ -18,9 +18,8 @@ use super::value::Variant;
 use crate::error::{Error, Result};
 
 /// A VARIANT column in Arrow: a struct of `metadata`, `value` and `typed_value`, as it is in the
-/// file. Made once for an array, it gives the value of each row, puts shredded values together
-/// ([`VariantArray::unshred`]), takes out parts ([`VariantArray::get`]), and shreds
-/// ([`VariantArray::shred`]).
+/// file. It gives the value of each row, reconstructs shredded values ([`VariantArray::unshred`]),
+/// extracts parts ([`VariantArray::get`]), and shreds ([`VariantArray::shred`]).
 ///
 /// Spec: VariantShredding.md.
 #[derive(Debug, Clone)]
@@ -83,7 +82,7 @@ impl VariantArray {
         self.len == 0
     }
 
-    /// Whether a row is null: it has no value, not even the null of VARIANT.
+    /// Whether a row is null in Arrow. A row with the VARIANT value null is not.
     pub fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
@@ -93,8 +92,8 @@ impl VariantArray {
         self.root.typed.is_some()
     }
 
-    /// Appends the JSON text of a row; see [`Variant::to_json`]. Nothing of a row that is null, and
-    /// then false.
+    /// Appends the JSON text of a row; see [`Variant::to_json`]. Returns false, and appends
+    /// nothing, if the row is null.
     ///
     /// # Errors
     /// As [`Variant::to_json`].
@@ -138,7 +137,7 @@ impl VariantArray {
         Ok(StringArray::try_new(offsets, bytes, self.nulls.clone())?)
     }
 
-    /// The value of a row, as it is stored when it is not shredded; `None` if the row is null.
+    /// The value of a row, unshredded; `None` if the row is null.
     ///
     /// # Errors
     /// `Malformed(Variant)` if the value is cut short or contradicts itself.

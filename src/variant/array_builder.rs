@@ -86,7 +86,7 @@ impl VariantArrayBuilder {
         self.append_with(|builder| builder.append_json(text))
     }
 
-    /// The same with options.
+    /// Like [`append_json`](Self::append_json), with options.
     ///
     /// # Errors
     /// As [`VariantBuilder::append_json_with`]; no row is appended then.
@@ -97,7 +97,8 @@ impl VariantArrayBuilder {
     /// Appends the value that `append` builds.
     ///
     /// # Errors
-    /// Those of `append`, and `Usage` if it did not build one whole value; no row is appended then.
+    /// Those of `append`, and `Usage` if it did not build exactly one value; no row is appended
+    /// then.
     pub fn append_with(
         &mut self,
         append: impl FnOnce(&mut VariantBuilder) -> Result<()>,
@@ -123,7 +124,7 @@ impl VariantArrayBuilder {
         }
     }
 
-    /// Appends a row that is null: it has no value, not even the null of VARIANT.
+    /// Appends a row that is null in Arrow. `append(())` appends the VARIANT value null.
     pub fn append_null(&mut self) {
         for ends in [&mut self.metadata_ends, &mut self.value_ends] {
             ends.push(ends.last().copied().unwrap_or_default());
@@ -131,10 +132,10 @@ impl VariantArrayBuilder {
         self.nulls.append_null();
     }
 
-    /// The column, of the type of [`VariantArray::field`]; the builder is empty afterwards.
+    /// Returns the column, of the type of [`VariantArray::field`], and empties the builder.
     ///
     /// # Errors
-    /// None is known: what was appended is a column.
+    /// None in practice: the columns are checked when values are appended.
     pub fn finish(&mut self) -> Result<StructArray> {
         let DataType::Struct(fields) = VariantArray::unshredded_type() else {
             unreachable!("a VARIANT is a struct in Arrow")

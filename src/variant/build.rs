@@ -1,10 +1,10 @@
-//! [`VariantBuilder`]: values put together, one after another.
+//! [`VariantBuilder`]: builds values.
 //!
-//! Spec: VariantEncoding.md. The values of an object or array are written behind one another, and
-//! its header in front of them when it ends, as its widths depend on what they are.
+//! Spec: VariantEncoding.md. The values of an object or array are appended one after another. Its
+//! header is inserted in front of them when it ends, because its widths depend on them.
 //!
-//! Rows are mostly alike: the builder keeps the names of earlier values, and guesses that a name is
-//! followed by the one that followed it last time.
+//! Most rows have the same names: the builder keeps those of earlier values, and tries first the
+//! one that followed last time.
 
 use super::value::{MAX_DEPTH, Variant, too_deep};
 use super::{VariantMetadata, encode, malformed};
@@ -13,7 +13,7 @@ use names::NameDictionary;
 
 mod names;
 
-/// Builds values, one after another. It keeps its memory from one to the next.
+/// Builds values, one after another, and reuses its memory.
 ///
 /// ```
 /// use marquetry::variant::{Variant, VariantBuilder};
@@ -48,9 +48,9 @@ pub struct VariantBuilder {
     elements: Vec<u32>,
     /// Whether the innermost object was given the name of its next field.
     is_named: bool,
-    /// A text of JSON that had escapes.
+    /// Scratch: a JSON string without its escapes.
     pub(super) unescaped: String,
-    /// Puts values with sorted names together a second time, where a guess was wrong.
+    /// Rebuilds a value with sorted names, if the guessed names were wrong.
     sorter: Option<Box<Self>>,
 }
 
@@ -68,29 +68,28 @@ struct Open {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duplicates {
     Refuse,
-    /// The last one counts.
+    /// The last one is kept.
     Last,
 }
 
 impl VariantBuilder {
-    /// A builder whose metadata list names in the order of their first use.
+    /// A builder that lists names in the metadata in the order of their first use.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A builder whose metadata list names in their own order, each once, and say so. That is
-    /// slower to build where values differ in their names, and faster to search.
+    /// A builder whose metadata are sorted, and marked as sorted: slower to build if values differ
+    /// in their names, and faster to search.
     pub fn with_sorted_names() -> Self {
         Self { sorter: Some(Box::default()), ..Self::default() }
     }
 
-    /// Appends a value. An object or array is copied with all that is in it, whatever metadata it
-    /// refers to.
+    /// Appends a value. An object or array is copied with its names.
     ///
     /// # Errors
-    /// `Usage` where no value may stand: a second one at the top, or a field that has no name yet;
-    /// and for a decimal of more than 38 digits. `Limit(Nesting)` if it would be too deep. An error
-    /// of [`Variant::new`] if it is found in what is copied. Nothing is appended then.
+    /// `Usage` where no value is allowed: a second one at the top level, or the value of a field
+    /// without a name; and for a decimal of more than 38 digits. `Limit(Nesting)` if it would be
+    /// too deep. As [`Variant::new`] for a malformed value inside. Nothing is appended then.
     #[inline]
     pub fn append<'v>(&mut self, value: impl Into<Variant<'v>>) -> Result<()> {
         self.append_value(&value.into())
@@ -100,7 +99,7 @@ impl VariantBuilder {
         self.all_or_nothing(|this| this.copy(value))
     }
 
-    /// Appends with `append`, and takes back what it appended if it fails.
+    /// Calls `append`, and removes what it appended if it fails.
     #[inline]
     pub(super) fn all_or_nothing(
         &mut self,
@@ -132,7 +131,7 @@ impl VariantBuilder {
         self.open.len()
     }
 
-    /// Whether the innermost thing that is open is an object.
+    /// Whether the innermost open value is an object.
     pub(super) fn is_in_object(&self) -> bool {
         self.open.last().is_some_and(|open| open.is_object)
     }
@@ -192,18 +191,18 @@ impl VariantBuilder {
     /// Names the field whose value comes next.
     ///
     /// # Errors
-    /// `Usage` if the innermost thing is no object, or its last name has no value.
+    /// `Usage` if the innermost open value is no object, or its last name has no value.
     #[inline]
     pub fn name(&mut self, name: &str) -> Result<()> {
         let Some(&Open { is_object: true, start, .. }) = self.open.last() else {
             return Err(Error::usage(format_args!(
-                "the name {} stands in no object: begin_object comes first",
+                "the name {} is outside of an object: call begin_object first",
                 quoted(name)
             )));
         };
         if self.is_named {
             return Err(Error::usage(format_args!(
-                "the field before {} has a name and no value: append one",
+                "the field before {} has a name, but no value: append one",
                 quoted(name)
             )));
         }
@@ -213,7 +212,7 @@ impl VariantBuilder {
         Ok(())
     }
 
-    /// Checks that a value may stand here, and notes where it begins.
+    /// Checks that a value is allowed here, and records its offset.
     #[inline]
     fn begin_value(&mut self) -> Result<()> {
         match self.open.last() {
@@ -238,15 +237,15 @@ impl VariantBuilder {
     /// Ends the innermost object.
     ///
     /// # Errors
-    /// `Usage` if the innermost thing is no object, a name has no value, or two fields have one
-    /// name.
+    /// `Usage` if the innermost open value is no object, a name has no value, or two fields have
+    /// the same name.
     pub fn end_object(&mut self) -> Result<()> {
         self.end_object_with(Duplicates::Refuse)
     }
 
     pub(super) fn end_object_with(&mut self, duplicates: Duplicates) -> Result<()> {
         let Some(&Open { is_object: true, start, first }) = self.open.last() else {
-            return Err(Error::usage("end_object where no object is the innermost thing open"));
+            return Err(Error::usage("end_object, but the innermost open value is no object"));
         };
         if self.is_named {
             return Err(Error::usage("end_object after a name that has no value"));
@@ -270,10 +269,10 @@ impl VariantBuilder {
     /// Ends the innermost array.
     ///
     /// # Errors
-    /// `Usage` if the innermost thing is no array.
+    /// `Usage` if the innermost open value is no array.
     pub fn end_list(&mut self) -> Result<()> {
         let Some(&Open { is_object: false, start, first }) = self.open.last() else {
-            return Err(Error::usage("end_list where no array is the innermost thing open"));
+            return Err(Error::usage("end_list, but the innermost open value is no array"));
         };
         encode::list(&mut self.bytes, start, &self.elements[first..])?;
         self.elements.truncate(first);
@@ -281,7 +280,7 @@ impl VariantBuilder {
         Ok(())
     }
 
-    /// The value, whole. The builder is empty then, and ready for the next.
+    /// Returns the value, and empties the builder for the next one.
     ///
     /// # Errors
     /// `Usage` if there is no value, or an object or array is open.
@@ -291,8 +290,7 @@ impl VariantBuilder {
         Ok(out)
     }
 
-    /// As [`finish`](Self::finish), with metadata and value appended to buffers, where those of
-    /// other values may stand.
+    /// Like [`finish`](Self::finish), but appends metadata and value to buffers.
     ///
     /// # Errors
     /// As [`finish`](Self::finish); nothing is appended then.
@@ -313,7 +311,7 @@ impl VariantBuilder {
         Ok(())
     }
 
-    /// Drops what was appended since the last value was finished.
+    /// Discards the unfinished value.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.open.clear();
@@ -323,7 +321,7 @@ impl VariantBuilder {
         self.names.next_value(self.sorter.is_some());
     }
 
-    /// Puts the value together again, with ids in the order of names.
+    /// Rebuilds the value with ids in the order of names.
     fn sort_names(&mut self) -> Result<()> {
         let Some(mut sorter) = self.sorter.take() else { return Ok(()) };
         let mut metadata = Vec::new();
@@ -341,8 +339,8 @@ impl VariantBuilder {
     }
 }
 
-/// Leaves the last of fields of one name, which stand side by side in `fields[first..]`, and takes
-/// the values of the others out of `bytes`.
+/// Keeps the last of the fields with the same name, which are adjacent in `fields[first..]`, and
+/// removes the values of the others from `bytes`.
 fn keep_last(
     bytes: &mut Vec<u8>,
     start: usize,
@@ -376,7 +374,7 @@ fn check_decimal(value: &Variant<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A value with its metadata, both in memory of their own.
+/// An owned value with its metadata.
 #[derive(Debug, Clone)]
 pub struct VariantBuf {
     metadata: Vec<u8>,
@@ -393,7 +391,7 @@ impl VariantBuf {
         Ok(Self { metadata, value })
     }
 
-    /// A look at the value.
+    /// The value, borrowed.
     pub fn as_variant(&self) -> Variant<'_> {
         let metadata = VariantMetadata::checked(&self.metadata);
         metadata

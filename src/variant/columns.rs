@@ -26,7 +26,7 @@ use super::malformed;
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result, quoted};
 
-/// `value` and `typed_value` beside each other.
+/// A pair of `value` and `typed_value`.
 #[derive(Debug, Clone)]
 pub(super) struct ShreddedNode {
     pub(super) value: Option<BytesColumn>,
@@ -60,7 +60,7 @@ pub(super) enum Ranges {
     Fixed(usize),
 }
 
-/// The columns of the table of shredded types.
+/// A `typed_value` of one of the shredded types of VariantShredding.md.
 #[derive(Debug, Clone)]
 pub(super) enum ScalarArray {
     Boolean(BooleanArray),
@@ -179,7 +179,7 @@ impl ScalarArray {
         }
     }
 
-    /// The columns of a `typed_value`, if the table of shredded types has it.
+    /// The scalars of a `typed_value`; `None` if its type is not in the table of shredded types.
     fn new(array: &ArrayRef, field: &Field) -> Option<Self> {
         let scale = |scale: i8| u8::try_from(scale).ok().filter(|scale| *scale <= 38);
         Some(match array.data_type() {
@@ -332,8 +332,8 @@ impl TypedValue {
                 field.data_type()
             )));
         };
-        // The group should be required, and null only where what is around it is. Where it is null,
-        // both columns are.
+        // The group should be required, and null only where its parent is. Where it is null, both
+        // of its columns are made null.
         let masked = |array: &ArrayRef| with_nulls(array, group.nulls());
         if group.null_count() > 0 {
             let columns = group.columns().iter().map(masked).collect::<Result<Vec<_>>>()?;
@@ -363,7 +363,7 @@ impl TypedValue {
     }
 }
 
-/// The array with further nulls.
+/// The array, with the rows null that `nulls` says.
 pub(super) fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
         return Ok(array.clone());
@@ -374,7 +374,7 @@ pub(super) fn with_nulls(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result
     Ok(nullif(array, &BooleanArray::new(!nulls.inner(), None))?)
 }
 
-/// Values in the place of dictionaries.
+/// The array with dictionaries replaced by their values.
 pub(super) fn flat(array: &ArrayRef) -> Result<ArrayRef> {
     let Some(dictionary) = array.as_any_dictionary_opt() else { return Ok(array.clone()) };
     Ok(arrow_select::take::take(dictionary.values(), dictionary.keys(), None)?)

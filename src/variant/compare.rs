@@ -5,17 +5,18 @@ use super::malformed;
 use super::value::Variant;
 use crate::error::Result;
 
-/// Equality in meaning, as VariantEncoding.md has it: of values of one class, whatever their
-/// widths.
+/// Logical equality, as VariantEncoding.md defines it: of values of one equivalence class, whatever
+/// their widths.
 ///
 /// - Integers and decimals are one class: 1, 1.0 and 1.00 are equal. Floats and doubles are a class
-///   each: 1.0 of one is not 1.0 of the other, nor the integer.
-/// - Microseconds and nanoseconds are one class; those of a time zone and those of none are two.
-/// - A text is equal to a text of the same bytes, long or short.
-/// - Objects are equal if they have the same names and equal values under them, in whichever order
-///   they are stored, and whichever dictionaries they refer to.
+///   each: the float 1.0 equals neither the double 1.0 nor the integer 1.
+/// - Timestamps in microseconds and nanoseconds are one class; those with and without a time zone
+///   are two.
+/// - Strings are equal if their bytes are, in the short and the long encoding.
+/// - Objects are equal if they have the same names with equal values, whatever the order in which
+///   they are stored and the metadata that they refer to.
 /// - NaN is equal to NaN, and 0.0 to -0.0.
-/// - A value that cannot be read is equal to none, so that `Eq` is not implemented.
+/// - A malformed value equals nothing, itself included, so that `Eq` is not implemented.
 impl PartialEq for Variant<'_> {
     fn eq(&self, other: &Self) -> bool {
         if let (Some(a), Some(b)) = (self.exact_number(), other.exact_number()) {
@@ -73,7 +74,7 @@ impl Variant<'_> {
         })
     }
 
-    /// Whether a timestamp has a time zone, and its nanoseconds.
+    /// Whether a timestamp is in UTC, and its nanoseconds.
     fn moment(&self) -> Option<(bool, i128)> {
         Some(match *self {
             Self::TimestampMicros(v) => (true, i128::from(v) * 1000),
@@ -84,11 +85,11 @@ impl Variant<'_> {
         })
     }
 
-    /// Checks all of the value: that every offset and every name is where it says, that texts are
-    /// UTF-8, that the fields of objects stand in the order of their names, each once, that values
-    /// do not share bytes, and how deep they nest.
+    /// Checks the whole value: every offset and name is valid, strings are UTF-8, the fields of
+    /// objects are in the order of their names without duplicates, values do not share bytes, and
+    /// nest at most [`MAX_DEPTH`](super::MAX_DEPTH) deep.
     ///
-    /// A value that passes can be read to its end without an error.
+    /// A value that passes can be read completely without an error.
     ///
     /// # Errors
     /// `Malformed(Variant)` for what is wrong, `Limit(Nesting)` if it is deeper than
@@ -97,7 +98,7 @@ impl Variant<'_> {
         match self {
             Self::Object(object) => {
                 if !object.is_ascending()? {
-                    // Two of one name are an error of their own.
+                    // Duplicate names have an error of their own.
                     object.iter().next().transpose()?;
                     return Err(malformed(
                         "the fields of an object are not in the order of their names",

@@ -1,4 +1,4 @@
-//! [`VariantObject`] and [`VariantList`]: the values in a value, read where they lie.
+//! [`VariantObject`] and [`VariantList`]: the values inside a value, read in place.
 
 use std::cmp::Ordering;
 
@@ -7,11 +7,11 @@ use super::metadata::{VariantMetadata, unsigned, unsigned_at};
 use super::value::{MAX_DEPTH, ValueBytes, Variant, too_deep};
 use crate::error::{Error, Result, quoted};
 
-/// Bytes of a name from which on it is sought in the metadata, where it stands once for many
-/// fields that may refer to it.
+/// Minimum length of a name, in bytes, for which the metadata are searched, where each name is
+/// stored once, rather than the fields, of which many may refer to it.
 const LONG_NAME: usize = 64;
 
-/// An object. Fields stand in the order of their names.
+/// An object. Its fields are in the order of their names.
 #[derive(Debug, Clone, Copy)]
 pub struct VariantObject<'a>(pub(super) Elements<'a>);
 
@@ -78,13 +78,13 @@ impl<'a> Elements<'a> {
         self.id(i).and_then(|id| self.metadata.name(id)).ok_or_else(|| no_name(i))
     }
 
-    /// Where the values begin.
+    /// Offset of the values.
     fn values(&self) -> usize {
         let (id, offset) = (usize::from(self.id_size), usize::from(self.offset_size));
         self.len * (id + offset) + offset
     }
 
-    /// The bytes of a value: from its offset on, as values may stand in any order.
+    /// The bytes from the offset of a value on: values may be stored in any order.
     #[inline]
     fn bytes(&self, i: usize) -> Result<&'a [u8]> {
         let size = usize::from(self.offset_size);
@@ -109,12 +109,12 @@ fn no_name(i: usize) -> Error {
     malformed(format_args!("the name of field {i} is not in the metadata"))
 }
 
-/// Values one after another, which are found not to share bytes: a value whose parts are its
-/// parts' parts over and over has no end.
+/// Reads values in order, and checks that they do not share bytes: otherwise a small value could
+/// expand to any size.
 #[derive(Debug)]
 struct Distinct<'a> {
     elements: Elements<'a>,
-    /// Bytes that are left for values.
+    /// Bytes that no value has taken yet.
     left: usize,
 }
 
@@ -148,7 +148,7 @@ impl<'a> VariantObject<'a> {
         self.0.metadata
     }
 
-    /// The number of a field's name in the metadata, by its place.
+    /// The id of the name of field `i` in the metadata.
     ///
     /// # Errors
     /// `Malformed(Variant)` if there is no such name.
@@ -156,7 +156,7 @@ impl<'a> VariantObject<'a> {
         self.0.id(i).filter(|id| *id < self.0.metadata.len()).ok_or_else(|| no_name(i))
     }
 
-    /// The name of a field, by its place.
+    /// The name of field `i`.
     ///
     /// # Errors
     /// `Malformed(Variant)` if there is no such name.
@@ -164,7 +164,7 @@ impl<'a> VariantObject<'a> {
         self.0.name(i)
     }
 
-    /// The value of a field, by its place.
+    /// The value of field `i`.
     ///
     /// # Errors
     /// As [`Variant::new`].
@@ -172,10 +172,9 @@ impl<'a> VariantObject<'a> {
         self.0.get(i).map(|(value, _)| value)
     }
 
-    /// The value of the field of this name.
+    /// The value of the field `name`.
     ///
-    /// It is also found where fields are out of order, as those of writers that compare names by
-    /// UTF-16 may be.
+    /// Fields out of order are found too: some writers compare names by UTF-16.
     ///
     /// # Errors
     /// As [`Variant::new`].
@@ -183,12 +182,12 @@ impl<'a> VariantObject<'a> {
         self.position(name)?.map(|i| self.value(i)).transpose()
     }
 
-    /// The bytes of the value of the field of this name.
+    /// The bytes of the value of the field `name`.
     pub(super) fn find(&self, name: &str) -> Result<Option<&'a [u8]>> {
         Ok(self.position(name)?.map(|i| self.0.get(i)).transpose()?.map(|(_, bytes)| bytes))
     }
 
-    /// The place of the field of this name.
+    /// The index of the field `name`.
     fn position(&self, name: &str) -> Result<Option<usize>> {
         let this = &self.0;
         if this.metadata.is_ascending() {
@@ -214,7 +213,8 @@ impl<'a> VariantObject<'a> {
         Ok(None)
     }
 
-    /// Whether fields stand in the order of their names, each once, as they must.
+    /// Whether fields are in the order of their names, without duplicates, as the specification
+    /// demands.
     pub(super) fn is_ascending(&self) -> Result<bool> {
         let this = &self.0;
         if this.metadata.is_ascending() {
@@ -240,7 +240,7 @@ impl<'a> VariantObject<'a> {
         Ok(true)
     }
 
-    /// The places of fields in the order of their names. None if that is how they stand.
+    /// The indexes of fields in the order of their names; `None` if they are stored so.
     fn order(&self) -> Result<Option<Vec<usize>>> {
         if self.is_ascending()? {
             return Ok(None);
@@ -271,8 +271,7 @@ impl<'a> VariantObject<'a> {
         malformed(format_args!("an object has two fields of the name {}", quoted(name)))
     }
 
-    /// The fields in the order of their names, each once. Those that a writer put out of order are
-    /// sorted.
+    /// The fields in the order of their names, sorted if they are stored in another one.
     ///
     /// # Errors
     /// Items are errors as those of [`Variant::new`], and `Malformed(Variant)` if two fields have
@@ -285,7 +284,7 @@ impl<'a> VariantObject<'a> {
         })
     }
 
-    /// The same, as they are stored.
+    /// Like [`iter`](Self::iter), with the values as bytes.
     pub(super) fn parts(&self) -> impl Iterator<Item = Result<ObjectField<'a>>> + use<'a> {
         let (this, mut values) = (*self, Distinct::new(self.0));
         self.places().map(move |i| {
@@ -295,7 +294,7 @@ impl<'a> VariantObject<'a> {
         })
     }
 
-    /// The places of fields in the order of their names, or one error.
+    /// The indexes of fields in the order of their names, or one error.
     fn places(&self) -> impl Iterator<Item = Result<usize>> + use<> {
         let (order, mut error) = match self.order() {
             Ok(order) => (order, None),
@@ -309,7 +308,7 @@ impl<'a> VariantObject<'a> {
     }
 }
 
-/// The place in a sorted row of `len` that compares as equal.
+/// Binary search in `len` sorted entries: the index of one that compares as equal.
 fn search(len: usize, compare: impl Fn(usize) -> Result<Ordering>) -> Result<Option<usize>> {
     let (mut low, mut high) = (0, len);
     while low < high {
@@ -339,7 +338,7 @@ impl<'a> VariantList<'a> {
         self.0.metadata
     }
 
-    /// A value, by its place.
+    /// Value `i`.
     ///
     /// # Errors
     /// As [`Variant::new`].
@@ -347,7 +346,7 @@ impl<'a> VariantList<'a> {
         self.0.get(i).map(|(value, _)| value)
     }
 
-    /// The bytes of a value, if there are so many.
+    /// The bytes of value `i`; `None` if there are fewer values.
     pub(super) fn part(&self, i: usize) -> Result<Option<&'a [u8]>> {
         if i >= self.len() {
             return Ok(None);

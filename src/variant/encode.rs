@@ -7,7 +7,7 @@ use super::malformed;
 use super::value::Variant;
 use crate::error::Result;
 
-/// Longest text that is written with its length in the header.
+/// Maximum length of a string whose length is stored in the header.
 const SHORT_STRING: usize = 63;
 
 /// Appends a value without elements. Objects and arrays are not scalars: nothing is appended, and
@@ -50,7 +50,7 @@ fn decimal(out: &mut Vec<u8>, digits: i128, scale: u8) -> Result<()> {
     if magnitude >= 10_u128.pow(38) || scale > 38 {
         return Err(no_decimal(digits, scale));
     }
-    // As many digits as the types may hold: 9, 18, 38.
+    // Decimal4, Decimal8 and Decimal16 hold at most 9, 18 and 38 digits.
     let (id, width) = match magnitude {
         0..1_000_000_000 => (8, 4),
         1_000_000_000..1_000_000_000_000_000_000 => (9, 8),
@@ -118,7 +118,7 @@ pub(super) fn object(out: &mut Vec<u8>, start: usize, fields: &[(u32, u32)]) -> 
     Ok(())
 }
 
-/// The same for an array; `offsets` are where its elements begin.
+/// Like [`object`], for an array; `offsets` are where its elements begin.
 pub(super) fn list(out: &mut Vec<u8>, start: usize, offsets: &[u32]) -> Result<()> {
     let total = total(out, start)?;
     let offset_size = width(total);
@@ -136,7 +136,7 @@ pub(super) fn list(out: &mut Vec<u8>, start: usize, offsets: &[u32]) -> Result<(
     Ok(())
 }
 
-/// Where the next value of an object or array that begins at `start` lies.
+/// The offset of the next value in an object or array that begins at `start`.
 pub(super) fn offset(out: &[u8], start: usize) -> Result<u32> {
     total(out, start)
 }
@@ -146,7 +146,7 @@ fn total(out: &[u8], start: usize) -> Result<u32> {
     u32::try_from(len).map_err(|_| too_long(len))
 }
 
-/// Bytes that a number takes.
+/// Number of bytes that a number takes.
 pub(super) fn width(value: u32) -> u8 {
     match value {
         0..=0xff => 1,
@@ -162,7 +162,7 @@ fn length(len: usize) -> Result<([u8; 4], usize)> {
     Ok((len.to_le_bytes(), if len > 255 { 4 } else { 1 }))
 }
 
-/// Moves what lies from `start` on behind `size` new bytes, and returns these.
+/// Inserts `size` bytes at `start`, and returns them.
 fn reserve_front(out: &mut Vec<u8>, start: usize, size: usize) -> &mut [u8] {
     let end = out.len();
     out.resize(end + size, 0);

@@ -1,8 +1,8 @@
-//! `variant_get`: a part of each value of a column, by its path, as a column of a type.
+//! `variant_get`: extracts the part at a path of each value, as a column of a given type.
 //!
-//! Where the path leads through shredded objects and lists, it is followed once for all rows, and
-//! a shredded column of the wanted type is given as it is. Only rows that are not shredded on the
-//! way are looked at one by one.
+//! Through shredded objects and lists, the path is followed once for all rows, and a shredded
+//! column of the requested type is returned as it is. Only values that are not shredded are read
+//! row by row.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,23 +21,22 @@ use super::unshred::{Unshredder, binary, check_whole, end_of};
 use super::value::Variant;
 use crate::error::{Error, Result};
 
-/// What a path leads to in a column, before single values are looked at.
+/// Where a path leads in the columns, before single values are read.
 struct Found<'a> {
     node: Cow<'a, ShreddedNode>,
-    /// Rows for which a part on the way is missing.
+    /// Null in the rows that lack a part of the path.
     nulls: Option<NullBuffer>,
     /// Whether it is the whole value, or an element of a list: never missing.
     is_required: bool,
-    /// What is left of the path: the rest lies within `value`.
+    /// The steps that are left, within `value`.
     rest: &'a [VariantStep],
 }
 
 impl VariantArray {
-    /// The part of each value that `path` leads to, as a column of `data_type`: null where there is
-    /// none, or where it is not a value of this type. Numbers become numbers that are equal to
-    /// them, and floats also the nearest; timestamps and times change their unit where nothing is
-    /// lost; nothing else is converted. The type of [`VariantArray::unshredded_type`] stands for
-    /// the parts as they are, a VARIANT again.
+    /// The part at `path` of each value, as a column of `data_type`: null if it is missing or of
+    /// another type. Numbers are converted if the result is equal, and to floats by rounding;
+    /// timestamps change their unit if nothing is lost; nothing else is converted. With
+    /// [`VariantArray::unshredded_type`], the parts are a VARIANT column again.
     ///
     /// ```
     /// use arrow_array::cast::AsArray;
@@ -106,7 +105,7 @@ impl VariantArray {
         }
     }
 
-    /// Follows the path through what is shredded.
+    /// Follows the path through shredded columns.
     fn follow<'a>(&'a self, path: &'a VariantPath) -> Result<Found<'a>> {
         let mut node = Cow::Borrowed(&self.root);
         let mut nulls = self.nulls.clone();
@@ -197,7 +196,7 @@ impl VariantArray {
                 names.enter(row)?;
                 whole.clear();
                 is_there = unshredder.append_of(&found.node, row, row, &mut whole)?;
-                // At the top and in lists, where nothing is stored, null is meant.
+                // At the top level and in lists, a missing value is null.
                 if !is_there && found.rest.is_empty() && found.is_required {
                     whole.push(0);
                     is_there = true;

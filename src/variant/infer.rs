@@ -1,4 +1,4 @@
-//! [`VariantInference`]: a shape, found in a sample of the values.
+//! [`VariantInference`]: infers a shape from a sample of the values.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::unshred::Unshredder;
 use super::value::Variant;
 use crate::error::Result;
 
-/// Names that are counted at most: a column whose names are data, as ids are, has no shape.
+/// Maximum number of names that are counted: in a column with more, names are data, such as ids.
 const MAX_NAMES: usize = 20_000;
 
 /// How a VARIANT column is shredded when it is written.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum VariantShredding {
-    /// Unchanged: columns that come shredded stay so.
+    /// Unchanged: shredded columns stay shredded.
     #[default]
     Stored,
     /// Into columns of this shape.
     Shape(VariantShape),
-    /// Into columns that are found in the rows of the first row group: if they are all null, or
-    /// flushed early, these few decide for the file.
+    /// Into a shape inferred from the first row group, for the whole file, even if that has few
+    /// rows or only nulls.
     Infer(VariantInference),
 }
 
-/// How a shape is found in a sample of values.
+/// How a shape is inferred from a sample of values.
 ///
 /// A field becomes a column if enough of the objects have it, and most of its values are of one
 /// type. The others stay in the `value` column beside it. Whole numbers of any width count as
@@ -36,15 +36,15 @@ pub enum VariantShredding {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct VariantInference {
-    /// Rows that are looked at, spread evenly. Default 10,000.
+    /// Rows in the sample, evenly spaced. Default 10,000.
     pub sample_rows: usize,
-    /// Part of the objects around that must have a field. Default 0.1.
+    /// Minimum fraction of the objects that must have a field. Default 0.1.
     pub min_share: f64,
-    /// Part of a field's values, nulls aside, that must be of one type. Default 0.7.
+    /// Minimum fraction of a field's values, without nulls, that must be of one type. Default 0.7.
     pub min_agreement: f64,
     /// Maximum number of columns; the fields that most objects have come first. Default 100.
     pub max_columns: usize,
-    /// How deep objects and lists are followed. Default 6.
+    /// Maximum nesting of objects and lists in the shape. Default 6.
     pub max_depth: usize,
 }
 
@@ -101,7 +101,7 @@ impl VariantInference {
         self
     }
 
-    /// The shape that fits the values of these columns.
+    /// Infers the shape of the values of these columns.
     ///
     /// # Errors
     /// `Malformed(Variant)` if a value is cut short or contradicts itself.
@@ -134,7 +134,7 @@ impl VariantInference {
         Ok(VariantShape(shape.unwrap_or(ShapeNode::Any)))
     }
 
-    /// The shape of what was counted; `None` if its values have no type in common.
+    /// The shape of counted values; `None` if they have no common type.
     fn shape(&self, counts: &ValueCounts, columns: &mut usize) -> Option<ShapeNode> {
         let values = counts.values - counts.nulls;
         #[expect(clippy::cast_precision_loss, reason = "a share of a sample")]
@@ -186,7 +186,7 @@ impl VariantInference {
     }
 }
 
-/// What was seen of the values in one place.
+/// The types of the values at one path, counted.
 #[derive(Debug, Default)]
 struct ValueCounts {
     values: usize,
@@ -281,7 +281,7 @@ fn digits_of(v: u128) -> u8 {
     v.checked_ilog10().map_or(0, |n| u8::try_from(n).unwrap_or(u8::MAX - 1) + 1)
 }
 
-/// The column that holds values of this kind: all but numbers that are exact.
+/// The type of a column for this value; `None` for integers and decimals.
 fn type_of(value: &Variant<'_>) -> Option<DataType> {
     let utc = || Some("UTC".into());
     Some(match value {

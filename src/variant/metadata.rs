@@ -16,7 +16,8 @@ pub struct VariantMetadata<'a> {
     len: u32,
     offset_size: u8,
     is_sorted: bool,
-    /// Whether names were found to ascend, each once, whatever the header says.
+    /// Whether names are in ascending order without duplicates, as checked here: the header may be
+    /// wrong.
     is_ascending: bool,
 }
 
@@ -42,8 +43,8 @@ impl<'a> VariantMetadata<'a> {
         Ok(this)
     }
 
-    /// As [`new`](Self::new), with the metadata of another value at hand, usually those of the row
-    /// before. If they are the same bytes, they are not checked again.
+    /// Like [`new`](Self::new), with the metadata of another value, usually those of the row
+    /// before: if the bytes are the same, they are not checked again.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -53,21 +54,21 @@ impl<'a> VariantMetadata<'a> {
         if bytes.starts_with(other.bytes) { Ok(*other) } else { Self::new(bytes) }
     }
 
-    /// Metadata of which nothing is said but that they are UTF-8: those that were checked before,
-    /// or written here.
+    /// Reads metadata that were checked before or written by this crate: only UTF-8 is checked
+    /// again.
     pub(super) fn checked(bytes: &'a [u8]) -> Option<Self> {
         let mut this = Self::open(bytes)?;
         this.names = this.read_names().ok()?;
         Some(this)
     }
 
-    /// The parts of metadata, names not looked at.
+    /// Parses the header and the length, without the names.
     fn open(bytes: &'a [u8]) -> Option<Self> {
         let header = *bytes.first()?;
         let offset_size = (header >> 6) + 1;
         let size = usize::from(offset_size);
         let len = unsigned(bytes.get(1..1 + size)?);
-        // The number of names stands in front of their offsets, and is as wide.
+        // The number of names comes before their offsets, and has the same width.
         let ends = len.checked_add(1)?.checked_mul(size)?.checked_add(1)?;
         let names = ends.checked_add(size)?;
         let byte_len = names.checked_add(unsigned(bytes.get(ends..names)?))?;
@@ -88,7 +89,8 @@ impl<'a> VariantMetadata<'a> {
             .map_err(|_| malformed("the names of the metadata are not UTF-8"))
     }
 
-    /// Checks where names begin and end. Whether they ascend.
+    /// Checks the offsets of names. Returns whether names are in ascending order without
+    /// duplicates.
     fn check_names(&self) -> Result<bool> {
         let names = self.names;
         let mut is_ascending = true;
@@ -115,7 +117,7 @@ impl<'a> VariantMetadata<'a> {
         Ok(is_ascending)
     }
 
-    /// Where the name before this number ends.
+    /// The offset at which name `id` begins, and the one before it ends.
     #[inline]
     fn end(&self, id: usize) -> Option<usize> {
         let size = usize::from(self.offset_size);
@@ -132,17 +134,17 @@ impl<'a> VariantMetadata<'a> {
         self.len == 0
     }
 
-    /// Whether the metadata say that names are sorted and unique.
+    /// Whether the header states that names are sorted and unique.
     pub fn is_sorted(&self) -> bool {
         self.is_sorted
     }
 
-    /// Whether names were found to be sorted and unique.
+    /// Whether names are sorted and unique.
     pub(super) fn is_ascending(&self) -> bool {
         self.is_ascending
     }
 
-    /// Bytes of the metadata.
+    /// Length of the metadata in bytes.
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
     }
@@ -152,7 +154,7 @@ impl<'a> VariantMetadata<'a> {
         self.bytes
     }
 
-    /// The name of this number.
+    /// The name of this id.
     #[inline]
     pub fn name(&self, id: usize) -> Option<&'a str> {
         if id >= self.len() {
@@ -161,7 +163,7 @@ impl<'a> VariantMetadata<'a> {
         self.names.get(self.end(id)?..self.end(id + 1)?)
     }
 
-    /// The number of a name.
+    /// The id of a name.
     pub fn find(&self, name: &str) -> Option<usize> {
         if !self.is_ascending {
             return (0..self.len()).find(|&id| self.name(id) == Some(name));
@@ -178,21 +180,21 @@ impl<'a> VariantMetadata<'a> {
         None
     }
 
-    /// All numbers of a name, in order: more than one only if names are not unique.
+    /// All ids of a name, in order: more than one only if names are not unique.
     pub(super) fn find_all(&self, name: &str) -> Vec<usize> {
         (0..self.len()).filter(|&id| self.name(id) == Some(name)).collect()
     }
 }
 
-/// An unsigned number of at most 4 bytes, from the least significant on.
+/// A little-endian unsigned number of at most 4 bytes.
 pub(super) fn unsigned(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte))
 }
 
-/// The number of `size` bytes at `at`, 1 to 4.
+/// The little-endian number of `size` bytes, 1 to 4, at offset `at`.
 #[inline]
 pub(super) fn unsigned_at(bytes: &[u8], at: usize, size: usize) -> Option<usize> {
-    // Four bytes at once, and what is too many masked.
+    // Loads four bytes at once, and masks those beyond `size`.
     if let Some(&word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>) {
         return Some((u32::from_le_bytes(word) & (u32::MAX >> (32 - 8 * size))) as usize);
     }

@@ -1,8 +1,8 @@
 //! VARIANT: semi-structured values.
 //!
 //! Spec: VariantEncoding.md, VariantShredding.md. A value is two byte strings: metadata, with the
-//! names of all object fields, and the value itself. [`Variant`] looks at them in place. In a file,
-//! parts of the values may be columns of their own, which is called shredding.
+//! names of all object fields, and the value itself. [`Variant`] reads them in place. In a file,
+//! parts of the values may be stored as columns of their own, which is called shredding.
 //!
 //! ```text
 //! metadata   header: version, sorted, width of offsets | number of names | offsets | names

@@ -1,4 +1,4 @@
-//! What must be read of a VARIANT column in a file for a part of its values.
+//! The leaves of a VARIANT column that a part of its values needs.
 
 use arrow_schema::DataType;
 
@@ -13,15 +13,14 @@ use crate::schema::{Node, Physical, element_of_list, is_variant, leaf_type};
 pub(crate) struct NeededLeaves {
     /// By index, sorted.
     pub(crate) leaves: Vec<usize>,
-    /// The leaf that holds the part wherever it is shredded, and the `value` beside it, if there is
-    /// one: only where that is null in all rows, the leaf tells of all of them.
+    /// The leaf that holds the shredded part, and the `value` beside it, if there is one: the
+    /// statistics of the leaf cover all rows only if that `value` is null in all of them.
     pub(crate) typed: Option<(usize, Option<usize>)>,
 }
 
-/// What must be read of the VARIANT `node` for what `path` leads to, as `data_type`. Where shredded
-/// objects lead to it, the `value` of the objects around is not asked: a field that has a column
-/// must not be there. `is_all_null` says of a leaf that the metadata of the file prove it to be
-/// null in all rows.
+/// The leaves of the VARIANT `node` that the part at `path`, as `data_type`, needs. The `value` of
+/// shredded objects on the path is not needed: it must not have fields that have a column.
+/// `is_all_null` returns whether the metadata of the file prove a leaf to be null in all rows.
 ///
 /// # Errors
 /// `Usage` if the column is no VARIANT.
@@ -73,7 +72,7 @@ pub(crate) fn needed_leaves(
     Ok(NeededLeaves { leaves, typed: typed.map(|typed| (typed.leaves().start, value)) })
 }
 
-/// The VARIANT that a leaf lies in, or the top-level field if it lies in none.
+/// The VARIANT around a leaf, or its top-level field if there is none.
 pub(crate) fn variant_around(leaf: Node<'_>) -> Node<'_> {
     let mut node = leaf;
     while let Some(parent) = node.parent().filter(|_| !is_variant(node)) {
@@ -85,8 +84,8 @@ pub(crate) fn variant_around(leaf: Node<'_>) -> Node<'_> {
     node
 }
 
-/// Checks that a VARIANT of a file is shredded into types that there are for it. Some types look
-/// alike in Arrow, so that the file is asked.
+/// Checks that a VARIANT of a file is shredded into allowed types, by the types of the file:
+/// several may be one type in Arrow.
 ///
 /// # Errors
 /// `Malformed(Variant)` if a `typed_value` is of another type.

@@ -1,4 +1,4 @@
-//! [`VariantPath`]: the way to a part of a value.
+//! [`VariantPath`]: the path to a part of a value.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::value::Variant;
 use crate::error::{Error, Result, quoted};
 
-/// The way to a part of a value: fields of objects by name, elements of arrays by their place.
+/// The path to a part of a value: fields of objects by name, elements of arrays by index.
 ///
 /// As text it begins with `$`, which may be left out: `$.a[3].b` or `a[3].b`. A name with other
 /// characters than letters, digits, `_` and `-` is quoted, and has the escapes of JSON and `\'`:
@@ -41,7 +41,7 @@ pub enum VariantStep {
 }
 
 impl VariantPath {
-    /// The path of these steps; without any it is the value itself.
+    /// The path of these steps; without steps, the value itself.
     pub fn new(steps: impl IntoIterator<Item = VariantStep>) -> Self {
         Self { steps: steps.into_iter().collect() }
     }
@@ -53,8 +53,8 @@ impl VariantPath {
 }
 
 impl<'a> Variant<'a> {
-    /// The part that a path leads to. None if there is none: a field or an element is missing, or
-    /// something on the way is no object or no array.
+    /// The part at a path; `None` if a field or an element is missing, or a value on the path is no
+    /// object or no array.
     ///
     /// # Errors
     /// As [`Variant::new`].
@@ -75,7 +75,7 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// Whether a name may stand without quotes when it is shown.
+/// Whether a name is shown without quotes.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
 }
@@ -111,7 +111,7 @@ impl FromStr for VariantPath {
     type Err = Error;
 
     /// # Errors
-    /// `Usage` with the place where the text is no path.
+    /// `Usage` with the byte where the text is no path.
     fn from_str(text: &str) -> Result<Self> {
         let mut parser = PathParser { text, rest: text };
         let mut steps = Vec::new();
@@ -151,8 +151,11 @@ impl PathParser<'_> {
         let end = self.rest.find(['.', '[', ']', '\'', '"', '\\']).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         match name {
-            "" => Err(self.wrong("expected a name; one that is odd is quoted: `['a.b']`")),
-            "*" => Err(self.wrong("a path leads to one part: `*` is none; a name is `['*']`")),
+            "" => Err(self.wrong("expected a name; quote other characters: `['a.b']`")),
+            "*" => Err(self.wrong(
+                "a path leads to one part, so `*` is not supported; a field of \
+                                   this name is `['*']`",
+            )),
             _ => {
                 self.rest = rest;
                 Ok(VariantStep::Field(name.to_owned()))
@@ -190,7 +193,7 @@ impl PathParser<'_> {
                 Some(c) if c == quote => return Ok(name),
                 Some('\\') => name.push(self.escape()?),
                 Some(c) => name.push(c),
-                None => return Err(self.wrong("a quoted name does not end")),
+                None => return Err(self.wrong("a quoted name has no closing quote")),
             }
         }
     }

@@ -10,12 +10,12 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use super::array::VariantArray;
 use crate::error::{Error, Result, quoted};
 
-/// How deep objects and lists may nest in a shape. Values may nest deeper: what lies below is kept
-/// as it is.
+/// Maximum nesting of objects and lists in a shape. Values may nest deeper: parts below are not
+/// shredded.
 pub(super) const MAX_DEPTH: usize = 16;
 
-/// Which parts of the values of a VARIANT column are columns of their own: the table of shredded
-/// types of VariantShredding.md.
+/// Which parts of the values of a VARIANT column are shredded into columns, by the shredded types
+/// of VariantShredding.md.
 ///
 /// ```
 /// use marquetry::variant::VariantShape;
@@ -25,8 +25,8 @@ pub(super) const MAX_DEPTH: usize = 16;
 /// # Ok::<(), marquetry::Error>(())
 /// ```
 ///
-/// Values that do not fit are not lost: they stay in the `value` column beside, and fields that
-/// have no column stay in the object's.
+/// Nothing is lost: values of other types stay in the `value` column beside, and so do fields
+/// without a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantShape(pub(super) ShapeNode);
 
@@ -135,7 +135,7 @@ impl VariantShape {
         }
     }
 
-    /// The shape that a type has a name in.
+    /// The shape of a type; `None` if there is none.
     pub(crate) fn of_type(data_type: &DataType) -> Option<Self> {
         match *data_type == VariantArray::unshredded_type() {
             true => Some(Self::any()),
@@ -143,7 +143,7 @@ impl VariantShape {
         }
     }
 
-    /// The type that a shape has for one that Arrow may have it as.
+    /// The type in a shape for an Arrow type of the same values.
     pub(crate) fn plain(data_type: &DataType) -> DataType {
         match data_type {
             DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
@@ -163,7 +163,7 @@ impl VariantShape {
     /// The shape of a column by its Arrow type: a struct of `metadata`, `value` and `typed_value`.
     ///
     /// # Errors
-    /// `Usage` if it is none, or shredded as a type that is not in the table.
+    /// `Usage` if it is no VARIANT, or shredded as a type that is not in the table.
     pub fn of(data_type: &DataType) -> Result<Self> {
         match data_type {
             DataType::Struct(fields) => ShapeNode::of_pair(fields, 0).map(Self),
@@ -182,7 +182,7 @@ impl VariantShape {
         DataType::Struct(fields.into())
     }
 
-    /// The same with `metadata` as they are in a column of the Arrow type `stored`.
+    /// Like [`data_type`](Self::data_type), with the `metadata` of the Arrow type `stored`.
     pub(crate) fn data_type_like(&self, stored: &DataType) -> DataType {
         let mut fields = match self.data_type() {
             DataType::Struct(fields) => fields.to_vec(),

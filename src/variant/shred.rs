@@ -1,8 +1,8 @@
-//! Shredding: values move into columns of their own, as a [`VariantShape`] says.
+//! Shredding: moves parts of values into columns, by a [`VariantShape`].
 //!
-//! Spec: VariantShredding.md. A value goes into `typed_value` if it is equal there to what it is
-//! (an integer of another width is, a float in a column of doubles is not), and else stays in
-//! `value`. Fields of an object that have no column stay in `value` as a smaller object.
+//! Spec: VariantShredding.md. A value moves into `typed_value` if it is equal there (an integer of
+//! another width is, a float in a column of doubles is not); otherwise it stays in `value`. Fields
+//! without a column stay in `value`, as a smaller object.
 //!
 //! Columns are filled lazily: a field that most rows lack takes its nulls when a row has it again.
 
@@ -24,8 +24,8 @@ use crate::error::{Error, LimitKind, Result};
 
 impl VariantArray {
     /// Moves the values into columns of this shape: a struct of `metadata`, `value` and
-    /// `typed_value`, with the nulls of this one. Values that are shredded in another way are put
-    /// together first. The metadata are not copied.
+    /// `typed_value`, with the same nulls. Values of another shape are unshredded first. The
+    /// metadata are not copied.
     ///
     /// # Errors
     /// `Malformed(Variant)` if a value is cut short or contradicts itself.
@@ -66,7 +66,7 @@ impl VariantArray {
     }
 }
 
-/// `value` and `typed_value` beside each other.
+/// Builds a pair of `value` and `typed_value`.
 #[derive(Debug)]
 struct NodeBuilder {
     value: BytesBuilder,
@@ -116,7 +116,7 @@ impl NodeBuilder {
         Self { value: BytesBuilder::new(), typed }
     }
 
-    /// Puts a value into row `row`, which is not filled yet.
+    /// Sets row `row`; rows are set in ascending order.
     fn push(
         &mut self,
         row: usize,

@@ -1,11 +1,11 @@
-//! Reconstruction: the values that a shredded column stands for.
+//! Unshredding: reconstructs the values of a shredded column.
 //!
 //! Spec: VariantShredding.md, "Reconstructing a Shredded Variant". Both columns null is a missing
 //! value, which only a field of an object may be; elsewhere it is read as null. Where both are set,
 //! they are the two parts of one object.
 //!
-//! Trap: a field that is shredded must not be in `value` as well; which of the two other readers
-//! believe differs, so it is refused.
+//! Trap: a field that is shredded must not be in `value` as well: readers differ in which of the
+//! two they use, so that it is refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::metadata::VariantMetadata;
 use super::value::Variant;
 use crate::error::{Error, LimitKind, Result, quoted};
 
-/// Writes the values of a shredded column, row by row.
+/// Reconstructs the values of a shredded column, row by row.
 #[derive(Debug)]
 pub(super) struct Unshredder<'a> {
     column: &'a VariantArray,
@@ -36,15 +36,15 @@ pub(super) struct Unshredder<'a> {
     slots: Option<HashMap<&'a str, Vec<usize>>>,
     /// The metadata whose names were all looked up.
     table_epoch: u32,
-    /// Fields and elements of what is being written, from the outermost object or list on.
+    /// Fields and elements of the open objects and lists, outermost first.
     fields: Vec<(u32, u32)>,
     offsets: Vec<u32>,
 }
 
-/// Names that are sooner compared one by one than put into a table.
+/// Number of names up to which comparing one by one is faster than a hash table.
 const FEW_NAMES: usize = 16;
 
-/// A node, with where the names of its fields begin in [`Unshredder::ids`].
+/// A node, and the index of its first field in [`Unshredder::ids`].
 #[derive(Clone, Copy)]
 struct NumberedNode<'a> {
     node: &'a ShreddedNode,
@@ -66,7 +66,7 @@ impl<'a> Unshredder<'a> {
         }
     }
 
-    /// Appends the value of a row; nothing of a row that is null.
+    /// Appends the value of a row; nothing if the row is null.
     pub(super) fn append(&mut self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         if self.column.is_null(row) {
             return Ok(());
@@ -93,12 +93,12 @@ impl<'a> Unshredder<'a> {
         self.node(NumberedNode { node, first_id: 0 }, at, out)
     }
 
-    /// The metadata of the row that was entered last.
+    /// The metadata of the row set by [`enter`](Self::enter).
     pub(super) fn metadata(&self) -> Result<VariantMetadata<'a>> {
         self.metadata.ok_or_else(|| malformed("a VARIANT without metadata"))
     }
 
-    /// Makes the metadata of a row those that names are looked up in.
+    /// Sets the row whose metadata names are looked up in.
     pub(super) fn enter(&mut self, row: usize) -> Result<()> {
         let bytes = self.column.metadata_of(row)?;
         // Most rows of a column have the names of the row before.
@@ -110,7 +110,7 @@ impl<'a> Unshredder<'a> {
         Ok(())
     }
 
-    /// The number of the name of a shredded field.
+    /// The id of the name of a shredded field in the metadata of the row.
     fn id(&mut self, slot: usize, name: &str) -> Result<u32> {
         let (id, epoch) = self.ids[slot];
         if epoch == self.epoch {
@@ -126,7 +126,8 @@ impl<'a> Unshredder<'a> {
         Ok(id)
     }
 
-    /// The same where names stand in no order: all of them are looked up once for the metadata.
+    /// Like [`id`](Self::id), for unsorted metadata with many names: all of them are looked up
+    /// once.
     fn id_by_table(&mut self, slot: usize, name: &str) -> Result<u32> {
         if self.table_epoch != self.epoch {
             self.table_epoch = self.epoch;
@@ -295,8 +296,8 @@ fn for_each_name<'a>(
 }
 
 impl VariantArray {
-    /// Puts the values together: a struct of `metadata` and `value`, with the nulls of this one.
-    /// The metadata are not copied.
+    /// Reconstructs the values: a struct of `metadata` and `value`, with the same nulls. The
+    /// metadata are not copied.
     ///
     /// # Errors
     /// `Malformed(Variant)` if values or their parts contradict each other or are cut short.

@@ -1,4 +1,4 @@
-//! [`Variant`]: a value, looked at in place.
+//! [`Variant`]: a value, read in place.
 
 use super::elements::{Elements, VariantList, VariantObject};
 use super::malformed;
@@ -9,11 +9,11 @@ use crate::error::{Error, LimitKind, Result};
 /// stack of 1 MiB.
 pub const MAX_DEPTH: usize = 200;
 
-/// A value. Numbers of different widths are different members here, and equal in meaning.
+/// A value. Numbers of different widths are different members, but may be equal: see `PartialEq`.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Variant<'a> {
-    /// Null, which is a value, other than a missing one.
+    /// Null, which is a value: a missing field has none.
     Null,
     /// A boolean.
     Boolean(bool),
@@ -29,29 +29,29 @@ pub enum Variant<'a> {
     Float(f32),
     /// A float of 64 bits.
     Double(f64),
-    /// A decimal: the digits, and how many of them stand after the point.
+    /// A decimal: the unscaled value and the scale.
     Decimal(i128, u8),
     /// Days since 1970-01-01.
     Date(i32),
     /// Microseconds since 1970-01-01 00:00 UTC.
     TimestampMicros(i64),
-    /// Microseconds since 1970-01-01 00:00 of no time zone.
+    /// Microseconds since 1970-01-01 00:00, without a time zone.
     TimestampNtzMicros(i64),
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     TimestampNanos(i64),
-    /// Nanoseconds since 1970-01-01 00:00 of no time zone.
+    /// Nanoseconds since 1970-01-01 00:00, without a time zone.
     TimestampNtzNanos(i64),
     /// Microseconds since midnight.
     TimeMicros(i64),
     /// Bytes.
     Binary(&'a [u8]),
-    /// A text.
+    /// A string.
     String(&'a str),
     /// A UUID.
     Uuid([u8; 16]),
-    /// Values by name.
+    /// An object: values by name.
     Object(VariantObject<'a>),
-    /// Values in order.
+    /// An array: values in order.
     List(VariantList<'a>),
 }
 
@@ -103,12 +103,12 @@ impl From<()> for Variant<'_> {
 }
 
 impl<'a> Variant<'a> {
-    /// The value at the start of `bytes`, whose names are in `metadata`. What is inside of objects
-    /// and arrays is read when it is asked for.
+    /// The value at the start of `bytes`, whose names are in `metadata`. Values inside objects and
+    /// arrays are read when they are accessed.
     ///
     /// # Errors
-    /// `Malformed(Variant)` if the value is cut short or no value, `Unsupported` if its type is not
-    /// known.
+    /// `Malformed(Variant)` if the value is truncated or invalid, `Unsupported` if its type is
+    /// unknown.
     pub fn new(metadata: VariantMetadata<'a>, bytes: &'a [u8]) -> Result<Self> {
         Self::read(metadata, bytes, 0).map(|(value, _)| value)
     }
@@ -203,7 +203,7 @@ impl<'a> Variant<'a> {
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {
-    str::from_utf8(bytes).map_err(|_| malformed("a text is not UTF-8"))
+    str::from_utf8(bytes).map_err(|_| malformed("a string is not UTF-8"))
 }
 
 #[cold]

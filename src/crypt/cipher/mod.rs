@@ -29,7 +29,7 @@ pub(super) trait Cipher: Sized {
     /// beyond 64 GiB.
     fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG_LEN]>;
 
-    /// Decrypts in place by GCM; `None` if the tag is not right, and then `data` mean nothing.
+    /// Decrypts in place by GCM; `None` if the tag is wrong; `data` are then undefined.
     fn open(
         &self,
         nonce: [u8; NONCE_LEN],

@@ -13,9 +13,9 @@ use crate::error::Result;
 pub struct KeyMaterial {
     /// Whether it is the key of the footer.
     pub is_footer_key: bool,
-    /// Which KMS the writer had, for people. Nothing follows it.
+    /// Name of the KMS instance that the writer used. For information; it is never used.
     pub kms_instance_id: Option<String>,
-    /// Where that was, for people. Nothing follows it.
+    /// Address of that instance. For information; it is never contacted.
     pub kms_instance_url: Option<String>,
     /// The name of the master key.
     pub master_key_id: String,
@@ -35,14 +35,14 @@ pub struct WrappedKek {
     pub wrapped: String,
 }
 
-/// What key metadata are: key material, or a reference to material in another file.
+/// Key metadata: key material, or a reference to material in another file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stored {
     Internal(KeyMaterial),
     External(String),
 }
 
-/// The only type of key material that there is.
+/// The only defined type of key material.
 const MATERIAL_TYPE: &str = "PKMT1";
 
 fn text(fields: &Map<String, Value>, name: &str) -> Result<String> {
@@ -72,10 +72,10 @@ fn material_fields(json: &[u8]) -> Result<Map<String, Value>> {
 }
 
 impl KeyMaterial {
-    /// Reads it from its JSON.
+    /// Parses the JSON form.
     ///
     /// # Errors
-    /// `Malformed(Encryption)` if it is none.
+    /// `Malformed(Encryption)` if `json` is no key material.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         Self::from_fields(&material_fields(json)?)
     }
@@ -99,7 +99,7 @@ impl KeyMaterial {
         })
     }
 
-    /// Its JSON, as it stands in a file of key material.
+    /// The JSON form, as in a file of key material.
     pub fn to_json(&self) -> String {
         Value::Object(self.fields(false)).to_string()
     }

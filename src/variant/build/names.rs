@@ -10,10 +10,10 @@ use super::malformed;
 use crate::error::{Error, Result, quoted};
 use crate::variant::encode;
 
-/// All names met so far, and which of them the value at hand uses.
+/// All names so far, and those that the current value uses.
 ///
-/// A name has two numbers: one for as long as it is remembered, and an id, which is its place in
-/// the metadata of the value at hand.
+/// A name has two numbers: one for as long as the builder keeps it, and its id in the metadata of
+/// the current value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NameDictionary {
     /// The names, end to end.
@@ -21,7 +21,7 @@ pub(super) struct NameDictionary {
     entries: Vec<Entry>,
     by_text: HashTable<u32>,
     hasher: RandomState,
-    /// The dictionary of the value at hand: its names by id.
+    /// The dictionary of the current value: its names by id.
     ids: Vec<u32>,
     /// Names of it that were asked for. Fewer than `ids` only where these were guessed.
     used: usize,
@@ -36,7 +36,7 @@ pub(super) struct NameDictionary {
     metadata_ids: Vec<u32>,
 }
 
-/// How far the names of the value at hand have come.
+/// A position in the names of the current value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DictionaryMark {
     ids: usize,
@@ -71,7 +71,7 @@ const NO_NAME: u32 = u32::MAX;
 const NEVER: u32 = u32::MAX;
 
 impl NameDictionary {
-    /// The number of a name, which is in the dictionary of the value at hand from now on.
+    /// The number of a name; adds the name to the dictionary of the current value.
     #[inline]
     pub(super) fn number(&mut self, name: &str) -> Result<u32> {
         let guess = self.last.map_or(0, |last| self.entries[last as usize].next);
@@ -95,14 +95,14 @@ impl NameDictionary {
         Ok(number)
     }
 
-    /// Where the names of the value at hand end for now.
+    /// The current end of the names of the current value, for [`take_back`](Self::take_back).
     #[inline]
     pub(super) fn mark(&self) -> DictionaryMark {
         let (ids, guessed) = (self.ids.len(), self.guessed.len());
         DictionaryMark { ids, used: self.used, guessed, last: self.last }
     }
 
-    /// Forgets which names the value at hand used since.
+    /// Removes the names that the current value used since `mark`.
     #[cold]
     pub(super) fn take_back(&mut self, mark: &DictionaryMark) {
         let Self { entries, ids, guessed, .. } = self;
@@ -132,14 +132,14 @@ impl NameDictionary {
                 number
             }
         };
-        // What comes next is guessed by this from now on.
+        // The next guess after `last`.
         if let Some(last) = self.last {
             self.entries[last as usize].next = number;
         }
         Ok(number)
     }
 
-    /// The id of a name in the dictionary of the value at hand.
+    /// The id of a name in the dictionary of the current value.
     #[inline]
     pub(super) fn id(&self, number: u32) -> u32 {
         self.entries[number as usize].id
@@ -151,8 +151,8 @@ impl NameDictionary {
         prefixes.then_with(|| a.text(&self.text).cmp(b.text(&self.text)))
     }
 
-    /// Sorts fields by their names, and those of one name by where they stand. Whether each name
-    /// stands once.
+    /// Sorts fields by name, and fields of the same name by offset. Returns whether names are
+    /// unique.
     pub(super) fn sort(&self, fields: &mut [(u32, u32)]) -> bool {
         if fields.is_sorted_by(|a, b| self.compare(a.0, b.0) == Ordering::Less) {
             return true;
@@ -167,10 +167,7 @@ impl NameDictionary {
         let twice =
             fields.windows(2).find(|pair| pair[0].0 == pair[1].0).map_or(0, |pair| pair[0].0);
         let name = self.entries.get(twice as usize).map_or("", |entry| entry.text(&self.text));
-        Error::usage(format_args!(
-            "an object has two fields named {}; a name stands once",
-            quoted(name)
-        ))
+        Error::usage(format_args!("an object has two fields named {}", quoted(name)))
     }
 
     fn is_sorted(&self) -> bool {
@@ -182,7 +179,7 @@ impl NameDictionary {
         self.used == self.ids.len() && self.is_sorted()
     }
 
-    /// Sorts the dictionary, and leaves out what is not used.
+    /// Sorts the dictionary, and removes unused names.
     pub(super) fn sort_used(&mut self) {
         let mut ids = std::mem::take(&mut self.ids);
         ids.retain(|number| self.entries[*number as usize].used_by == self.value);
@@ -198,7 +195,7 @@ impl NameDictionary {
         }
     }
 
-    /// Appends the metadata of the value at hand.
+    /// Appends the metadata of the current value.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if self.metadata.is_empty() || self.metadata_ids != self.ids {
             // Other writers do not say of an empty dictionary that it is sorted either.
@@ -219,7 +216,7 @@ impl NameDictionary {
         self.entries.len()
     }
 
-    /// Begins a value. The dictionary is empty, or guessed to be the last one.
+    /// Begins a value. Its dictionary is empty, or, as a guess, that of the last one.
     pub(super) fn next_value(&mut self, guess: bool) {
         self.used = 0;
         self.guessed.clear();

@@ -1,7 +1,7 @@
-//! [`VariantBuilder::append_json`]: a value of JSON text.
+//! [`VariantBuilder::append_json`]: parses JSON text into a value.
 //!
-//! The text is read once, from front to back, and appended as it is read. What is open stands in
-//! the builder, so that no text can exhaust the stack.
+//! The text is read once, and appended as it is read. Open objects and arrays are kept by the
+//! builder, so that no text can exhaust the stack.
 
 use super::plain_end;
 use crate::error::{Error, ErrorKind, Result, Spec};
@@ -23,20 +23,20 @@ impl Default for VariantJsonOptions {
 }
 
 impl VariantJsonOptions {
-    /// Numbers with a fraction are exact decimals, and an object may not have two fields of one
-    /// name.
+    /// The defaults: numbers with a fraction are exact decimals, and two fields of the same name
+    /// are an error.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes numbers with a fraction doubles in place of decimals.
+    /// Whether numbers with a fraction become doubles instead of decimals.
     #[must_use]
     pub fn with_doubles(mut self, doubles: bool) -> Self {
         self.doubles = doubles;
         self
     }
 
-    /// Lets the last of fields of one name count, in place of an error.
+    /// Whether the last of several fields of the same name is kept; otherwise they are an error.
     #[must_use]
     pub fn with_last_duplicate(mut self, last: bool) -> Self {
         self.duplicates = if last { Duplicates::Last } else { Duplicates::Refuse };
@@ -45,22 +45,22 @@ impl VariantJsonOptions {
 }
 
 impl VariantBuilder {
-    /// Appends the value that JSON text stands for.
+    /// Appends the value of a JSON text.
     ///
-    /// An integer takes the smallest width that holds it. Larger ones, and numbers with a fraction
-    /// and no exponent, are decimals of the digits as they are written: `1.10` keeps its zero. What
-    /// has an exponent, or more than 38 digits, is a double. Texts are texts, whatever they look
-    /// like.
+    /// An integer takes the smallest width that holds it. Larger integers, and numbers with a
+    /// fraction and no exponent, become decimals with all written digits: `1.10` keeps its zero.
+    /// Numbers with an exponent, or more than 38 digits, become doubles. Strings stay strings, also
+    /// if they look like dates.
     ///
     /// # Errors
-    /// `Malformed(LogicalTypes("JSON"))` with the byte where text is no JSON, a number is too large
-    /// for a double, or an object has two fields of one name; as [`append`](Self::append) where no
-    /// value may stand. Nothing is appended then.
+    /// `Malformed(LogicalTypes("JSON"))` with the byte where the text is no JSON, a number is too
+    /// large for a double, or an object has two fields of the same name; as
+    /// [`append`](Self::append) where no value is allowed. Nothing is appended then.
     pub fn append_json(&mut self, text: &str) -> Result<()> {
         self.append_json_with(text, &VariantJsonOptions::default())
     }
 
-    /// As [`append_json`](Self::append_json), as the options say.
+    /// Like [`append_json`](Self::append_json), with options.
     ///
     /// # Errors
     /// As [`append_json`](Self::append_json).
@@ -79,12 +79,12 @@ impl VariantBuilder {
 struct JsonParser<'a> {
     text: &'a str,
     at: usize,
-    /// The last text that had escapes.
+    /// Scratch: the last string that had escapes.
     unescaped: &'a mut String,
     options: VariantJsonOptions,
 }
 
-/// A text, or where it was unescaped into.
+/// A string, or whether it is in `unescaped`.
 enum Text<'a> {
     Plain(&'a str),
     Unescaped,
@@ -105,7 +105,7 @@ impl<'a> JsonParser<'a> {
         }
     }
 
-    /// Appends a value, or begins one. Whether it has ended.
+    /// Appends a scalar, or begins an object or array. Returns whether the value has ended.
     #[inline]
     fn value(&mut self, builder: &mut VariantBuilder) -> Result<bool> {
         self.skip_blanks();
@@ -146,7 +146,8 @@ impl<'a> JsonParser<'a> {
         Ok(true)
     }
 
-    /// Goes on to the next value, and ends what ends before it. Whether all has ended.
+    /// Continues to the next value, and ends the objects and arrays before it. Returns whether the
+    /// text's value has ended.
     #[inline]
     fn after_value(&mut self, builder: &mut VariantBuilder, depth: usize) -> Result<bool> {
         while builder.depth() > depth {
@@ -381,7 +382,7 @@ impl<'a> JsonParser<'a> {
         Error::malformed(Spec::LogicalTypes("JSON"), format_args!("JSON text at byte {at}: {what}"))
     }
 
-    /// What the builder says of the text, with the place.
+    /// An error of the builder, with the byte of the text.
     #[cold]
     fn placed(&self, error: Error) -> Error {
         match error.kind() {
@@ -394,7 +395,7 @@ impl<'a> JsonParser<'a> {
 /// The digits of a number.
 #[derive(Default)]
 struct Digits {
-    /// What they say, if they are at most 19.
+    /// Their value, if there are at most 19.
     value: u64,
     /// How many there are, leading zeros not counted.
     count: usize,

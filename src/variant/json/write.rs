@@ -11,30 +11,31 @@ use crate::calendar::civil_from_days;
 use crate::error::{Error, LimitKind, Result};
 use crate::variant::Variant;
 
-/// Bytes of the text of one value at most.
+/// Maximum bytes of the text of one value.
 const MAX_BYTES: usize = 256 << 20;
 
 impl Variant<'_> {
     /// The value as JSON text, without blanks.
     ///
-    /// Integers and decimals are numbers of all their digits. Floats and doubles are the shortest
-    /// numbers that are read back as they are; `"NaN"`, `"Infinity"` and `"-Infinity"` are texts.
-    /// Dates are `"2024-01-31"`, times `"12:34:56.789"`, timestamps
-    /// `"2024-01-31T12:34:56.789Z"`, without `Z` where they have no time zone; fractions have 3, 6
-    /// or 9 digits, or there is none. Bytes are base64, UUIDs their usual text. The fields of an
-    /// object stand in the order of their names.
+    /// Integers and decimals are numbers with all their digits. Floats and doubles are the shortest
+    /// numbers that parse to the same value; `"NaN"`, `"Infinity"` and `"-Infinity"` are texts.
+    /// Dates are `"2024-01-31"`, times `"12:34:56.789"`, timestamps `"2024-01-31T12:34:56.789Z"`,
+    /// without `Z` where they have no time zone; fractions of seconds have 3, 6 or 9 digits, or are
+    /// left out. Bytes are base64, UUIDs their usual text. The fields of an object are in the order
+    /// of their names.
     ///
     /// # Errors
-    /// As [`Variant::new`], of what is found inside of objects and arrays. `Limit(Memory)` if the
-    /// text takes more than 256 MiB: that of a small value may, as a name of its metadata is
-    /// written wherever it is referred to.
+    /// As [`Variant::new`], for values inside objects and arrays. `Limit(Memory)` if the text takes
+    /// more than 256 MiB: a small value can have such a text, because a name is stored once and
+    /// written at each reference.
     pub fn to_json(&self) -> Result<String> {
         let mut out = String::new();
         self.write_json(&mut out)?;
         Ok(out)
     }
 
-    /// As [`to_json`](Self::to_json), with a line for each value, indented by two blanks a level.
+    /// Like [`to_json`](Self::to_json), with a line for each value, indented by two spaces per
+    /// level.
     ///
     /// # Errors
     /// As [`to_json`](Self::to_json).
@@ -44,7 +45,7 @@ impl Variant<'_> {
         Ok(out)
     }
 
-    /// Appends what [`to_json`](Self::to_json) gives.
+    /// Appends the text of [`to_json`](Self::to_json).
     ///
     /// # Errors
     /// As [`to_json`](Self::to_json); `out` is as it was then.
@@ -70,7 +71,7 @@ macro_rules! number {
     };
 }
 
-/// What stands between values.
+/// White space between values.
 enum Indentation {
     Compact,
     Lines { depth: usize },
@@ -188,7 +189,7 @@ fn quoted(out: &mut String, write: impl FnOnce(&mut String)) {
     out.push('"');
 }
 
-/// Takes what serde_json writes, which is JSON.
+/// Appends the output of serde_json to a string.
 struct JsonTarget<'a>(&'a mut String);
 
 impl io::Write for JsonTarget<'_> {
@@ -254,8 +255,7 @@ fn text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Days since 1970-01-01 as a date of the Gregorian calendar, with a sign and as many digits as it
-/// needs where the year has not four.
+/// Days since 1970-01-01 as a date of the Gregorian calendar. Years beyond four digits have a sign.
 fn date(out: &mut String, days: i64) {
     let (year, month, day) = civil_from_days(days);
     match year {
@@ -270,8 +270,7 @@ fn date(out: &mut String, days: i64) {
     padded(out, day.unsigned_abs(), 2);
 }
 
-/// Units since midnight, `digits` of them after the point of a second. More hours than a day has
-/// are shown as they are.
+/// A time in units of 10^-digits seconds since midnight. Hours may exceed 23.
 fn time(out: &mut String, units: u64, digits: u32) {
     let second = 10_u64.pow(digits);
     let (seconds, mut fraction, mut width) = (units / second, units % second, digits as usize);

@@ -8,14 +8,14 @@ use super::{MAX_DEPTH, NAMES, ShapeNode, VariantShape, too_deep, utc};
 use crate::error::{Error, Result, quoted};
 
 impl VariantShape {
-    /// Reads the text form: `{name: shape, …}` for objects, `[shape]` for lists, `variant` for what
-    /// is not shredded, and the names of types: `boolean`, `int8` to `int64`, `float`, `double`,
-    /// `decimal(p, s)`, `date`, `time`, `timestamp`, `timestamp_ntz`, `timestamp_nanos`,
-    /// `timestamp_ntz_nanos`, `binary`, `string`, `uuid`. Names of fields that are more than
-    /// letters, digits and `_` stand in double quotes, as in JSON.
+    /// Parses the text form: `{name: shape, …}` for objects, `[shape]` for lists, `variant` for
+    /// parts that are not shredded, and the names of types: `boolean`, `int8` to `int64`, `float`,
+    /// `double`, `decimal(p, s)`, `date`, `time`, `timestamp`, `timestamp_ntz`, `timestamp_nanos`,
+    /// `timestamp_ntz_nanos`, `binary`, `string`, `uuid`. Names of fields with other characters
+    /// than letters, digits and `_` are in double quotes, as in JSON.
     ///
     /// # Errors
-    /// `Usage` if the text is none of these, with the place.
+    /// `Usage` with the byte where the text is no shape.
     pub fn parse(text: &str) -> Result<Self> {
         let mut parser = ShapeParser { text, at: 0 };
         let shape = parser.shape(0)?;
