@@ -8,17 +8,16 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, Valu
 
 use crate::failure::Result;
 
-/// Look at Parquet files, and turn them into something else.
+/// Inspect Parquet files, and convert them to and from other formats.
 ///
 /// `marq FILE` is `marq info FILE`. Tables on a terminal, JSON in a pipe.
 ///
-/// A folder stands for the .parquet files in it; parts of its name and below it that are KEY=VALUE
-/// are columns (int64, date32 or utf8), which take the place of columns of the files with the same
-/// name.
+/// A folder means the .parquet files in it. Folders named KEY=VALUE become columns (int64, date32
+/// or utf8), which replace columns of the files with the same name.
 ///
-/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 4 something that
-/// was required is not so, 5 some files failed, 6 missing key or failed authentication, 130
-/// interrupted, 143 terminated.
+/// Exit codes: 0 done, 1 I/O, 2 usage, 3 invalid or unsupported file or a limit, 4 a requirement is
+/// not met, 5 some files failed, 6 missing key or failed authentication, 130 interrupted, 143
+/// terminated.
 #[derive(Debug, Parser)]
 #[command(name = "marq", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -43,17 +42,17 @@ pub(crate) enum Command {
     Cat(Rows),
     /// Some rows, chosen at random, in their order.
     Sample(Sample),
-    /// The number of rows, from the metadata; with --where, of those that meet it.
+    /// The number of rows, from the metadata; with --where, of the rows that meet it.
     Count(Files),
-    /// What a read will do: row groups and pages that are left, and why, bytes and requests.
+    /// What a read will do: the row groups and pages that it reads, and why, bytes and requests.
     Explain(Explain),
     /// The pages of a column.
     Pages(Pages),
     /// Statistics: nulls, bounds, sizes.
     Stats(Stats),
-    /// Parquet, Arrow IPC, CSV and JSON lines: each to each.
+    /// Convert between Parquet, Arrow IPC, CSV and JSON lines.
     Convert(Box<Convert>),
-    /// Encryption: what is protected, and other protection for files, without decoding them.
+    /// Encryption: show what is protected; encrypt, decrypt or change keys without decoding pages.
     #[command(subcommand)]
     Crypt(Crypt),
 }
@@ -61,19 +60,19 @@ pub(crate) enum Command {
 /// Flags of every command, and those of all commands that read rows.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Global {
-    /// Write to this file instead of standard output; its ending says the format, where -f does
-    /// not.
+    /// Write to this file instead of standard output; its extension sets the format, unless -f
+    /// does.
     #[arg(short, long, global = true, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
     /// Form of the output. Default: a table on a terminal, JSON (JSON lines for rows, a number for
     /// count) in a pipe.
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) format: Option<Format>,
-    /// Tables as wide as they are: no column is left out, no cell is cut. A table where nothing
-    /// else is asked for.
+    /// Full-width tables: no column is left out, no cell is cut. Implies a table, unless -f is
+    /// given.
     #[arg(long, global = true)]
     pub(crate) wide: bool,
-    /// Tables with one line a column, as psql's \\x. A table where nothing else is asked for.
+    /// Tables with one line per column, as psql's \\x. Implies a table, unless -f is given.
     #[arg(long, global = true, conflicts_with = "wide")]
     pub(crate) vertical: bool,
     /// Exact numbers in tables, without units.
@@ -89,14 +88,14 @@ pub(crate) struct Global {
     /// A progress bar on standard error: for long work on a terminal, always, or never.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
     pub(crate) progress: When,
-    /// Say nothing on standard error but errors.
+    /// Print nothing but errors on standard error.
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-    /// Say what was written, also where standard error is no terminal.
+    /// Print a summary of what was written, also if standard error is no terminal.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
-    /// Only rows that meet a condition, as `amount > 10 and country in ('NL', 'BE')`. --rows counts
-    /// before it, -n after it.
+    /// Only rows that meet a condition, such as `amount > 10 and country in ('NL', 'BE')`. --rows
+    /// is applied before it, -n after it.
     #[arg(
         long = "where",
         global = true,
@@ -105,23 +104,23 @@ pub(crate) struct Global {
         help_heading = READING
     )]
     pub(crate) filter: Option<String>,
-    /// Folders named KEY=VALUE are no columns.
+    /// Do not make columns of folders named KEY=VALUE.
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
-    /// Unit that INT96 timestamps are read in.
+    /// Unit of INT96 timestamps.
     #[arg(long, global = true, value_name = "UNIT", help_heading = READING)]
     pub(crate) int96: Option<Unit>,
     /// Threads that decode. Default: all cores.
     #[arg(short = 'j', long, global = true, value_name = "N", help_heading = READING)]
     pub(crate) threads: Option<usize>,
-    /// Memory that reading may hold, as 512MiB.
+    /// Memory limit of reading, such as 512MiB.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) mem: Option<u64>,
-    /// The longest footer that is read. Default: 1GiB.
+    /// Maximum length of a footer. Default: 1GiB.
     #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = READING)]
     pub(crate) limit_footer: Option<u64>,
-    /// Keys to read with, a line each: ID = HEX. The ID is footer, column:PATH, what the file
-    /// stores to tell the key by, or the name of a master key that wraps keys. Lines that begin
+    /// A file of keys to read with, one per line: ID = HEX. The ID is footer, column:PATH, the key
+    /// metadata that the file stores, or the name of a master key that wraps keys. Lines that begin
     /// with # are comments.
     #[arg(long, global = true, value_name = "FILE", help_heading = KEYS)]
     pub(crate) key_file: Option<PathBuf>,
@@ -129,8 +128,8 @@ pub(crate) struct Global {
     /// (digits); the ID is as in --key-file.
     #[arg(long, global = true, value_name = "ID=@FILE|env:NAME", help_heading = KEYS)]
     pub(crate) key: Vec<String>,
-    /// Key of encrypted footers, and of columns without a key of their own: in hexadecimal digits,
-    /// @FILE or env:NAME. Others on this machine can see digits that are an argument.
+    /// Key of encrypted footers, and of columns without a key of their own: hexadecimal digits,
+    /// @FILE or env:NAME. Other users of this machine can see digits given as an argument.
     #[arg(long, global = true, value_name = "HEX", help_heading = KEYS)]
     pub(crate) footer_key: Option<String>,
     /// Key of an encrypted column, or of all columns in a field: HEX, @FILE or env:NAME.
@@ -139,8 +138,8 @@ pub(crate) struct Global {
     /// AAD prefix that an encrypted file does not store.
     #[arg(long, global = true, value_name = "TEXT", help_heading = KEYS)]
     pub(crate) aad_prefix: Option<String>,
-    /// With keys, read what is in plain text too: without this flag it is an error, as it may have
-    /// been put in place of what was encrypted.
+    /// With keys, also read files and columns in plain text: without this flag they are an error,
+    /// because they may have replaced encrypted ones.
     #[arg(long, global = true, help_heading = KEYS)]
     pub(crate) allow_plain: bool,
 }
@@ -216,7 +215,7 @@ pub(crate) struct Schema {
 pub(crate) struct Rows {
     #[command(flatten)]
     pub(crate) files: FilesOfRows,
-    /// Number of rows, of all files together [default: 10; cat: all].
+    /// Number of rows, over all files [default: 10; cat: all].
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) rows_max: Option<u64>,
 }
@@ -232,14 +231,14 @@ pub(crate) struct FilesOfRows {
     /// Only this row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group: Vec<usize>,
-    /// Only rows A to B, the last not included; counted from 0.
+    /// Only rows A to B, without B; counted from 0.
     #[arg(long, value_name = "A:B", value_parser = range)]
     pub(crate) rows: Option<(u64, u64)>,
-    /// Of VARIANT columns only the part that a path leads to: `$.user.tags[0]`, `$['odd name']`.
+    /// Only the part of VARIANT columns at this path: `$.user.tags[0]`, `$['odd name']`.
     #[arg(long, value_name = "PATH")]
     pub(crate) variant_path: Option<String>,
-    /// In JSON, CSV and tables, number columns and struct members that have one name: a, a_2. JSON
-    /// cannot hold both otherwise.
+    /// In JSON, CSV and tables, number columns and struct members that have the same name: a, a_2.
+    /// JSON cannot hold both otherwise.
     #[arg(long)]
     pub(crate) rename_duplicates: bool,
 }
@@ -264,10 +263,10 @@ pub(crate) struct Columns {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) rows: FilesOfRows,
-    /// Milliseconds that a request takes before its first byte, for the estimate of the time.
+    /// Latency of a request in milliseconds, for the time estimate.
     #[arg(long, value_name = "MS", default_value_t = 30)]
     pub(crate) latency: u32,
-    /// Megabytes that come in a second, for the estimate of the time.
+    /// Throughput in megabytes per second, for the time estimate.
     #[arg(long, value_name = "MB", default_value_t = 100)]
     pub(crate) bandwidth: u32,
 }
@@ -307,13 +306,13 @@ pub(crate) struct Stats {
 pub(crate) struct Convert {
     #[command(flatten)]
     pub(crate) files: FilesOfRows,
-    /// Form of the output, where the ending of -o does not say it; needed with -o -.
+    /// Format of the output, if the extension of -o does not set it; required with -o -.
     #[arg(long, value_name = "FORM")]
     pub(crate) to: Option<TargetForm>,
-    /// Form of the input, where neither its first bytes nor its ending say it.
+    /// Format of the input, if neither its first bytes nor its extension show it.
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<SourceForm>,
-    /// Replace the one file by what is made of it, when that is whole.
+    /// Replace the input file by the output, once that is complete.
     #[arg(long)]
     pub(crate) in_place: bool,
     /// Fields of JSON lines that become VARIANT columns, separated by commas, whatever their values
@@ -329,10 +328,10 @@ pub(crate) struct Convert {
     pub(crate) encrypt: EncryptFlags,
 }
 
-/// What is done about encryption.
+/// Encryption commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Crypt {
-    /// What protects files: each column, by which key, and what can be read without one.
+    /// Show how files are protected: each column, by which key, and what can be read without one.
     Audit(Audit),
     /// Encrypts a file.
     Encrypt(Box<Recrypt>),
@@ -341,9 +340,9 @@ pub(crate) enum Crypt {
     /// Encrypts a file with other keys: read with --key-file, --footer-key …, written with
     /// --encrypt-….
     Rekey(Box<Rekey>),
-    /// Wraps the keys of files with other master keys, where their key material lies beside them
-    /// (_KEY_MATERIAL_FOR_FILE.json). The files are not touched, so whoever has kept their keys
-    /// can still read them.
+    /// Wraps the keys of files with other master keys, if their key material is stored beside them
+    /// (_KEY_MATERIAL_FOR_FILE.json). The files do not change: a reader that kept their keys can
+    /// still read them.
     Rewrap(Rewrap),
 }
 
@@ -370,7 +369,7 @@ pub(crate) struct Audit {
     pub(crate) require: Vec<String>,
 }
 
-/// The file that another is made of.
+/// The input file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceFile {
     /// The file, or - for standard input.
@@ -401,7 +400,7 @@ pub(crate) struct Rekey {
 pub(crate) struct Rewrap {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// Keys that the master key OLD has wrapped are wrapped with NEW; may be repeated. Both are
+    /// Wrap keys with the master key NEW that were wrapped with OLD; may be repeated. Both are
     /// given by --key or --key-file.
     #[arg(long, value_name = "OLD=NEW", required = true)]
     pub(crate) master_key: Vec<String>,
@@ -428,8 +427,8 @@ pub(crate) struct TextFlags {
     /// for .tsv.
     #[arg(long, value_name = "CHAR", value_parser = delimiter, allow_hyphen_values = true)]
     pub(crate) delimiter: Option<u8>,
-    /// What stands for null in CSV, without quotes; may be repeated, the first is written. Default:
-    /// nothing at all. A cell in quotes is never null: "" is the empty text.
+    /// The text of null in CSV, without quotes; may be repeated, the first is written. Default: the
+    /// empty cell. A cell in quotes is never null: "" is the empty string.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
 }
@@ -438,7 +437,7 @@ pub(crate) struct TextFlags {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = WRITING)]
 pub(crate) struct WriteFlags {
-    /// What the file is made for.
+    /// The purpose that the defaults are chosen for.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileName>,
     /// The readers that the file is for, separated by commas: duckdb, polars, pyarrow,
@@ -452,24 +451,23 @@ pub(crate) struct WriteFlags {
     /// The encoding of a column, without a dictionary, by its name in the specification.
     #[arg(long, value_name = "COL=ENC")]
     pub(crate) encoding: Vec<String>,
-    /// Whether dictionaries are made where they pay.
+    /// Whether to use dictionaries where they make the file smaller.
     #[arg(long, value_name = "on|off")]
     pub(crate) dictionary: Option<Switch>,
     /// The version of data pages.
     #[arg(long, value_name = "1|2", value_parser = clap::value_parser!(u8).range(1..=2))]
     pub(crate) page_version: Option<u8>,
-    /// The most rows of a row group.
+    /// Maximum rows of a row group.
     #[arg(long, value_name = "N")]
     pub(crate) row_group_rows: Option<u64>,
-    /// The bytes that a row group should take in the file.
+    /// Target size of a row group in the file, in bytes.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) row_group_bytes: Option<u64>,
-    /// A bloom filter for a column, with a false-positive rate (0.01 if none is said).
+    /// A bloom filter for a column, with a false-positive rate (default: 0.01).
     #[arg(long, value_name = "COL[:FPP]")]
     pub(crate) bloom: Vec<String>,
-    /// Which parts of VARIANT columns become columns of their own: infer, by what is in the first
-    /// rows; none; or a shape, as `{user: {id: int64}, tags: [string]}`. May be repeated, for a
-    /// column each.
+    /// How to shred VARIANT columns: infer, from the first rows; none; or a shape, such as `{user:
+    /// {id: int64}, tags: [string]}`. May be repeated, once per column.
     #[arg(long, value_name = "[COL=]infer|none|SHAPE")]
     pub(crate) shred: Vec<String>,
 }
@@ -492,7 +490,7 @@ impl WriteFlags {
     }
 }
 
-/// Encryption on the way out.
+/// Encryption of the output.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Encrypting")]
 pub(crate) struct EncryptFlags {
@@ -510,10 +508,10 @@ pub(crate) struct EncryptFlags {
     /// Leaves the footer in plain text, and signs it.
     #[arg(long)]
     pub(crate) plaintext_footer: bool,
-    /// What the file stores to tell the key of the footer by.
+    /// Key metadata of the footer key, stored in the file.
     #[arg(long, value_name = "TEXT")]
     pub(crate) footer_key_metadata: Option<String>,
-    /// What the file stores to tell the key of a column by.
+    /// Key metadata of a column key, stored in the file.
     #[arg(long, value_name = "COL=TEXT")]
     pub(crate) column_key_metadata: Vec<String>,
 }
@@ -544,13 +542,13 @@ impl EncryptFlags {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
-    /// Small files that every current engine reads fast.
+    /// Small files that all current engines read fast.
     Balanced,
     /// The smallest files.
     Small,
     /// Files that are read fastest.
     FastRead,
-    /// Only what readers of 2015 know.
+    /// Only features that readers of 2015 support.
     Compatible,
 }
 
@@ -568,7 +566,7 @@ pub(crate) enum By {
     Page,
 }
 
-/// A form that rows are read from.
+/// An input format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SourceForm {
     /// Parquet.
@@ -583,7 +581,7 @@ pub(crate) enum SourceForm {
     Jsonl,
 }
 
-/// A form that rows are converted to.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TargetForm {
     /// Arrow IPC file.
@@ -634,10 +632,11 @@ pub(crate) enum Unit {
     Ns,
 }
 
-/// Reads the command line. A word that is no command, and may be a file, is one: `marq FILE`.
+/// Parses the command line. A first word that is no command, but may be a file, is taken as one:
+/// `marq FILE`.
 ///
 /// # Errors
-/// What is wrong with it; help and version, too.
+/// Usage errors; also help and version.
 pub(crate) fn parse() -> Result<Args, clap::Error> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let command = Args::command().color(colors(&words));
@@ -666,7 +665,7 @@ fn may_be_a_file(word: &str) -> bool {
     word == "-" || word.contains(['.', '/', '\\', '*', '?', '[', ':']) || Path::new(word).exists()
 }
 
-/// What is said of a word that is neither a command nor a file.
+/// The error for a word that is neither a command nor a file.
 pub(crate) fn unknown_command(error: &clap::Error) -> Option<String> {
     let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
         return None;

@@ -1,12 +1,11 @@
-//! What is refused before anything is read: flags that would do nothing, and an output that is one
-//! of the inputs.
+//! Checks before anything is read: flags without effect, and an output that is one of the inputs.
 
 use std::path::Path;
 
 use crate::args::{Args, Command, Crypt, Format, Global, When};
 use crate::failure::{Failure, Result};
 
-/// Checks the command line, and settles the form of the output by the ending of -o.
+/// Checks the command line, and sets the format of the output by the extension of -o.
 ///
 /// # Errors
 /// `Usage`, with the flag and what it is for.
@@ -39,7 +38,7 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
     Ok(())
 }
 
-/// Whether a command writes what is no report.
+/// Whether a command writes rows, not a report.
 fn writes_files(command: &Command) -> bool {
     matches!(
         command,
@@ -50,7 +49,7 @@ fn writes_files(command: &Command) -> bool {
     )
 }
 
-/// A flag that would do nothing here, and what it is for.
+/// A flag without effect here, and what it is for.
 fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &'static str)> {
     let convert = matches!(command, Command::Convert(_));
     let writes = writes_files(command);
@@ -111,7 +110,7 @@ fn without_effect(command: &Command, global: &Global) -> Option<(&'static str, &
         .find_map(|(given, works, flag, purpose)| (given && !works).then_some((flag, purpose)))
 }
 
-/// The form that the ending of a file says; none if it says nothing.
+/// The format by the extension of a file, if it is a known one.
 fn format_of(output: &Path) -> Result<Option<Format>> {
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     Ok(Some(match ending.to_ascii_lowercase().as_str() {
@@ -131,7 +130,7 @@ fn format_of(output: &Path) -> Result<Option<Format>> {
     }))
 }
 
-/// Whether two paths are one file: by links of either kind, too.
+/// Whether two paths are the same file, also through symbolic and hard links.
 pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
     let (Ok(a), Ok(b)) = (std::fs::canonicalize(a), std::fs::canonicalize(b)) else { return false };
     if !a.is_file() {
@@ -148,7 +147,7 @@ pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b
 }
 
-/// What is said of `s3://…` and the like.
+/// The error for URLs such as `s3://…`.
 pub(crate) fn unknown_scheme(path: &str) -> Failure {
     Failure::Usage(format!(
         "{path}: marq reads and writes local files, and - for standard input and output; there are \

@@ -1,4 +1,4 @@
-//! `convert`: rows of any form to any form.
+//! `convert`: rows from any supported format to any other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     }
 }
 
-/// The flags with the input as the output.
+/// The flags of `--in-place`: the output is the input.
 fn in_place(command: &Convert, global: &Global) -> Result<Global> {
     let files = crate::input::paths(&command.files.files)?;
     let wrong = |text: &str| Err(Failure::Usage(format!("--in-place: {text}")));
@@ -87,7 +87,7 @@ fn work(sources: &[Source]) -> Work {
     }
 }
 
-/// The form: as --to says, else by the ending of the output.
+/// The format: that of --to, else by the extension of the output.
 fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
     if let Some(target) = command.to {
         return Ok(target);
@@ -147,7 +147,7 @@ fn parquet(
     Ok(())
 }
 
-/// An IPC file cannot replace a dictionary, so dictionaries are spelled out; a stream keeps them.
+/// An IPC file cannot replace a dictionary, so dictionaries are expanded; a stream keeps them.
 fn ipc_file(
     schema: &SchemaRef,
     sources: Vec<Source>,

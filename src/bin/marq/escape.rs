@@ -1,12 +1,12 @@
-//! Text of a file in what people read: nothing of it may steer the terminal, or look like other
+//! Escapes text of files in output for people: it must not control the terminal, or look like other
 //! text.
 //!
 //! Data that programs read (JSON, CSV, Arrow, Parquet) keep every character.
 
 use std::borrow::Cow;
 
-/// The text with escapes in place of characters that a terminal obeys, hides, or reorders: `\n`,
-/// `\u{1b}`.
+/// The text with escapes for characters that control the terminal, are invisible, or reorder text:
+/// `\n`, `\u{1b}`.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     escape_but(text, |_| false)
 }
@@ -64,7 +64,7 @@ fn escape_but(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character steers the terminal, reorders the text around it, or cannot be seen.
+/// Whether a character controls the terminal, reorders the text around it, or is invisible.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         // C0, DEL, C1.
@@ -74,7 +74,7 @@ fn is_hidden(c: char) -> bool {
         // No width: soft hyphen, joiners, zero-width space, invisible operators, byte order mark.
         | '\u{ad}' | '\u{34f}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{2060}'..='\u{2065}'
         | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-        // Fillers that look like nothing.
+        // Invisible fillers.
         | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
         // Line and paragraph separators.
         | '\u{2028}' | '\u{2029}'

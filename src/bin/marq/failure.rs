@@ -1,4 +1,4 @@
-//! What ends a command early, and the exit code that says so.
+//! Errors of a command, and their exit codes.
 
 use std::process::ExitCode;
 
@@ -10,20 +10,20 @@ use crate::escape::{escape, escape_json};
 /// A result whose error ends the command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// What ends a command early.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library says what is wrong.
+    /// An error of the library.
     File(Error),
-    /// A file that is not Parquet does not hold what its form allows.
+    /// Invalid content of a file that is not Parquet.
     Content { file: String, line: Option<u64>, message: String },
     /// The output cannot be written.
     Output(std::io::Error),
-    /// The command line asks for what does not exist.
+    /// The command line names something that does not exist.
     Usage(String),
-    /// Some files were done, and some were not; the others have been reported.
+    /// Some files failed, and have been reported; others succeeded.
     Partial,
-    /// Something that was required is not so; what, is a line each.
+    /// Requirements that are not met, one per line.
     Found(Vec<String>),
 }
 
@@ -33,11 +33,11 @@ impl Failure {
         Self::Content { file: file.to_owned(), line, message: message.to_string() }
     }
 
-    /// Says on standard error what is wrong; gives the exit code.
+    /// Prints the error on standard error, and returns the exit code.
     pub(crate) fn report(&self, format: Option<Format>) -> ExitCode {
         let code = self.code();
         match self {
-            // Whoever reads has seen enough: `marq cat FILE | head`.
+            // The reader of the pipe has closed it: `marq cat FILE | head`.
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 return ExitCode::SUCCESS;
             }
@@ -62,7 +62,7 @@ impl Failure {
         ExitCode::from(code)
     }
 
-    /// The exit code that says so.
+    /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Output(_) => 1,

@@ -13,7 +13,7 @@ use marquetry::{Predicate, Reader};
 
 use crate::failure::{Failure, Result};
 
-/// What stands for null in the name of a folder.
+/// The value of null in the name of a folder.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The keys and values in the folders of a path, in their order; `None` is null.
@@ -113,7 +113,7 @@ fn date(text: &str) -> Option<i32> {
     (shape && text.len() == 10).then(|| arrow_array::types::Date32Type::parse(text)).flatten()
 }
 
-/// A file, and what the folders on the way to it say of its rows.
+/// A file, and the partition values of its folders.
 #[derive(Clone)]
 pub(crate) struct Input {
     pub(crate) path: String,
@@ -144,7 +144,7 @@ impl Input {
 #[derive(Clone)]
 pub(crate) struct Completed {
     pub(crate) schema: SchemaRef,
-    /// Where each column comes from: the batch, or what is known.
+    /// Where each column comes from: the batch, or a partition value.
     columns: Vec<From>,
     known: RecordBatch,
 }

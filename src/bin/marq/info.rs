@@ -14,7 +14,7 @@ use crate::output::{Sink, bytes, count, share};
 use crate::report::{Report, Section};
 use crate::shredded;
 
-/// Says what there is to say, or prints one key-value.
+/// Prints the information, or the value of one key.
 pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
     let paths = input::paths(&command.files.files)?;
     if let Some(key) = &command.kv {
@@ -58,7 +58,7 @@ fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {
     Ok(())
 }
 
-/// What the column chunks add up to.
+/// Totals over the column chunks.
 #[derive(Default)]
 struct Summary {
     data: u64,
@@ -69,7 +69,7 @@ struct Summary {
     raw: u64,
     codecs: BTreeMap<String, u64>,
     encodings: BTreeMap<String, u64>,
-    /// Column chunks whose dictionary was given up, as encoding_stats say.
+    /// Column chunks that stopped using their dictionary, by encoding_stats.
     fallbacks: u64,
     encrypted: u64,
     chunks: u64,

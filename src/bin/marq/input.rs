@@ -20,7 +20,7 @@ use crate::hive::{self, Completed, Input};
 use crate::keys;
 use crate::variants::Part;
 
-/// Spells out globs and folders; the order of what was typed is kept.
+/// Expands globs and folders, in the order of the arguments.
 pub(crate) fn paths(files: &[String]) -> Result<Vec<String>> {
     Ok(expanded(files)?.into_iter().map(|(path, _)| path).collect())
 }
@@ -126,7 +126,7 @@ pub(crate) fn configure(
     configure_with(source, path, global, keys::decryption(global, path)?.as_ref())
 }
 
-/// Whether it was said that pages are not authenticated: once is enough for many files.
+/// Whether the warning about unauthenticated pages was printed: once is enough for many files.
 static SAID_CTR: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn configure_with(

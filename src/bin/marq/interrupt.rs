@@ -1,4 +1,4 @@
-//! What a signal that ends the program leaves behind: nothing that is half written.
+//! Removes unfinished output when a signal ends the program.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ pub(crate) fn listen() {
     use signal_hook::iterator::Signals;
     let ignored = ignored();
     let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|n| ignored & (1 << (n - 1)) == 0);
-    // Without it, the next run that writes the same file clears up.
+    // Otherwise the next run that writes the same file removes them.
     let Ok(mut signals) = Signals::new(wanted) else { return };
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
@@ -42,8 +42,8 @@ pub(crate) fn listen() {
     });
 }
 
-/// The signals that whoever started the program wants ignored, as `nohup` does: bit n − 1 for
-/// signal n.
+/// The signals that the parent process has set to be ignored, as `nohup` does: bit n − 1 for signal
+/// n.
 #[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Keys: from the flags to what reads and writes encrypted files. No message repeats one.
+//! Keys: the options for reading and writing encrypted files, from the flags. No message shows a
+//! key.
 
 use std::path::Path;
 
@@ -26,9 +27,9 @@ const COLUMN: &str = "column:";
 /// The keys that the flags give to read the file with; `None` if they give none. Files that are not
 /// encrypted are refused then, unless --allow-plain says otherwise.
 ///
-/// Without a key for it, a plaintext footer is read as it is without keys: its signature is of no
-/// use to those who have keys of some columns alone. Pages of AES_GCM_CTR_V1 are read, and said to
-/// be not authenticated.
+/// Without a footer key, a signed plaintext footer is read unverified, so that keys of single
+/// columns suffice. Pages of AES_GCM_CTR_V1 are read, with a warning that they are not
+/// authenticated.
 pub(crate) fn decryption(global: &Global, path: &str) -> Result<Option<Decryption>> {
     let given = Given::of(global)?;
     // The prefix alone is for what is written.
@@ -153,8 +154,8 @@ impl Given {
     }
 }
 
-/// Finds keys by what the file stores to tell them by: the name of the key, or key material, whose
-/// master keys have names.
+/// Finds keys by the key metadata of the file: the name of a key, or key material, which names a
+/// master key.
 struct NamedKeys {
     keys: Vec<(String, Key)>,
     material: KmsKeys,
@@ -184,7 +185,7 @@ impl KeyRetriever for NamedKeys {
     }
 }
 
-/// What the flags say of encryption on the way out; `None` if they say nothing.
+/// The encryption of the output by the flags; `None` if no flag is given.
 pub(crate) fn encryption(flags: &EncryptFlags, global: &Global) -> Result<Option<Encryption>> {
     let Some(text) = &flags.encrypt_footer_key else {
         return match flags.given() {

@@ -1,7 +1,6 @@
-//! `marq`: look at Parquet files, and turn them into something else.
+//! `marq`: inspects Parquet files, and converts them to and from other formats.
 //!
-//! One file a command. Data go to standard output and nothing else does; what is for people goes to
-//! standard error.
+//! One module per command. Only data go to standard output; messages go to standard error.
 
 mod args;
 // Shared with the library, whose interface has no calendar.

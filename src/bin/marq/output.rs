@@ -1,4 +1,4 @@
-//! Where a command writes to, and numbers for people.
+//! The output of a command, and the formatting of numbers.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
@@ -11,10 +11,10 @@ use crate::args::Global;
 use crate::failure::Result;
 use crate::interrupt;
 
-/// Where the output goes: standard output, or a file that appears when it is whole.
+/// The output: standard output, or a file that appears once it is complete.
 pub(crate) struct Sink {
     out: BufWriter<Destination>,
-    /// Whether a person reads it.
+    /// Whether it is a terminal.
     pub(crate) terminal: bool,
     /// Whether it is standard output.
     pub(crate) stdout: bool,

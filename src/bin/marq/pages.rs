@@ -1,4 +1,4 @@
-//! `pages`: the pages of a column, and where its dictionary gave out.
+//! `pages`: the pages of a column, and where the writer stopped using its dictionary.
 
 use marquetry::Reader;
 use marquetry::format::{Encoding, PageType};

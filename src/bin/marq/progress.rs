@@ -39,7 +39,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Whether a bar is worth its line.
+    /// Whether the work is long enough for a bar.
     fn is_long(self) -> bool {
         match self {
             Self::Rows(rows) => rows >= BAR_FROM,
@@ -90,7 +90,7 @@ impl Bar {
                 Ok(style) => bar.with_style(style),
                 Err(_) => bar,
             };
-            // A row group may take a while: what lives must be seen to live.
+            // A row group may take a while: the bar moves meanwhile, to show that the program runs.
             bar.enable_steady_tick(TICK);
             bar
         });
@@ -119,8 +119,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away, and says what was written: at a terminal, or with -v. `more` is what
-    /// else there is to say.
+    /// Removes the bar, and prints what was written, on a terminal or with -v. `more` is appended.
     pub(crate) fn done(&self, bytes: u64, more: &str, global: &Global) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -143,7 +142,7 @@ impl Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        // An error is not to be drawn over.
+        // The bar must not overwrite an error.
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -158,8 +157,8 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// Rows from which on a bar is worth its line.
+/// Minimum rows for which a bar is shown.
 const BAR_FROM: u64 = 1_000_000;
-/// The same for bytes.
+/// Minimum bytes for which a bar is shown.
 const BAR_FROM_BYTES: u64 = 64 << 20;
 const TICK: Duration = Duration::from_millis(200);

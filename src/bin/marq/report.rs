@@ -1,4 +1,4 @@
-//! What a command found out, in the forms that it can take.
+//! The result of a command, in its output formats.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::output::Sink;
 use crate::printer::csv::CsvForm;
 use crate::table::{Align, Cell, Column, Style, Table};
 
-/// What a command found out: the same as JSON, as records for CSV, and as tables for people.
+/// The result of a command as JSON, as records for CSV, and as tables.
 pub(crate) struct Report {
     /// Name of the command; `marq/1/NAME` is the name of its JSON form.
     pub(crate) command: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Section {
 }
 
 impl Report {
-    /// Prints the report in the form that the flags, or the place that it goes to, ask for.
+    /// Prints the report in the format of the flags, or the default for the output.
     pub(crate) fn print(&self, global: &Global) -> Result<()> {
         let mut out = Sink::open(global)?;
         let table = out.terminal || global.wide || global.vertical;
@@ -72,7 +72,7 @@ impl Report {
     }
 }
 
-/// Writes JSON, in which a terminal finds nothing to obey.
+/// Writes JSON, escaped on a terminal.
 pub(crate) fn json_line(out: &mut Sink, json: &str) -> Result<()> {
     if out.terminal {
         writeln!(out, "{}", escape_json(json))?
@@ -121,7 +121,7 @@ impl Section {
         self
     }
 
-    /// Prints the columns in which there is something.
+    /// Prints the columns that are not empty.
     fn print(&self, style: Style, out: &mut Sink) -> Result<()> {
         let used = |i: usize| {
             self.rows.is_empty()

@@ -1,8 +1,8 @@
 //! The values of arrays as JSON, and as text for tables and CSV.
 //!
 //! Numbers are numbers where JSON can hold them, decimals are strings with all their digits, bytes
-//! are hex, UUIDs have their dashes, dates and times are text in ISO 8601. VARIANT is the JSON that
-//! it stands for.
+//! are hex, UUIDs have their dashes, dates and times are text in ISO 8601. VARIANT values are shown
+//! as JSON.
 
 mod time;
 
@@ -41,15 +41,15 @@ enum CellKind<'a> {
     /// The names as JSON, and the values.
     Struct(Vec<(String, Values<'a>)>),
     Variant(Box<VariantArray>),
-    /// Values that are found by way of a number: dictionaries and run ends.
+    /// Values that are looked up by an index: dictionaries and run ends.
     Indirect(Box<dyn Fn(usize) -> usize + 'a>, Box<Values<'a>>),
 }
 
 impl<'a> Values<'a> {
-    /// The values of `array`, with the names and the meaning that `field` has for them.
+    /// The values of `array`, which `field` describes.
     ///
     /// # Errors
-    /// If Arrow cannot format the type, or a VARIANT is none.
+    /// If Arrow cannot format the type, or a VARIANT column is malformed.
     pub(crate) fn new(array: &'a dyn Array, field: &Field) -> Result<Self, ArrowError> {
         if let Some(group) = array.as_struct_opt()
             && VariantArray::is_variant(field)
@@ -215,7 +215,7 @@ impl<'a> Values<'a> {
             CellKind::Bare(values) => write!(out, "{}", values.value(i))?,
             CellKind::Float(values) => {
                 let text = values(i);
-                // JSON has no word for what is not a number.
+                // JSON has no NaN and no infinities.
                 let word = !text.ends_with(|c: char| c.is_ascii_digit());
                 if word { form.text(&text, out)? } else { out.extend_from_slice(text.as_bytes()) }
             }

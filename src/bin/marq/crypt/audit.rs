@@ -1,4 +1,5 @@
-//! `crypt audit`: what of a file is protected, by which keys, and what everyone can read.
+//! `crypt audit`: which parts of a file are protected, by which keys, and what is readable without
+//! keys.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::report::{Report, Section};
 use crate::{input, keys};
 
-/// Says what protects each file; fails if a column that must be protected is not.
+/// Shows the protection of each file; fails if a column that must be protected is not.
 pub(crate) fn run(command: &Audit, global: &Global) -> Result<()> {
     let mut required = Required::new(&command.require)?;
     let (mut files, mut records, mut sections) = (Vec::new(), Vec::new(), Vec::new());
@@ -111,7 +112,7 @@ enum FooterMode {
     Encrypted,
 }
 
-/// What there is to say of a file.
+/// The findings on a file.
 struct FileAudit {
     path: String,
     mode: FooterMode,
@@ -127,7 +128,7 @@ struct FileAudit {
     key_values: Vec<String>,
 }
 
-/// What there is to say of a column, of all row groups.
+/// The findings on a column, over all row groups.
 #[derive(Default)]
 struct ColumnAudit {
     path: String,
@@ -237,7 +238,7 @@ impl FileAudit {
         }
     }
 
-    /// What everyone can read of the file.
+    /// What can be read of the file without keys.
     fn leaks(&self) -> Vec<String> {
         if self.mode == FooterMode::Encrypted {
             return Vec::new();

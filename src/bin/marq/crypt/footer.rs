@@ -1,4 +1,4 @@
-//! What a file says of its encryption, as far as it can be read without keys.
+//! The encryption metadata of a file that can be read without keys.
 
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ impl AadPrefix {
     }
 }
 
-/// What tells a key, as the file stores it.
+/// Key metadata, as the file stores them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyName {
     /// Text of the writer's.
@@ -70,7 +70,7 @@ pub(super) enum KeyName {
     Binary(String),
     /// A key that a master key has wrapped.
     Master { name: String, storage: &'static str },
-    /// A key whose material lies in another file, which is not there or does not have it.
+    /// A key whose material is in another file, which is missing or does not have it.
     Missing { reference: String },
 }
 

@@ -1,4 +1,4 @@
-//! `crypt`: what protects files, and other protection for them.
+//! `crypt`: shows and changes the encryption of files.
 
 mod audit;
 mod footer;

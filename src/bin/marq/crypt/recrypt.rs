@@ -48,7 +48,7 @@ fn required(flags: &EncryptFlags, global: &Global) -> Result<Encryption> {
     })
 }
 
-/// A file that must be encrypted, or another may have been put in its place.
+/// A file that must be encrypted: one in plain text may have replaced it.
 fn encrypted(path: &str, global: &Global) -> Result<Reader> {
     let keys = keys::decryption(global, path)?.unwrap_or_default();
     let keys: Decryption = keys.with_plaintext_files(false);

@@ -1,4 +1,4 @@
-//! `stats`: what the file says of its values.
+//! `stats`: the statistics of a file.
 
 mod bounds;
 

@@ -159,7 +159,7 @@ mod tests {
                 assert_eq!(layout.left.len() + layout.right.len() + layout.hidden, natural.len());
             }
         }
-        // Nothing is drawn on so narrow a screen, and nothing breaks.
+        // On so narrow a screen nothing is drawn.
         assert_eq!(Layout::fit(&[5, 5], &[12; 2], 0).left.len(), 1);
     }
 }

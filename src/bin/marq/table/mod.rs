@@ -18,7 +18,7 @@ use crate::output::Sink;
 use layout::Layout;
 use width::{cut, width};
 
-/// What stands for null.
+/// The text of null.
 pub(crate) const NULL: &str = "null";
 
 /// A column of a table.

@@ -7,8 +7,8 @@ use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions}
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
-/// What the JSON decoder makes of a value that becomes this: integers stay text, because that
-/// decoder cuts fractions off without a word.
+/// What the JSON decoder makes of a value that becomes this: integers stay text, because the
+/// decoder silently truncates fractions.
 pub(super) fn json_type(data_type: &DataType) -> DataType {
     let inside = |field: &FieldRef| -> FieldRef {
         Arc::new(
@@ -42,7 +42,7 @@ pub(super) struct Wrong {
     pub(super) error: String,
 }
 
-/// Makes the columns what the schema says.
+/// Converts the columns to the types of the schema.
 pub(super) fn finish(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Wrong> {
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (column, field) in batch.columns().iter().zip(schema.fields()) {

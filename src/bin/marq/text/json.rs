@@ -57,7 +57,7 @@ pub(crate) fn json_schema(
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
-/// What the first lines of files say of their schema.
+/// Infers a schema from the first lines of files.
 #[derive(Default)]
 struct Inference {
     keys: Keys,
@@ -261,7 +261,7 @@ pub(crate) fn json(
         variants.is_none_or(|variants| *variants != OfLines::Whole && !variants.has(field.name()))
     });
     let decoded = Arc::new(Schema::new(decoded.cloned().collect::<Fields>()));
-    // A key that inference has not seen is no value to be lost.
+    // The value of a key that inference has not seen must not be dropped.
     let is_strict = !command.text.schema_only;
     let decoder =
         decoder(&decoded, is_strict).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;

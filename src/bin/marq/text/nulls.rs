@@ -20,7 +20,7 @@ pub(super) struct Convention {
     pub(super) mark: String,
 }
 
-/// A text that no file holds: it is made up anew by each process.
+/// A text that no file holds: random for each process.
 pub(super) fn mark() -> String {
     format!("\u{f8f0}{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
 }
