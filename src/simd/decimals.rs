@@ -63,6 +63,9 @@ fn scale_f32(value: f32, powers: &Powers<f32>) -> (i32, bool) {
     (integer, good)
 }
 
+/// Values of a step.
+const STEP: usize = 64;
+
 macro_rules! integers {
     ($float:ty, $int:ty, $name:ident, $scale:ident, $body:ident, $avx2:ident, $avx512:ident) => {
         /// Writes the integer of each value, and whether the value does not come back from it; the
@@ -97,13 +100,19 @@ macro_rules! integers {
             bad: &mut [bool],
         ) -> Fit<$int> {
             let mut fit = Fit { least: <$int>::MAX, max: <$int>::MIN, bad: 0 };
-            for ((value, out), bad) in values.iter().zip(out).zip(bad) {
-                let (integer, good) = $scale(*value, powers);
-                *out = integer;
-                *bad = !good;
-                fit.least = fit.least.min(if good { integer } else { <$int>::MAX });
-                fit.max = fit.max.max(if good { integer } else { <$int>::MIN });
-                fit.bad += usize::from(!good);
+            // In steps, so that one loop makes vectors of floats and the other of integers.
+            let steps = values.chunks(STEP).zip(out.chunks_mut(STEP)).zip(bad.chunks_mut(STEP));
+            for ((values, out), bad) in steps {
+                for ((value, out), bad) in values.iter().zip(&mut *out).zip(&mut *bad) {
+                    let (integer, good) = $scale(*value, powers);
+                    *out = integer;
+                    *bad = !good;
+                }
+                for (integer, bad) in out.iter().zip(&*bad) {
+                    fit.least = fit.least.min(if *bad { <$int>::MAX } else { *integer });
+                    fit.max = fit.max.max(if *bad { <$int>::MIN } else { *integer });
+                    fit.bad += usize::from(*bad);
+                }
             }
             fit
         }
