@@ -58,8 +58,9 @@ pub fn export(batches: impl RecordBatchReader + Send + 'static) -> Result<FFI_Ar
 
 /// Makes batches of a C stream, which is released when they are dropped.
 ///
-/// Nothing of an array is checked but its lengths and nulls: a stream must come from a producer that
-/// is trusted like a library of this process. [`ImportedBatches::validated`] checks values too.
+/// Nothing of an array is checked but its lengths and nulls: a stream must come from a producer
+/// that is trusted like a library of this process. [`ImportedBatches::validated`] checks values
+/// too.
 ///
 /// # Errors
 /// `Arrow` if the stream was released before, or its schema is none.

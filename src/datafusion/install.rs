@@ -14,7 +14,8 @@
 ///
 /// A second argument is the [factory](crate::datafusion::MarquetryFormatFactory) to install, for
 /// options. `register_parquet` and `read_parquet` of a session do not ask it for its formats: use
-/// [`MarquetryTable`](crate::datafusion::MarquetryTable) in their place, or the rule `ReplaceParquet`.
+/// [`MarquetryTable`](crate::datafusion::MarquetryTable) in their place, or the rule
+/// `ReplaceParquet`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __install_datafusion {

@@ -12,14 +12,14 @@
 //! * [`MarquetryTable`] is a table of one file, of several, or of a folder.
 //! * `ReplaceParquet` (feature `datafusion-replace`) is an optimizer rule that swaps the scans of
 //!   DataFusion's own `ParquetSource`, such as table formats make them.
-//! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `datafusion-proto`) carry scans to
-//!   the workers of distributed engines.
+//! * `MarquetryPhysicalCodec` and `MarquetryLogicalCodec` (feature `datafusion-proto`) carry scans
+//!   to the workers of distributed engines.
 //!
 //! Filters are evaluated in the scan, all of them and by default: those that [`Predicate`] can say
 //! with the very same meaning prune row groups and pages, and are evaluated on encoded values; the
-//! others are evaluated by DataFusion's own expressions, on the columns that they need, before other
-//! columns are decoded. Filters that DataFusion learns while the query runs (joins, `ORDER BY … LIMIT`)
-//! are looked at again before each row group.
+//! others are evaluated by DataFusion's own expressions, on the columns that they need, before
+//! other columns are decoded. Filters that DataFusion learns while the query runs (joins, `ORDER BY
+//! … LIMIT`) are looked at again before each row group.
 //!
 //! The parts of DataFusion that this needs are its small crates, without SQL and optimizer; their
 //! version is 55.2.

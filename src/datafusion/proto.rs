@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A scan travels in the message that DataFusion has for its own Parquet scan, wrapped so that our
-//! codec reads it back as ours. A worker without the codec says that it does not know the node. With
-//! [`MarquetrySource::with_portable_plans`] the message travels unwrapped: every worker understands
-//! it, as a scan of DataFusion's own source.
+//! codec reads it back as ours. A worker without the codec says that it does not know the node.
+//! With [`MarquetrySource::with_portable_plans`] the message travels unwrapped: every worker
+//! understands it, as a scan of DataFusion's own source.
 
 use std::sync::Arc;
 

@@ -112,8 +112,8 @@ fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
         && files.all(|file| file.extensions.is_empty())
 }
 
-/// Whether files are read as DataFusion reads them. Its factories have public types, but what a scan
-/// holds cannot be asked for its type: its name has to do.
+/// Whether files are read as DataFusion reads them. Its factories have public types, but what a
+/// scan holds cannot be asked for its type: its name has to do.
 fn is_stock(factory: &dyn fmt::Debug) -> bool {
     let mut name = Prefix(String::new());
     // It ends with an error once it is long enough: a cache may follow.

@@ -1,9 +1,9 @@
 //! [`Opener`]: one file, from its metadata to the stream of its batches.
 //!
 //! The expressions of the query are put into terms of the file (partition values, columns that it
-//! has not, types that differ), the filters become a [`Predicate`], and an [`AsyncReader`] reads what
-//! is left, decoded where the stream is polled. Filters that are learned while the query runs are
-//! taken as they are when a row group is opened.
+//! has not, types that differ), the filters become a [`Predicate`], and an [`AsyncReader`] reads
+//! what is left, decoded where the stream is polled. Filters that are learned while the query runs
+//! are taken as they are when a row group is opened.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;

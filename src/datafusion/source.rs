@@ -126,8 +126,9 @@ impl MarquetrySource {
         self
     }
 
-    /// Sends the scan to the workers of distributed engines as one of DataFusion's own source, which
-    /// all workers know. Default false: as ours, for workers that have `MarquetryPhysicalCodec`.
+    /// Sends the scan to the workers of distributed engines as one of DataFusion's own source,
+    /// which all workers know. Default false: as ours, for workers that have
+    /// `MarquetryPhysicalCodec`.
     #[cfg(feature = "datafusion-proto")]
     #[must_use]
     pub fn with_portable_plans(mut self, portable: bool) -> Self {

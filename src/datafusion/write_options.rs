@@ -1,7 +1,8 @@
 //! Options of DataFusion as [`WriteOptions`].
 //!
 //! What has the value that DataFusion has by default is left to this crate, because it says nothing
-//! of what the user wants. What is set and has no counterpart here is an error that names the option.
+//! of what the user wants. What is set and has no counterpart here is an error that names the
+//! option.
 
 use std::fmt;
 

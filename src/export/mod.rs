@@ -155,17 +155,17 @@ impl Export {
     }
 
     /// The most files that are open at a time where rows are [partitioned](Export::partition_by),
-    /// in all streams; 16 by default, and at least one for each stream that is worked on. They share
-    /// the memory. The file that was not written to for longest is finished when another must be
-    /// begun, so that rows in no order make more and smaller files.
+    /// in all streams; 16 by default, and at least one for each stream that is worked on. They
+    /// share the memory. The file that was not written to for longest is finished when another must
+    /// be begun, so that rows in no order make more and smaller files.
     #[must_use]
     pub fn open_files(mut self, files: usize) -> Self {
         self.open_files = files.max(1);
         self
     }
 
-    /// The most combinations of values that may be [partitioned by](Export::partition_by), because a
-    /// column of many values would make as many files; 1024 by default.
+    /// The most combinations of values that may be [partitioned by](Export::partition_by), because
+    /// a column of many values would make as many files; 1024 by default.
     #[must_use]
     pub fn max_partitions(mut self, partitions: usize) -> Self {
         self.max_partitions = partitions;

@@ -1,7 +1,7 @@
 //! [`Partitioning`]: rows by the values of some columns, and the folders that are named after them.
 //!
-//! The names are those of Hive, which engines take apart again: `key=value`, with what a file system
-//! or another reader might misread percent-encoded.
+//! The names are those of Hive, which engines take apart again: `key=value`, with what a file
+//! system or another reader might misread percent-encoded.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The text form of predicates, read: [`Predicate::parse`].
 //!
-//! Used by the command-line tool. The grammar stands in [`crate::predicate`]. Recursive descent
-//! over tokens that know their place.
+//! Used by the command-line tool. The grammar is in [`crate::predicate`]. Recursive descent over
+//! tokens with their byte offsets.
 //! Trap: `date`, `any` and the like are keywords only where a string or a parenthesis follows;
 //! columns have such names.
 
@@ -349,7 +349,7 @@ impl PredicateParser<'_> {
     fn expect_literal(&mut self) -> Result<Literal> {
         match self.literal()? {
             Some(literal) => Ok(literal),
-            None => Err(self.expected("a literal (strings stand in single quotes)")),
+            None => Err(self.expected("a literal (strings are in single quotes)")),
         }
     }
 

@@ -1,7 +1,7 @@
 //! [`Pages`]: the pages of a column chunk, one after the other.
 //!
-//! A walk goes over a [`PageList`]; where rows are known it can also jump. Several walks of one list
-//! are independent, so that several threads can share a chunk.
+//! A walk goes over a [`PageList`]; where rows are known it can also jump. Several walks of one
+//! list are independent, so that several threads can share a chunk.
 
 use std::ops::Range;
 

@@ -49,8 +49,8 @@ impl ChunkBytes {
         Self { rest: bytes, offset, pulled: None }
     }
 
-    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end`, to be pulled; what is held of it
-    /// is counted by `budget`.
+    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end`, to be pulled; what is held of
+    /// it is counted by `budget`.
     pub(super) fn pulled(
         bytes: Bytes,
         offset: u64,
@@ -119,7 +119,8 @@ impl ChunkBytes {
     /// Takes the next page from what is at hand, or pulls it. `None` if no bytes are left.
     ///
     /// # Errors
-    /// `Malformed` if it is no page, or is cut off; `Io`; `Limit(Memory)` for a piece that is pulled.
+    /// `Malformed` if it is no page, or is cut off; `Io`; `Limit(Memory)` for a piece that is
+    /// pulled.
     pub(super) fn take_page(
         &mut self,
         context: &PageContext,

@@ -48,8 +48,8 @@ use std::task::{Context, Poll, ready};
 /// ```
 ///
 /// All files must give the same columns: names, types and order. Where they differ,
-/// [`Dataset::target`] says into which schema they are read. What else is wanted of each file is set
-/// by [`Dataset::map`], as on a [`Reader`].
+/// [`Dataset::target`] says into which schema they are read. What else is wanted of each file is
+/// set by [`Dataset::map`], as on a [`Reader`].
 #[derive(Clone)]
 pub struct Dataset<S = Arc<dyn Source>> {
     readers: Vec<Reader<S>>,

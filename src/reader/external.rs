@@ -39,8 +39,8 @@ impl Reader {
     /// ```
     ///
     /// The paths in a summary are as little to be trusted as the rest of it. One that is absolute,
-    /// has a `..`, or leads out of `base` through a link, is refused. The files are opened when they
-    /// are read, and do not stay open.
+    /// has a `..`, or leads out of `base` through a link, is refused. The files are opened when
+    /// they are read, and do not stay open.
     ///
     /// # Errors
     /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing;
@@ -81,8 +81,8 @@ impl<S> Reader<S> {
 
 #[cfg(feature = "object_store")]
 impl AsyncReader {
-    /// As [`Reader::files_below`], with the objects below `prefix` of a store. The length of each is
-    /// asked for, 16 at a time.
+    /// As [`Reader::files_below`], with the objects below `prefix` of a store. The length of each
+    /// is asked for, 16 at a time.
     ///
     /// # Errors
     /// As [`Reader::files_below`].

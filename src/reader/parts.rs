@@ -2,8 +2,8 @@
 //! independently.
 //!
 //! Cuts are made where the estimated cost says, at the edge of a row group if one is close, else
-//! between two of its rows. Trap: what the filter will leave is unknown here, beyond what the footer
-//! proves.
+//! between two of its rows. Trap: what the filter will leave is unknown here, beyond what the
+//! footer proves.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ impl<S: Clone> Reader<S> {
     /// next, in the order in which [`Reader::batches`] gives them. They are about equal in
     /// [`Reader::estimated_cost`]: none has more than 5/4 of the mean, if the rows of a row group
     /// cost the same. Where row groups are too large or too few, a part begins or ends within one.
-    /// There are fewer than `n` only if there are fewer rows, or if a row group costs nearly nothing;
-    /// none is empty, unless all are, which is one part.
+    /// There are fewer than `n` only if there are fewer rows, or if a row group costs nearly
+    /// nothing; none is empty, unless all are, which is one part.
     ///
     /// Offset and limit are resolved here. [`Reader::memory`] is divided among the parts, and so is
     /// a number of threads; without one, each is decoded by the thread that asks for its batches.
@@ -147,8 +147,8 @@ impl Reader {
 
 #[cfg(feature = "async")]
 impl AsyncReader {
-    /// The batches of each of the [`Reader::parts`], as streams: at most `n`, which can be polled by
-    /// different tasks. Nothing is fetched before they are polled.
+    /// The batches of each of the [`Reader::parts`], as streams: at most `n`, which can be polled
+    /// by different tasks. Nothing is fetched before they are polled.
     ///
     /// # Errors
     /// As [`Reader::parts`].

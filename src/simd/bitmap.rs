@@ -211,7 +211,8 @@ impl Bitmap {
         self.len = 0;
     }
 
-    /// The words, as Arrow has bits in memory: the first in the lowest byte. And the number of bits.
+    /// The words, as Arrow has bits in memory: the first in the lowest byte. And the number of
+    /// bits.
     pub(crate) fn into_words(mut self) -> (Vec<u64>, usize) {
         if cfg!(target_endian = "big") {
             self.words.iter_mut().for_each(|word| *word = word.to_le());

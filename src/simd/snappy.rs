@@ -81,8 +81,8 @@ fn decompress_with(
 const AHEAD: usize = MAX_SHORT;
 
 /// What a tag says: the length of its element in bits 0 to 7 and, from bit 8 on, what is added to
-/// the offset after the tag. Of a copy these are bits 8 to 10 of the offset; of a literal, an offset
-/// that no check refuses; and of a rare element one that is beyond any output.
+/// the offset after the tag. Of a copy these are bits 8 to 10 of the offset; of a literal, an
+/// offset that no check refuses; and of a rare element one that is beyond any output.
 const TAGS: [usize; 256] = {
     let mut tags = [0; 256];
     let mut tag = 0;
@@ -141,10 +141,10 @@ impl Elements<'_> {
             // Pointers in registers: the compiler cannot know that what is written is not `self`.
             let pointers = (self.block.as_ptr(), self.out.as_mut_ptr());
             while at.written < wanted && at.read < fast_end {
-                // SAFETY: the pointers are those of the block, of which `AHEAD` bytes are left after
-                // `read`, and of `out`, of which at least `NEAR` are written: else the block has
-                // ended, or no more is wanted. `written` is less than `wanted`, which is at most
-                // `max`, and `out` has `SLACK` bytes more than that.
+                // SAFETY: the pointers are those of the block, of which `AHEAD` bytes are left
+                // after `read`, and of `out`, of which at least `NEAR` are written: else the block
+                // has ended, or no more is wanted. `written` is less than `wanted`, which is at
+                // most `max`, and `out` has `SLACK` bytes more than that.
                 match unsafe { short(kernel, pointers, at) } {
                     Some(next) => at = next,
                     None => break,
@@ -212,8 +212,8 @@ impl Elements<'_> {
 }
 
 /// Takes the next element of the block, at the first pointer, to the output, at the second, if it
-/// is a short literal, or a copy with an offset of at most 2 bytes. `None`, and nothing is taken, if
-/// it is another, or its offset is 0 or beyond the start.
+/// is a short literal, or a copy with an offset of at most 2 bytes. `None`, and nothing is taken,
+/// if it is another, or its offset is 0 or beyond the start.
 ///
 /// # Safety
 /// The block must have `1 + AHEAD` bytes from `read` on. The output must be initialised, and have

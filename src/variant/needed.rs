@@ -32,7 +32,7 @@ pub(crate) fn needed_leaves(
 ) -> Result<NeededLeaves> {
     if !is_variant(node) {
         return Err(Error::usage(format_args!(
-            "a path leads into VARIANT columns, and {} is none",
+            "a path needs a VARIANT column, and {} is none",
             node.path().dotted()
         )));
     }

@@ -213,8 +213,8 @@ pub(crate) fn footer(
     Ok(())
 }
 
-/// A `_metadata` summary: a file of a footer alone, which has the row groups of several files, given
-/// by their footers and their paths relative to the summary, with `/` between names.
+/// A `_metadata` summary: a file of a footer alone, which has the row groups of several files,
+/// given by their footers and their paths relative to the summary, with `/` between names.
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {

@@ -84,8 +84,8 @@ pub(in crate::read) fn materialized_bytes(array: &ArrayRef, to: &DataType) -> u6
     }
 }
 
-/// Views of the entries that the keys of a dictionary array name. The strings are not copied, unless
-/// most entries are not named.
+/// Views of the entries that the keys of a dictionary array name. The strings are not copied,
+/// unless most entries are not named.
 fn viewed(dictionary: &dyn AnyDictionaryArray) -> Result<ArrayRef> {
     let views = |array: &ArrayRef| -> Result<ArrayRef> {
         Ok(match array.data_type() {

@@ -1,5 +1,5 @@
-//! AVX-512: indices are looked up as they are cut out of their bytes; small tables lie in registers,
-//! where a look-up is a permutation.
+//! AVX-512: indices are looked up as they are cut out of their bytes; small tables lie in
+//! registers, where a look-up is a permutation.
 
 use std::arch::x86_64::{
     __m512i, _mm512_castsi512_si256, _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64,

@@ -2,7 +2,8 @@
 //!
 //! The scalar definition adds the step outside the chain from value to value, which is one addition
 //! for each. In vectors each is summed in itself first, by shifting lanes, so that the chain is one
-//! addition a vector. With AVX-512 packed differences are summed as they are cut out of their bytes.
+//! addition a vector. With AVX-512 packed differences are summed as they are cut out of their
+//! bytes.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -3,8 +3,8 @@
 //! Spec: Encodings.md, "Run Length Encoding / Bit-Packing Hybrid" and "Delta Encoding". Used by
 //! both. The definition has one kernel for each width, unrolled over a block of 32 values, so that
 //! every shift is a constant; the width is matched once a call. Where bytes can be permuted by a
-//! table (AVX2, AVX-512 VBMI, NEON), one permutation puts the bytes of each value into its lane, and one
-//! shift by lane does the rest, for all widths alike.
+//! table (AVX2, AVX-512 VBMI, NEON), one permutation puts the bytes of each value into its lane,
+//! and one shift by lane does the rest, for all widths alike.
 
 /// Does `$body` for each value of a block, whose place `$i` is a constant: the compiler leaves a
 /// loop as it is, with a branch for each value.

@@ -68,8 +68,8 @@ fn copy(reader: &Reader, encryption: Option<&Encryption>, global: &Global) -> Re
     let done = recrypt(reader, sink, encryption)?;
     if !global.quiet && reader.metadata().has_unauthenticated_pages() {
         eprintln!(
-            "marq: note: the pages of the input are not authenticated (AES_GCM_CTR_V1): whoever \
-             could write the file could change values in it"
+            "marq: note: the pages of the input are not authenticated (AES_GCM_CTR_V1): their \
+             values may have been changed"
         );
     }
     if !global.quiet && global.verbose > 0 {
