@@ -12,7 +12,6 @@ use datafusion_distributed::{
 };
 use marquetry::datafusion::MarquetryPhysicalCodec;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
 use url::Url;
 
@@ -33,7 +32,10 @@ async fn worker() -> std::io::Result<Url> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let service = Worker::from_session_builder(session).into_worker_server();
-    let incoming = TcpListenerStream::new(listener);
+    let accept = |listener: TcpListener| async {
+        Some((listener.accept().await.map(|(stream, _)| stream), listener))
+    };
+    let incoming = Box::pin(futures::stream::unfold(listener, accept));
     tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
     Ok(url.parse().expect("a URL"))
 }

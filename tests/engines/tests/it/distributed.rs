@@ -20,7 +20,6 @@ use marquetry::datafusion::{
     MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec, MarquetryTable,
 };
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
 use url::Url;
 
@@ -132,7 +131,10 @@ async fn start_worker() -> Url {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let service = Worker::from_session_builder(worker_state).into_worker_server();
     tokio::spawn(async move {
-        let incoming = TcpListenerStream::new(listener);
+        let accept = |listener: TcpListener| async {
+            Some((listener.accept().await.map(|(stream, _)| stream), listener))
+        };
+        let incoming = Box::pin(futures::stream::unfold(listener, accept));
         Server::builder().add_service(service).serve_with_incoming(incoming).await
     });
     Url::parse(&url).unwrap()

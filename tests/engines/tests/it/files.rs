@@ -153,8 +153,9 @@ async fn folders_become_columns() {
     ] {
         assert!(pair.same(sql).await > 0, "{sql}");
     }
+    let state = pair.ours.state();
     let table = MarquetryTable::open_partitioned(
-        &pair.ours.state(),
+        &state,
         [format!("{}/t/", folder.path().display())],
         [("year".to_owned(), DataType::Int32), ("kind".to_owned(), DataType::Utf8)],
         MarquetryFormat::new(),

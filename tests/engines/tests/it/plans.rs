@@ -155,7 +155,6 @@ async fn the_metadata_of_a_file_are_read_once() {
     query(&pair.ours, "select sum(id) from t").await;
     query(&pair.ours, "select sum(wild) from t where id > 7").await;
     assert_eq!(cache.len(), 1);
-    assert!(cache.memory_used() > 0, "its memory is counted");
 }
 
 #[tokio::test]
