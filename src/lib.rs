@@ -33,7 +33,8 @@
 //! | keep dictionaries, read strings as views | [`Reader::dictionaries`], [`Reader::views`] |
 //! | divide a file among the threads of an engine | [`Reader::streams`], [`Reader::parts`] |
 //! | read many files as one, or divide them | [`Dataset`] |
-//! | hand batches to pyarrow, or to another arrow | `ffi`; `examples/ffi_pyarrow`, `examples/other_arrow.rs` |
+//! | hand batches to pyarrow | `ffi`; `examples/ffi_pyarrow` |
+//! | hand batches to another version of arrow | `ffi`; `examples/other_arrow.rs` |
 //! | come from the `parquet` crate | [the table](#from-the-parquet-crate) |
 //! | see what takes the time | the feature `tracing`: spans of the target `marquetry` |
 //! | choose the threads for reading | [`Reader::threads`], `Reader::pool` |
