@@ -384,7 +384,7 @@ impl FileDecryptor {
             return Ok(());
         }
         Err(Error::crypto(format_args!(
-            "a key was given for the column {}, which is not encrypted and may have replaced an \
+            "a key was given for the column {}, but it is not encrypted and may have replaced an \
              encrypted one; Decryption::with_plaintext_files(true) (marq: --allow-plain) reads it",
             column.dotted()
         )))
