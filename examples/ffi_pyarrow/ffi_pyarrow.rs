@@ -36,6 +36,7 @@ pub unsafe extern "C" fn marquetry_write(
 ) -> *mut c_char {
     // SAFETY: the caller vouches for the text, and for the stream.
     let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
+    // SAFETY: the caller hands over a stream that is theirs, as the C stream interface has it.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream) };
     let write = || -> Result<()> {
         let mut batches = import(stream)?;

@@ -34,7 +34,7 @@ fn a_summary_reads_as_its_files_do() {
         let files = ["one.parquet", "a=1/two.parquet", "a=1/three.parquet"];
         files.iter().for_each(|file| std::fs::write(folder.path().join(file), &case.file).unwrap());
         let reader = open(folder.path(), &files);
-        if reader.metadata().row_groups() > 0 && reader.schema().unwrap().fields().len() > 0 {
+        if reader.metadata().row_groups() > 0 && !reader.schema().unwrap().fields().is_empty() {
             let error = read_with(reader.clone()).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "seed {seed}: {error}");
             assert!(error.to_string().contains("files_below"), "seed {seed}: {error}");

@@ -16,7 +16,7 @@ use crate::support::{read_with, testdata};
 fn batches_that_went_through_c_are_the_same() {
     every_case(300, |seed| {
         let case = case(seed);
-        let reader = Reader::new(case.file.clone()).unwrap().batch_rows(100);
+        let reader = Reader::new(case.file).unwrap().batch_rows(100);
         let expected = read_with(reader.clone()).unwrap();
         let stream = ffi::export(reader.batches().unwrap()).unwrap();
         let mut imported = ffi::import(stream).unwrap().validated(true);
