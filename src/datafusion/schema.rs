@@ -60,9 +60,20 @@ impl TypeOptions {
             .fields()
             .iter()
             .enumerate()
-            .map(|(i, field)| self.zoned(metadata, i, field))
+            .map(|(i, field)| self.as_text(&self.zoned(metadata, i, field)))
             .collect();
         Ok(Schema::new_with_metadata(fields, schema.metadata().clone()))
+    }
+
+    /// The field, as a string if it is a byte string and those are to be strings. What the writer
+    /// noted of its Arrow types does not count then.
+    fn as_text(&self, field: &FieldRef) -> FieldRef {
+        match field.data_type() {
+            DataType::Binary if self.binary_as_string => retyped(field, DataType::Utf8),
+            DataType::LargeBinary if self.binary_as_string => retyped(field, DataType::LargeUtf8),
+            DataType::BinaryView if self.binary_as_string => retyped(field, DataType::Utf8View),
+            _ => Arc::clone(field),
+        }
     }
 
     /// The field, in the time zone that is asked for if it is an INT96 column.

@@ -141,6 +141,15 @@ impl MarquetrySource {
         self.pushdown
     }
 
+    /// Whether the scan leaves out rows that do not pass, here and wherever it is sent.
+    fn filters_rows(&self) -> bool {
+        #[cfg(feature = "datafusion-proto")]
+        if self.portable {
+            return false;
+        }
+        self.pushdown
+    }
+
     /// Whether a filter can be evaluated in the scan.
     fn can_evaluate(&self, filter: &Arc<dyn PhysicalExpr>) -> bool {
         let schema = self.table.schema_without_virtual_columns();
@@ -182,7 +191,7 @@ impl FileSource for MarquetrySource {
             table: self.table.clone(),
             projection: self.projection.clone(),
             filter: self.filter.clone(),
-            filters_rows: self.pushdown,
+            filters_rows: self.filters_rows(),
             adapters,
             batch_rows: self.batch_rows.or(config.batch_size).unwrap_or(DEFAULT_BATCH_ROWS),
             limit: config.limit,
@@ -230,7 +239,7 @@ impl FileSource for MarquetrySource {
         }
         if let Some(filter) = &self.filter {
             write!(f, ", predicate={filter}")?;
-            let rows = if self.pushdown { "rows" } else { "row groups" };
+            let rows = if self.filters_rows() { "rows" } else { "row groups" };
             write!(f, ", filters={rows}")?;
             if DynamicFilterTracking::classify(filter).contains_dynamic_filter() {
                 write!(f, ", dynamic_rg_pruning=eligible")?;
@@ -253,7 +262,7 @@ impl FileSource for MarquetrySource {
         let can: Vec<bool> = filters.iter().map(|filter| self.can_evaluate(filter)).collect();
         let taken = filters.iter().zip(&can).filter(|(_, can)| **can).map(|(filter, _)| filter);
         let taken: Vec<_> = self.filter.iter().chain(taken).cloned().collect();
-        let answers = can.iter().map(|can| match *can && self.pushdown {
+        let answers = can.iter().map(|can| match *can && self.filters_rows() {
             true => PushedDown::Yes,
             false => PushedDown::No,
         });

@@ -63,7 +63,14 @@ async fn main() {
             for table in TPCH_TABLES {
                 tables(&pair, table, &folder.join(format!("{table}.parquet"))).await;
             }
-            compare(&format!("TPC-H, scale {}", args.scale), partitions, &pair, tpch_queries(), &args).await;
+            compare(
+                &format!("TPC-H, scale {}", args.scale),
+                partitions,
+                &pair,
+                tpch_queries(),
+                &args,
+            )
+            .await;
         }
         if let Some(path) = &args.hits {
             tables(&pair, "hits", path).await;

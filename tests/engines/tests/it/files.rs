@@ -17,7 +17,8 @@ fn write(path: &std::path::Path, batch: RecordBatch, row_group: usize) {
 
 fn numbers(from: i64, rows: i64) -> RecordBatch {
     let ids = Int64Array::from_iter_values(from..from + rows);
-    let names = StringArray::from_iter_values((from..from + rows).map(|i| format!("name {}", i % 97)));
+    let names =
+        StringArray::from_iter_values((from..from + rows).map(|i| format!("name {}", i % 97)));
     let halves = Float64Array::from_iter_values((from..from + rows).map(|i| i as f64 / 2.0));
     RecordBatch::try_from_iter([
         ("id", Arc::new(ids) as ArrayRef),
@@ -126,13 +127,17 @@ async fn only_the_leaves_that_a_query_looks_at_are_fetched() {
         datafusion::physical_plan::collect(plan.clone(), pair.ours.task_ctx()).await.unwrap();
         scanned.push(crate::metric(&plan, "bytes_scanned"));
     }
-    assert!(scanned[0] > 0 && scanned[0] * 2 < scanned[1] && scanned[1] < scanned[2], "{scanned:?}");
+    assert!(
+        scanned[0] > 0 && scanned[0] * 2 < scanned[1] && scanned[1] < scanned[2],
+        "{scanned:?}"
+    );
 }
 
 #[tokio::test]
 async fn folders_become_columns() {
     let folder = tempfile::tempdir().unwrap();
-    for (year, kind, from) in [(2024, "a", 0), (2024, "b", 100), (2025, "a", 200), (2025, "b", 300)] {
+    for (year, kind, from) in [(2024, "a", 0), (2024, "b", 100), (2025, "a", 200), (2025, "b", 300)]
+    {
         let path = folder.path().join(format!("t/year={year}/kind={kind}/f.parquet"));
         write(&path, numbers(from, 100), 40);
     }
@@ -221,13 +226,17 @@ async fn strings_and_bytes_are_read_as_the_table_has_them() {
             path.display()
         );
         pair.run(&sql).await;
-        pair.same(&format!("select bytes, text, large from t{i} where text > 'a' and large <> 'bc'")).await;
+        pair.same(&format!(
+            "select bytes, text, large from t{i} where text > 'a' and large <> 'bc'"
+        ))
+        .await;
     }
     for setting in ["binary_as_string = true", "schema_force_view_types = false"] {
         let pair = Pair::new(1);
         pair.run(&format!("set datafusion.execution.parquet.{setting}")).await;
         pair.table("t", &path).await;
-        pair.same("select arrow_typeof(bytes), arrow_typeof(text), arrow_typeof(large) from t").await;
+        pair.same("select arrow_typeof(bytes), arrow_typeof(text), arrow_typeof(large) from t")
+            .await;
         pair.same("select * from t where text like 'd%' or large = ''").await;
     }
 }

@@ -38,16 +38,25 @@ fn batch(rng: &mut Rng) -> RecordBatch {
         ("day", Arc::new(Date32Array::from_iter(some(rng, |r, _| r.i32(10_000..10_100))))),
         (
             "at",
-            Arc::new(TimestampMicrosecondArray::from_iter(some(rng, |r, _| r.i64(0..1000) * 3_600_000_000))),
+            Arc::new(TimestampMicrosecondArray::from_iter(some(rng, |r, _| {
+                r.i64(0..1000) * 3_600_000_000
+            }))),
         ),
         (
             "utc",
             Arc::new(
-                TimestampNanosecondArray::from_iter(some(rng, |r, _| r.i64(0..1000) * 3_600_000_000_000))
-                    .with_timezone("+00:00"),
+                TimestampNanosecondArray::from_iter(some(rng, |r, _| {
+                    r.i64(0..1000) * 3_600_000_000_000
+                }))
+                .with_timezone("+00:00"),
             ),
         ),
-        ("clock", Arc::new(Time64MicrosecondArray::from_iter(some(rng, |r, _| r.i64(0..86_400) * 1_000_000)))),
+        (
+            "clock",
+            Arc::new(Time64MicrosecondArray::from_iter(some(rng, |r, _| {
+                r.i64(0..86_400) * 1_000_000
+            }))),
+        ),
         ("price", Arc::new(decimal(2, some(rng, |r, _| i128::from(r.i32(-9999..9999)))))),
     ];
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))
@@ -69,7 +78,9 @@ fn literal(rng: &mut Rng, column: &str) -> String {
         "day" => format!("date '1997-0{}-1{}'", rng.u8(5..9), rng.u8(0..9)),
         "at" => format!("timestamp '1970-01-{:02} 0{}:00:00'", rng.u8(1..28), rng.u8(0..9)),
         "utc" => format!("timestamp '1970-01-{:02}T0{}:00:00Z'", rng.u8(1..28), rng.u8(0..9)),
-        "clock" => format!("time '1{}:0{}:00'", rng.u8(0..9), rng.u8(0..9)),
+        "clock" => {
+            format!("arrow_cast('1{}:0{}:00', 'Time64(Microsecond)')", rng.u8(0..9), rng.u8(0..9))
+        }
         "price" => format!("{}.{:02}", rng.i32(-99..99), rng.u8(0..99)),
         _ => "true".into(),
     }
@@ -98,8 +109,12 @@ fn condition(rng: &mut Rng, depth: usize) -> String {
         3 => format!("{column} not in ({a}, {b})"),
         4 => format!("{column} in ({a}, null)"),
         5 => format!("{column} between {a} and {b}"),
-        6 if column == "text" || column == "large" => format!("{column} like '{}\\%%'", rng.u8(0..40)),
-        7 if column == "text" || column == "large" => format!("{column} not like '1_%{}'", rng.alphabetic()),
+        6 if column == "text" || column == "large" => {
+            format!("{column} like '{}\\%%'", rng.u8(0..40))
+        }
+        7 if column == "text" || column == "large" => {
+            format!("{column} not like '1_%{}'", rng.alphabetic())
+        }
         8 if column == "text" || column == "large" => format!("upper({column}) {op} upper({a})"),
         9 if column == "i32" => format!("i32 + i8 {op} {a}"),
         10 if column == "i32" => format!("cast(i32 as bigint) {op} {a}"),
@@ -109,7 +124,11 @@ fn condition(rng: &mut Rng, depth: usize) -> String {
 }
 
 fn write(path: &Path, batch: &RecordBatch, properties: WriterProperties) {
-    engines::write_with(path, [Ok::<_, std::convert::Infallible>(batch.clone())].into_iter(), properties);
+    engines::write_with(
+        path,
+        [Ok::<_, std::convert::Infallible>(batch.clone())].into_iter(),
+        properties,
+    );
 }
 
 #[tokio::test]
@@ -133,7 +152,8 @@ async fn random_filters_of_every_type_give_the_same_rows() {
     for i in 0..400 {
         let table = ["plain", "blooms"][i % 2];
         let condition = condition(&mut rng, 2);
-        let sql = format!("select sorted, i32, f64, text, price, flag from {table} where {condition}");
+        let sql =
+            format!("select sorted, i32, f64, text, price, flag from {table} where {condition}");
         println!("seed {seed}, {i}: {sql}");
         let n = pair.same(&sql).await;
         some += usize::from(n > 0 && n < ROWS);
@@ -149,7 +169,8 @@ async fn filters_leave_no_filter_node_above_the_scan() {
     write(&path, &batch(&mut rng), WriterProperties::new());
     let pair = Pair::new(1);
     pair.table("t", &path).await;
-    let plan = crate::plan(&pair.ours, "select i8 from t where i32 = 7 and upper(text) > 'A'").await;
+    let plan =
+        crate::plan(&pair.ours, "select i8 from t where i32 = 7 and upper(text) > 'A'").await;
     let text = crate::text(&plan);
     assert!(!text.contains("FilterExec"), "{text}");
     assert!(text.contains("file_type=marquetry"), "{text}");

@@ -13,7 +13,8 @@ use crate::{Pair, metric, plan, query, text};
 fn table(rows: i64) -> RecordBatch {
     let id = Int64Array::from_iter_values(0..rows);
     let wild = Int64Array::from_iter_values((0..rows).map(|i| i * 7919 % rows));
-    let float = Float64Array::from_iter_values((0..rows).map(|i| if i == 5 { f64::NAN } else { i as f64 }));
+    let float =
+        Float64Array::from_iter_values((0..rows).map(|i| if i == 5 { f64::NAN } else { i as f64 }));
     let name = StringArray::from_iter_values((0..rows).map(|i| format!("n{:05}", i / 3)));
     RecordBatch::try_from_iter([
         ("id", Arc::new(id) as ArrayRef),
@@ -46,7 +47,8 @@ async fn statistics_answer_counts_and_bounds_but_not_of_floats_with_nans() {
     write(&path, table(3000), 500);
     let pair = Pair::new(1);
     pair.table("t", &path).await;
-    let (plan, found) = run(&pair.ours, "select count(*), min(id), max(id), count(name) from t").await;
+    let (plan, found) =
+        run(&pair.ours, "select count(*), min(id), max(id), count(name) from t").await;
     assert_eq!(engines::rows(&found), ["3000|0|2999|3000"]);
     assert!(!text(&plan).contains("DataSourceExec"), "{}", text(&plan));
     // The bounds in the file do not tell of NaN.
@@ -114,9 +116,12 @@ async fn the_first_of_many_rows_are_found_without_reading_all() {
     write(&path, table(20_000), 500);
     let pair = Pair::new(1);
     pair.table("t", &path).await;
-    for order in ["id desc", "id", "wild desc, id", "name desc, id", "float", "float desc"] {
+    for order in ["id desc", "id", "wild desc, id", "name desc, id", "float"] {
         pair.same_order(&format!("select id, wild from t order by {order} limit 7")).await;
     }
+    // DataFusion's own source loses the NaN, of which no bound tells, to a pruned row group.
+    let found = query(&pair.ours, "select id from t order by float desc limit 2").await;
+    assert_eq!(engines::rows(&found), ["5", "19999"]);
     let (plan, _) = run(&pair.ours, "select id, wild from t order by id desc limit 7").await;
     let (all, _) = run(&pair.ours, "select id, wild from t").await;
     let (few, many) = (metric(&plan, "bytes_scanned"), metric(&all, "bytes_scanned"));
@@ -135,7 +140,8 @@ async fn joins_prune_the_side_that_is_probed() {
     pair.table("small", &folder.path().join("small.parquet")).await;
     let sql = "select big.wild, small.name from big join small on big.id = small.id + 900 where small.wild > 3";
     assert!(pair.same(sql).await > 0);
-    let sql = "select big.wild, small.name from big join small on big.id = small.id where small.wild > 3";
+    let sql =
+        "select big.wild, small.name from big join small on big.id = small.id where small.wild > 3";
     assert!(pair.same(sql).await > 0);
     let (plan, _) = run(&pair.ours, sql).await;
     let (all, _) = run(&pair.ours, "select id, wild from big").await;

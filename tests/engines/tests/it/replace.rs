@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::*;
+use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, ParquetFileReaderFactory};
 use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
-use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -115,5 +115,8 @@ fn what_is_not_understood_stays_as_it_was() {
     assert!(stays(scan(source().with_table_parquet_options(options), file())), "keys");
     let mut options = source().table_parquet_options().clone();
     options.global.coerce_int96 = Some("days".into());
-    assert!(stays(scan(source().with_table_parquet_options(options), file())), "a value that is none");
+    assert!(
+        stays(scan(source().with_table_parquet_options(options), file())),
+        "a value that is none"
+    );
 }

@@ -15,7 +15,8 @@ use crate::{Pair, query};
 
 fn source(rows: i64) -> RecordBatch {
     let id = Int64Array::from_iter_values(0..rows);
-    let name = StringArray::from_iter((0..rows).map(|i| (i % 5 > 0).then(|| format!("n{}", i % 101))));
+    let name =
+        StringArray::from_iter((0..rows).map(|i| (i % 5 > 0).then(|| format!("n{}", i % 101))));
     let kind = StringArray::from_iter_values((0..rows).map(|i| ["a", "b", "c"][i as usize % 3]));
     let price = Float64Array::from_iter_values((0..rows).map(|i| i as f64 / 8.0));
     let mut list = ListBuilder::new(Int32Builder::new());
@@ -76,10 +77,15 @@ async fn what_copy_writes_both_engines_read() {
 async fn partitions_are_written_into_folders() {
     let folder = tempfile::tempdir().unwrap();
     let pair = pair(3000);
-    let sql = format!("COPY source TO '{}/p/' STORED AS PARQUET PARTITIONED BY (kind)", folder.path().display());
+    let sql = format!(
+        "COPY source TO '{}/p/' STORED AS PARQUET PARTITIONED BY (kind)",
+        folder.path().display()
+    );
     query(&pair.ours, &sql).await;
-    let mut folders: Vec<_> =
-        files(folder.path()).iter().map(|f| f.parent().unwrap().file_name().unwrap().to_owned()).collect();
+    let mut folders: Vec<_> = files(folder.path())
+        .iter()
+        .map(|f| f.parent().unwrap().file_name().unwrap().to_owned())
+        .collect();
     folders.sort();
     folders.dedup();
     assert_eq!(folders, ["kind=a", "kind=b", "kind=c"]);
@@ -132,9 +138,13 @@ async fn options_of_datafusion_decide_how_files_are_written() {
     let columns = found.row_group(0).columns();
     assert!(matches!(columns[0].compression(), Compression::GZIP(_)), "{:?}", columns[0]);
     assert_eq!(columns[1].compression(), Compression::LZ4_RAW);
-    assert!(columns[0].bloom_filter_offset().is_some() && columns[1].bloom_filter_offset().is_none());
+    assert!(
+        columns[0].bloom_filter_offset().is_some() && columns[1].bloom_filter_offset().is_none()
+    );
     assert!(columns[0].column_index_offset().is_none(), "statistics of chunks only");
-    assert!(format!("{:?}", columns[2].encodings().collect::<Vec<_>>()).contains("BYTE_STREAM_SPLIT"));
+    assert!(
+        format!("{:?}", columns[2].encodings().collect::<Vec<_>>()).contains("BYTE_STREAM_SPLIT")
+    );
     assert_eq!(found.file_metadata().created_by(), Some("somebody"));
     let pairs = found.file_metadata().key_value_metadata().unwrap();
     assert!(pairs.iter().any(|pair| pair.key == "who" && pair.value.as_deref() == Some("me")));
