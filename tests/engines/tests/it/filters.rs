@@ -1,4 +1,4 @@
-//! Filters of every type give the rows that DataFusion gives without pushing them down.
+//! Filters of every type give the rows that DataFusion gives for the same rows in memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -148,6 +148,12 @@ async fn random_filters_of_every_type_give_the_same_rows() {
     let pair = Pair::new(2);
     pair.table("plain", &folder.path().join("plain.parquet")).await;
     pair.table("blooms", &folder.path().join("blooms.parquet")).await;
+    // The rows in memory: by bounds that leave NaN out, DataFusion's own source, and its statistics
+    // of files, lose rows that pass.
+    for table in ["plain", "blooms"] {
+        pair.stock.deregister_table(table).unwrap();
+        pair.stock.register_batch(table, data.clone()).unwrap();
+    }
     let mut some = 0;
     for i in 0..400 {
         let table = ["plain", "blooms"][i % 2];
