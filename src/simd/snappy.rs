@@ -444,7 +444,7 @@ mod tests {
     fn random_elements_come_out_as_they_are_thought_of() {
         let seed = fastrand::u64(..);
         let mut rng = fastrand::Rng::with_seed(seed);
-        for case in 0..300 {
+        for case in 0..(if cfg!(miri) { 6 } else { 300 }) {
             let n = rng.usize(0..400);
             let (block, expected) = block(&mut rng, n);
             for isa in Isa::available() {
@@ -461,7 +461,7 @@ mod tests {
     fn the_start_of_a_block_is_the_start_of_what_comes_out() {
         let seed = fastrand::u64(..);
         let mut rng = fastrand::Rng::with_seed(seed);
-        for case in 0..2000 {
+        for case in 0..(if cfg!(miri) { 20 } else { 2000 }) {
             let n = rng.usize(1..60);
             let (block, expected) = block(&mut rng, n);
             let wanted = rng.usize(0..=expected.len());
@@ -480,7 +480,8 @@ mod tests {
         let seed = fastrand::u64(..);
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut refused = 0;
-        for case in 0..5000 {
+        let cases = if cfg!(miri) { 40 } else { 5000 };
+        for case in 0..cases {
             let n = rng.usize(1..80);
             let (mut block, expected) = block(&mut rng, n);
             for _ in 0..rng.usize(1..4) {
@@ -501,7 +502,10 @@ mod tests {
             assert!(ends.iter().all(|end| *end == ends[0]), "seed {seed}, case {case}");
             refused += usize::from(ends[0].is_none());
         }
-        assert!((500..4900).contains(&refused), "{refused} of 5000 were refused, seed {seed}");
+        assert!(
+            (cases / 10..cases / 50 * 49).contains(&refused) || cfg!(miri),
+            "{refused} of {cases} were refused, seed {seed}"
+        );
     }
 
     #[test]
