@@ -1,5 +1,8 @@
 //! [`Reader`]: a file, and what is wanted of it.
 
+mod batch_output;
+mod batches;
+mod builder;
 mod dataset;
 mod external;
 mod parts;
@@ -12,31 +15,27 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
 use crate::crypt::{Decryption, Module, opened};
 use crate::error::{Error, Result};
-use crate::free_lists::BufferPool;
 use crate::io::{
-    Explanation, Indexed, Parallel, Pool, Progress, Serial, Source, load_indexes, open_footer,
-    read_exactly,
+    Explanation, Indexed, Pool, Progress, Source, load_indexes, open_footer, read_exactly,
 };
 use crate::limits::{Budget, Limits};
-use crate::predicate::{ColumnStatistics, Predicate};
-use crate::read::Coalescer;
+use crate::predicate::ColumnStatistics;
 use crate::read::row_filter;
 use crate::read::{
-    ChunkWalk, Latency, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, StoredPages,
-    TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn, column_index_range, decode,
-    offset_index_range,
+    ChunkWalk, Metadata, PageCache, PageIndex, Plan, ReadOptions, RowRange, StoredPages,
+    column_index_range, decode, offset_index_range,
 };
-use crate::schema::{Dictionaries, MatchBy, Projection};
+use crate::schema::Projection;
 use crate::selection::RowSelection;
 use crate::trace;
-use crate::variant::VariantPath;
 
+pub use batches::Batches;
 #[cfg(feature = "async")]
 pub use dataset::DatasetStream;
 pub use dataset::{Dataset, DatasetBatches};
@@ -263,292 +262,6 @@ impl<S> Reader<S> {
         }
     }
 
-    /// Reads these columns only, in this order: names, and dotted paths of nested fields.
-    ///
-    /// A name that is a column wins over a path; names that hold dots can be given exactly with
-    /// [`ReadOptions::projection`].
-    ///
-    /// # Errors
-    /// `Usage` if the file has no such column.
-    pub fn project<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Result<Self> {
-        let names = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
-        if self.options.arrow.target.is_none() {
-            // The rest of the plan is made when it is needed, and once.
-            for name in &names {
-                self.metadata.schema().node_named(name).map_err(|e| self.name(e))?;
-            }
-        }
-        self.options.projection = Projection::Names(names);
-        Ok(self)
-    }
-
-    /// Reads these row groups only, in this order.
-    ///
-    /// # Errors
-    /// `Usage` if the file has no such row group.
-    pub fn row_groups(mut self, row_groups: impl IntoIterator<Item = usize>) -> Result<Self> {
-        let row_groups: Vec<usize> = row_groups.into_iter().collect();
-        for &row_group in &row_groups {
-            self.metadata.row_group_rows(row_group)?;
-        }
-        self.options.row_groups = Some(row_groups);
-        Ok(self)
-    }
-
-    /// Reads these rows only, by their numbers in the file; [`Reader::file_rows`] says how many the
-    /// selection must speak of.
-    ///
-    /// Pages that hold none of them are not fetched where the file has a page index.
-    ///
-    /// # Errors
-    /// `Usage` if it does not speak of as many rows as the file has.
-    pub fn select(mut self, rows: RowSelection) -> Result<Self> {
-        let found = self.file_rows()?;
-        if rows.len() != found {
-            return Err(self.name(Error::usage(format_args!(
-                "a selection of {} rows, and the file has {found}",
-                rows.len()
-            ))));
-        }
-        self.options.selection = Some(rows);
-        Ok(self)
-    }
-
-    /// Reads the rows only for which the predicate is true; a second one is `and`ed.
-    ///
-    /// The predicate is checked against the schema when the read is planned ([`Reader::schema`],
-    /// [`Reader::rows`], [`Reader::batches`] …), because a target schema may still follow;
-    /// [`Reader::try_filter`] checks at once.
-    ///
-    /// Row groups and pages of which the metadata prove that they hold no such row are not read,
-    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, only
-    /// the rows that are left are decoded where that is less work. Offset and limit count the rows
-    /// that pass.
-    ///
-    /// ```
-    /// # fn main() -> marquetry::Result<()> {
-    /// use marquetry::{Reader, col};
-    ///
-    /// let reader = Reader::open("testdata/trips.parquet")?.project(["id"])?;
-    /// let reader = reader.filter(col("id").lt(10));
-    /// for batch in reader.batches()? {
-    ///     println!("{} rows", batch?.num_rows());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn filter(mut self, predicate: Predicate) -> Self {
-        self.options.filter = Some(match self.options.filter.take() {
-            Some(first) => first.and(predicate),
-            None => predicate,
-        });
-        self
-    }
-
-    /// As [`Reader::filter`], and says at once what is wrong with the predicate: a column that the
-    /// file, or the target schema where one was set before, does not have, or a literal that is
-    /// none of its type.
-    ///
-    /// ```
-    /// # fn main() -> marquetry::Result<()> {
-    /// use marquetry::{Reader, col};
-    ///
-    /// let reader = Reader::open("testdata/trips.parquet")?;
-    /// let error = reader.clone().try_filter(col("vendr").eq("a")).expect_err("a typo");
-    /// assert!(error.to_string().contains("did you mean \"vendor\"?"));
-    /// assert!(reader.try_filter(col("vendor").is_not_null())?.count()? <= 1_000);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// `Usage`, as [`Predicate::bind`].
-    pub fn try_filter(self, predicate: Predicate) -> Result<Self> {
-        let (schema, key_values) = (self.metadata.schema(), self.metadata.key_values());
-        predicate.bind(schema, key_values, &self.options.arrow).map_err(|e| self.name(e))?;
-        Ok(self.filter(predicate))
-    }
-
-    /// Skips this many rows.
-    #[must_use]
-    pub fn offset(mut self, rows: u64) -> Self {
-        self.options.offset = rows;
-        self
-    }
-
-    /// Reads at most this many rows.
-    #[must_use]
-    pub fn limit(mut self, rows: u64) -> Self {
-        self.options.limit = Some(rows);
-        self
-    }
-
-    /// Gives batches of at most this many rows, and of fewer where they are wide: see
-    /// [`ReadOptions::batch_rows`].
-    #[must_use]
-    pub fn batch_rows(mut self, rows: usize) -> Self {
-        self.options.batch_rows = rows.max(1);
-        self
-    }
-
-    /// Gives batches of about this many bytes at most: see [`ReadOptions::batch_bytes`].
-    #[must_use]
-    pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.options.batch_bytes = bytes.max(1);
-        self
-    }
-
-    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given
-    /// out yet.
-    #[must_use]
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.options.limits.memory_bytes = bytes;
-        self
-    }
-
-    /// Decodes with this many threads; 1 keeps everything on the thread that asks.
-    #[must_use]
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Threads::Exactly(threads.max(1));
-        self
-    }
-
-    /// Decodes on a pool of the caller's.
-    #[cfg(feature = "parallel")]
-    #[must_use]
-    pub fn pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
-        self.threads = Threads::Pool(pool);
-        self
-    }
-
-    /// Overrides the latency that the source states. Ranges that lie closer than the bytes that
-    /// come in the time of a request are read in one request.
-    #[must_use]
-    pub fn latency(mut self, latency: Latency) -> Self {
-        self.options.latency = Some(latency);
-        self
-    }
-
-    /// Gives strings and bytes as views.
-    #[must_use]
-    pub fn views(mut self, views: bool) -> Self {
-        self.options.arrow.views = views;
-        self
-    }
-
-    /// Keeps these columns dictionary-encoded.
-    #[must_use]
-    pub fn dictionaries(mut self, dictionaries: Dictionaries) -> Self {
-        self.options.arrow.dictionaries = dictionaries;
-        self
-    }
-
-    /// Reads INT96 timestamps in this unit. Default: nanoseconds, which end in the year 2262.
-    #[must_use]
-    pub fn int96(mut self, unit: TimeUnit) -> Self {
-        self.options.arrow.int96 = unit;
-        self
-    }
-
-    /// Reads into this schema: wider types, other orders, columns that the file does not have as
-    /// nulls.
-    ///
-    /// # Errors
-    /// `Usage`, naming the column, if a type is not reachable without loss.
-    pub fn target(mut self, schema: SchemaRef, match_by: MatchBy) -> Result<Self> {
-        self.options.arrow.target = Some(schema);
-        self.options.arrow.match_by = match_by;
-        self.plan()?;
-        Ok(self)
-    }
-
-    /// What to do with strings that are not UTF-8: an error (the default), or U+FFFD in their
-    /// place.
-    #[must_use]
-    pub fn lossy_utf8(mut self, lossy: bool) -> Self {
-        self.options.utf8 = if lossy { Utf8::Lossy } else { Utf8::Strict };
-        self
-    }
-
-    /// Does not check that strings are UTF-8.
-    #[must_use]
-    pub fn trusted_utf8(mut self, trusted: TrustedUtf8) -> Self {
-        self.options.utf8 = Utf8::Trusted(trusted);
-        self
-    }
-
-    /// Whether page checksums are verified where a file has them. Default: yes.
-    #[must_use]
-    pub fn verify_checksums(mut self, verify: bool) -> Self {
-        self.options.verify_checksums = verify;
-        self
-    }
-
-    /// How VARIANT columns are given: put together, in one shape, as JSON text, or as they are
-    /// stored.
-    #[must_use]
-    pub fn variants(mut self, output: VariantOutput) -> Self {
-        self.options.variants = output;
-        self
-    }
-
-    /// Adds a column of what `path` leads to in the VARIANT column `column`, as `data_type`, called
-    /// `name`. Only the leaves are read that it needs: where the part is shredded in all rows, one.
-    /// The VARIANT itself is read only if it is projected.
-    ///
-    /// ```no_run
-    /// # fn main() -> marquetry::Result<()> {
-    /// use marquetry::Reader;
-    /// use marquetry::arrow_schema::DataType;
-    ///
-    /// let reader = Reader::open("events.parquet")?
-    ///     .project(["id"])?
-    ///     .variant_get("payload", "$.user.age".parse()?, DataType::Int64, "age");
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn variant_get(
-        mut self,
-        column: impl Into<String>,
-        path: VariantPath,
-        data_type: DataType,
-        name: impl Into<String>,
-    ) -> Self {
-        self.options.variant_columns.push(VariantColumn::new(column, path, data_type, name));
-        self
-    }
-
-    /// Adds a column that says where each row comes from.
-    #[must_use]
-    pub fn virtual_column(mut self, column: VirtualColumn) -> Self {
-        self.options.virtual_columns.push(column);
-        self
-    }
-
-    /// Uses memory of `pool`, and gives it back to it: for callers that read one file after the
-    /// other, or keep many batches.
-    #[must_use]
-    pub fn buffer_pool(mut self, pool: &BufferPool) -> Self {
-        self.options.pool = Some(pool.clone());
-        self
-    }
-
-    /// Replaces all options.
-    #[must_use]
-    pub fn options(mut self, options: ReadOptions) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// The name that errors and the file name column give; [`Reader::open`] sets the path.
-    #[must_use]
-    pub fn file_name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.file_name = Some(name.into());
-        self
-    }
-
     /// The options so far.
     pub fn read_options(&self) -> &ReadOptions {
         &self.options
@@ -767,7 +480,7 @@ impl Reader {
         while let Some(batch) = batches.next_batch()? {
             found.push(batch);
         }
-        row_filter::take(&batches.schema, &found, &places).map_err(|e| self.name(e))
+        row_filter::take(&batches.schema(), &found, &places).map_err(|e| self.name(e))
     }
 
     /// The page index of a column chunk, as it is written: each half is `None` if the file does not
@@ -916,31 +629,6 @@ impl Reader {
         Explanation::new(self.indexed_source(), &plan).map_err(|e| self.name(e))
     }
 
-    /// Reads: gives the batches in order.
-    ///
-    /// # Errors
-    /// As [`Reader::plan`]. Faults of the data come with the batches.
-    pub fn batches(&self) -> Result<Batches> {
-        let plan = self.plan()?;
-        let schema = plan.schema().clone();
-        let gathered = BatchOutput::new(&plan);
-        let driver = match self.pool_for(&plan)? {
-            None => Driver::Serial(Box::new(Serial::new(
-                self.indexed_source(),
-                plan,
-                self.progress.clone(),
-            ))),
-            Some(pool) => Driver::Parallel(Box::new(Parallel::new(
-                self.indexed_source(),
-                plan,
-                pool,
-                self.progress.clone(),
-            ))),
-        };
-        let file_name = self.file_name.clone();
-        Ok(Batches { schema, driver, gathered, file_name })
-    }
-
     /// The source, with the page indexes that are loaded served from memory.
     fn indexed_source(&self) -> Arc<dyn Source> {
         if self.metadata.index_bytes() == 0 || self.source.in_memory() {
@@ -956,137 +644,3 @@ const PARALLEL_FROM: u64 = 256 << 10;
 
 /// Minimum bytes of a file that several threads decode although only one column chunk is read.
 const SPLIT_FROM: u64 = 48 << 20;
-
-/// The batches of a read, in order. After an error there are no more.
-///
-/// Dropping it stops the work that is under way.
-pub struct Batches {
-    schema: SchemaRef,
-    driver: Driver,
-    gathered: BatchOutput,
-    file_name: Option<Arc<str>>,
-}
-
-impl fmt::Debug for Batches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batches")
-            .field("schema", &self.schema)
-            .field("file_name", &self.file_name)
-            .finish_non_exhaustive()
-    }
-}
-
-enum Driver {
-    Serial(Box<Serial>),
-    Parallel(Box<Parallel>),
-    Done,
-}
-
-impl Batches {
-    /// The schema of the batches.
-    pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    /// The next batch, with an error of this crate; `None` after the last.
-    ///
-    /// # Errors
-    /// Whatever is wrong with the data, and where.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let next = loop {
-            if let Some(next) = self.gathered.end() {
-                break next;
-            }
-            let next = self.driver.next_batch();
-            if let Some(given) = self.gathered.take(next) {
-                break given;
-            }
-        };
-        if self.gathered.is_done() {
-            self.driver = Driver::Done;
-        }
-        next.map_err(|e| match &self.file_name {
-            Some(name) => e.at_file(name.clone()),
-            None => e,
-        })
-    }
-}
-
-/// Between the driver and the caller: with a filter, joins small batches, and applies offset and
-/// limit to the rows that pass.
-struct BatchOutput {
-    /// Where the rows that pass a filter wait.
-    gather: Option<Coalescer>,
-    /// The last result, once the driver is at its end: an error is given once, then `None`.
-    end: Option<Result<()>>,
-}
-
-impl BatchOutput {
-    fn new(plan: &Plan) -> Self {
-        let gather = plan.options().filter.is_some().then(|| Coalescer::new(plan));
-        Self { gather, end: None }
-    }
-
-    /// Whether the driver is not needed any more.
-    fn is_done(&self) -> bool {
-        self.end.is_some() || self.gather.as_ref().is_some_and(Coalescer::is_full)
-    }
-
-    /// The next result, if it does not come from the driver; `None` if it does.
-    fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
-        if self.end.is_none() && self.gather.as_ref().is_some_and(Coalescer::is_full) {
-            return self.take(Ok(None));
-        }
-        let end = self.end.as_mut()?;
-        Some(std::mem::replace(end, Ok(())).map(|()| None))
-    }
-
-    /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if
-    /// nothing yet.
-    fn take(&mut self, next: Result<Option<RecordBatch>>) -> Option<Result<Option<RecordBatch>>> {
-        let end = match (next, &mut self.gather) {
-            (Ok(Some(batch)), None) => return Some(Ok(Some(batch))),
-            (Ok(Some(batch)), Some(gather)) => match gather.push(batch) {
-                Ok(None) => return None,
-                Ok(given) => return Some(Ok(given)),
-                Err(e) => Err(e),
-            },
-            (Ok(None), _) => Ok(()),
-            (Err(e), _) => Err(e),
-        };
-        self.end = Some(end);
-        // Rows before the fault are given first.
-        match self.gather.take().map(|mut gather| gather.take()) {
-            Some(Ok(Some(waiting))) => Some(Ok(Some(waiting))),
-            Some(Err(e)) => {
-                self.end = Some(Ok(()));
-                Some(Err(e))
-            }
-            Some(Ok(None)) | None => self.end(),
-        }
-    }
-}
-
-impl Driver {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        match self {
-            Self::Serial(serial) => serial.next_batch(),
-            Self::Parallel(parallel) => parallel.next_batch(),
-            Self::Done => Ok(None),
-        }
-    }
-}
-
-impl Iterator for Batches {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_batch().map_err(ArrowError::from).transpose()
-    }
-}
-
-impl RecordBatchReader for Batches {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-}

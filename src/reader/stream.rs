@@ -10,7 +10,8 @@ use arrow_schema::SchemaRef;
 use futures_core::Stream;
 use futures_util::TryStreamExt;
 
-use super::{BatchOutput, PARALLEL_FROM, Reader, Threads};
+use super::batch_output::BatchOutput;
+use super::{PARALLEL_FROM, Reader, Threads};
 use crate::crypt::Decryption;
 use crate::error::{Error, Result};
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};

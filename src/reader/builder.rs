@@ -1,0 +1,304 @@
+//! The options of a [`Reader`], one method each.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+
+use super::{Reader, Threads};
+use crate::error::{Error, Result};
+use crate::free_lists::BufferPool;
+use crate::predicate::Predicate;
+use crate::read::{
+    Latency, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
+};
+use crate::schema::{Dictionaries, MatchBy, Projection};
+use crate::selection::RowSelection;
+use crate::variant::VariantPath;
+
+impl<S> Reader<S> {
+    /// Reads these columns only, in this order: names, and dotted paths of nested fields.
+    ///
+    /// A name that is a column wins over a path; names that hold dots can be given exactly with
+    /// [`ReadOptions::projection`].
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such column.
+    pub fn project<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Result<Self> {
+        let names = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
+        if self.options.arrow.target.is_none() {
+            // The rest of the plan is made when it is needed, and once.
+            for name in &names {
+                self.metadata.schema().node_named(name).map_err(|e| self.name(e))?;
+            }
+        }
+        self.options.projection = Projection::Names(names);
+        Ok(self)
+    }
+
+    /// Reads these row groups only, in this order.
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such row group.
+    pub fn row_groups(mut self, row_groups: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let row_groups: Vec<usize> = row_groups.into_iter().collect();
+        for &row_group in &row_groups {
+            self.metadata.row_group_rows(row_group)?;
+        }
+        self.options.row_groups = Some(row_groups);
+        Ok(self)
+    }
+
+    /// Reads these rows only, by their numbers in the file; [`Reader::file_rows`] says how many the
+    /// selection must speak of.
+    ///
+    /// Pages that hold none of them are not fetched where the file has a page index.
+    ///
+    /// # Errors
+    /// `Usage` if it does not speak of as many rows as the file has.
+    pub fn select(mut self, rows: RowSelection) -> Result<Self> {
+        let found = self.file_rows()?;
+        if rows.len() != found {
+            return Err(self.name(Error::usage(format_args!(
+                "a selection of {} rows, and the file has {found}",
+                rows.len()
+            ))));
+        }
+        self.options.selection = Some(rows);
+        Ok(self)
+    }
+
+    /// Reads the rows only for which the predicate is true; a second one is `and`ed.
+    ///
+    /// The predicate is checked against the schema when the read is planned ([`Reader::schema`],
+    /// [`Reader::rows`], [`Reader::batches`] …), because a target schema may still follow;
+    /// [`Reader::try_filter`] checks at once.
+    ///
+    /// Row groups and pages of which the metadata prove that they hold no such row are not read,
+    /// nor is the predicate evaluated where they prove that it is true. Of the other columns, only
+    /// the rows that are left are decoded where that is less work. Offset and limit count the rows
+    /// that pass.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::{Reader, col};
+    ///
+    /// let reader = Reader::open("testdata/trips.parquet")?.project(["id"])?;
+    /// let reader = reader.filter(col("id").lt(10));
+    /// for batch in reader.batches()? {
+    ///     println!("{} rows", batch?.num_rows());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn filter(mut self, predicate: Predicate) -> Self {
+        self.options.filter = Some(match self.options.filter.take() {
+            Some(first) => first.and(predicate),
+            None => predicate,
+        });
+        self
+    }
+
+    /// As [`Reader::filter`], and says at once what is wrong with the predicate: a column that the
+    /// file, or the target schema where one was set before, does not have, or a literal that is
+    /// none of its type.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::{Reader, col};
+    ///
+    /// let reader = Reader::open("testdata/trips.parquet")?;
+    /// let error = reader.clone().try_filter(col("vendr").eq("a")).expect_err("a typo");
+    /// assert!(error.to_string().contains("did you mean \"vendor\"?"));
+    /// assert!(reader.try_filter(col("vendor").is_not_null())?.count()? <= 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage`, as [`Predicate::bind`].
+    pub fn try_filter(self, predicate: Predicate) -> Result<Self> {
+        let (schema, key_values) = (self.metadata.schema(), self.metadata.key_values());
+        predicate.bind(schema, key_values, &self.options.arrow).map_err(|e| self.name(e))?;
+        Ok(self.filter(predicate))
+    }
+
+    /// Skips this many rows.
+    #[must_use]
+    pub fn offset(mut self, rows: u64) -> Self {
+        self.options.offset = rows;
+        self
+    }
+
+    /// Reads at most this many rows.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.options.limit = Some(rows);
+        self
+    }
+
+    /// Gives batches of at most this many rows, and of fewer where they are wide: see
+    /// [`ReadOptions::batch_rows`].
+    #[must_use]
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.options.batch_rows = rows.max(1);
+        self
+    }
+
+    /// Gives batches of about this many bytes at most: see [`ReadOptions::batch_bytes`].
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.options.batch_bytes = bytes.max(1);
+        self
+    }
+
+    /// Holds at most this many bytes: fetched column chunks, pages, and batches that are not given
+    /// out yet.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.limits.memory_bytes = bytes;
+        self
+    }
+
+    /// Decodes with this many threads; 1 keeps everything on the thread that asks.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Threads::Exactly(threads.max(1));
+        self
+    }
+
+    /// Decodes on a pool of the caller's.
+    #[cfg(feature = "parallel")]
+    #[must_use]
+    pub fn pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
+        self.threads = Threads::Pool(pool);
+        self
+    }
+
+    /// Overrides the latency that the source states. Ranges that lie closer than the bytes that
+    /// come in the time of a request are read in one request.
+    #[must_use]
+    pub fn latency(mut self, latency: Latency) -> Self {
+        self.options.latency = Some(latency);
+        self
+    }
+
+    /// Gives strings and bytes as views.
+    #[must_use]
+    pub fn views(mut self, views: bool) -> Self {
+        self.options.arrow.views = views;
+        self
+    }
+
+    /// Keeps these columns dictionary-encoded.
+    #[must_use]
+    pub fn dictionaries(mut self, dictionaries: Dictionaries) -> Self {
+        self.options.arrow.dictionaries = dictionaries;
+        self
+    }
+
+    /// Reads INT96 timestamps in this unit. Default: nanoseconds, which end in the year 2262.
+    #[must_use]
+    pub fn int96(mut self, unit: TimeUnit) -> Self {
+        self.options.arrow.int96 = unit;
+        self
+    }
+
+    /// Reads into this schema: wider types, other orders, columns that the file does not have as
+    /// nulls.
+    ///
+    /// # Errors
+    /// `Usage`, naming the column, if a type is not reachable without loss.
+    pub fn target(mut self, schema: SchemaRef, match_by: MatchBy) -> Result<Self> {
+        self.options.arrow.target = Some(schema);
+        self.options.arrow.match_by = match_by;
+        self.plan()?;
+        Ok(self)
+    }
+
+    /// What to do with strings that are not UTF-8: an error (the default), or U+FFFD in their
+    /// place.
+    #[must_use]
+    pub fn lossy_utf8(mut self, lossy: bool) -> Self {
+        self.options.utf8 = if lossy { Utf8::Lossy } else { Utf8::Strict };
+        self
+    }
+
+    /// Does not check that strings are UTF-8.
+    #[must_use]
+    pub fn trusted_utf8(mut self, trusted: TrustedUtf8) -> Self {
+        self.options.utf8 = Utf8::Trusted(trusted);
+        self
+    }
+
+    /// Whether page checksums are verified where a file has them. Default: yes.
+    #[must_use]
+    pub fn verify_checksums(mut self, verify: bool) -> Self {
+        self.options.verify_checksums = verify;
+        self
+    }
+
+    /// How VARIANT columns are given: put together, in one shape, as JSON text, or as they are
+    /// stored.
+    #[must_use]
+    pub fn variants(mut self, output: VariantOutput) -> Self {
+        self.options.variants = output;
+        self
+    }
+
+    /// Adds a column of what `path` leads to in the VARIANT column `column`, as `data_type`, called
+    /// `name`. Only the leaves are read that it needs: where the part is shredded in all rows, one.
+    /// The VARIANT itself is read only if it is projected.
+    ///
+    /// ```no_run
+    /// # fn main() -> marquetry::Result<()> {
+    /// use marquetry::Reader;
+    /// use marquetry::arrow_schema::DataType;
+    ///
+    /// let reader = Reader::open("events.parquet")?
+    ///     .project(["id"])?
+    ///     .variant_get("payload", "$.user.age".parse()?, DataType::Int64, "age");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn variant_get(
+        mut self,
+        column: impl Into<String>,
+        path: VariantPath,
+        data_type: DataType,
+        name: impl Into<String>,
+    ) -> Self {
+        self.options.variant_columns.push(VariantColumn::new(column, path, data_type, name));
+        self
+    }
+
+    /// Adds a column that says where each row comes from.
+    #[must_use]
+    pub fn virtual_column(mut self, column: VirtualColumn) -> Self {
+        self.options.virtual_columns.push(column);
+        self
+    }
+
+    /// Uses memory of `pool`, and gives it back to it: for callers that read one file after the
+    /// other, or keep many batches.
+    #[must_use]
+    pub fn buffer_pool(mut self, pool: &BufferPool) -> Self {
+        self.options.pool = Some(pool.clone());
+        self
+    }
+
+    /// Replaces all options.
+    #[must_use]
+    pub fn options(mut self, options: ReadOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The name that errors and the file name column give; [`Reader::open`] sets the path.
+    #[must_use]
+    pub fn file_name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.file_name = Some(name.into());
+        self
+    }
+}
