@@ -179,7 +179,10 @@ impl Streamed {
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
         let depth = if may_end_soon { FETCHING_AT_FIRST } else { MAX_FETCHING };
         let cancelled = Arc::new(AtomicBool::new(false));
-        let filter_first = FilterFirst::new(&plan);
+        // From near sources, reading the columns of the filter twice costs more than reading the
+        // others.
+        let is_far = source.latency().is_far();
+        let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
         let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).max(SMALLEST_PART);
         let mut ranges = Vec::new();
         for range in plan.ranges() {
