@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::DataType;
 use arrow_select::filter::filter_record_batch;
@@ -85,8 +86,20 @@ impl Bound {
         if !can || types.any(|field| holds_runs(field.data_type())) {
             return Ok(None);
         }
-        let columns = batch.project(&wanted)?;
-        Ok(Some(filter_record_batch(&columns, &BooleanArray::new(left.clone(), None))?))
+        let all = batch.project(&wanted)?;
+        let few = filter_record_batch(&all, &BooleanArray::new(left.clone(), None))?;
+        let columns = all.columns().iter().zip(few.columns()).map(with_same_entries).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(few.num_rows()));
+        Ok(Some(RecordBatch::try_new_with_options(few.schema(), columns, &options)?))
+    }
+}
+
+/// The rows that are left, with the very array of dictionary entries of all rows, by whose address
+/// the verdicts on them are known.
+fn with_same_entries((all, few): (&ArrayRef, &ArrayRef)) -> ArrayRef {
+    match (all.as_any_dictionary_opt(), few.as_any_dictionary_opt()) {
+        (Some(all), Some(few)) => few.with_values(Arc::clone(all.values())),
+        _ => Arc::clone(few),
     }
 }
 
@@ -115,7 +128,8 @@ mod tests {
 
     use super::*;
     use crate::predicate::{Predicate, col};
-    use arrow_array::{ArrayRef, Int64Array, StringArray};
+    use arrow_array::types::Int32Type;
+    use arrow_array::{DictionaryArray, Int32Array, Int64Array, StringArray};
 
     fn batch(n: i64) -> RecordBatch {
         let texts = StringArray::from_iter_values((0..n).map(|i| format!("text {}", i % 7)));
@@ -171,5 +185,34 @@ mod tests {
         let found = bound.evaluate_adaptively(&batch, &AdaptiveStats::default()).unwrap();
         assert_eq!(found.values().set_indices().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
         assert_eq!(*seen.lock().unwrap(), [10]);
+    }
+
+    #[test]
+    fn the_entries_of_a_dictionary_are_tested_once_however_few_rows_a_batch_has_left() {
+        let texts = |i: i32| format!("text {:03}", i);
+        let entries: ArrayRef = Arc::new(StringArray::from_iter_values((0..100).map(texts)));
+        let batch = |first: i32| {
+            let keys = Int32Array::from_iter_values((0..40).map(|i| (first + i) % 100));
+            let text = DictionaryArray::<Int32Type>::new(keys, Arc::clone(&entries));
+            let n = Int64Array::from_iter_values(0..40);
+            RecordBatch::try_from_iter([
+                ("n", Arc::new(n) as ArrayRef),
+                ("text", Arc::new(text) as ArrayRef),
+            ])
+            .unwrap()
+        };
+        let predicate = col("n").lt(8).and(col("text").lt("text 050"));
+        let bound = predicate.bind_to(&batch(0).schema()).unwrap();
+        let BoundNode::And(parts) = &*bound.root else { panic!("two parts") };
+        let BoundNode::Test(_, test) = &*parts[1] else { panic!("a test") };
+        let adaptive = AdaptiveStats::default();
+        let mut known = Vec::new();
+        for i in 0..10 {
+            let found = bound.evaluate_adaptively(&batch(i * 10), &adaptive).unwrap();
+            assert_eq!(found, bound.evaluate(&batch(i * 10)).unwrap(), "{i}");
+            known.push(adaptive.entries(test, &entries).is_some());
+        }
+        // Eight rows a batch, of a hundred entries.
+        assert_eq!(known.iter().position(|known| *known), Some(6), "{known:?}");
     }
 }

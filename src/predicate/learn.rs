@@ -41,7 +41,10 @@ struct DictionaryResults {
     /// The address of the test, which lives as long as the predicate.
     test: usize,
     values: Weak<dyn Array>,
-    tri_state: TriState,
+    /// Rows whose entries were tested one by one, because that was less.
+    rows: usize,
+    /// The verdicts, once it was better to test every entry.
+    tri_state: Option<TriState>,
 }
 
 /// Dictionaries of which the verdicts are kept: a few columns in the row groups that are decoded at
@@ -74,22 +77,59 @@ impl AdaptiveStats {
     pub(super) fn entries(&self, test: &BoundTest, values: &ArrayRef) -> Option<TriState> {
         let test = std::ptr::from_ref(test).addr();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |entries: &&DictionaryResults| {
-            let alive = entries.values.upgrade();
-            entries.test == test && alive.is_some_and(|alive| Arc::ptr_eq(&alive, values))
+        let found = state.entries.iter().find(|entries| entries.are_of(test, values));
+        found.and_then(|entries| entries.tri_state.clone())
+    }
+
+    /// Whether to test every entry of a dictionary, of which `rows` more rows are tested now: once
+    /// as many rows were tested one by one as would have been half the work.
+    pub(super) fn pays(&self, test: &BoundTest, values: &ArrayRef, rows: usize) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match state.of(test, values) {
+            Some(entries) => {
+                let before = entries.rows;
+                entries.rows = before.saturating_add(rows);
+                before
+            }
+            None => 0,
         };
-        state.entries.iter().find(same).map(|entries| entries.tri_state.clone())
+        before.saturating_add(rows) >= values.len() / 2
     }
 
     /// Keeps the verdicts on the entries of a dictionary.
     pub(super) fn keep(&self, test: &BoundTest, values: &ArrayRef, tri_state: &TriState) {
-        let test = std::ptr::from_ref(test).addr();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.entries.retain(|entries| entries.values.strong_count() > 0);
-        if state.entries.len() < MAX_DICTIONARIES {
-            let (values, tri_state) = (Arc::downgrade(values), tri_state.clone());
-            state.entries.push(DictionaryResults { test, values, tri_state });
+        if let Some(entries) = state.of(test, values) {
+            entries.tri_state = Some(tri_state.clone());
         }
+    }
+}
+
+impl AdaptiveState {
+    /// What is kept of a dictionary; `None` if there are too many.
+    fn of(&mut self, test: &BoundTest, values: &ArrayRef) -> Option<&mut DictionaryResults> {
+        let test = std::ptr::from_ref(test).addr();
+        let found = self.entries.iter().position(|entries| entries.are_of(test, values));
+        let at = match found {
+            Some(at) => at,
+            None => {
+                self.entries.retain(|entries| entries.values.strong_count() > 0);
+                if self.entries.len() == MAX_DICTIONARIES {
+                    return None;
+                }
+                let values = Arc::downgrade(values);
+                self.entries.push(DictionaryResults { test, values, rows: 0, tri_state: None });
+                self.entries.len() - 1
+            }
+        };
+        self.entries.get_mut(at)
+    }
+}
+
+impl DictionaryResults {
+    fn are_of(&self, test: usize, values: &ArrayRef) -> bool {
+        let alive = self.values.upgrade();
+        self.test == test && alive.is_some_and(|alive| Arc::ptr_eq(&alive, values))
     }
 }
 
