@@ -320,6 +320,22 @@ fn every_encoding_is_written() {
     assert_eq!(tried, 26 * 5 * 3);
 }
 
+/// A few bytes fewer do not make up for what BYTE_STREAM_SPLIT costs its readers; many do.
+#[test]
+fn integers_are_split_only_where_that_is_far_smaller() {
+    let scattered = |i: i64| ((i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) as i64;
+    let encodings = |of: &dyn Fn(i64) -> i64| {
+        let array = Int64Array::from_iter_values((0..100_000).map(of));
+        let file = written_with(&table(vec![("n", Arc::new(array))]), WriteOptions::new());
+        let meta = metadata(&file.expect("a file")).row_groups[0].columns[0].meta_data.clone();
+        meta.expect("metadata").encodings
+    };
+    let keys = encodings(&|i| scattered(i) % 100_000);
+    assert!(keys.contains(&Encoding::DeltaBinaryPacked), "{keys:?}");
+    let far_apart = encodings(&|i| (scattered(i) % (1 << 17)) << 32);
+    assert!(far_apart.contains(&Encoding::ByteStreamSplit), "{far_apart:?}");
+}
+
 /// An encoding that the format does not have for a type is refused when the writer is made, and the
 /// error names the column.
 #[test]

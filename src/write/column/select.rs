@@ -10,7 +10,7 @@ use super::job::ChunkEncoder;
 use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
 use super::values::LeafValues;
 use crate::compress::Compression;
-use crate::encoding::choose::{Profile, candidates};
+use crate::encoding::choose::{Profile, SPLIT_INTEGERS_COST, candidates};
 use crate::error::Result;
 use crate::format::Encoding;
 use crate::page::Sealer;
@@ -121,8 +121,8 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         }
     }
 
-    /// BYTE_STREAM_SPLIT of integers, if it is smaller and the chunk is compressed. Tried after a
-    /// dictionary was excluded, because beside one it is seldom worth its time.
+    /// BYTE_STREAM_SPLIT of integers, if it is far smaller and the chunk is compressed. Tried after
+    /// a dictionary was excluded, because beside one it is seldom worth its time.
     fn or_byte_stream_split(&mut self, deltas: Measurement) -> Result<Measurement> {
         let is_compressed = self.encoder.settings.compression != Compression::Uncompressed;
         let (leaf, settings) = (self.encoder.leaf, self.encoder.settings);
@@ -132,7 +132,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         }
         let sample = self.of.sample(self.some, self.encoder)?;
         let split = self.measure(Encoding::ByteStreamSplit, &sample)?;
-        let is_smaller = split.estimate.bytes < deltas.estimate.bytes;
+        let is_smaller = split.estimate.bytes * SPLIT_INTEGERS_COST < deltas.estimate.bytes;
         Ok(if is_smaller { split } else { deltas })
     }
 
