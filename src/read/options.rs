@@ -145,7 +145,8 @@ impl Latency {
     /// Bytes that come in the time that a request takes: those are sooner read than skipped.
     /// Between 4 KiB and 32 MiB.
     pub(crate) fn gap(&self) -> u64 {
-        let bytes = self.per_request.as_nanos() * u128::from(self.bytes_per_second) / 1_000_000_000;
+        let nanos = self.per_request.as_nanos();
+        let bytes = nanos.saturating_mul(u128::from(self.bytes_per_second)) / 1_000_000_000;
         // What does not fit is beyond the maximum, too.
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(4 << 10, 32 << 20)
     }

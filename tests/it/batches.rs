@@ -5,6 +5,7 @@ use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::{Array, RecordBatch};
 use marquetry::arrow_schema::DataType;
 use marquetry::format::*;
+use marquetry::read::Latency;
 use marquetry::{ErrorKind, LimitKind, Reader, col};
 
 use crate::support::encode::{bit_width, rle};
@@ -136,4 +137,34 @@ fn streams_end_their_batches_at_their_real_bytes_too() {
         assert!(batches.iter().all(|batch| batch.get_array_memory_size() < 4 << 20));
         assert!(batches.len() < 18_000 / 20, "{} batches", batches.len());
     }
+}
+
+#[test]
+fn batches_of_no_rows_are_refused_by_every_way_to_read() {
+    let reader = Reader::open(testdata("trips.parquet")).unwrap();
+    let mut options = reader.read_options().clone();
+    options.batch_rows = 0;
+    let reader = reader.options(options);
+    let ways: [fn(&Reader) -> marquetry::Result<()>; 4] = [
+        |reader| reader.batches().map(drop),
+        |reader| reader.parts(3).map(drop),
+        |reader| reader.streams(3).map(drop),
+        |reader| reader.count().map(drop),
+    ];
+    for (way, read) in ways.iter().enumerate() {
+        let error = read(&reader).expect_err("batches of no rows");
+        assert_eq!(error.kind(), ErrorKind::Usage, "way {way}: {error}");
+        assert!(error.to_string().contains("batch_rows"), "way {way}: {error}");
+    }
+}
+
+#[test]
+fn a_latency_beyond_all_numbers_is_as_the_longest() {
+    let latency = Latency { per_request: std::time::Duration::MAX, bytes_per_second: u64::MAX };
+    let reader = Reader::open(testdata("trips.parquet")).unwrap().latency(latency);
+    assert_eq!(reader.count().unwrap(), 1_000);
+    assert_eq!(
+        reader.batches().unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>(),
+        1_000
+    );
 }

@@ -87,6 +87,9 @@ impl Footer {
         file_name: Option<Arc<str>>,
         budget: Budget,
     ) -> Result<Plan> {
+        if options.batch_rows == 0 {
+            return Err(Error::usage("ReadOptions::batch_rows is 0: a batch has at least one row"));
+        }
         let mut mapping =
             to_arrow(self.schema(), self.key_values(), &options.projection, &options.arrow)?;
         let outputs = Outputs::new(self, options, &mut mapping.shapes)?;
