@@ -322,11 +322,11 @@ impl<S: Sink> Writer<S> {
     /// As [`Writer::write`].
     pub fn append(&mut self, row_group: EncodedRowGroup) -> Result<()> {
         self.flush()?;
-        // What is encoded elsewhere is not shredded by what is found here.
-        self.encoder.inferences.clear();
         if row_group.layout.leaves != self.encoder.layout.leaves {
             return Err(Error::usage("a row group of another schema"));
         }
+        // What is encoded elsewhere is not shredded by what is found here.
+        self.encoder.inferences.clear();
         let put = self.put(row_group);
         self.poison(put)
     }

@@ -1033,3 +1033,21 @@ fn binary_that_is_read_as_strings_stays_binary_in_a_variant() {
     options.arrow = options.arrow.with_binary_as_string(true).with_hint(false);
     assert_same(&column, read_column(&reader.options(options))[0].as_struct());
 }
+
+#[test]
+fn a_shape_is_still_inferred_after_a_row_group_was_refused() {
+    let mut rng = Rng::with_seed(1);
+    let batch = batch_of(events(1_000, &mut rng));
+    let infer = VariantShredding::Infer(VariantInference::new());
+    let options = WriteOptions::new().with_shredding("v", infer);
+    let sink = marquetry::io::WriteSink(Vec::new());
+    let mut writer = Writer::new(sink, batch.schema(), options).unwrap();
+    let shape = VariantShredding::Shape(VariantShape::parse("{event: string}").unwrap());
+    let foreign = WriteOptions::new().with_shredding("v", shape);
+    let foreign = marquetry::RowGroupEncoder::new(batch.schema(), foreign).unwrap();
+    let foreign = foreign.encode(std::slice::from_ref(&batch)).unwrap();
+    assert_eq!(writer.append(foreign).err().unwrap().kind(), ErrorKind::Usage);
+    writer.write(&batch).unwrap();
+    let (report, _) = writer.into_inner().unwrap();
+    assert_eq!(report.shapes.len(), 1, "{:?}", report.shapes);
+}
