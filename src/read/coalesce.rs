@@ -29,6 +29,8 @@ pub(crate) struct Coalescer {
     waiting: Vec<RecordBatch>,
     rows: usize,
     bytes: usize,
+    /// A batch that there was no memory to wait for.
+    next: Option<RecordBatch>,
     /// The memory of rows that wait, and of the batch that they are to be joined in.
     memory: Reservation,
 }
@@ -47,6 +49,7 @@ impl Coalescer {
             waiting: Vec::new(),
             rows: 0,
             bytes: 0,
+            next: None,
             memory: plan.budget().reservation("batches that are to be joined"),
         }
     }
@@ -56,7 +59,8 @@ impl Coalescer {
         self.left == 0
     }
 
-    /// Takes rows that passed. Gives the rows that waited, once a batch is full.
+    /// Takes rows that passed. Gives the rows that waited, once a batch is full; those of
+    /// [`Coalescer::next`] follow.
     ///
     /// # Errors
     /// `Arrow` if batches cannot be joined.
@@ -72,21 +76,39 @@ impl Coalescer {
         let at = |n: u64| saturated(n);
         let batch = if taken == rows { batch } else { batch.slice(at(skipped), at(taken)) };
         let bytes = batch.get_array_memory_size();
-        let fits = self.rows + batch.num_rows() <= self.batch_rows
-            && self.bytes.saturating_add(bytes) <= self.batch_bytes
-            && self.waiting.last().is_none_or(|last| go_together(last, &batch))
-            && self.memory.grow(bytes.saturating_mul(2)).is_ok();
-        if !fits && self.waiting.is_empty() {
+        if self.reserve(&batch, bytes) {
+            self.wait(batch, bytes);
+            return if self.rows > self.batch_rows / ENOUGH { self.take() } else { Ok(None) };
+        }
+        if self.waiting.is_empty() {
             return Ok(Some(batch));
         }
-        let full = if fits { None } else { self.take()? };
+        let full = self.take()?;
+        match self.reserve(&batch, bytes) {
+            true => self.wait(batch, bytes),
+            false => self.next = Some(batch),
+        }
+        Ok(full)
+    }
+
+    /// Reserves the memory of a batch if it can be joined with those that wait.
+    fn reserve(&mut self, batch: &RecordBatch, bytes: usize) -> bool {
+        self.rows + batch.num_rows() <= self.batch_rows
+            && self.bytes.saturating_add(bytes) <= self.batch_bytes
+            && self.waiting.last().is_none_or(|last| go_together(last, batch))
+            && self.memory.grow(bytes.saturating_mul(2)).is_ok()
+    }
+
+    fn wait(&mut self, batch: RecordBatch, bytes: usize) {
         self.rows += batch.num_rows();
         self.bytes = self.bytes.saturating_add(bytes);
         self.waiting.push(batch);
-        if full.is_none() && self.rows > self.batch_rows / ENOUGH {
-            return self.take();
-        }
-        Ok(full)
+    }
+
+    /// The batch that follows what [`Coalescer::push`] gave, if it does not wait. To be asked for
+    /// before the next one is pushed.
+    pub(crate) fn next(&mut self) -> Option<RecordBatch> {
+        self.next.take()
     }
 
     /// The rows that wait.

@@ -25,8 +25,12 @@ impl BatchOutput {
         self.end.is_some() || self.gather.as_ref().is_some_and(Coalescer::is_full)
     }
 
-    /// The next result, if it does not come from the driver; `None` if it does.
+    /// The next result, if it does not come from the driver; `None` if it does. To be asked before
+    /// the driver.
     pub(super) fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
+        if let Some(batch) = self.gather.as_mut().and_then(Coalescer::next) {
+            return Some(Ok(Some(batch)));
+        }
         if self.end.is_none() && self.gather.as_ref().is_some_and(Coalescer::is_full) {
             return self.take(Ok(None));
         }
@@ -60,5 +64,56 @@ impl BatchOutput {
             }
             Some(Ok(None)) | None => self.end(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int32Type;
+    use arrow_array::{ArrayRef, DictionaryArray, Int64Array};
+
+    use super::*;
+    use crate::{Reader, col};
+
+    fn plan(memory: u64) -> Plan {
+        let reader = Reader::open("testdata/trips.parquet").unwrap().memory(memory);
+        reader.filter(col("id").is_not_null()).plan().unwrap()
+    }
+
+    fn batch(column: impl arrow_array::Array + 'static) -> RecordBatch {
+        RecordBatch::try_from_iter([("v", Arc::new(column) as ArrayRef)]).unwrap()
+    }
+
+    fn coded(value: &str) -> RecordBatch {
+        batch([value; 100].into_iter().collect::<DictionaryArray<Int32Type>>())
+    }
+
+    #[test]
+    fn rows_that_wait_are_counted_whatever_was_given_before() {
+        let plan = plan(1 << 20);
+        let mut output = BatchOutput::new(&plan);
+        for i in 0..3 {
+            let given = output.take(Ok(Some(coded(&i.to_string()))));
+            assert_eq!(given.is_some(), i > 0, "other dictionaries are not joined");
+            assert!(output.end().is_none());
+            assert!(plan.budget().used() > 0, "batch {i} waits");
+        }
+    }
+
+    #[test]
+    fn rows_that_no_memory_is_left_for_do_not_wait() {
+        let plan = plan(1 << 20);
+        let mut output = BatchOutput::new(&plan);
+        let numbers = |n| batch(Int64Array::from_iter_values(0..n));
+        assert!(output.take(Ok(Some(numbers(100)))).is_none());
+        let left = plan.budget().cap() - plan.budget().used();
+        let held = plan.budget().take(usize::try_from(left).unwrap()).unwrap();
+        let given = output.take(Ok(Some(numbers(16_000)))).unwrap().unwrap();
+        assert_eq!(given, Some(numbers(100)));
+        assert_eq!(output.end().unwrap().unwrap(), Some(numbers(16_000)));
+        assert!(output.end().is_none());
+        assert_eq!(plan.budget().used(), held.bytes());
     }
 }
