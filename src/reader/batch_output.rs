@@ -54,16 +54,16 @@ impl BatchOutput {
             (Ok(None), _) => Ok(()),
             (Err(e), _) => Err(e),
         };
-        self.end = Some(end);
-        // Rows before the fault are given first.
-        match self.gather.take().map(|mut gather| gather.take()) {
-            Some(Ok(Some(waiting))) => Some(Ok(Some(waiting))),
-            Some(Err(e)) => {
-                self.end = Some(Ok(()));
-                Some(Err(e))
+        // Rows before the fault are given first; if they cannot be joined, the first error counts.
+        match self.gather.take().map_or(Ok(None), |mut gather| gather.take()) {
+            Ok(Some(waiting)) => {
+                self.end = Some(end);
+                return Some(Ok(Some(waiting)));
             }
-            Some(Ok(None)) | None => self.end(),
+            Ok(None) => self.end = Some(end),
+            Err(e) => self.end = Some(end.and(Err(e))),
         }
+        self.end()
     }
 }
 
@@ -72,9 +72,10 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::types::Int32Type;
-    use arrow_array::{ArrayRef, DictionaryArray, Int64Array};
+    use arrow_array::{ArrayRef, DictionaryArray, Int64Array, StringArray};
 
     use super::*;
+    use crate::error::{Error, ErrorKind, LimitKind};
     use crate::{Reader, col};
 
     fn plan(memory: u64) -> Plan {
@@ -115,5 +116,16 @@ mod tests {
         assert_eq!(output.end().unwrap().unwrap(), Some(numbers(16_000)));
         assert!(output.end().is_none());
         assert_eq!(plan.budget().used(), held.bytes());
+    }
+
+    #[test]
+    fn the_error_that_ended_the_driver_is_given_even_if_rows_before_it_cannot_be_joined() {
+        let mut output = BatchOutput::new(&plan(1 << 20));
+        assert!(output.take(Ok(Some(batch(Int64Array::from(vec![1]))))).is_none());
+        assert!(output.take(Ok(Some(batch(StringArray::from(vec!["a"]))))).is_none());
+        let error = Error::limit(LimitKind::Page, "the first error");
+        let given = output.take(Err(error)).unwrap().unwrap_err();
+        assert_eq!(given.kind(), ErrorKind::Limit(LimitKind::Page), "{given}");
+        assert!(output.end().unwrap().unwrap().is_none());
     }
 }
