@@ -315,7 +315,7 @@ impl Metadata {
     /// # Errors
     /// `Usage` if they are not as many as wanted.
     pub(crate) fn supply_indexes(&mut self, needs: &[Range<u64>], bytes: Vec<Bytes>) -> Result<()> {
-        super::plan::same_number("Metadata::supply_indexes", needs.len(), bytes.len())?;
+        super::supplied::same_number("Metadata::supply_indexes", needs.len(), bytes.len())?;
         let mut indexes = (*self.indexes).clone();
         for (need, bytes) in needs.iter().zip(bytes) {
             if bytes.len() as u64 != need.end - need.start {

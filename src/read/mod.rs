@@ -4,6 +4,7 @@
 //! them ([`supply`](Tail::supply)); what comes back is the next stage. Nothing here reads a file:
 //! the loops that do are in [`crate::io`].
 
+mod supplied;
 mod decrypted;
 mod footer;
 mod options;

@@ -183,7 +183,7 @@ impl RowGroupPruner {
     /// # Errors
     /// `Usage` if they are not as many as wanted.
     pub(crate) fn supply(mut self, bytes: &[Bytes]) -> Result<PruneStep> {
-        super::plan::same_number("RowGroupPruner::supply", self.needs.len(), bytes.len())?;
+        super::supplied::same_number("RowGroupPruner::supply", self.needs.len(), bytes.len())?;
         let asked = std::mem::take(&mut self.asked);
         let needs = std::mem::take(&mut self.needs);
         for (i, asked) in asked.into_iter().enumerate() {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::footer::{Footer, SealedFooter};
+use super::supplied::check_ranges;
 use crate::crypt::Decryption;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::tail as format_tail;
@@ -82,19 +83,13 @@ impl Tail {
     /// Takes the bytes wanted.
     ///
     /// # Errors
-    /// `Malformed(Container)` if they do not end as a Parquet file ends, `Limit(Footer)` if the
-    /// footer is too long.
+    /// `Usage` if they are not as many as wanted, `Malformed(Container)` if they do not end as a
+    /// Parquet file ends, `Limit(Footer)` if the footer is too long.
     pub fn supply(self, bytes: &[Bytes], limits: &Limits) -> Result<FooterTail> {
+        check_ranges("Tail::supply", &self.need, bytes)?;
         let (Some(head), Some(end)) = (bytes.first(), bytes.last()) else {
             return Err(Error::usage("Tail::supply was given no bytes"));
         };
-        let wanted = self.need.last().map_or(0, |need| need.end - need.start);
-        if end.len() as u64 != wanted {
-            return Err(Error::usage(format_args!(
-                "Tail::supply was given {} bytes for a range of {wanted}",
-                end.len()
-            )));
-        }
         let mut have = end.clone();
         let Some((_, &end)) = end.split_last_chunk::<TAIL_LEN>() else {
             return Err(Error::malformed(

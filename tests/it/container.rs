@@ -1,6 +1,7 @@
 //! Container and thrift, through whole files; what concerns single bytes of thrift are unit tests
 //! of `thrift` and `format`.
 
+use bytes::Bytes;
 use marquetry::format::*;
 use marquetry::{ErrorKind, Reader};
 use serde_json::json;
@@ -242,4 +243,25 @@ fn an_error_says_where_it_happened() {
     let error = read(bytes).expect_err("a value is missing");
     let at = error.at();
     assert_eq!((at.row_group, at.column.as_deref(), at.page), (Some(0), Some("v"), Some(0)));
+}
+
+#[test]
+fn a_tail_that_is_given_too_few_ranges_does_not_blame_the_file() {
+    use marquetry::read::Tail;
+    let long = Chunk::new(Type::Int32, 30_000, &[v1(30_000, Encoding::Plain, &[7; 120_000])]);
+    let file: Bytes = file(schema(), 30_000, vec![long]).into();
+    let tail = || Tail::new(file.len() as u64).expect("long enough");
+    let tail_of = tail();
+    let given: Vec<Bytes> = tail_of
+        .needs()
+        .iter()
+        .map(|range| file.slice(range.start as usize..range.end as usize))
+        .collect();
+    assert_eq!(given.len(), 2);
+    let limits = marquetry::Limits::default();
+    for wrong in [&given[1..], &given[..1], &[], &[&given[..], &given[1..]].concat()] {
+        let error = tail().supply(wrong, &limits).expect_err("another number of ranges");
+        assert_eq!(error.kind(), ErrorKind::Usage, "{} ranges: {error}", wrong.len());
+    }
+    tail().supply(&given, &limits).expect("the tail of a file");
 }

@@ -17,6 +17,7 @@ use crate::limits::Reservation;
 use crate::page::PageContext;
 use crate::read::options::PageIndexUse;
 use crate::read::page_list::{PageList, RangeReader};
+use crate::read::supplied::{check_ranges, same_number};
 use crate::selection::{PageMap, RowSelection};
 use crate::thrift::{self, Read};
 
@@ -329,16 +330,7 @@ impl RowGroupPlan {
         mut self,
         bytes: &[Bytes],
     ) -> Result<std::result::Result<Fetched, Box<Self>>> {
-        same_number("RowGroupPlan::supply", self.needs.len(), bytes.len())?;
-        for (need, bytes) in self.needs.iter().zip(bytes) {
-            if bytes.len() as u64 != need.end - need.start {
-                return Err(Error::usage(format_args!(
-                    "RowGroupPlan::supply was given {} bytes for a range of {}",
-                    bytes.len(),
-                    need.end - need.start
-                )));
-            }
-        }
+        check_ranges("RowGroupPlan::supply", &self.needs, bytes)?;
         let mut memory = self.reserve()?;
         if let Some(held) = self.held.take() {
             memory.absorb(held);
@@ -388,11 +380,4 @@ impl RowGroupPlan {
         let chunks = fetched;
         Ok(Ok(Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory }))
     }
-}
-
-pub(in crate::read) fn same_number(stage: &str, wanted: usize, given: usize) -> Result<()> {
-    if wanted == given {
-        return Ok(());
-    }
-    Err(Error::usage(format_args!("{stage} wants {wanted} ranges, and was given {given}")))
 }
