@@ -111,6 +111,8 @@ pub struct At {
     pub column: Option<Arc<str>>,
     /// Index of the page in its column chunk, the dictionary page not counted.
     pub page: Option<usize>,
+    /// Whether it is the dictionary page of the column chunk; `page` is `None` then.
+    pub is_dictionary_page: bool,
     /// Byte offset in the file.
     pub offset: Option<u64>,
 }
@@ -244,10 +246,19 @@ impl Error {
         self
     }
 
-    /// Adds the index of the page, unless one is there.
+    /// Adds the index of the page, unless one is there, or it is the dictionary page.
     #[must_use]
     pub fn at_page(mut self, page: usize) -> Self {
-        self.0.at.page.get_or_insert(page);
+        if !self.0.at.is_dictionary_page {
+            self.0.at.page.get_or_insert(page);
+        }
+        self
+    }
+
+    /// Adds that it is the dictionary page, unless the index of a page is there.
+    #[must_use]
+    pub(crate) fn at_dictionary_page(mut self) -> Self {
+        self.0.at.is_dictionary_page = self.0.at.page.is_none();
         self
     }
 
@@ -293,24 +304,27 @@ impl fmt::Display for At {
         }
         let mut separator = "";
         let mut part = |f: &mut fmt::Formatter<'_>, name: &str, value: &dyn fmt::Display| {
-            write!(f, "{separator}{name} {value}")?;
+            write!(f, "{separator}{name}{value}")?;
             separator = ", ";
             Ok::<(), fmt::Error>(())
         };
         if let Some(stream) = &self.stream {
-            part(f, "stream", stream)?;
+            part(f, "stream ", stream)?;
         }
         if let Some(row_group) = &self.row_group {
-            part(f, "row group", row_group)?;
+            part(f, "row group ", row_group)?;
         }
         if let Some(column) = &self.column {
-            part(f, "column", column)?;
+            part(f, "column ", column)?;
         }
         if let Some(page) = &self.page {
-            part(f, "page", page)?;
+            part(f, "page ", page)?;
+        }
+        if self.is_dictionary_page {
+            part(f, "dictionary page", &"")?;
         }
         if let Some(offset) = &self.offset {
-            part(f, "byte", offset)?;
+            part(f, "byte ", offset)?;
         }
         if !separator.is_empty() {
             f.write_str(": ")?;

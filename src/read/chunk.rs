@@ -175,7 +175,11 @@ impl Pages {
                 }
                 None => self.opener.open(&header, body, module),
             };
-            match page.map_err(|e| e.at_offset(offset).at_page(self.page))? {
+            let place = |e: Error| match header.r#type {
+                PageType::DictionaryPage => e.at_offset(offset).at_dictionary_page(),
+                _ => e.at_offset(offset).at_page(self.page),
+            };
+            match page.map_err(place)? {
                 None => {}
                 Some(Page::Dictionary(dictionary, memory)) => {
                     self.note_dictionary(offset)?;

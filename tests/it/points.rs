@@ -159,3 +159,29 @@ fn a_large_dictionary_is_fetched_only_if_a_wanted_page_refers_to_it() {
         assert!(both > coded && both < dictionary * 5 / 4, "{both} bytes, {threads}");
     }
 }
+
+#[test]
+fn an_error_of_a_dictionary_names_it_and_no_data_page() {
+    let ids = Int64Array::from_iter_values((0..10_000).map(|i| i % 1_000 * 1_000_003));
+    let batch = RecordBatch::try_from_iter([("ids", Arc::new(ids) as ArrayRef)]).unwrap();
+    let options = WriteOptions::new()
+        .with_compression(Compression::Snappy)
+        .with_checksums(true)
+        .with_page_rows(1_000)
+        .with_column("ids", |column| column.with_encoding(Encoding::RleDictionary));
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    let (report, mut file) = writer.into_inner().unwrap();
+    let chunk = report.metadata.row_groups[0].columns[0].meta_data.as_ref().unwrap();
+    let dictionary = chunk.dictionary_page_offset.expect("a dictionary");
+    file[chunk.data_page_offset as usize - 9] ^= 0x55;
+    let reader = Reader::new(bytes::Bytes::from(file)).unwrap().threads(1);
+    let rows = RowSelection::from_rows(10_000, [7_500]).unwrap();
+    for reader in [reader.clone().select(rows).unwrap(), reader] {
+        let error = read_with(reader).expect_err("a dictionary that was changed");
+        let at = error.at();
+        assert_eq!((at.page, at.is_dictionary_page), (None, true), "{error}");
+        assert_eq!(at.offset, Some(dictionary as u64), "{error}");
+        assert!(error.to_string().contains("column ids, dictionary page, byte"), "{error}");
+    }
+}

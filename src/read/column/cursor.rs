@@ -95,7 +95,9 @@ impl PageCursor {
             self.close()?;
             match self.pages.next_page_for(&self.upcoming.0, self.upcoming.1)? {
                 None => return Ok(None),
-                Some(Page::Dictionary(page, memory)) => self.set_dictionary(page, memory)?,
+                Some(Page::Dictionary(page, memory)) => {
+                    self.set_dictionary(page, memory).map_err(Error::at_dictionary_page)?;
+                }
                 Some(Page::Data(page)) => {
                     let DataPage { slots, slots_left_out, rep, .. } = &*page;
                     // Rows that an index states are checked against the page.

@@ -149,7 +149,7 @@ impl LeafReader {
         let Some(Page::Dictionary(page, memory)) = self.cursor.pages.next_page()? else {
             return Ok(None);
         };
-        self.cursor.set_dictionary(page, memory)?;
+        self.cursor.set_dictionary(page, memory).map_err(Error::at_dictionary_page)?;
         let array = self.take()?.array;
         Ok(array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone()))
     }
