@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::batch::{DecodedLeaves, Origin, ReservedBatch, record_batch};
 use super::column::LeafBatch;
 use super::column_task::{ChunkSource, ColumnTask};
-use super::plan::{Fetched, FetchedChunk, Plan, RowGroupPlan, RowRange};
+use super::plan::{Fetched, FetchedChunk, ListedPages, Plan, RowGroupPlan, RowRange};
 use super::window::Window;
 use crate::bytes::saturated;
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
@@ -69,8 +69,8 @@ impl RowGroupPlan {
     /// them.
     pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
         match self.list_pages(&bytes)? {
-            Ok(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
-            Err(plan) => Ok(Supplied::Again(plan)),
+            ListedPages::Ready(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
+            ListedPages::NeedsMore(plan) => Ok(Supplied::Again(plan)),
         }
     }
 }

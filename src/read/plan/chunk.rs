@@ -257,6 +257,18 @@ impl ChunkPlan {
         }
     }
 
+    /// Splits bytes into those of [`ChunkPlan::needs`] and those of the chunks after this one.
+    pub(super) fn split_needs<'a>(&self, bytes: &'a [Bytes]) -> (&'a [Bytes], &'a [Bytes]) {
+        let own = match (&self.pages, &self.dictionary) {
+            (None, _) => usize::from(self.pull.is_none()),
+            (Some(wanted), DictionaryFetch::WithPages) => 1 + wanted.stretches.len(),
+            (Some(wanted), DictionaryFetch::AfterPages) => wanted.stretches.len(),
+            (Some(_), DictionaryFetch::Referred(_)) => 1,
+            (Some(_), DictionaryFetch::Unreferred(_)) => 0,
+        };
+        bytes.split_at(own.min(bytes.len()))
+    }
+
     /// The pages of what was fetched for [`ChunkPlan::needs`]; or a need of the dictionary page,
     /// once only.
     pub(super) fn list(&mut self, bytes: &[Bytes], context: &PageContext) -> Result<Listed> {

@@ -49,6 +49,13 @@ pub(crate) struct RowGroupPlan {
     pub(super) held: Option<Reservation>,
 }
 
+/// What comes of the bytes of a row group.
+pub(in crate::read) enum ListedPages {
+    Ready(Fetched),
+    /// More bytes are wanted.
+    NeedsMore(Box<RowGroupPlan>),
+}
+
 /// The column chunks of a row group whose bytes are there.
 pub(in crate::read) struct Fetched {
     pub(in crate::read) plan: Plan,
@@ -326,10 +333,7 @@ impl RowGroupPlan {
     /// # Errors
     /// `Usage` if they are not as many as wanted, `Limit(Memory)` if the budget has no room for
     /// them.
-    pub(in crate::read) fn list_pages(
-        mut self,
-        bytes: &[Bytes],
-    ) -> Result<std::result::Result<Fetched, Box<Self>>> {
+    pub(in crate::read) fn list_pages(mut self, bytes: &[Bytes]) -> Result<ListedPages> {
         check_ranges("RowGroupPlan::supply", &self.needs, bytes)?;
         let mut memory = self.reserve()?;
         if let Some(held) = self.held.take() {
@@ -340,7 +344,7 @@ impl RowGroupPlan {
         let mut rest = bytes;
         let ignored_before = self.ignored.len();
         for (leaf, chunk) in self.chunks.iter_mut().enumerate() {
-            let (bytes, others) = rest.split_at(chunk.needs().len().min(rest.len()));
+            let (bytes, others) = chunk.split_needs(rest);
             rest = others;
             let Some(spec) = self.plan.leaves().get(leaf) else { continue };
             let context = self.plan.page_context(spec, chunk.codec, chunk.decryptor.as_ref());
@@ -366,18 +370,24 @@ impl RowGroupPlan {
             for chunk in &mut self.chunks {
                 chunk.dictionary = DictionaryFetch::WithPages;
             }
-            self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
-            return Ok(Err(Box::new(self)));
+            return Ok(self.refetch());
         }
         if refers {
             self.held = Some(memory);
-            self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
-            return Ok(Err(Box::new(self)));
+            return Ok(self.refetch());
         }
         let batch_rows = self.batch_rows();
         let batch_bytes = self.widths.bytes_per_row.saturating_mul(batch_rows as u64);
         let Self { plan, range, rows_in_group, .. } = self;
         let chunks = fetched;
-        Ok(Ok(Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory }))
+        let fetched =
+            Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory };
+        Ok(ListedPages::Ready(fetched))
+    }
+
+    /// Wants what its chunks want now.
+    fn refetch(mut self) -> ListedPages {
+        self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
+        ListedPages::NeedsMore(Box::new(self))
     }
 }
