@@ -52,6 +52,15 @@ pub(super) enum DictionaryFetch {
     Unreferred(Vec<Bytes>),
 }
 
+/// A column chunk that was found in the metadata.
+pub(super) struct PlannedChunk {
+    pub(super) chunk: ChunkPlan,
+    /// About how many bytes it takes as an Arrow array.
+    pub(super) arrow_bytes: u64,
+    /// Where its offset index lies, if it has one.
+    pub(super) offset_index: Option<Range<u64>>,
+}
+
 /// The pages that are wanted of a chunk.
 #[derive(Debug)]
 pub(super) struct WantedPages {
@@ -61,15 +70,14 @@ pub(super) struct WantedPages {
 }
 
 impl Plan {
-    /// The chunk of a leaf: what and where it is, about how many bytes it takes in memory, and
-    /// where its offset index is.
+    /// The chunk of a column: what and where it is.
     pub(super) fn chunk(
         &self,
         row_group: usize,
         rows_in_group: u64,
-        plan: &ColumnSpec,
-    ) -> Result<(ChunkPlan, u64, Option<Range<u64>>)> {
-        let chunk = self.footer().column_chunk_ref(row_group, plan.leaf.index)?;
+        column: &ColumnSpec,
+    ) -> Result<PlannedChunk> {
+        let chunk = self.footer().column_chunk_ref(row_group, column.leaf.index)?;
         if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
             return Err(Error::unsupported(
                 "column chunks in other files",
@@ -79,13 +87,13 @@ impl Plan {
                 ),
             ));
         }
-        let index = self.offset_index(&chunk);
-        let decryptor = self.footer().chunk_decryptor(row_group, plan.leaf.index, &chunk)?;
+        let offset_index = self.offset_index(&chunk);
+        let decryptor = self.footer().chunk_decryptor(row_group, column.leaf.index, &chunk)?;
         let Some(meta) = chunk.meta_data else {
             return Err(Error::malformed(Spec::Metadata("ColumnChunk"), "meta_data is missing"));
         };
         let found = meta.r#type;
-        let expected = plan.leaf.physical.format_type();
+        let expected = column.leaf.physical.format_type();
         if found != expected {
             return Err(Error::mismatch(Spec::Metadata("ColumnMetaData"), "type", expected, found));
         }
@@ -105,14 +113,14 @@ impl Plan {
                 self.footer(),
                 self.file_len(),
                 row_group,
-                plan.leaf.index,
+                column.leaf.index,
                 &bytes,
             );
         }
         // Outside lists every row is one slot, whatever the chunk says.
-        let max = if plan.leaf.max_rep == 0 { rows_in_group } else { slots };
-        let width = memory_of(&meta, slots.min(max), &plan.data_type);
-        let index = index.filter(|_| slots > 0);
+        let max = if column.leaf.max_rep == 0 { rows_in_group } else { slots };
+        let arrow_bytes = memory_of(&meta, slots.min(max), &column.data_type);
+        let offset_index = offset_index.filter(|_| slots > 0);
         let all_refer = all_pages_refer_to_dictionary(meta.encoding_stats.into_iter().flatten());
         let chunk = ChunkPlan {
             slots,
@@ -124,7 +132,7 @@ impl Plan {
             all_refer,
             dictionary: DictionaryFetch::WithPages,
         };
-        Ok((chunk, width, index))
+        Ok(PlannedChunk { chunk, arrow_bytes, offset_index })
     }
 }
 

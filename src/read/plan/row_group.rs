@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::chunk::{ChunkPlan, DictionaryFetch, Listed, WantedPages, byte_range, not_negative};
+use super::chunk::{
+    ChunkPlan, DictionaryFetch, Listed, PlannedChunk, WantedPages, byte_range, not_negative,
+};
 use super::rows::RowRange;
 use super::scan::{Plan, WORTH_AN_INDEX, share};
 use crate::bytes::saturated;
@@ -113,13 +115,13 @@ impl Plan {
         let mut indexes = Vec::new();
         let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
         for (i, leaf) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
-            let (chunk, width, index) = self
+            let PlannedChunk { chunk, arrow_bytes, offset_index } = self
                 .chunk(range.row_group, rows_in_group, leaf)
                 .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
-            let per_row = width / rows_in_group.max(1);
+            let per_row = arrow_bytes / rows_in_group.max(1);
             bytes_per_row = bytes_per_row.saturating_add(per_row);
             widest_per_row = per_row.max(widest_per_row);
-            indexes.extend(index.map(|index| (i, index)));
+            indexes.extend(offset_index.map(|range| (i, range)));
             chunks.push(chunk);
         }
         let helps = match self.options().page_index {

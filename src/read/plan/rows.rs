@@ -87,14 +87,18 @@ impl RowRange {
     }
 }
 
-/// The ranges without the row groups that cannot hold a match; those become `pruned`.
-pub(super) fn prune(
-    footer: &Footer,
-    filter: &Filter,
-    ranges: Vec<RowRange>,
-    pruned: &mut Vec<usize>,
-) -> Result<Vec<RowRange>> {
+/// What the statistics of row groups say for a filter.
+pub(super) struct Pruned {
+    /// The row groups that may hold a match.
+    pub(super) kept: Vec<RowRange>,
+    /// The indexes of those that cannot.
+    pub(super) pruned: Vec<usize>,
+}
+
+/// Finds the row groups that cannot hold a match.
+pub(super) fn prune(footer: &Footer, filter: &Filter, ranges: Vec<RowRange>) -> Result<Pruned> {
     let mut kept = Vec::with_capacity(ranges.len());
+    let mut pruned = Vec::new();
     for range in ranges {
         let rows = footer.row_group_rows(range.row_group)?;
         let facts = filter.facts(footer, range.row_group, rows);
@@ -104,7 +108,7 @@ pub(super) fn prune(
             PruneResult::Always => kept.push(range.with_proven(RowSelection::all(rows))),
         }
     }
-    Ok(kept)
+    Ok(Pruned { kept, pruned })
 }
 
 /// Bytes of the shortest page with values, its header included.

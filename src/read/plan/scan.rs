@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
-use super::rows::{RowRange, prune, row_ranges};
+use super::rows::{Pruned, RowRange, prune, row_ranges};
 use crate::crypt::ChunkDecryptor;
 use crate::error::{Error, LimitKind, Result};
 use crate::format::{ColumnChunkRef, ColumnMetaData, CompressionCodec};
@@ -100,11 +100,11 @@ impl Footer {
             None => None,
         };
         let (column_picks, picks) = picks(&mapping.shapes, filter.as_ref());
-        let mut ranges = row_ranges(self, options, file_len)?;
-        let mut pruned = Vec::new();
-        if let Some(filter) = &filter {
-            ranges = prune(self, filter, ranges, &mut pruned)?;
-        }
+        let ranges = row_ranges(self, options, file_len)?;
+        let Pruned { kept: ranges, pruned } = match &filter {
+            Some(filter) => prune(self, filter, ranges)?,
+            None => Pruned { kept: ranges, pruned: Vec::new() },
+        };
         let is_bare =
             |range: &&RowRange| output_leaves == 0 && (leaves.is_empty() || range.is_proven());
         let bare_rows = ranges.iter().filter(is_bare).map(RowRange::count);
