@@ -153,14 +153,30 @@ pub(in crate::io) fn exactly(range: &Range<u64>, given: usize) -> Result<()> {
     Err(Error::io(what, std::io::Error::new(kind, text)))
 }
 
-/// Reads the wanted ranges, joined, and gives them in their order.
+/// The bytes of ranges.
+pub(super) struct FetchedBytes {
+    /// In the order of the ranges.
+    pub(super) bytes: Vec<Bytes>,
+    /// Bytes of the ranges that were not at hand.
+    pub(super) missing_bytes: u64,
+}
+
+/// Reads the wanted ranges, those that lie close together in one request.
+///
+/// # Errors
+/// `Io` if they cannot be read.
 pub(super) fn fetch(
     source: &dyn Source,
     ranges: &[Range<u64>],
     latency: Option<Latency>,
-) -> Result<Vec<Bytes>> {
+) -> Result<FetchedBytes> {
+    let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
     if source.in_memory() {
-        return ranges.iter().map(|range| read_exactly(source, range.clone())).collect();
+        let bytes = ranges.iter().map(|range| read_exactly(source, range.clone()));
+        return Ok(FetchedBytes {
+            bytes: bytes.collect::<Result<_>>()?,
+            missing_bytes: len(ranges),
+        });
     }
     let at_hand = |range: &Range<u64>| {
         // What is at hand with another length is asked for again, which says what is wrong.
@@ -169,12 +185,14 @@ pub(super) fn fetch(
     let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();
     let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());
     let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
+    let missing_bytes = len(&missing);
     let requests = Requests::in_turn(&missing, latency.unwrap_or_else(|| source.latency()));
     let bytes = requests.needs().iter().map(|need| read_exactly(source, need.clone()));
     let bytes = bytes.collect::<Result<_>>()?;
     let mut read = requests.supply(bytes)?.into_iter();
     let mut next = || read.next().expect("one for each that was missing");
-    Ok(at_hand.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect())
+    let bytes = at_hand.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect();
+    Ok(FetchedBytes { bytes, missing_bytes })
 }
 
 #[cfg(test)]
@@ -249,7 +267,8 @@ mod tests {
         let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         let source = Counted(bytes.clone().into(), Default::default());
         let ranges = [150_000..150_100, 7..9, 20_000..20_500, 3..3];
-        let got = fetch(&source, &ranges, None).unwrap();
+        let FetchedBytes { bytes: got, missing_bytes } = fetch(&source, &ranges, None).unwrap();
+        assert_eq!(missing_bytes, 602);
         for (got, range) in got.iter().zip(&ranges) {
             assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
         }
