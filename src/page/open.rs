@@ -228,6 +228,19 @@ impl PageOpener {
         if !self.is_authenticated(module) {
             self.verify_checksum(header, &body)?;
         }
+        self.open_verified(header, body, module)
+    }
+
+    /// As [`PageOpener::open`], of a page whose checksum is known to be right, or not to matter.
+    ///
+    /// # Errors
+    /// As [`PageOpener::open`].
+    pub(crate) fn open_verified(
+        &mut self,
+        header: &PageHeader,
+        body: Bytes,
+        module: Option<Module>,
+    ) -> Result<Option<Page>> {
         let body = self.decrypt(body, module)?;
         match header.r#type {
             PageType::DictionaryPage => {

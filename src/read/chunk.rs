@@ -231,7 +231,9 @@ impl Pages {
     pub(super) fn open_again(&mut self) -> Result<DataPage> {
         let whole = || Error::usage("a page that was opened as a whole cannot be opened again");
         let RawPage { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
-        match self.opener.open(&header, body, module).map_err(|e| e.at_offset(offset))? {
+        // Its checksum was verified when its start was opened.
+        let page = self.opener.open_verified(&header, body, module);
+        match page.map_err(|e| e.at_offset(offset))? {
             Some(Page::Data(data)) => Ok(*data),
             _ => Err(whole()),
         }
