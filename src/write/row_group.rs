@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::column::{EncodedChunk, Parallelism, encode_leaf};
+use super::column::{ChunkEncoder, EncodedChunk, Parallelism};
 use super::context::EncoderContext;
 use super::options::LeafSettings;
 use super::report::RowGroupReport;
@@ -146,7 +146,7 @@ impl PendingRowGroup {
     /// Encodes one leaf of a column that was shredded.
     ///
     /// # Errors
-    /// As [`encode_leaf`].
+    /// As [`ChunkEncoder::encode`].
     pub(crate) fn encode(
         &self,
         layout: &RowGroupLayout,
@@ -155,7 +155,8 @@ impl PendingRowGroup {
         parallelism: &dyn Parallelism,
     ) -> Result<EncodedChunk> {
         let (leaf, settings) = (&layout.leaves[leaf], &layout.settings[leaf]);
-        encode_leaf(column, leaf, settings, self.rows, &layout.context, parallelism)
+        let context = &layout.context;
+        ChunkEncoder { column, leaf, settings, rows: self.rows, context, parallelism }.encode()
     }
 }
 

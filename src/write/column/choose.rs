@@ -2,8 +2,8 @@
 
 use super::arrays::bytes_layout;
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern, intern_parts, unify};
+use super::encoder::{ChunkEncoder, ChunkForm};
 use super::gather::{GatheredValues, gather, is_keyed};
-use super::job::{ChunkEncoder, ChunkForm};
 use super::measure::{EncodingChoice, SAMPLE_VALUES, SampleSource, sample_ranges};
 use super::select::EncodingSelector;
 use super::source::ValueSource;

@@ -6,7 +6,7 @@ use super::bloom::BloomBuilder;
 use super::chunking::{cuts, roll_value};
 use super::dictionary::ValueDictionary;
 use super::encode::encode;
-use super::job::{ChunkEncoder, ChunkForm, Parallelism};
+use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::measure::EncodingChoice;
 use super::metadata::{EncodedChunk, WrittenPages};
 use super::pages::PagePlan;
@@ -19,25 +19,6 @@ use crate::error::{Error, Result};
 use crate::format::{Encoding, LogicalType};
 use crate::page::{PageVersion, Sealed};
 use crate::schema::{Leaf, Physical};
-use crate::write::context::EncoderContext;
-use crate::write::options::LeafSettings;
-use crate::write::shred::LeafColumn;
-
-/// Writes the chunk of a leaf.
-///
-/// # Errors
-/// `Usage` if a value does not fit the leaf, or a setting does not fit its values.
-pub(crate) fn encode_leaf(
-    column: &LeafColumn,
-    leaf: &Leaf,
-    settings: &LeafSettings,
-    rows: usize,
-    context: &EncoderContext,
-    parallelism: &dyn Parallelism,
-) -> Result<EncodedChunk> {
-    let encoded = ChunkEncoder { column, leaf, settings, rows, context, parallelism }.run();
-    encoded.map_err(|e| e.at_column(column.path.as_str()))
-}
 
 fn is_words(leaf: &Leaf) -> bool {
     let physical = leaf.physical;
@@ -45,7 +26,15 @@ fn is_words(leaf: &Leaf) -> bool {
 }
 
 impl<'a> ChunkEncoder<'a> {
-    fn run(self) -> Result<EncodedChunk> {
+    /// Encodes the chunk.
+    ///
+    /// # Errors
+    /// `Usage` if a value does not fit the leaf, or a setting does not fit its values.
+    pub(in crate::write) fn encode(self) -> Result<EncodedChunk> {
+        self.encode_chunk().map_err(|e| e.at_column(self.column.path.as_str()))
+    }
+
+    fn encode_chunk(&self) -> Result<EncodedChunk> {
         let settings = self.settings;
         let (version, checksums) = (settings.page_version, settings.checksums);
         let mut sealer = self.context.sealer(settings.compression, version, checksums)?;
@@ -54,28 +43,24 @@ impl<'a> ChunkEncoder<'a> {
         let gate = settings.page_version == PageVersion::V1 && !settings.codec_is_fixed;
         let codec = if gate && !helps { Compression::Uncompressed } else { settings.compression };
         // Where the codec does not help, small pages do not help it either.
-        let small = helps && codec != Compression::Uncompressed;
-        let encoded = self.write(&form, codec, small, bytes)?;
-        form.give(&self.context.free_lists);
+        let small_pages = helps && codec != Compression::Uncompressed;
+        let chosen = ChosenForm { form, codec, small_pages, likely_bytes: bytes };
+        let encoded = self.write(&chosen)?;
+        chosen.form.give(&self.context.free_lists);
         Ok(encoded)
     }
 
-    fn write(
-        &self,
-        form: &ChunkForm<'a>,
-        codec: Compression,
-        small_pages: bool,
-        likely_bytes: usize,
-    ) -> Result<EncodedChunk> {
+    fn write(&self, chosen: &ChosenForm<'a>) -> Result<EncodedChunk> {
+        let ChosenForm { form, codec, likely_bytes, .. } = chosen;
         let (leaf, settings, free_lists) = (self.leaf, self.settings, &self.context.free_lists);
         let levels = &self.column.levels;
-        let plan = self.plan(form, codec, small_pages, likely_bytes)?;
+        let plan = self.plan(chosen)?;
         let of_levels = levels.bytes_held().min(levels.len() / 4);
         let capacity =
             if plan.in_pieces { 0 } else { likely_bytes + likely_bytes / 16 + of_levels };
         let mut first = free_lists.take(capacity);
-        let mut written = WrittenPages::new(form.encoding(), codec, plan.len());
-        written.dictionary = self.dictionary_page(form, codec, &mut first)?;
+        let mut written = WrittenPages::new(form.encoding(), *codec, plan.len());
+        written.dictionary = self.dictionary_page(chosen, &mut first)?;
         let mut bloom = match form {
             ChunkForm::Plain { .. } => None,
             ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } => {
@@ -91,7 +76,7 @@ impl<'a> ChunkEncoder<'a> {
         let mut collector = StatisticsCollector::new(leaf, settings, dictionary);
         let in_order = levels.max_rep() == 0 && form.len() == levels.len();
         let mut sort_detector = in_order.then(|| SortDetector::new(collector.order()));
-        for run in self.pages(form, codec, &plan, likely_bytes, first, &collector)? {
+        for run in self.pages(chosen, &plan, first, &collector)? {
             for page in run.pages {
                 let offset = written.len + page.sealed.offset;
                 written.push(Sealed { offset, ..page.sealed }, page.row, page.payload);
@@ -117,15 +102,9 @@ impl<'a> ChunkEncoder<'a> {
     }
 
     /// Where pages begin.
-    fn plan(
-        &self,
-        form: &ChunkForm<'a>,
-        codec: Compression,
-        small_pages: bool,
-        likely_bytes: usize,
-    ) -> Result<PagePlan> {
+    fn plan(&self, chosen: &ChosenForm<'a>) -> Result<PagePlan> {
         let levels = &self.column.levels;
-        let rows = self.cuts(form, small_pages);
+        let rows = self.cuts(chosen);
         let entries = levels.entries_of_rows(&rows);
         let mut values = Vec::with_capacity(entries.len());
         values.push(0);
@@ -136,20 +115,20 @@ impl<'a> ChunkEncoder<'a> {
             }
             values.push(next);
         }
-        if next != form.len() {
+        if next != chosen.form.len() {
             return Err(Error::usage("levels and values disagree; this is a fault of marquetry"));
         }
-        let in_pieces = self.in_pieces(form, codec, rows.len() - 1, likely_bytes);
+        let in_pieces = self.in_pieces(chosen, rows.len() - 1);
         Ok(PagePlan { rows, entries, values, in_pieces })
     }
 
     /// Appends the dictionary page, if there is a dictionary.
     fn dictionary_page(
         &self,
-        form: &ChunkForm<'a>,
-        codec: Compression,
+        chosen: &ChosenForm<'a>,
         out: &mut Vec<u8>,
     ) -> Result<Option<Sealed>> {
+        let ChosenForm { form, codec, .. } = chosen;
         let ChunkForm::Dictionary { dictionary: ValueDictionary { entries, .. }, .. } = form else {
             return Ok(None);
         };
@@ -157,7 +136,7 @@ impl<'a> ChunkEncoder<'a> {
         let all = 0..entries.len();
         let mut plain = free_lists.take(entries.plain_len(all.clone()));
         encode(entries, all, self.leaf.physical, Encoding::Plain, free_lists, &mut plain)?;
-        let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
+        let mut sealer = self.context.sealer(*codec, settings.page_version, settings.checksums)?;
         let sealed = sealer.dictionary(entries.len(), &plain, false, out)?;
         self.context.give_sealer(sealer);
         free_lists.give(plain);
@@ -167,7 +146,8 @@ impl<'a> ChunkEncoder<'a> {
     /// The rows that pages begin with, and the end: multiples of the page's rows, or of a half, a
     /// quarter … of them where values are large, so that the pages of all columns begin at common
     /// rows.
-    fn cuts(&self, form: &ChunkForm<'_>, small_pages: bool) -> Vec<usize> {
+    fn cuts(&self, chosen: &ChosenForm<'_>) -> Vec<usize> {
+        let ChosenForm { form, small_pages, .. } = chosen;
         let settings = self.settings;
         if let Some(chunking) = settings.chunking {
             let levels = &self.column.levels;
@@ -201,7 +181,7 @@ impl<'a> ChunkEncoder<'a> {
             ChunkForm::Plain { encoding, .. }
                 if *encoding == Encoding::Plain
                     && is_words(self.leaf)
-                    && small_pages
+                    && *small_pages
                     && self.column.levels.max_rep() == 0 =>
             {
                 settings.page_bytes.min(PLAIN_WORDS_PAGE)

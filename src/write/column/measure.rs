@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::dictionary::ValueDictionary;
 use super::encode::{encode, encode_codes};
-use super::job::{ChunkEncoder, ChunkForm};
+use super::encoder::{ChunkEncoder, ChunkForm};
 use super::source::ValueSource;
 use super::values::LeafValues;
 use crate::compress::Compression;

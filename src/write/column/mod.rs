@@ -4,7 +4,7 @@
 //! the data, and is the same for all pages; and a dictionary that does not pay leaves nothing
 //! behind.
 //!
-//! `chunk` is the entry. `choose` picks the form of the values: it looks for a `dictionary`, and
+//! `encoder` is what is known of a chunk, `chunk` encodes it. `choose` picks the form of the values: it looks for a `dictionary`, and
 //! `select` compares what `measure` finds of samples. `pages` encodes the values, which a `source`
 //! gives page by page, converted from Arrow by `convert`. `statistics`, `sorted` and `bloom` look
 //! at each page. `metadata` is what the footer says of the finished chunk.
@@ -19,7 +19,7 @@ mod gather;
 mod source;
 mod dictionary;
 mod encode;
-mod job;
+mod encoder;
 mod measure;
 mod select;
 mod choose;
@@ -32,6 +32,6 @@ mod pages;
 mod metadata;
 mod chunk;
 
-pub(crate) use self::chunk::encode_leaf;
-pub(crate) use self::job::{Parallelism, SingleThread};
+pub(super) use self::encoder::ChunkEncoder;
+pub(crate) use self::encoder::{Parallelism, SingleThread};
 pub(crate) use self::metadata::EncodedChunk;

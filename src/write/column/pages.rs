@@ -10,7 +10,7 @@ use super::bloom::BloomBuilder;
 use super::byte_arrays::ByteArrayValues;
 use super::dictionary::ValueDictionary;
 use super::encode::{as_plain, encode, encode_codes};
-use super::job::{ChunkEncoder, ChunkForm};
+use super::encoder::{ChosenForm, ChunkEncoder, ChunkForm};
 use super::sorted::SortDetector;
 use super::source::{ValueCursor, ValueSource};
 use super::statistics::{PageValues, StatisticsCollector};
@@ -82,15 +82,14 @@ impl<'a> ChunkEncoder<'a> {
     /// `Usage` if a value does not fit its leaf, or the encoding.
     pub(super) fn pages(
         &self,
-        form: &ChunkForm<'a>,
-        codec: Compression,
+        chosen: &ChosenForm<'a>,
         plan: &PagePlan,
-        likely_bytes: usize,
         first: Vec<u8>,
         collector: &StatisticsCollector<'_, 'a>,
     ) -> Result<Vec<PageRun<'a>>> {
+        let likely_bytes = chosen.likely_bytes;
         let threads = self.parallelism.threads();
-        let is_plain = matches!(form, ChunkForm::Plain { .. });
+        let is_plain = matches!(chosen.form, ChunkForm::Plain { .. });
         let in_one = threads < 2
             || likely_bytes < MIN_SHARED_BYTES
             || (self.settings.bloom.is_some() && is_plain);
@@ -106,7 +105,7 @@ impl<'a> ChunkEncoder<'a> {
             let start = start.unwrap_or_else(|| {
                 self.context.free_lists.take(if plan.in_pieces { 0 } else { likely_bytes / n })
             });
-            let run = self.encode_run(form, codec, plan, pages(i)..pages(i + 1), start, collector);
+            let run = self.encode_run(chosen, plan, pages(i)..pages(i + 1), start, collector);
             made.lock().unwrap_or_else(PoisonError::into_inner).push((i, run));
         };
         match n {
@@ -120,34 +119,29 @@ impl<'a> ChunkEncoder<'a> {
 
     /// Whether the values of most pages will be pieces of the file by themselves: large ones,
     /// stored as they are.
-    pub(super) fn in_pieces(
-        &self,
-        form: &ChunkForm<'a>,
-        codec: Compression,
-        pages: usize,
-        likely_bytes: usize,
-    ) -> bool {
+    pub(super) fn in_pieces(&self, chosen: &ChosenForm<'a>, pages: usize) -> bool {
+        let ChosenForm { form, codec, likely_bytes, .. } = chosen;
         let plain_bytes = match form {
-            ChunkForm::Plain { values, .. } if codec == Compression::Uncompressed => {
+            ChunkForm::Plain { values, .. } if *codec == Compression::Uncompressed => {
                 values.plain_len(self.leaf)
             }
             _ => return false,
         };
-        likely_bytes / pages.max(1) >= MIN_PIECE_BYTES && likely_bytes >= plain_bytes / 2
+        likely_bytes / pages.max(1) >= MIN_PIECE_BYTES && *likely_bytes >= plain_bytes / 2
     }
 
     fn encode_run(
         &self,
-        form: &ChunkForm<'a>,
-        codec: Compression,
+        chosen: &ChosenForm<'a>,
         plan: &PagePlan,
         pages: Range<usize>,
         mut bytes: Vec<u8>,
         collector: &StatisticsCollector<'_, 'a>,
     ) -> Result<PageRun<'a>> {
+        let ChosenForm { form, codec, .. } = chosen;
         let (settings, free_lists, levels) =
             (self.settings, &self.context.free_lists, &self.column.levels);
-        let mut sealer = self.context.sealer(codec, settings.page_version, settings.checksums)?;
+        let mut sealer = self.context.sealer(*codec, settings.page_version, settings.checksums)?;
         let mut encoder = ValuesEncoder::new(self, form, plan, pages.clone(), collector)?;
         let mut made = Vec::with_capacity(pages.len());
         let (mut pieces, mut before) = (Vec::new(), 0);

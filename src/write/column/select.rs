@@ -6,7 +6,7 @@
 //! it is built.
 
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
-use super::job::ChunkEncoder;
+use super::encoder::ChunkEncoder;
 use super::measure::{Measurement, SampleSource, distinct, sample_ranges, times};
 use super::values::LeafValues;
 use crate::compress::Compression;

@@ -4,6 +4,7 @@
 use super::dictionary::ValueDictionary;
 use super::source::ValueSource;
 use super::values::LeafValues;
+use crate::compress::Compression;
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
 use crate::schema::Leaf;
@@ -34,13 +35,13 @@ impl Parallelism for SingleThread {
 }
 
 /// A leaf of a row group that becomes a column chunk.
-pub(super) struct ChunkEncoder<'a> {
-    pub(super) column: &'a LeafColumn,
-    pub(super) leaf: &'a Leaf,
-    pub(super) settings: &'a LeafSettings,
-    pub(super) rows: usize,
-    pub(super) context: &'a EncoderContext,
-    pub(super) parallelism: &'a dyn Parallelism,
+pub(crate) struct ChunkEncoder<'a> {
+    pub(in crate::write) column: &'a LeafColumn,
+    pub(in crate::write) leaf: &'a Leaf,
+    pub(in crate::write) settings: &'a LeafSettings,
+    pub(in crate::write) rows: usize,
+    pub(in crate::write) context: &'a EncoderContext,
+    pub(in crate::write) parallelism: &'a dyn Parallelism,
 }
 
 /// The values of the chunk in the form in which they are written.
@@ -53,6 +54,16 @@ pub(super) enum ChunkForm<'a> {
         /// The values themselves, if they were gathered to build the dictionary.
         values: Option<LeafValues<'a>>,
     },
+}
+
+/// The form that was chosen for a chunk.
+pub(super) struct ChosenForm<'a> {
+    pub(super) form: ChunkForm<'a>,
+    pub(super) codec: Compression,
+    /// Whether the codec does better in small pages.
+    pub(super) small_pages: bool,
+    /// About how many bytes the pages will take.
+    pub(super) likely_bytes: usize,
 }
 
 impl ChunkForm<'_> {
