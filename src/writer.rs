@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use bytes::Bytes;
 
+use crate::bytes::saturated;
 use crate::crypt::{FileEncryptor, LeafProtection};
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
@@ -108,6 +109,15 @@ impl SizeRatio {
             .map_or(self.expected, |&(bytes, encoded)| encoded as f64 / bytes.max(1) as f64);
         ratio.min(1.0)
     }
+}
+
+/// The size of a row, if all rows of its batch are alike.
+#[derive(Debug, Clone, Copy)]
+struct RowSize {
+    /// Bytes as Arrow arrays.
+    width: u64,
+    /// The same, and its levels.
+    memory: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,45 +240,61 @@ impl<S: Sink> Writer<S> {
     }
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let options = &self.encoder.options;
-        // More than the address space is no limit.
-        let max_rows = usize::try_from(options.row_group_rows).unwrap_or(usize::MAX);
-        let wanted = options.row_group_bytes;
-        let memory = options.memory / SHARES;
         let mut from = 0;
         while from < batch.num_rows() {
-            let rows_left = max_rows - self.pending.rows().min(max_rows);
             let left = batch.num_rows() - from;
             let rest = batch.slice(from, left);
             let bytes = batch_bytes(&rest);
-            // So many of the rows as the memory and the size of a row group allow, if they are all
-            // alike.
-            let per_row = (bytes / left as u64).max(1);
-            let memory_of_row = per_row + level_bytes(&rest) / left as u64;
-            let by_memory = memory.saturating_sub(self.pending.memory()) / memory_of_row;
-            if self.pending.bytes() + bytes >= wanted && self.learnt.row_groups.is_empty() {
+            let is_full = self.pending.bytes() + bytes >= self.encoder.options.row_group_bytes;
+            // Until one row group is encoded, the ratio is a guess.
+            if is_full && self.learnt.row_groups.is_empty() {
                 self.write_oldest()?;
             }
-            let encoded_row = self.estimated(per_row).max(1);
-            let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes())) / encoded_row;
-            // More than the address space is no limit.
-            let fit = usize::try_from(by_memory.min(by_size)).unwrap_or(usize::MAX);
-            let take = left.min(rows_left).min(fit.max(usize::from(self.pending.is_empty())));
+            let width = (bytes / left as u64).max(1);
+            let row = RowSize { width, memory: width + level_bytes(&rest) / left as u64 };
+            let take = left.min(self.rows_that_fit(row));
             if take > 0 {
-                let more = memory_of_row.saturating_mul(take as u64);
-                while self.in_flight.len() > 0
-                    && self.in_flight.memory() + self.pending.memory() + more > memory
-                {
-                    self.write_oldest()?;
-                }
+                self.wait_for_memory(row.memory.saturating_mul(take as u64))?;
                 self.pending.push(rest.slice(0, take));
                 from += take;
             }
-            if take < left || self.pending.rows() >= max_rows {
+            if take < left || self.pending.rows() >= self.max_rows() {
                 self.begin_row_group()?;
             }
         }
         Ok(())
+    }
+
+    /// How many rows of this size the row group still takes: by its rows, its bytes in the file and
+    /// the memory. At least one if it has none.
+    fn rows_that_fit(&self, row: RowSize) -> usize {
+        let rows_left = self.max_rows().saturating_sub(self.pending.rows());
+        let by_memory = self.memory_share().saturating_sub(self.pending.memory()) / row.memory;
+        let wanted = self.encoder.options.row_group_bytes;
+        let by_size = wanted.saturating_sub(self.estimated(self.pending.bytes()))
+            / self.estimated(row.width).max(1);
+        let fit = saturated(by_memory.min(by_size));
+        rows_left.min(fit.max(usize::from(self.pending.is_empty())))
+    }
+
+    /// Writes row groups until there is memory for `more` bytes beside those that are held, or
+    /// nothing is left to write.
+    fn wait_for_memory(&mut self, more: u64) -> Result<()> {
+        while self.in_flight.len() > 0
+            && self.in_flight.memory() + self.pending.memory() + more > self.memory_share()
+        {
+            self.write_oldest()?;
+        }
+        Ok(())
+    }
+
+    fn max_rows(&self) -> usize {
+        saturated(self.encoder.options.row_group_rows)
+    }
+
+    /// What the rows that are held, and those that are being encoded, may take.
+    fn memory_share(&self) -> u64 {
+        self.encoder.options.memory / SHARES
     }
 
     /// Ends the row group: what is held is encoded and written, whatever its size.
