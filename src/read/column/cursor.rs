@@ -98,32 +98,37 @@ impl PageCursor {
                 Some(Page::Dictionary(page, memory)) => {
                     self.set_dictionary(page, memory).map_err(Error::at_dictionary_page)?;
                 }
-                Some(Page::Data(page)) => {
-                    let DataPage { slots, slots_left_out, rep, .. } = &*page;
-                    // Rows that an index states are checked against the page.
-                    if let Some((placed, RowCountSource::Index)) = self.pages.rows() {
-                        let rows = match self.max_rep {
-                            0 => slots + slots_left_out,
-                            _ => rep.count_zeros(*slots)?,
-                        };
-                        if placed.end - placed.start != rows as u64 {
-                            return Err(misplaced(&placed, format_args!("has {rows} rows")));
-                        }
-                    }
-                    let in_part = *slots_left_out > 0;
-                    match self.set_page(*page) {
-                        // The error may come from the cut, so the whole page decides.
-                        Err(_) if in_part => {
-                            self.close()?;
-                            let whole = self.pages.open_again()?;
-                            self.set_page(whole)?;
-                        }
-                        set => set?,
-                    }
-                }
+                Some(Page::Data(page)) => self.open_data_page(*page)?,
             }
         }
         Ok(self.page.as_mut())
+    }
+
+    fn open_data_page(&mut self, page: DataPage) -> Result<()> {
+        self.check_rows(&page)?;
+        let in_part = page.slots_left_out > 0;
+        match self.set_page(page) {
+            // The error may come from the cut, so the whole page decides.
+            Err(_) if in_part => {
+                self.close()?;
+                let whole = self.pages.open_again()?;
+                self.set_page(whole)
+            }
+            set => set,
+        }
+    }
+
+    /// Checks the rows that an index states against the page.
+    fn check_rows(&self, page: &DataPage) -> Result<()> {
+        let Some((placed, RowCountSource::Index)) = self.pages.rows() else { return Ok(()) };
+        let rows = match self.max_rep {
+            0 => page.slots + page.slots_left_out,
+            _ => page.rep.count_zeros(page.slots)?,
+        };
+        match placed.end - placed.start == rows as u64 {
+            true => Ok(()),
+            false => Err(misplaced(&placed, format_args!("has {rows} rows"))),
+        }
     }
 
     fn set_page(&mut self, page: DataPage) -> Result<()> {
