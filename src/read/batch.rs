@@ -22,8 +22,8 @@ use super::variant::Output;
 use super::window::{UnselectedRows, Window, max_bytes};
 use crate::bytes::saturated;
 use crate::error::{Error, Result, Spec};
-use crate::limits::Reservation;
-use crate::schema::Kind;
+use crate::limits::{Budget, Reservation};
+use crate::schema::{Kind, Shape};
 
 /// Where the rows of a batch come from.
 pub(super) struct Origin<'a> {
@@ -105,44 +105,17 @@ pub(super) fn record_batch(
             _ if plan.column_picks(i) => (&mut late, &picked),
             _ => (&mut late, &late_keep),
         };
-        let first = leaves.position();
-        let column = assemble(shape, leaves, kept.rows)
-            .and_then(|column| {
-                if !matches!(shape.kind, Kind::Leaf { .. }) {
-                    // Offsets of lists, and what is null in groups.
-                    let own = column.get_buffer_memory_size();
-                    memory.arrays.grow(own.saturating_sub(leaves.bytes_since(first)))?;
-                }
-                memory.arrays.grow(kept.copied_bytes(&column))?;
-                kept.of(column)
-            })
-            .and_then(|column| {
-                let to = shape.field.data_type();
-                // A few dictionary entries may become many bytes of strings.
-                let spelled = materialized_bytes(&column, to);
-                window.weight.change(0, spelled, max)?;
-                memory.arrays.grow(saturated(spelled))?;
-                materialize(column, to)
-            });
-        let column = column.map_err(|e| e.at_column(shape.field.name().as_str()))?;
-        match plan.outputs().get(i) {
-            None | Some(Output::Stored) => columns.push(column),
-            Some(output) => {
-                // What is put together or taken out is about as large as what it is made of; JSON
-                // text may be far larger.
-                let bytes = column.get_buffer_memory_size();
-                memory.arrays.grow(bytes)?;
-                let budget = plan.budget();
-                let left = saturated(budget.cap().saturating_sub(budget.used()));
-                let max = left.saturating_add(bytes);
-                let first = columns.len();
-                output
-                    .apply(column, max, &mut columns)
-                    .map_err(|e| e.at_column(shape.field.name().as_str()))?;
-                let made = columns[first..].iter().map(|made| made.get_buffer_memory_size());
-                memory.arrays.grow(made.sum::<usize>().saturating_sub(bytes))?;
+        let column = assemble_column(shape, leaves, kept, (window, max), &mut memory.arrays);
+        let made = column.and_then(|column| match plan.outputs().get(i) {
+            None | Some(Output::Stored) => {
+                columns.push(column);
+                Ok(())
             }
-        }
+            Some(output) => {
+                apply_output(output, column, plan.budget(), &mut memory.arrays, &mut columns)
+            }
+        });
+        made.map_err(|e| e.at_column(shape.field.name().as_str()))?;
     }
     for column in virtual_columns {
         let column = virtual_column(column, stretches.rows, &stretches.spans, origin)?;
@@ -157,6 +130,51 @@ pub(super) fn record_batch(
         memory.arrays.resize(held.min(batch.get_array_memory_size()))?;
     }
     Ok(ReservedBatch { batch, _memory: memory })
+}
+
+/// Makes the column of `shape` of the rows of `window` that are kept. Its array, and what is copied
+/// to make it, is counted in `arrays`; the window weighs at most `max` bytes.
+fn assemble_column(
+    shape: &Shape,
+    leaves: &mut Leaves,
+    kept: &KeptRows,
+    (window, max): (&Window, u64),
+    arrays: &mut Reservation,
+) -> Result<ArrayRef> {
+    let first = leaves.position();
+    let column = assemble(shape, leaves, kept.rows)?;
+    if !matches!(shape.kind, Kind::Leaf { .. }) {
+        // Offsets of lists, and what is null in groups.
+        let own = column.get_buffer_memory_size();
+        arrays.grow(own.saturating_sub(leaves.bytes_since(first)))?;
+    }
+    arrays.grow(kept.copied_bytes(&column))?;
+    let column = kept.of(column)?;
+    let to = shape.field.data_type();
+    // A few dictionary entries may become many bytes of strings.
+    let materialized = materialized_bytes(&column, to);
+    window.weight.change(0, materialized, max)?;
+    arrays.grow(saturated(materialized))?;
+    materialize(column, to)
+}
+
+/// Appends what the output of a VARIANT column makes of it, and counts that in `arrays`.
+fn apply_output(
+    output: &Output,
+    column: ArrayRef,
+    budget: &Budget,
+    arrays: &mut Reservation,
+    columns: &mut Vec<ArrayRef>,
+) -> Result<()> {
+    // What is put together or taken out is about as large as what it is made of; JSON text may be
+    // far larger.
+    let bytes = column.get_buffer_memory_size();
+    arrays.grow(bytes)?;
+    let left = saturated(budget.cap().saturating_sub(budget.used()));
+    let first = columns.len();
+    output.apply(column, left.saturating_add(bytes), columns)?;
+    let made = columns[first..].iter().map(|made| made.get_buffer_memory_size());
+    arrays.grow(made.sum::<usize>().saturating_sub(bytes))
 }
 
 /// Keeps some rows of columns.
