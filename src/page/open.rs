@@ -172,6 +172,18 @@ struct Body {
     memory: PageMemory,
 }
 
+/// What is opened of a page of PLAIN values of which the first slots are wanted.
+struct PartialLayout {
+    /// Bytes of what is compressed.
+    len: usize,
+    /// How many of them are decompressed.
+    wanted: usize,
+    /// Slots after those that are wanted.
+    left_out: usize,
+    /// Bytes of the definition levels that stand before it, in a page of version 2.
+    levels_v2: Option<usize>,
+}
+
 /// Opens the pages of one column chunk, one after the other.
 pub(crate) struct PageOpener {
     context: PageContext,
@@ -270,7 +282,47 @@ impl PageOpener {
         body: &Bytes,
         slots: usize,
     ) -> Option<DataPage> {
-        let PageContext { max_rep, max_def, bit_order, codec, .. } = self.context;
+        let layout = self.partial_layout(header, slots)?;
+        let PartialLayout { len, wanted, left_out, levels_v2 } = layout;
+        let PageContext { max_def, bit_order, .. } = self.context;
+        let (levels, packed) = body.split_at_checked(levels_v2.unwrap_or(0))?;
+        self.verify_checksum(header, body).ok()?;
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            empty => empty.insert(Decompressor::new(self.context.codec).ok()?),
+        };
+        let free_lists = self.budget.free_lists();
+        let capacity = first_capacity(packed.len(), len);
+        let memory = self.budget.take_for("the start of a page", capacity).ok()?;
+        let mut out = free_lists.take_used(capacity);
+        if !decompressor.decompress_start(packed, len, wanted, &mut out) {
+            free_lists.give(out);
+            return None;
+        }
+        let bytes = free_lists.lend_bytes(out);
+        let mut cursor = Cursor::new(&bytes, Spec::Pages);
+        let def = match (levels_v2, header.data_page_header.as_ref()) {
+            (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
+            (None, inner) => {
+                let encoding = inner?.definition_level_encoding;
+                levels_v1(&mut cursor, &bytes, encoding, bit_order, max_def, slots).ok()?
+            }
+        };
+        Some(DataPage {
+            slots,
+            slots_left_out: left_out,
+            values: (max_def == 0).then_some(slots),
+            rep: LevelDecoder::absent(),
+            def,
+            encoding: Encoding::Plain,
+            bytes: bytes.slice_ref(cursor.rest()),
+            memory: Some(memory),
+        })
+    }
+
+    /// How the start of a page is opened; `None` where that saves nothing, or it cannot be.
+    fn partial_layout(&self, header: &PageHeader, slots: usize) -> Option<PartialLayout> {
+        let PageContext { max_rep, max_def, codec, .. } = self.context;
         if codec != CompressionCodec::Snappy || self.context.decryptor.is_some() {
             return None;
         }
@@ -307,42 +359,8 @@ impl PageOpener {
         let share = len as u64 * slots as u64 / all as u64;
         let margin = SURPLUS + len / 32 + if max_def > 0 { all / 8 } else { 0 };
         let wanted = usize::try_from(share).ok()?.saturating_add(margin);
-        if wanted > len - len / 8 {
-            return None;
-        }
-        let (levels, packed) = body.split_at_checked(levels_v2.unwrap_or(0))?;
-        self.verify_checksum(header, body).ok()?;
-        let decompressor = match &mut self.decompressor {
-            Some(decompressor) => decompressor,
-            empty => empty.insert(Decompressor::new(self.context.codec).ok()?),
-        };
-        let free_lists = self.budget.free_lists();
-        let capacity = first_capacity(packed.len(), len);
-        let memory = self.budget.take_for("the start of a page", capacity).ok()?;
-        let mut out = free_lists.take_used(capacity);
-        if !decompressor.decompress_start(packed, len, wanted, &mut out) {
-            free_lists.give(out);
-            return None;
-        }
-        let bytes = free_lists.lend_bytes(out);
-        let mut cursor = Cursor::new(&bytes, Spec::Pages);
-        let def = match (levels_v2, header.data_page_header.as_ref()) {
-            (Some(_), _) => LevelDecoder::hybrid(body.slice_ref(levels), max_def, slots).ok()?,
-            (None, inner) => {
-                let encoding = inner?.definition_level_encoding;
-                levels_v1(&mut cursor, &bytes, encoding, bit_order, max_def, slots).ok()?
-            }
-        };
-        Some(DataPage {
-            slots,
-            slots_left_out: left_out,
-            values: (max_def == 0).then_some(slots),
-            rep: LevelDecoder::absent(),
-            def,
-            encoding,
-            bytes: bytes.slice_ref(cursor.rest()),
-            memory: Some(memory),
-        })
+        let saves = wanted <= len - len / 8;
+        saves.then_some(PartialLayout { len, wanted, left_out, levels_v2 })
     }
 
     fn is_authenticated(&self, module: Option<Module>) -> bool {
