@@ -254,17 +254,17 @@ impl RowGroup {
     /// decoded again.
     ///
     /// # Errors
-    /// As [`RowGroup::rewind`].
+    /// `Limit(Memory)` if there is no memory to begin anew.
     pub(crate) fn go_back(&mut self, window: &Window) -> Result<()> {
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
         self.tasks.iter_mut().try_for_each(ColumnTask::restart)
     }
 
-    /// Goes back to the first row of a window that was given out. The batches to come are made one
-    /// at a time, by [`RowGroup::next_batch`], until it is known how many rows they may have.
+    /// As [`RowGroup::go_back`], but the batches to come are made one at a time, by
+    /// [`RowGroup::next_batch`], until it is known how many rows they may have.
     ///
     /// # Errors
-    /// `Limit(Memory)` if there is no memory to begin anew.
+    /// As [`RowGroup::go_back`].
     pub(crate) fn rewind(&mut self, window: &Window) -> Result<()> {
         self.is_careful = true;
         self.rewound += 1;
