@@ -55,11 +55,11 @@ impl Default for Limits {
 /// Cheap to clone: clones share the count.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
-    shared: Arc<Shared>,
+    shared: Arc<BudgetState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct BudgetState {
     cap: u64,
     used: AtomicU64,
     free_lists: FreeLists,
@@ -75,13 +75,13 @@ impl Budget {
         let free_lists =
             usize::try_from(MAX_FREE_BYTES.min(cap / FREE_BYTES_PART)).unwrap_or_default();
         let (used, free_lists) = (AtomicU64::new(0), FreeLists::new(free_lists));
-        Self { shared: Arc::new(Shared { cap, used, free_lists }) }
+        Self { shared: Arc::new(BudgetState { cap, used, free_lists }) }
     }
 
     /// A budget of `cap` bytes, for a read that uses the memory of `pool` again.
     pub(crate) fn with_pool(cap: u64, pool: &BufferPool) -> Self {
         let (used, free_lists) = (AtomicU64::new(0), pool.free_lists().clone());
-        Self { shared: Arc::new(Shared { cap, used, free_lists }) }
+        Self { shared: Arc::new(BudgetState { cap, used, free_lists }) }
     }
 
     /// The free lists of the read. Memory in them is not counted.
@@ -152,7 +152,7 @@ impl Reservation {
     /// `Limit(Memory)` if fewer are left; what was taken before stays taken.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
-        let Shared { cap, used, .. } = &*self.budget.shared;
+        let BudgetState { cap, used, .. } = &*self.budget.shared;
         used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| used <= cap)
         })

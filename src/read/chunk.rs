@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::chunk_bytes::{ChunkBytes, RawPage};
 use super::page_cache::KeptDictionary;
-use super::page_list::{List, PageList, RowCountSource, refers_to_dictionary};
+use super::page_list::{PageList, PageListKind, RowCountSource, refers_to_dictionary};
 use crate::error::{Error, Result, Spec};
 use crate::format::{CompressionCodec, PageHeader, PageType};
 use crate::limits::Budget;
@@ -63,14 +63,14 @@ impl Pages {
     /// A walk over the pages of `list`.
     pub(super) fn new(list: &PageList, context: PageContext, budget: &Budget) -> Self {
         let (source, slots_left, placed) = match &*list.0 {
-            List::Whole { bytes, offset, slots } => {
+            PageListKind::Whole { bytes, offset, slots } => {
                 (ChunkBytes::new(bytes.clone(), *offset), *slots, None)
             }
-            List::Streaming { pull, range, slots } => {
+            PageListKind::Streaming { pull, range, slots } => {
                 let Range { start, end } = *range;
                 (ChunkBytes::pulled(Bytes::new(), start, end, pull, budget), *slots, None)
             }
-            List::Located { head, offset, trust, pull, .. } => {
+            PageListKind::Located { head, offset, trust, pull, .. } => {
                 let (list, trust) = (list.clone(), *trust);
                 let placed = LocatedWalk { list, trust, next: 0, rows: 0..0, expected: 0 };
                 let source = match pull {

@@ -45,7 +45,7 @@ impl ChunkSource {
         let pages = Pages::new(list, context.clone(), plan.budget());
         let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
         let pages = pages.keeping(plan.page_cache().dictionary(*row_group, leaf.leaf.index));
-        let carries_prefix = plan.footer().writer().carries_prefix;
+        let carries_prefix = plan.footer().quirks().carries_prefix;
         let utf8 = plan.options().utf8;
         let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
             .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
@@ -113,7 +113,7 @@ impl ColumnTask {
     pub(crate) fn split(&mut self, parts: usize) -> Result<()> {
         let ChunkSource { plan, list, context, .. } = &mut self.chunk;
         // Pages of these writers depend on the page before.
-        if plan.footer().writer().carries_prefix {
+        if plan.footer().quirks().carries_prefix {
             return Ok(());
         }
         let Some(found) = list.find_pages(self.rows_in_group, context)? else {

@@ -20,13 +20,13 @@ use crate::thrift::{self, Read};
 /// The metadata of a file. Cheap to clone.
 #[derive(Clone)]
 pub struct Footer {
-    shared: Arc<Shared>,
+    shared: Arc<FooterState>,
 }
 
-struct Shared {
+struct FooterState {
     index: FooterIndex,
     schema: Schema,
-    writer: Writer,
+    quirks: WriterQuirks,
     /// The footer as it is in the file.
     stored: Bytes,
     /// Whether it is encrypted there.
@@ -139,11 +139,12 @@ impl SealedFooter {
             }
         };
         let schema = Schema::parse(index.take_schema(), limits)?;
-        let writer = Writer::parse(index.head().created_by.as_deref().unwrap_or_default());
+        let quirks = WriterQuirks::parse(index.head().created_by.as_deref().unwrap_or_default());
         let leaves = schema.leaves_len();
         let decrypted =
             file.map(|file| DecryptedChunks::new(file, index.head().row_groups.len(), leaves));
-        let shared = Shared { index, schema, writer, stored, is_encrypted, signature, decrypted };
+        let shared =
+            FooterState { index, schema, quirks, stored, is_encrypted, signature, decrypted };
         Ok(Footer { shared: Arc::new(shared) })
     }
 }
@@ -485,10 +486,10 @@ impl Footer {
 
     /// Bytes of memory that it holds, about; clones share them.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let Shared { index, schema, stored, decrypted, .. } = &*self.shared;
+        let FooterState { index, schema, stored, decrypted, .. } = &*self.shared;
         let beside = if self.is_encrypted() { stored.len() } else { 0 };
         let decrypted = decrypted.as_ref().map_or(0, DecryptedChunks::heap_bytes);
-        size_of::<Shared>() + index.heap_bytes() + schema.heap_bytes() + beside + decrypted
+        size_of::<FooterState>() + index.heap_bytes() + schema.heap_bytes() + beside + decrypted
     }
 
     /// Bytes of the footer in the file, and of its signature, if it has one.
@@ -498,7 +499,7 @@ impl Footer {
 
     /// The footer as it is in the file: encrypted, or in plain text with its signature.
     pub(super) fn stored_bytes(&self) -> &[u8] {
-        let Shared { index, stored, is_encrypted, signature, .. } = &*self.shared;
+        let FooterState { index, stored, is_encrypted, signature, .. } = &*self.shared;
         let len = match (is_encrypted, signature) {
             // Behind a footer without signature, there may be anything.
             (false, Signature::None) => index.byte_len(),
@@ -507,8 +508,8 @@ impl Footer {
         stored.get(..len).unwrap_or_default()
     }
 
-    pub(super) fn writer(&self) -> Writer {
-        self.shared.writer
+    pub(super) fn quirks(&self) -> WriterQuirks {
+        self.shared.quirks
     }
 }
 
@@ -526,9 +527,9 @@ impl fmt::Debug for Footer {
 #[cfg(all(feature = "async", feature = "encryption"))]
 const MAX_KEYS_AT_ONCE: usize = 32;
 
-/// The writer of a file, as far as it has faults that we read past.
+/// Faults of the writer of a file that are read past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Writer {
+pub(super) struct WriterQuirks {
     /// Arrow C++ before 3.0 (`parquet-cpp` before 2.0.0): V2 pages say `is_compressed = false` over
     /// compressed values.
     pub(super) ignores_is_compressed: bool,
@@ -543,7 +544,7 @@ pub(super) struct Writer {
     pub(super) short_chunks: bool,
 }
 
-impl Writer {
+impl WriterQuirks {
     /// Reads `application version X.Y.Z (build HASH)`, as leniently as the field is written.
     fn parse(created_by: &str) -> Self {
         let mut words = created_by.split_whitespace();
@@ -574,17 +575,17 @@ mod tests {
 
     #[test]
     fn writers_with_known_faults_are_told_from_their_heirs() {
-        let old_cpp = Writer::parse("parquet-cpp version 1.5.1-SNAPSHOT");
+        let old_cpp = WriterQuirks::parse("parquet-cpp version 1.5.1-SNAPSHOT");
         assert!(old_cpp.ignores_is_compressed);
-        assert!(!Writer::parse("parquet-cpp-arrow version 2.0.0").ignores_is_compressed);
-        let old_mr = Writer::parse("parquet-mr version 1.2.8 (build abc)");
+        assert!(!WriterQuirks::parse("parquet-cpp-arrow version 2.0.0").ignores_is_compressed);
+        let old_mr = WriterQuirks::parse("parquet-mr version 1.2.8 (build abc)");
         assert!(old_mr.carries_prefix && old_mr.short_chunks);
-        let unversioned = Writer::parse("parquet-mr");
+        let unversioned = WriterQuirks::parse("parquet-mr");
         assert!(unversioned.carries_prefix && unversioned.short_chunks);
-        let newer_mr = Writer::parse("parquet-mr version 1.8.0 (build abc)");
+        let newer_mr = WriterQuirks::parse("parquet-mr version 1.8.0 (build abc)");
         assert!(!newer_mr.carries_prefix && !newer_mr.short_chunks);
         for text in ["", "parquet-mr", "version", "parquet-mr version", "parquet-cpp version x.y"] {
-            Writer::parse(text);
+            WriterQuirks::parse(text);
         }
     }
 }

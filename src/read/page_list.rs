@@ -26,11 +26,11 @@ pub(crate) trait RangeReader: std::fmt::Debug + Send + Sync {
 
 /// What was fetched of a column chunk. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct PageList(pub(super) Arc<List>);
+pub(super) struct PageList(pub(super) Arc<PageListKind>);
 
 /// What is known of it.
 #[derive(Debug)]
-pub(super) enum List {
+pub(super) enum PageListKind {
     /// All of the chunk.
     Whole { bytes: Bytes, offset: u64, slots: u64 },
     /// All of the chunk, to be pulled.
@@ -70,12 +70,12 @@ pub(super) struct LocatedPage {
 impl PageList {
     /// A chunk of `slots` level entries whose bytes begin at `offset` of the file.
     pub(super) fn whole(bytes: Bytes, offset: u64, slots: u64) -> Self {
-        Self(Arc::new(List::Whole { bytes, offset, slots }))
+        Self(Arc::new(PageListKind::Whole { bytes, offset, slots }))
     }
 
     /// As [`PageList::whole`], to be pulled.
     pub(super) fn pulled(pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64) -> Self {
-        Self(Arc::new(List::Streaming { pull, range, slots }))
+        Self(Arc::new(PageListKind::Streaming { pull, range, slots }))
     }
 
     /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
@@ -124,16 +124,16 @@ impl PageList {
             refers_to_dictionary |= found.refers_to_dictionary;
         }
         let trust = RowCountSource::Index;
-        let list = Self(Arc::new(List::Located { head, offset, pages, trust, pull: None }));
+        let list = Self(Arc::new(PageListKind::Located { head, offset, pages, trust, pull: None }));
         Ok((list, refers_to_dictionary))
     }
 
     /// Bytes of the pages in the file.
     pub(super) fn bytes(&self) -> u64 {
         match &*self.0 {
-            List::Whole { bytes, .. } => bytes.len() as u64,
-            List::Streaming { range, .. } => range.end - range.start,
-            List::Located { pages, .. } => {
+            PageListKind::Whole { bytes, .. } => bytes.len() as u64,
+            PageListKind::Streaming { range, .. } => range.end - range.start,
+            PageListKind::Located { pages, .. } => {
                 pages.iter().map(|page| page.range.end.saturating_sub(page.range.start)).sum()
             }
         }
@@ -146,7 +146,7 @@ impl PageList {
     /// `Io` if they cannot be read.
     pub(super) fn find_pages(&self, rows: u64, context: &PageContext) -> Result<Option<Self>> {
         let (offset, found, pull) = match &*self.0 {
-            List::Whole { bytes, offset, slots } => {
+            PageListKind::Whole { bytes, offset, slots } => {
                 let end = offset.saturating_add(bytes.len() as u64);
                 let next = |at: u64, position| {
                     let rest = bytes.slice(saturated(at - offset).min(bytes.len())..);
@@ -155,7 +155,7 @@ impl PageList {
                 };
                 (*offset, FoundPages::find(*offset..end, *slots, rows, next)?, None)
             }
-            List::Streaming { pull, range, slots } => {
+            PageListKind::Streaming { pull, range, slots } => {
                 let next = |at: u64, position| {
                     let header = Header::pull(&**pull, at..range.end, context, position)?;
                     Ok(header.map(|header| (Bytes::new(), header)))
@@ -163,24 +163,24 @@ impl PageList {
                 let found = FoundPages::find(range.clone(), *slots, rows, next)?;
                 (range.start, found, Some(pull.clone()))
             }
-            List::Located { .. } => return Ok(Some(self.clone())),
+            PageListKind::Located { .. } => return Ok(Some(self.clone())),
         };
         let Some(FoundPages { pages, head_end }) = found else { return Ok(None) };
         let head = match (&*self.0, &pull) {
-            (List::Whole { bytes, .. }, _) => bytes.slice(..saturated(head_end - offset)),
+            (PageListKind::Whole { bytes, .. }, _) => bytes.slice(..saturated(head_end - offset)),
             // The dictionary is pulled once, for all walks.
             (_, Some(pull)) => pull.pull(offset..head_end)?,
             _ => Bytes::new(),
         };
         let trust = RowCountSource::Headers;
-        Ok(Some(Self(Arc::new(List::Located { head, offset, pages, trust, pull }))))
+        Ok(Some(Self(Arc::new(PageListKind::Located { head, offset, pages, trust, pull }))))
     }
 
     /// The data pages, where it is known which rows they hold.
     pub(super) fn pages(&self) -> Option<&[LocatedPage]> {
         match &*self.0 {
-            List::Whole { .. } | List::Streaming { .. } => None,
-            List::Located { pages, .. } => Some(pages),
+            PageListKind::Whole { .. } | PageListKind::Streaming { .. } => None,
+            PageListKind::Located { pages, .. } => Some(pages),
         }
     }
 }

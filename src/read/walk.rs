@@ -93,7 +93,7 @@ impl ChunkWalk {
                 Err(_) if slots == 0 => 0..0,
                 range => range?,
             };
-            if footer.writer().short_chunks && slots > 0 {
+            if footer.quirks().short_chunks && slots > 0 {
                 range.end = end_of_short_chunk(footer, file_len, row_group, leaf, &range);
             }
             let mut context = PageContext::new(&described, meta.codec, limits);

@@ -93,7 +93,7 @@ const LONGEST_GUESS: u64 = 512 << 10;
 
 /// The batches of a plan, fetched asynchronously, in order.
 pub(crate) struct Streamed {
-    shared: Arc<Shared>,
+    shared: Arc<StreamState>,
     next_range: usize,
     /// The indexes of the first row groups, which are fetched before all else.
     indexes: Option<BoxFuture<'static, ()>>,
@@ -107,7 +107,7 @@ pub(crate) struct Streamed {
     reopened: Vec<Result<QueuedRowGroup, Failed>>,
     /// Row groups that can be decoded.
     queue: VecDeque<Result<QueuedRowGroup, Failed>>,
-    running: Option<oneshot::Receiver<Finished>>,
+    running: Option<oneshot::Receiver<WaveOutcome>>,
     ready: VecDeque<ReservedBatch>,
     size: WaveSize,
     depth: usize,
@@ -129,7 +129,7 @@ impl From<Error> for Failed {
     }
 }
 
-struct Shared {
+struct StreamState {
     source: CachedSource,
     plan: Plan,
     /// Row groups of the plan, and parts of those that are large.
@@ -140,7 +140,7 @@ struct Shared {
     cancelled: Arc<AtomicBool>,
 }
 
-type Finished = Result<WaveResult, Box<dyn Any + Send>>;
+type WaveOutcome = Result<WaveResult, Box<dyn Any + Send>>;
 
 /// Maximum row groups that are fetched at a time.
 const MAX_FETCHING: usize = 32;
@@ -192,7 +192,7 @@ impl Streamed {
         let wants_indexes = plan.options().filter.is_some()
             || ranges.len() > plan.ranges().len()
             || ranges.iter().any(|range| range.selection.is_some());
-        let shared = Shared { source, plan, ranges, filter_first, pool, progress, cancelled };
+        let shared = StreamState { source, plan, ranges, filter_first, pool, progress, cancelled };
         let shared = Arc::new(shared);
         let of_indexes = shared.clone();
         let indexes = async move { of_indexes.fetch_indexes().await };
@@ -385,7 +385,7 @@ impl Drop for Streamed {
     }
 }
 
-impl Shared {
+impl StreamState {
     /// Opens a row group, to be decoded.
     fn open_queued(self: Arc<Self>, range: RowRange) -> Fetching {
         Box::pin(async move {

@@ -108,7 +108,7 @@ impl Plan {
             ));
         }
         let mut bytes = byte_range(&meta, slots, self.file_len())?;
-        if self.footer().writer().short_chunks && slots > 0 {
+        if self.footer().quirks().short_chunks && slots > 0 {
             bytes.end = end_of_short_chunk(
                 self.footer(),
                 self.file_len(),

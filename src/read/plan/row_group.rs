@@ -133,7 +133,7 @@ impl Plan {
             }
         };
         // Pages of these writers depend on the page before.
-        if !helps || footer.writer().carries_prefix {
+        if !helps || footer.quirks().carries_prefix {
             indexes.clear();
         }
         let wanted = range.wanted(rows_in_group)?;
@@ -164,7 +164,7 @@ impl Plan {
         let wanted = share(row_group.chunk_bytes(), range.rows.end - range.rows.start, rows);
         let n = wanted / bytes.max(1);
         let never = self.options().page_index == PageIndexUse::Never;
-        if n < 2 || never || self.footer().writer().carries_prefix {
+        if n < 2 || never || self.footer().quirks().carries_prefix {
             return Ok(vec![range.clone()]);
         }
         for (leaf, chunk) in self.leaves().iter().zip(&row_group.chunks) {

@@ -25,12 +25,12 @@ use crate::stats::bloom::BloomLayout;
 /// Everything that a read does, decided before the first column chunk is fetched. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    shared: Arc<Shared>,
+    shared: Arc<PlanState>,
     page_cache: PageCache,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PlanState {
     footer: Footer,
     options: ReadOptions,
     schema: SchemaRef,
@@ -113,7 +113,7 @@ impl Footer {
         let schema = ArrowSchema::new_with_metadata(outputs.fields, metadata);
         let schema = with_virtual_columns(Arc::new(schema), &options.virtual_columns);
         Ok(Plan {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PlanState {
                 footer: self.clone(),
                 options: options.clone(),
                 schema,
@@ -340,7 +340,7 @@ impl Plan {
 
     /// Whether the page indexes of the filter's leaves may save more than they cost.
     pub(in crate::read) fn index_may_help(&self, row_group: usize) -> Result<bool> {
-        if self.footer().writer().carries_prefix {
+        if self.footer().quirks().carries_prefix {
             return Ok(false);
         }
         Ok(match self.options().page_index {
@@ -400,11 +400,11 @@ impl Plan {
         codec: CompressionCodec,
         decryptor: Option<&ChunkDecryptor>,
     ) -> PageContext {
-        let writer = self.footer().writer();
+        let quirks = self.footer().quirks();
         let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
         context.verify_checksums = self.options().verify_checksums;
-        context.ignore_is_compressed = writer.ignores_is_compressed;
-        context.bit_order = writer.bit_order;
+        context.ignore_is_compressed = quirks.ignores_is_compressed;
+        context.bit_order = quirks.bit_order;
         context.decryptor = decryptor.cloned();
         context
     }
