@@ -3,30 +3,32 @@
 //! Stages are values. A stage that wants bytes says which ([`needs`](Tail::needs)) and is given
 //! them ([`supply`](Tail::supply)); what comes back is the next stage. Nothing here reads a file:
 //! the loops that do are in [`crate::io`].
+//!
+//! Each module uses those that stand above it in the list below.
 
 mod supplied;
 mod decrypted;
 mod footer;
+mod tail;
+mod metadata;
 mod options;
-mod page_cache;
 mod page_list;
+mod page_cache;
 mod chunk_bytes;
 mod chunk;
-pub(crate) mod row_filter;
-mod tail;
 mod window;
 mod column;
 mod assemble;
 mod filter;
 mod variant;
 mod plan;
-mod walk;
-mod batch;
-mod coalesce;
-mod metadata;
 mod prune;
+mod walk;
 mod column_task;
+pub(crate) mod row_filter;
+mod batch;
 mod row_group;
+mod coalesce;
 
 pub use batch::ReservedBatch;
 pub(crate) use coalesce::Coalescer;
