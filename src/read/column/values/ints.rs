@@ -90,11 +90,8 @@ pub(super) trait PhysicalInt:
     plain::Native + delta_binary::Int + split::SplitWord + ArrowNativeType + PlainOldData
 {
     const BYTES: usize;
-    /// The ALP decoder of the float of this width.
-    type Alp: Send;
-    fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp>;
-    fn alp_read(alp: &mut Self::Alp, n: usize, out: &mut Vec<Self>) -> Result<()>;
-    fn alp_skip(alp: &mut Self::Alp, n: usize) -> Result<()>;
+    /// The float of this width.
+    type Float: alp::Float<Int = Self>;
     fn signed(self) -> i64;
     fn unsigned(self) -> i64;
     /// The low 32 bits as a float.
@@ -103,17 +100,7 @@ pub(super) trait PhysicalInt:
 
 impl PhysicalInt for i32 {
     const BYTES: usize = 4;
-    type Alp = alp::Decoder<f32>;
-    fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp> {
-        let n = count.settle(alp::stated_len(&bytes)?, "ALP")?;
-        alp::Decoder::new(bytes, n)
-    }
-    fn alp_read(alp: &mut Self::Alp, n: usize, out: &mut Vec<Self>) -> Result<()> {
-        alp.read_bits(n, out)
-    }
-    fn alp_skip(alp: &mut Self::Alp, n: usize) -> Result<()> {
-        alp.skip(n)
-    }
+    type Float = f32;
     fn signed(self) -> i64 {
         i64::from(self)
     }
@@ -127,17 +114,7 @@ impl PhysicalInt for i32 {
 
 impl PhysicalInt for i64 {
     const BYTES: usize = 8;
-    type Alp = alp::Decoder<f64>;
-    fn alp(bytes: Bytes, count: Count) -> Result<Self::Alp> {
-        let n = count.settle(alp::stated_len(&bytes)?, "ALP")?;
-        alp::Decoder::new(bytes, n)
-    }
-    fn alp_read(alp: &mut Self::Alp, n: usize, out: &mut Vec<Self>) -> Result<()> {
-        alp.read_bits(n, out)
-    }
-    fn alp_skip(alp: &mut Self::Alp, n: usize) -> Result<()> {
-        alp.skip(n)
-    }
+    type Float = f64;
     fn signed(self) -> i64 {
         self
     }
@@ -339,7 +316,7 @@ pub(super) enum IntDecoder<P: PhysicalInt> {
     Plain(plain::Fixed<P>),
     Delta(delta_binary::Decoder<P>),
     Split(split::Decoder),
-    Alp(P::Alp),
+    Alp(alp::Decoder<P::Float>),
 }
 
 impl<P: PhysicalInt> IntDecoder<P> {
@@ -361,7 +338,10 @@ impl<P: PhysicalInt> IntDecoder<P> {
                 let n = count.settle(bytes.len() / P::BYTES, "BYTE_STREAM_SPLIT")?;
                 Self::Split(split::Decoder::new(bytes, P::BYTES, n)?)
             }
-            Encoding::Alp if !integer => Self::Alp(P::alp(bytes, count)?),
+            Encoding::Alp if !integer => {
+                let n = count.settle(alp::stated_len(&bytes)?, "ALP")?;
+                Self::Alp(alp::Decoder::new(bytes, n)?)
+            }
             other => return Err(illegal(other, physical)),
         })
     }
@@ -371,7 +351,7 @@ impl<P: PhysicalInt> IntDecoder<P> {
             Self::Plain(decoder) => decoder.read(n, out),
             Self::Delta(decoder) => decoder.read(n, out),
             Self::Split(decoder) => decoder.read_into(n, out),
-            Self::Alp(decoder) => P::alp_read(decoder, n, out),
+            Self::Alp(decoder) => decoder.read_bits(n, out),
         }
     }
 
@@ -380,7 +360,7 @@ impl<P: PhysicalInt> IntDecoder<P> {
             Self::Plain(decoder) => decoder.skip(n),
             Self::Delta(decoder) => decoder.skip(n),
             Self::Split(decoder) => decoder.skip(n),
-            Self::Alp(decoder) => P::alp_skip(decoder, n),
+            Self::Alp(decoder) => decoder.skip(n),
         }
     }
 }
