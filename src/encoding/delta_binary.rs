@@ -128,7 +128,8 @@ macro_rules! int {
 int!(i32, u32, 33, sum_packed_i32, differences_i32_with, pack_u32_with);
 int!(i64, u64, 64, sum_packed_i64, differences_i64_with, pack_u64_with);
 
-/// The number of values that a stream says it has.
+/// The number of values that a stream says it has. The pages of DELTA_LENGTH_BYTE_ARRAY and
+/// DELTA_BYTE_ARRAY begin with one, which has as many values as they.
 ///
 /// # Errors
 /// `Malformed` if the header is broken.

@@ -19,14 +19,6 @@ use crate::simd::lengths::{self, measure};
 
 const SPEC: Spec = Spec::Encodings("DELTA_BYTE_ARRAY");
 
-/// The number of values that a page says it has.
-///
-/// # Errors
-/// `Malformed` if the header is broken.
-pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
-    delta_binary::stated_len(bytes)
-}
-
 /// Spells out the values of a page.
 #[derive(Debug)]
 pub(crate) struct Decoder {
@@ -51,7 +43,7 @@ impl Decoder {
     /// `Malformed` if the lengths are broken, or are not so many.
     pub(crate) fn new(bytes: Bytes, n: usize, previous: Option<Vec<u8>>) -> Result<Self> {
         let suffixes = bytes.slice(delta_binary::end_offset(&bytes)?..);
-        let stated = delta_length::stated_len(&suffixes)?;
+        let stated = delta_binary::stated_len(&suffixes)?;
         if stated != n {
             return Err(Error::mismatch(SPEC, "suffixes", n, stated));
         }

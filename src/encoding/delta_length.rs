@@ -17,14 +17,6 @@ use crate::simd::lengths::measure;
 
 const SPEC: Spec = Spec::Encodings("DELTA_LENGTH_BYTE_ARRAY");
 
-/// The number of values that a page says it has.
-///
-/// # Errors
-/// `Malformed` if the header is broken.
-pub(crate) fn stated_len(bytes: &[u8]) -> Result<usize> {
-    delta_binary::stated_len(bytes)
-}
-
 /// Finds the values of a page.
 #[derive(Debug)]
 pub(crate) struct Decoder {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::layout::Payload;
 use crate::encoding::dictionary::Indices;
-use crate::encoding::{Span, delta_bytes, delta_length, plain};
+use crate::encoding::{Span, delta_binary, delta_bytes, delta_length, plain};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::read::column::values::reader::{Count, illegal, no_page};
@@ -75,11 +75,11 @@ impl SpanDecoder {
             },
             Encoding::DeltaLengthByteArray if text => {
                 let n =
-                    count.settle(delta_length::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
+                    count.settle(delta_binary::stated_len(&bytes)?, "DELTA_LENGTH_BYTE_ARRAY")?;
                 Decoder::DeltaLength(delta_length::Decoder::new(bytes, n)?)
             }
             Encoding::DeltaByteArray => {
-                let n = count.settle(delta_bytes::stated_len(&bytes)?, "DELTA_BYTE_ARRAY")?;
+                let n = count.settle(delta_binary::stated_len(&bytes)?, "DELTA_BYTE_ARRAY")?;
                 let previous = match &self.decoder {
                     Decoder::DeltaBytes(last) if self.carries_prefix => {
                         Some(last.last_value().to_vec())
