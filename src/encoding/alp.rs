@@ -18,6 +18,7 @@
 
 use bytes::Bytes;
 
+use super::too_few_values;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
@@ -311,12 +312,7 @@ impl<F: Float> Decoder<F> {
     fn end(&self, n: usize) -> Result<usize> {
         let left = self.n - self.next;
         if n > left {
-            return Err(Error::mismatch(
-                SPEC,
-                "values left in the page",
-                format_args!("at least {n}"),
-                left,
-            ));
+            return Err(too_few_values(SPEC, n, left));
         }
         Ok(self.next + n)
     }

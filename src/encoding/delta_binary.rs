@@ -22,6 +22,7 @@ use bytes::Bytes;
 pub(crate) use self::encode::encode_into;
 #[cfg(test)]
 pub(crate) use self::encode::{encode, estimated_len};
+use super::too_few_values;
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 use crate::simd::Isa;
@@ -287,14 +288,7 @@ impl<T: Int> Decoder<T> {
 
     fn read_all(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let mut wanted = n;
-        self.left = self.left.checked_sub(n).ok_or_else(|| {
-            Error::mismatch(
-                SPEC,
-                "values left in the page",
-                format_args!("at least {n}"),
-                self.left,
-            )
-        })?;
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few_values(SPEC, n, self.left))?;
         if wanted > 0 && !self.begun {
             self.begun = true;
             out.push(self.last);

@@ -22,3 +22,11 @@ mod span;
 pub(crate) mod split;
 
 pub(crate) use span::{EndToEnd, Span};
+
+use crate::error::{Error, Spec};
+
+/// A page of `spec` that has `left` values more, where `wanted` are wanted.
+#[cold]
+fn too_few_values(spec: Spec, wanted: usize, left: usize) -> Error {
+    Error::mismatch(spec, "values left in the page", format_args!("at least {wanted}"), left)
+}

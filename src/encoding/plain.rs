@@ -14,7 +14,7 @@
 
 use bytes::Bytes;
 
-use super::Span;
+use super::{Span, too_few_values};
 use crate::bytes::Cursor;
 use crate::error::{Error, Result, Spec};
 #[cfg(test)]
@@ -26,11 +26,6 @@ use crate::simd::spans::{Walk, plain_views};
 use crate::simd::strings::{OffsetInt, append_plain};
 
 const SPEC: Spec = Spec::Encodings("PLAIN");
-
-#[cold]
-fn too_few(wanted: usize, left: usize) -> Error {
-    Error::mismatch(SPEC, "values left in the page", format_args!("at least {wanted}"), left)
-}
 
 /// Checks that `bytes` has `n` values of `width` bytes; says how many bytes that is.
 fn checked_len(bytes: &Bytes, width: usize, n: usize) -> Result<usize> {
@@ -83,7 +78,7 @@ impl<T: Native> Fixed<T> {
     fn take(&mut self, n: usize) -> Result<Bytes> {
         let left = self.left();
         if n > left {
-            return Err(too_few(n, left));
+            return Err(too_few_values(SPEC, n, left));
         }
         Ok(self.bytes.split_to(n * size_of::<T>()))
     }
@@ -125,7 +120,7 @@ impl FixedBytes {
     }
 
     fn take(&mut self, n: usize) -> Result<Bytes> {
-        self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few_values(SPEC, n, self.left))?;
         // `new` has checked that all of them are there.
         Ok(self.bytes.split_to(n * self.width))
     }
@@ -168,7 +163,7 @@ impl Bits {
     /// `Malformed` if there are fewer.
     pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         if n > self.n - self.next {
-            return Err(too_few(n, self.n - self.next));
+            return Err(too_few_values(SPEC, n, self.n - self.next));
         }
         self.next += n;
         Ok(())
@@ -324,7 +319,7 @@ impl ByteArrays {
     /// From length to length: each says where the next one lies.
     #[inline(always)]
     fn walk(&mut self, n: usize, mut visit: impl FnMut(Span)) -> Result<()> {
-        self.left = self.left.checked_sub(n).ok_or_else(|| too_few(n, self.left))?;
+        self.left = self.left.checked_sub(n).ok_or_else(|| too_few_values(SPEC, n, self.left))?;
         let bytes = &self.bytes[..];
         let mut rest = bytes.get(self.next..).expect("values end within the page");
         for _ in 0..n {
@@ -354,7 +349,7 @@ impl ByteArrays {
         let rest = self.bytes.get(at..).expect("values end within the page");
         match Cursor::new(rest, SPEC).prefixed() {
             Err(error) => error,
-            Ok(_) => too_few(1, 0),
+            Ok(_) => too_few_values(SPEC, 1, 0),
         }
     }
 }

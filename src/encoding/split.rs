@@ -12,6 +12,7 @@
 
 use bytes::Bytes;
 
+use super::too_few_values;
 use crate::error::{Error, Result, Spec};
 use crate::simd::native;
 use crate::simd::transpose::{split, transpose_any};
@@ -96,12 +97,7 @@ impl Decoder {
     fn advance(&mut self, n: usize) -> Result<usize> {
         let left = self.n - self.next;
         if n > left {
-            return Err(Error::mismatch(
-                SPEC,
-                "values left in the page",
-                format_args!("at least {n}"),
-                left,
-            ));
+            return Err(too_few_values(SPEC, n, left));
         }
         self.next += n;
         Ok(self.next - n)
