@@ -18,7 +18,7 @@ use super::node::{Node, Repetition, Schema};
 use super::projection::{Picks, Projection};
 use super::shape::{Kind, Levels, Shape, struct_of};
 use crate::error::{Error, Result};
-use crate::format::{ConvertedType, LogicalType};
+use crate::format::{ConvertedType, IntType, LogicalType};
 
 /// The natural mapping.
 pub(super) struct Mapper<'a> {
@@ -224,16 +224,11 @@ impl Mapper<'_> {
                 DataType::FixedSizeBinary(16)
             }
             LogicalType::Float16 => DataType::Float16,
-            LogicalType::Integer(integer) => match (integer.bit_width, integer.is_signed) {
-                (8, true) => DataType::Int8,
-                (8, false) => DataType::UInt8,
-                (16, true) => DataType::Int16,
-                (16, false) => DataType::UInt16,
-                (32, true) => DataType::Int32,
-                (32, false) => DataType::UInt32,
-                (_, true) => DataType::Int64,
-                (_, false) => DataType::UInt64,
-            },
+            LogicalType::Integer(IntType { bit_width, is_signed, .. }) => {
+                // The parsed schema has no other widths.
+                let known = int_type(i32::from(*bit_width), *is_signed);
+                known.unwrap_or(if *is_signed { DataType::Int64 } else { DataType::UInt64 })
+            }
             LogicalType::Decimal(decimal) => {
                 match (u8::try_from(decimal.precision), i8::try_from(decimal.scale)) {
                     (Ok(precision @ ..=38), Ok(scale)) => DataType::Decimal128(precision, scale),
@@ -346,6 +341,21 @@ impl Mapper<'_> {
 enum Marker {
     Extension(Extension),
     LogicalType(&'static str),
+}
+
+/// The Arrow integer of a width in bits.
+pub(super) fn int_type(bit_width: i32, is_signed: bool) -> Option<DataType> {
+    Some(match (bit_width, is_signed) {
+        (8, true) => DataType::Int8,
+        (8, false) => DataType::UInt8,
+        (16, true) => DataType::Int16,
+        (16, false) => DataType::UInt16,
+        (32, true) => DataType::Int32,
+        (32, false) => DataType::UInt32,
+        (64, true) => DataType::Int64,
+        (64, false) => DataType::UInt64,
+        _ => return None,
+    })
 }
 
 /// Whether there is anything to read of `node`. Groups without columns are left out, as other

@@ -6,6 +6,7 @@ use arrow_ipc as ipc;
 use arrow_schema::{DataType, FieldRef, TimeUnit};
 
 use crate::schema::leaf::{Leaf, Physical};
+use crate::schema::natural;
 
 /// Whether the annotation of a leaf leaves open that it is `hinted`, neither of them with a
 /// dictionary or run ends: the table of what a hint may refine. `natural` is the type without hint.
@@ -84,17 +85,7 @@ pub(super) fn list_type(hinted: ipc::Field<'_>, item: &FieldRef) -> Option<DataT
 }
 
 pub(super) fn int_type(int: ipc::Int<'_>) -> Option<DataType> {
-    Some(match (int.bitWidth(), int.is_signed()) {
-        (8, true) => DataType::Int8,
-        (8, false) => DataType::UInt8,
-        (16, true) => DataType::Int16,
-        (16, false) => DataType::UInt16,
-        (32, true) => DataType::Int32,
-        (32, false) => DataType::UInt32,
-        (64, true) => DataType::Int64,
-        (64, false) => DataType::UInt64,
-        _ => return None,
-    })
+    natural::int_type(int.bitWidth(), int.is_signed())
 }
 
 pub(super) fn decimal_type(decimal: ipc::Decimal<'_>) -> Option<DataType> {
