@@ -67,22 +67,24 @@ pub fn is_legal(encoding: Encoding, physical: Type) -> bool {
     }
 }
 
+/// The encodings that are written.
+pub(super) const WRITTEN: [Encoding; 8] = [
+    Encoding::Plain,
+    Encoding::RleDictionary,
+    Encoding::Rle,
+    Encoding::DeltaBinaryPacked,
+    Encoding::DeltaLengthByteArray,
+    Encoding::DeltaByteArray,
+    Encoding::ByteStreamSplit,
+    Encoding::Alp,
+];
+
 /// An encoding by its name in the specification; `DICTIONARY` and `RLE_DICTIONARY` are a
 /// dictionary.
 ///
 /// # Errors
 /// `Usage` if there is none of that name, or it is one that is only read.
 pub fn encoding_named(name: &str) -> Result<Encoding> {
-    const WRITTEN: [Encoding; 8] = [
-        Encoding::Plain,
-        Encoding::RleDictionary,
-        Encoding::Rle,
-        Encoding::DeltaBinaryPacked,
-        Encoding::DeltaLengthByteArray,
-        Encoding::DeltaByteArray,
-        Encoding::ByteStreamSplit,
-        Encoding::Alp,
-    ];
     let wanted = name.to_ascii_uppercase();
     let wanted = if wanted == "DICTIONARY" { "RLE_DICTIONARY" } else { &wanted };
     WRITTEN.into_iter().find(|encoding| encoding.to_string() == wanted).ok_or_else(|| {

@@ -130,25 +130,15 @@ fn unread_by(encoding: Encoding, values: &ValueType<'_>) -> &'static [TargetRead
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::choose::WRITTEN;
     use crate::format::DecimalType;
-
-    const ENCODINGS: [Encoding; 8] = [
-        Encoding::Plain,
-        Encoding::RleDictionary,
-        Encoding::Rle,
-        Encoding::DeltaBinaryPacked,
-        Encoding::DeltaLengthByteArray,
-        Encoding::DeltaByteArray,
-        Encoding::ByteStreamSplit,
-        Encoding::Alp,
-    ];
 
     fn read_by_all(physical: Type, logical: Option<LogicalType>, dictionary: bool) -> String {
         let values =
             ValueType { physical, logical: logical.as_ref(), hinted_dictionary: dictionary };
         let read = |e: &Encoding| TargetReader::ALL.iter().all(|reader| reader.reads(*e, &values));
         let names: Vec<_> =
-            ENCODINGS.iter().filter(|e| read(e)).map(|encoding| encoding.to_string()).collect();
+            WRITTEN.iter().filter(|e| read(e)).map(|encoding| encoding.to_string()).collect();
         names.join(" ")
     }
 
