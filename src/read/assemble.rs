@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{ArrowError, DataType, FieldRef};
 
 use super::column::LeafBatch;
 use crate::error::{Error, Result, Spec};
@@ -167,9 +167,7 @@ fn assemble_struct(
     let DataType::Struct(fields) = shape.field.data_type() else {
         return Err(Error::usage("a group can only be assembled as a Struct"));
     };
-    StructArray::try_new_with_length(fields.clone(), arrays, nulls, len)
-        .map(|array| Arc::new(array) as ArrayRef)
-        .map_err(contradiction)
+    array_of(StructArray::try_new_with_length(fields.clone(), arrays, nulls, len))
 }
 
 fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels::Validity> {
@@ -179,13 +177,16 @@ fn same_len(found: crate::levels::Validity, len: usize) -> Result<crate::levels:
     Err(Error::mismatch(Spec::Levels, "slots of the group", len, found.len()))
 }
 
-/// Arrow's constructors check that children have one length, and no nulls where none are allowed.
-#[cold]
-fn contradiction(error: arrow_schema::ArrowError) -> Error {
-    Error::malformed(
-        Spec::Levels,
-        format_args!("the columns of a group contradict each other: {error}"),
-    )
+/// What a constructor of Arrow made, which checks that children have one length, and no nulls where
+/// none are allowed.
+fn array_of<A: Array + 'static>(made: Result<A, ArrowError>) -> Result<ArrayRef> {
+    match made {
+        Ok(array) => Ok(Arc::new(array)),
+        Err(error) => Err(Error::malformed(
+            Spec::Levels,
+            format_args!("the columns of a group contradict each other: {error}"),
+        )),
+    }
 }
 
 /// A list or map on the way to its array.
@@ -224,9 +225,7 @@ impl ListNode<'_> {
         len: usize,
     ) -> Result<ArrayRef> {
         let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
-        GenericListArray::try_new(field.clone(), offsets, items, nulls)
-            .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(contradiction)
+        array_of(GenericListArray::try_new(field.clone(), offsets, items, nulls))
     }
 
     fn list_view<O: OffsetSizeTrait>(
@@ -238,9 +237,7 @@ impl ListNode<'_> {
         let Parts { offsets, nulls, items } = self.parts::<O>(leaves, len)?;
         let sizes: Vec<O> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let starts = offsets.into_inner().slice(0, len);
-        GenericListViewArray::try_new(field.clone(), starts, sizes.into(), items, nulls)
-            .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(contradiction)
+        array_of(GenericListViewArray::try_new(field.clone(), starts, sizes.into(), items, nulls))
     }
 
     fn map(
@@ -255,9 +252,7 @@ impl ListNode<'_> {
             .as_any()
             .downcast_ref::<StructArray>()
             .ok_or_else(|| Error::usage("the entries of a map must be a Struct"))?;
-        MapArray::try_new(field.clone(), offsets, entries.clone(), nulls, sorted)
-            .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(contradiction)
+        array_of(MapArray::try_new(field.clone(), offsets, entries.clone(), nulls, sorted))
     }
 
     /// Lists that a hint or the caller says are of one size: null lists have no elements in the
@@ -300,8 +295,6 @@ impl ListNode<'_> {
             arrow_array::make_array(padded.freeze())
         };
         // Elements that may not be null are null below lists that are: Arrow allows that.
-        FixedSizeListArray::try_new_with_length(field.clone(), size, items, nulls, len)
-            .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(contradiction)
+        array_of(FixedSizeListArray::try_new_with_length(field.clone(), size, items, nulls, len))
     }
 }
