@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use super::fixed_bytes::FixedBytesDecoder;
-use super::reader::{Count, ValueReader, no_dictionary, over_memory_limit};
+use super::reader::{Count, ValueReader, indices_of_page, no_dictionary, over_memory_limit};
 use super::sparse::SparseDictionary;
 use crate::encoding::dictionary::Indices;
 use crate::error::{Error, Result};
@@ -84,15 +84,9 @@ impl ValueReader for FixedBinaryReader {
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
-        self.indices = match encoding {
-            Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Some(Indices::new(bytes, count.max())?)
-            }
-            other => {
-                self.values.set_page(other, bytes, count)?;
-                None
-            }
-        };
+        let Self { indices, values, .. } = self;
+        let set_page = |bytes| values.set_page(encoding, bytes, count);
+        *indices = indices_of_page(encoding, bytes, count, set_page)?;
         Ok(())
     }
 

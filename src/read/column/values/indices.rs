@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::distinct::distinct;
 use super::fixed_binary::{joined, taken};
-use super::reader::{Count, ValueReader, no_dictionary};
+use super::reader::{Count, ValueReader, indices_of_page, no_dictionary};
 use crate::encoding::dictionary::{Indices, out_of_range};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::Encoding;
@@ -179,15 +179,9 @@ impl DictionaryIndices {
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
-        self.indices = match encoding {
-            Encoding::RleDictionary | Encoding::PlainDictionary => {
-                Some(Indices::new(bytes, count.max())?)
-            }
-            other => {
-                self.values.set_page(other, bytes, count)?;
-                None
-            }
-        };
+        let Self { indices, values, .. } = self;
+        let set_page = |bytes| values.set_page(encoding, bytes, count);
+        *indices = indices_of_page(encoding, bytes, count, set_page)?;
         Ok(())
     }
 

@@ -5,7 +5,9 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use super::reader::{Count, ValueReader, fixed_width_array, no_dictionary, vec_for};
+use super::reader::{
+    Count, ValueReader, fixed_width_array, indices_of_page, no_dictionary, vec_for,
+};
 use super::sparse::SparseDictionary;
 use crate::encoding::dictionary::Indices;
 use crate::error::Result;
@@ -157,16 +159,12 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
     }
 
     fn set_page(&mut self, encoding: Encoding, bytes: Bytes, count: Count) -> Result<()> {
-        self.indices = match encoding {
-            Encoding::RleDictionary | Encoding::PlainDictionary => {
-                self.source.leave_page();
-                Some(Indices::new(bytes, count.max())?)
-            }
-            other => {
-                self.source.set_page(other, bytes, count)?;
-                None
-            }
-        };
+        let Self { indices, source, .. } = self;
+        let set_page = |bytes| source.set_page(encoding, bytes, count);
+        *indices = indices_of_page(encoding, bytes, count, set_page)?;
+        if indices.is_some() {
+            source.leave_page();
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use crate::encoding::dictionary::Indices;
 use crate::error::{Error, LimitKind, Result, Spec};
 use crate::format::Encoding;
 use crate::free_lists::FreeLists;
@@ -117,6 +118,21 @@ impl Count {
             Self::AtMost(n) if n < stated => wrong(&format_args!("at most {n}")),
             _ => Ok(stated),
         }
+    }
+}
+
+/// The indices of a page into the dictionary. Values of another encoding are given to `set_page`.
+pub(in crate::read::column) fn indices_of_page(
+    encoding: Encoding,
+    bytes: Bytes,
+    count: Count,
+    set_page: impl FnOnce(Bytes) -> Result<()>,
+) -> Result<Option<Indices>> {
+    match encoding {
+        Encoding::RleDictionary | Encoding::PlainDictionary => {
+            Indices::new(bytes, count.max()).map(Some)
+        }
+        _ => set_page(bytes).map(|()| None),
     }
 }
 
