@@ -1,41 +1,62 @@
 //! [`BatchOutput`]: what stands between a driver and the caller, blocking or not.
 
-use arrow_array::RecordBatch;
+use std::fmt;
+use std::sync::Arc;
 
-use crate::error::Result;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::error::{Error, Result};
 use crate::read::{Coalescer, Plan};
 
 /// Between the driver and the caller: with a filter, joins small batches, and applies offset and
-/// limit to the rows that pass.
+/// limit to the rows that pass. Errors name the file.
 pub(super) struct BatchOutput {
+    schema: SchemaRef,
+    file_name: Option<Arc<str>>,
     /// Where the rows that pass a filter wait.
-    gather: Option<Coalescer>,
+    coalescer: Option<Coalescer>,
     /// The last result, once the driver is at its end: an error is given once, then `None`.
     end: Option<Result<()>>,
 }
 
 impl BatchOutput {
     pub(super) fn new(plan: &Plan) -> Self {
-        let gather = plan.options().filter.is_some().then(|| Coalescer::new(plan));
-        Self { gather, end: None }
+        let coalescer = plan.options().filter.is_some().then(|| Coalescer::new(plan));
+        let (schema, file_name) = (plan.schema().clone(), plan.file_name().cloned());
+        Self { schema, file_name, coalescer, end: None }
+    }
+
+    /// The schema of the batches.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Writes what gives the batches out, a value of the type `name`.
+    pub(super) fn fmt_as(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
+            .field("schema", &self.schema)
+            .field("file_name", &self.file_name)
+            .finish_non_exhaustive()
     }
 
     /// Whether the driver is not needed any more.
     pub(super) fn is_done(&self) -> bool {
-        self.end.is_some() || self.gather.as_ref().is_some_and(Coalescer::is_full)
+        self.end.is_some() || self.coalescer.as_ref().is_some_and(Coalescer::is_full)
     }
 
     /// The next result, if it does not come from the driver; `None` if it does. To be asked before
     /// the driver.
     pub(super) fn end(&mut self) -> Option<Result<Option<RecordBatch>>> {
-        if let Some(batch) = self.gather.as_mut().and_then(Coalescer::next) {
+        if let Some(batch) = self.coalescer.as_mut().and_then(Coalescer::next) {
             return Some(Ok(Some(batch)));
         }
-        if self.end.is_none() && self.gather.as_ref().is_some_and(Coalescer::is_full) {
+        if self.end.is_none() && self.coalescer.as_ref().is_some_and(Coalescer::is_full) {
             return self.take(Ok(None));
         }
         let end = self.end.as_mut()?;
-        Some(std::mem::replace(end, Ok(())).map(|()| None))
+        let given = std::mem::replace(end, Ok(())).map(|()| None);
+        Some(given.map_err(|e| self.name(e)))
     }
 
     /// Takes what the driver gave, `Ok(None)` at its end, and says what to give out: `None` if
@@ -44,9 +65,9 @@ impl BatchOutput {
         &mut self,
         next: Result<Option<RecordBatch>>,
     ) -> Option<Result<Option<RecordBatch>>> {
-        let end = match (next, &mut self.gather) {
+        let end = match (next, &mut self.coalescer) {
             (Ok(Some(batch)), None) => return Some(Ok(Some(batch))),
-            (Ok(Some(batch)), Some(gather)) => match gather.push(batch) {
+            (Ok(Some(batch)), Some(coalescer)) => match coalescer.push(batch) {
                 Ok(None) => return None,
                 Ok(given) => return Some(Ok(given)),
                 Err(e) => Err(e),
@@ -55,7 +76,7 @@ impl BatchOutput {
             (Err(e), _) => Err(e),
         };
         // Rows before the fault are given first; if they cannot be joined, the first error counts.
-        match self.gather.take().map_or(Ok(None), |mut gather| gather.take()) {
+        match self.coalescer.take().map_or(Ok(None), |mut coalescer| coalescer.take()) {
             Ok(Some(waiting)) => {
                 self.end = Some(end);
                 return Some(Ok(Some(waiting)));
@@ -65,17 +86,22 @@ impl BatchOutput {
         }
         self.end()
     }
+
+    fn name(&self, error: Error) -> Error {
+        match &self.file_name {
+            Some(name) => error.at_file(name.clone()),
+            None => error,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::types::Int32Type;
     use arrow_array::{ArrayRef, DictionaryArray, Int64Array, StringArray};
 
     use super::*;
-    use crate::error::{Error, ErrorKind, LimitKind};
+    use crate::error::{ErrorKind, LimitKind};
     use crate::{Reader, col};
 
     fn plan(memory: u64) -> Plan {

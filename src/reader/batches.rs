@@ -1,7 +1,6 @@
 //! [`Batches`]: the iterator over the batches of a read.
 
 use std::fmt;
-use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -18,8 +17,7 @@ impl Reader {
     /// As [`Reader::plan`]. Faults of the data come with the batches.
     pub fn batches(&self) -> Result<Batches> {
         let plan = self.plan()?;
-        let schema = plan.schema().clone();
-        let gathered = BatchOutput::new(&plan);
+        let output = BatchOutput::new(&plan);
         let driver = match self.pool_for(&plan)? {
             None => Driver::Serial(Box::new(Serial::new(
                 self.indexed_source(),
@@ -33,8 +31,7 @@ impl Reader {
                 self.progress.clone(),
             ))),
         };
-        let file_name = self.file_name.clone();
-        Ok(Batches { schema, driver, gathered, file_name })
+        Ok(Batches { driver, output })
     }
 }
 
@@ -42,18 +39,13 @@ impl Reader {
 ///
 /// Dropping it stops the work that is under way.
 pub struct Batches {
-    schema: SchemaRef,
     driver: Driver,
-    gathered: BatchOutput,
-    file_name: Option<Arc<str>>,
+    output: BatchOutput,
 }
 
 impl fmt::Debug for Batches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batches")
-            .field("schema", &self.schema)
-            .field("file_name", &self.file_name)
-            .finish_non_exhaustive()
+        self.output.fmt_as("Batches", f)
     }
 }
 
@@ -66,7 +58,7 @@ enum Driver {
 impl Batches {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.output.schema().clone()
     }
 
     /// The next batch, with an error of this crate; `None` after the last.
@@ -75,21 +67,18 @@ impl Batches {
     /// Whatever is wrong with the data, and where.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let next = loop {
-            if let Some(next) = self.gathered.end() {
+            if let Some(next) = self.output.end() {
                 break next;
             }
             let next = self.driver.next_batch();
-            if let Some(given) = self.gathered.take(next) {
+            if let Some(given) = self.output.take(next) {
                 break given;
             }
         };
-        if self.gathered.is_done() {
+        if self.output.is_done() {
             self.driver = Driver::Done;
         }
-        next.map_err(|e| match &self.file_name {
-            Some(name) => e.at_file(name.clone()),
-            None => e,
-        })
+        next
     }
 }
 
@@ -113,6 +102,6 @@ impl Iterator for Batches {
 
 impl RecordBatchReader for Batches {
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.output.schema().clone()
     }
 }

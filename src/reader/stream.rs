@@ -13,7 +13,7 @@ use futures_util::TryStreamExt;
 use super::batch_output::BatchOutput;
 use super::{PARALLEL_FROM, Reader, Threads};
 use crate::crypt::Decryption;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
 use crate::read::{Metadata, PageCache, Plan, row_filter};
@@ -143,14 +143,12 @@ impl AsyncReader {
 
     /// As [`Reader::stream`], of a plan that was made before.
     pub(crate) fn stream_of(&self, plan: Plan) -> Result<BatchStream> {
-        let schema = plan.schema().clone();
         let pool = self.pool_beside(&plan)?;
         let (source, end, progress) = (self.source.clone(), self.end.clone(), &self.progress);
         let metadata = self.metadata.clone();
-        let gathered = BatchOutput::new(&plan);
+        let output = BatchOutput::new(&plan);
         let driver = Streamed::new(source, end, metadata, plan, pool, progress.clone());
-        let file_name = self.file_name.clone();
-        Ok(BatchStream { schema, driver: Some(driver), gathered, file_name })
+        Ok(BatchStream { driver: Some(driver), output })
     }
 
     /// The threads for a plan: none but the one that polls where it is done at once, or where the
@@ -217,12 +215,9 @@ impl AsyncReader {
         let (row_groups, leaves) = self.index_wants()?;
         let (leaves, limits) = (leaves.iter().copied(), &self.options.limits);
         let (end, metadata) = (self.end.clone(), &mut self.metadata);
-        load_indexes_async(&self.source, end, metadata, row_groups, leaves, limits).await.map_err(
-            |e| match &self.file_name {
-                Some(name) => e.at_file(name.clone()),
-                None => e,
-            },
-        )
+        let loaded =
+            load_indexes_async(&self.source, end, metadata, row_groups, leaves, limits).await;
+        loaded.map_err(|e| self.name(e))
     }
 }
 
@@ -231,37 +226,32 @@ impl AsyncReader {
 /// Dropping it ends the requests that are under way; a thread of the pool stops at the column at
 /// hand.
 pub struct BatchStream {
-    schema: SchemaRef,
     driver: Option<Streamed>,
-    gathered: BatchOutput,
-    file_name: Option<Arc<str>>,
+    output: BatchOutput,
 }
 
 impl fmt::Debug for BatchStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BatchStream")
-            .field("schema", &self.schema)
-            .field("file_name", &self.file_name)
-            .finish_non_exhaustive()
+        self.output.fmt_as("BatchStream", f)
     }
 }
 
 impl BatchStream {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.output.schema().clone()
     }
 
     fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
         loop {
-            if let Some(next) = self.gathered.end() {
+            if let Some(next) = self.output.end() {
                 return Poll::Ready(next);
             }
             let next = match &mut self.driver {
                 Some(driver) => ready!(Pin::new(driver).poll_next(cx)).transpose(),
                 None => Ok(None),
             };
-            if let Some(given) = self.gathered.take(next) {
+            if let Some(given) = self.output.take(next) {
                 return Poll::Ready(given);
             }
         }
@@ -273,13 +263,9 @@ impl Stream for BatchStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = ready!(self.poll_given(cx));
-        if self.gathered.is_done() {
+        if self.output.is_done() {
             self.driver = None;
         }
-        let next = next.map_err(|e: Error| match &self.file_name {
-            Some(name) => e.at_file(name.clone()),
-            None => e,
-        });
         Poll::Ready(next.transpose())
     }
 }

@@ -282,7 +282,8 @@ impl Plan {
         &self.shared.outputs
     }
 
-    pub(in crate::read) fn file_name(&self) -> Option<&Arc<str>> {
+    /// The name of the file, if it has one.
+    pub(crate) fn file_name(&self) -> Option<&Arc<str>> {
         self.shared.file_name.as_ref()
     }
 
