@@ -611,11 +611,9 @@ impl Reader {
     pub fn load_page_indexes(&mut self) -> Result<()> {
         let (row_groups, leaves) = self.index_wants()?;
         let (options, leaves) = (&self.options, leaves.iter().copied());
-        load_indexes(&*self.source, &mut self.metadata, row_groups, leaves, &options.limits)
-            .map_err(|e| match &self.file_name {
-                Some(name) => e.at_file(name.clone()),
-                None => e,
-            })
+        let metadata = &mut self.metadata;
+        let loaded = load_indexes(&*self.source, metadata, row_groups, leaves, &options.limits);
+        loaded.map_err(|e| self.name(e))
     }
 
     /// What the read will do: which row groups and pages are left, and what pruned the others,

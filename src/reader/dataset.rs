@@ -324,6 +324,13 @@ impl<S: Clone> Dataset<S> {
         let left = resolved.limit.unwrap_or(u64::MAX);
         Ok(Chain { schema, readers: resolved.readers.into_iter(), skip: resolved.offset, left })
     }
+
+    /// The chain of each of the [`Dataset::parts`], all of one schema.
+    fn chains(&self, n: usize) -> Result<Vec<Chain<S>>> {
+        let schema = self.schema()?;
+        let chain = |part: &Self| Ok(Chain { schema: schema.clone(), ..part.chain()? });
+        self.parts(n)?.iter().map(chain).collect()
+    }
 }
 
 impl Dataset {
@@ -341,13 +348,8 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::parts`].
     pub fn streams(&self, n: usize) -> Result<Vec<DatasetBatches>> {
-        let schema = self.schema()?;
-        let streams = self.parts(n)?.into_iter().map(|part| {
-            let mut batches = part.batches()?;
-            batches.chain.schema = schema.clone();
-            Ok(batches)
-        });
-        streams.collect()
+        let streams = self.chains(n)?.into_iter();
+        Ok(streams.map(|chain| DatasetBatches { chain, open: None }).collect())
     }
 }
 
@@ -478,13 +480,8 @@ impl Dataset<Arc<dyn AsyncSource>> {
     /// # Errors
     /// As [`Dataset::parts`].
     pub fn streams(&self, n: usize) -> Result<Vec<DatasetStream>> {
-        let schema = self.schema()?;
-        let streams = self.parts(n)?.into_iter().map(|part| {
-            let mut stream = part.stream()?;
-            stream.chain.schema = schema.clone();
-            Ok(stream)
-        });
-        streams.collect()
+        let streams = self.chains(n)?.into_iter();
+        Ok(streams.map(|chain| DatasetStream { chain, open: None }).collect())
     }
 }
 
