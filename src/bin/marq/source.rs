@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Cursor, IsTerminal, Read as _, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
@@ -80,8 +80,9 @@ pub(crate) fn open(
                 let rows = text::json(&name, file.into_read(&counted), schema, command, of_lines)?;
                 narrow(name, known, schema, bytes, rows, &command.files, global)?
             }
-            (SourceForm::Arrow, ..) => arrow_file(file, &command.files, global, &counted)?,
-            (SourceForm::Arrows, ..) => arrow_stream(file, &command.files, global, &counted)?,
+            (SourceForm::Arrow | SourceForm::Arrows, ..) => {
+                arrow(file, &command.files, global, &counted)?
+            }
             _ => parquet(file, reader, &command.files, global, read)?,
         };
         if let Some(first) = sources.first()
@@ -207,34 +208,30 @@ fn parquet(
     Ok(Source { name, schema, rows: count, bytes: None, batches: Box::new(batches) })
 }
 
-fn arrow_file(
+/// The batches of an Arrow IPC file or stream.
+fn arrow(
     file: Content,
     rows: &FilesOfRows,
     global: &Global,
     read: &Arc<AtomicU64>,
 ) -> Result<Source> {
     let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
-    let seek: Box<dyn ReadSeek> = match file.bytes {
-        ContentKind::File(file) => {
-            Box::new(BufReader::new(Counted { inner: file, read: read.clone() }))
+    let opened: Result<Box<dyn RecordBatchReader>, ArrowError> = match file.form {
+        SourceForm::Arrows => {
+            let stream = BufReader::with_capacity(1 << 16, file.into_read(read));
+            StreamReader::try_new(stream, None).map(|reader| Box::new(reader) as _)
         }
-        ContentKind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
+        _ => {
+            let seek: Box<dyn ReadSeek> = match file.bytes {
+                ContentKind::File(inner) => {
+                    Box::new(BufReader::new(Counted { inner, read: read.clone() }))
+                }
+                ContentKind::Stream(_) => Box::new(Cursor::new(file.into_bytes()?)),
+            };
+            FileReader::try_new(seek, None).map(|reader| Box::new(reader) as _)
+        }
     };
-    let reader = FileReader::try_new(seek, None).map_err(|e| invalid(&name, e))?;
-    let (schema, of) = (reader.schema(), name.clone());
-    let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(name, known, &schema, len, Box::new(batches), rows, global)
-}
-
-fn arrow_stream(
-    file: Content,
-    rows: &FilesOfRows,
-    global: &Global,
-    read: &Arc<AtomicU64>,
-) -> Result<Source> {
-    let (name, len, known) = (file.name.clone(), file.len, file.input.known.clone());
-    let stream = BufReader::with_capacity(1 << 16, file.into_read(read));
-    let reader = StreamReader::try_new(stream, None).map_err(|e| invalid(&name, e))?;
+    let reader = opened.map_err(|e| invalid(&name, e))?;
     let (schema, of) = (reader.schema(), name.clone());
     let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
     narrow(name, known, &schema, len, Box::new(batches), rows, global)
