@@ -11,7 +11,8 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use object_store::path::Path;
 use object_store::{
-    GetOptions, GetRange, GetResult, MultipartUpload, ObjectStore, PutPayload, UploadPart,
+    GetOptions, GetRange, GetResult, MultipartUpload, ObjectMeta, ObjectStore, PutPayload,
+    UploadPart,
 };
 
 use super::sink::AsyncSink;
@@ -28,12 +29,20 @@ pub struct StoreSource {
     path: Path,
     /// The entity tag of the first answer.
     tag: OnceLock<Option<String>>,
+    /// What a listing said of the object.
+    listed: Option<ObjectMeta>,
 }
 
 impl StoreSource {
     /// The object at `path`.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
-        Self { store, path, tag: OnceLock::new() }
+        Self { store, path, tag: OnceLock::new(), listed: None }
+    }
+
+    /// The object that a listing told of. If it was replaced since then, it is not read: what else
+    /// is known of it, such as its footer, may be that of the object before.
+    pub fn listed(store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
+        Self { listed: Some(meta.clone()), ..Self::new(store, meta.location) }
     }
 
     async fn get(&self, range: Option<GetRange>) -> object_store::Result<GetResult> {
@@ -41,8 +50,29 @@ impl StoreSource {
         let head = range.is_none();
         let options = GetOptions { range, if_match, head, ..GetOptions::default() };
         let found = self.store.get_opts(&self.path, options).await?;
+        if self.tag.get().is_none()
+            && let Some(listed) = &self.listed
+            && is_replaced(listed, &found.meta)
+        {
+            return Err(object_store::Error::Precondition {
+                path: self.path.to_string(),
+                source: "the object was replaced after it was listed: plan the read again".into(),
+            });
+        }
         self.tag.get_or_init(|| found.meta.e_tag.clone());
         Ok(found)
+    }
+}
+
+/// Whether an object is another than the one that was listed.
+fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
+    // Listings of some stores leave out the quotes of a tag, or say that it is a weak one.
+    fn bare(tag: &str) -> &str {
+        tag.trim_start_matches("W/").trim_matches('"')
+    }
+    match (&listed.e_tag, &found.e_tag) {
+        (Some(listed), Some(found)) => bare(listed) != bare(found),
+        _ => listed.size != found.size,
     }
 }
 
