@@ -64,7 +64,12 @@ impl ReopenedFile {
 }
 
 fn open(path: &Path) -> Result<File> {
-    File::open(path).map_err(|e| Error::io("the file cannot be opened", e))
+    let failed = |e| Error::io("the file cannot be opened", e);
+    // Opening a pipe would wait for a writer, and a device may do anything.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(Error::unsupported("a file that is none", "a folder, a pipe or a device"));
+    }
+    File::open(path).map_err(failed)
 }
 
 /// What tells that a file is another: its length, and when it was changed.

@@ -93,6 +93,22 @@ fn with_path(folder: &Path, path: &str) -> marquetry::Result<Reader> {
     reader.file_name("_metadata").files_below(folder)
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_not_opened() {
+    let base = tempfile::tempdir().unwrap();
+    let pipe = base.path().join("pipe.parquet");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    std::fs::create_dir(base.path().join("folder.parquet")).unwrap();
+    // Opening a pipe that nobody writes to would wait for ever.
+    for path in ["pipe.parquet", "folder.parquet"] {
+        let error = with_path(base.path(), path).expect_err(path);
+        assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{path}: {error}");
+        assert!(error.to_string().contains(path), "{error}");
+    }
+}
+
 #[test]
 fn no_path_leads_out_of_the_base() {
     let outer = tempfile::tempdir().unwrap();
