@@ -106,7 +106,8 @@ impl WaveResult {
 
 #[cfg(feature = "async")]
 /// Decodes a batch of the queue on this thread. None if there is memory for it only after the
-/// batches that wait are given out.
+/// batches that wait are given out, or if a row group gave nothing: other tasks may want the
+/// thread before the next.
 pub(super) fn serial_wave(
     queue: VecDeque<QueuedRowGroup>,
     size: WaveSize,
@@ -123,7 +124,11 @@ pub(super) fn serial_wave(
                 break;
             }
             Ok(None) => {
+                let gave_nothing = front.is_new;
                 result.queue.pop_front();
+                if gave_nothing {
+                    break;
+                }
             }
             Err(e) if contradicts(&e) && !front.distrusts => {
                 result.queue.pop_front();

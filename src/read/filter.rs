@@ -7,12 +7,15 @@
 //! would speak of different rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 
 use super::assemble::{Leaves, assemble};
 use super::column::{ColumnSpec, LeafBatch, column_specs};
+use super::counters::FilterCounters;
 use super::footer::Footer;
 use super::options::ReadOptions;
 
@@ -39,6 +42,7 @@ pub(super) struct Filter {
     early_leaves: Vec<bool>,
     /// The same for each column of the output.
     early_columns: Vec<bool>,
+    counters: Option<Arc<FilterCounters>>,
 }
 
 impl Filter {
@@ -111,7 +115,8 @@ impl Filter {
         let places = indices.iter().map(|index| place_of[*index]).collect();
         let (schema, shapes) = (mapping.schema, mapping.shapes);
         let adaptive = AdaptiveStats::default();
-        Ok(Self { bound, adaptive, schema, shapes, places, early_leaves, early_columns })
+        let counters = options.counters.clone();
+        Ok(Self { bound, adaptive, schema, shapes, places, early_leaves, early_columns, counters })
     }
 
     /// Whether a leaf of the plan is decoded before the predicate is evaluated.
@@ -137,7 +142,14 @@ impl Filter {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
-        self.bound.evaluate_adaptively(&batch, &self.adaptive)
+        let Some(counters) = &self.counters else {
+            return self.bound.evaluate_adaptively(&batch, &self.adaptive);
+        };
+        let start = Instant::now();
+        let passed = self.bound.evaluate_adaptively(&batch, &self.adaptive)?;
+        counters.row_nanos.add_since(start);
+        counters.rows_removed.add((rows - passed.true_count()) as u64);
+        Ok(passed)
     }
 
     /// What the footer says of the leaves of the predicate in a row group. Metadata that cannot be

@@ -11,6 +11,7 @@ mod decrypted;
 mod footer;
 mod tail;
 mod metadata;
+mod counters;
 mod options;
 mod page_list;
 mod page_cache;
@@ -34,11 +35,13 @@ pub use batch::ReservedBatch;
 pub(crate) use coalesce::Coalescer;
 pub(crate) use column::LeafBatch;
 pub(crate) use column_task::ColumnDecoder;
+#[cfg(feature = "datafusion")]
+pub(crate) use counters::FilterCounters;
 pub use footer::Footer;
 pub use metadata::{Metadata, PageIndex, PageIndexRef};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{
-    Latency, PageIndexUse, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,
+    Latency, PageIndexUse, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,
     VirtualColumn,
 };
 pub(crate) use page_cache::PageCache;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arrow_schema::DataType;
 
+use super::counters::FilterCounters;
 use crate::free_lists::BufferPool;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
@@ -62,6 +63,9 @@ pub struct ReadOptions {
     pub virtual_columns: Vec<VirtualColumn>,
     /// What a request for bytes costs. Default: what the source says.
     pub latency: Option<Latency>,
+    /// How much an asynchronous read fetches before it is decoded. Default: what keeps a fast
+    /// network busy for one reader.
+    pub read_ahead: ReadAhead,
     /// Memory that was used before and is to be used again. Default: what the read itself no longer
     /// needs.
     pub pool: Option<BufferPool>,
@@ -73,6 +77,12 @@ pub struct ReadOptions {
     /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded
     /// are given at once, however many they are.
     pub(crate) counting: bool,
+    /// Whether bloom filters are asked.
+    pub(crate) bloom_filters: bool,
+    /// The filter decides what is not read, and removes no rows of what is: the caller does that.
+    pub(crate) only_prunes: bool,
+    /// Counts what is done for the filter.
+    pub(crate) counters: Option<Arc<FilterCounters>>,
 }
 
 impl Default for ReadOptions {
@@ -94,10 +104,14 @@ impl Default for ReadOptions {
             variant_columns: Vec::new(),
             virtual_columns: Vec::new(),
             latency: None,
+            read_ahead: ReadAhead::default(),
             pool: None,
             limits: Limits::default(),
             part: None,
             counting: false,
+            bloom_filters: true,
+            only_prunes: false,
+            counters: None,
         }
     }
 }
@@ -114,6 +128,22 @@ impl ReadOptions {
                 chosen.iter().flat_map(|i| part.clone().filter(move |(of, _)| of == i)).collect()
             }
         }
+    }
+}
+
+/// How much an asynchronous read fetches before it is decoded, if the memory allows. At least one
+/// row group, or a part of it, is always fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// Row groups that are fetched side by side, or wait to be decoded. Default 32.
+    pub row_groups: usize,
+    /// Bytes that are fetched and not decoded. Default 256 MiB: some seconds of a fast network.
+    pub bytes: u64,
+}
+
+impl Default for ReadAhead {
+    fn default() -> Self {
+        Self { row_groups: 32, bytes: 256 << 20 }
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -138,7 +139,8 @@ impl RowGroupPruner {
         };
         let footer = plan.footer();
         pruner.facts = filter.facts(footer, range.row_group, rows_in_group);
-        for probe in filter.bound.bloom_probes() {
+        let probes = plan.options().bloom_filters.then(|| filter.bound.bloom_probes());
+        for probe in probes.into_iter().flatten() {
             let Some(found) = find(&pruner.facts, probe.leaf) else { continue };
             let Some(range) = plan.bloom_range(&found.meta, found.decryptor.is_some()) else {
                 continue;
@@ -196,6 +198,9 @@ impl RowGroupPruner {
                 IndexRequest::More | IndexRequest::Offsets => continue,
             };
             let is_bloom = matches!(asked, IndexRequest::Bloom { .. });
+            let is_index = matches!(asked, IndexRequest::Pages { .. });
+            let counters = self.plan.options().counters.clone();
+            let start = counters.as_ref().map(|_| Instant::now());
             let read = match asked {
                 IndexRequest::Bloom { leaf, hashes } => {
                     self.bloom(leaf, &hashes, needs[i].start, at(i))
@@ -210,6 +215,10 @@ impl RowGroupPruner {
                 }
                 _ => self.page_facts(leaf, at(i), at(i + 1)),
             };
+            if let (Some(counters), Some(start)) = (counters, start) {
+                let nanos = if is_index { &counters.page_nanos } else { &counters.bloom_nanos };
+                nanos.add_since(start);
+            }
             if let Err(e) = read {
                 let column = self.plan.footer().schema().leaf(leaf)?.path.dotted();
                 let e = e.at_column(column).at_row_group(self.range.row_group);
@@ -324,7 +333,15 @@ impl RowGroupPruner {
         let Some(filter) = plan.filter().filter(|_| !range.is_proven()) else {
             return Ok(PruneStep::Done(Some(range), found.into()));
         };
-        match filter.answer(rows, &facts) {
+        let counters = plan.options().counters.as_deref();
+        let only_prunes = plan.options().only_prunes;
+        let answer = filter.answer(rows, &facts);
+        if let Some(counters) = counters {
+            let is_pruned = answer == PruneResult::Cannot;
+            let count = if is_pruned { &counters.bloom_pruned } else { &counters.bloom_matched };
+            count.add(1);
+        }
+        match answer {
             PruneResult::Cannot => {
                 let mut facts = facts;
                 facts.iter_mut().for_each(|found| found.facts.dictionary = None);
@@ -337,10 +354,15 @@ impl RowGroupPruner {
                 return Ok(PruneStep::Done(Some(range), found.into()));
             }
             PruneResult::Might if pages.is_empty() => {
+                let range = match only_prunes {
+                    true => range.with_proven(RowSelection::all(rows)),
+                    false => range,
+                };
                 return Ok(PruneStep::Done(Some(range), found.into()));
             }
             PruneResult::Might => {}
         }
+        let start = counters.map(|_| Instant::now());
         let parts = filter.bound.prune_pages(
             rows,
             |leaf| find(&facts, leaf).map(|found| &found.facts),
@@ -352,7 +374,10 @@ impl RowGroupPruner {
         };
         let kept = rows_with(&|answer| answer != PruneResult::Cannot)?;
         let kept = range.to_selection(rows)?.and(&kept)?;
-        let proven = rows_with(&|answer| answer == PruneResult::Always)?;
+        let proven = match only_prunes {
+            true => RowSelection::all(rows),
+            false => rows_with(&|answer| answer == PruneResult::Always)?,
+        };
         for (_, pages) in &pages {
             let mut start = 0u64;
             for page in &pages.pages {
@@ -363,6 +388,13 @@ impl RowGroupPruner {
             }
         }
         found.by_pages = kept.is_none();
+        if let (Some(counters), Some(start)) = (counters, start) {
+            counters.page_nanos.add_since(start);
+            counters.pages_pruned.add(found.pages_pruned);
+            counters.pages_matched.add(found.pages - found.pages_pruned);
+            counters.page_rows_pruned.add(range.count() - kept.count());
+            counters.page_rows_matched.add(kept.count());
+        }
         let left = range.with_selection(kept);
         Ok(PruneStep::Done(left.map(|range| range.with_proven(proven)), found.into()))
     }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::free_lists::BufferPool;
 use crate::predicate::Predicate;
 use crate::read::{
-    Latency, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
+    Latency, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput, VirtualColumn,
 };
 use crate::schema::{Dictionaries, MatchBy, Projection};
 use crate::selection::RowSelection;
@@ -180,6 +180,14 @@ impl<S> Reader<S> {
     #[must_use]
     pub fn latency(mut self, latency: Latency) -> Self {
         self.options.latency = Some(latency);
+        self
+    }
+
+    /// Fetches no more than this before it is decoded, where bytes come asynchronously: for many
+    /// streams at a time, of which each would otherwise keep the network busy alone.
+    #[must_use]
+    pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
+        self.options.read_ahead = read_ahead;
         self
     }
 

@@ -14,6 +14,8 @@ use super::batch_output::BatchOutput;
 use super::{PARALLEL_FROM, Reader, Threads};
 use crate::crypt::Decryption;
 use crate::error::Result;
+#[cfg(feature = "datafusion")]
+use crate::io::FileEnd;
 use crate::io::{AsyncSource, Explanation, Pool, Streamed, load_indexes_async, open_footer_async};
 use crate::limits::Limits;
 use crate::read::{Metadata, PageCache, Plan, row_filter};
@@ -44,7 +46,7 @@ impl AsyncReader {
         source: impl AsyncSource + 'static,
         limits: Limits,
     ) -> Result<Self> {
-        Self::open_source_async(source, limits, None).await
+        Self::open_source_async(source, limits, None, None).await
     }
 
     /// As [`Reader::open_async_within`], of an encrypted file. Keys that an asynchronous retriever
@@ -59,16 +61,17 @@ impl AsyncReader {
         limits: Limits,
         keys: &Decryption,
     ) -> Result<Self> {
-        Self::open_source_async(source, limits, Some(keys)).await
+        Self::open_source_async(source, limits, Some(keys), None).await
     }
 
     async fn open_source_async(
         source: impl AsyncSource + 'static,
         limits: Limits,
         keys: Option<&Decryption>,
+        guess: Option<u64>,
     ) -> Result<Self> {
         let source: Arc<dyn AsyncSource> = Arc::new(source);
-        let (footer, end) = open_footer_async(&source, &limits, keys).await?;
+        let (footer, end) = open_footer_async(&source, &limits, keys, guess).await?;
         let mut reader = Self::of(source, Metadata::new(footer, end.file_len));
         reader.options.limits = limits;
         reader.end = Some(end);
@@ -81,6 +84,32 @@ impl AsyncReader {
     /// [`Reader::with_metadata`]; its length is not asked for.
     pub fn open_async_with(source: impl AsyncSource + 'static, metadata: Metadata) -> Self {
         Self::of(Arc::new(source), metadata)
+    }
+
+    /// As [`Reader::open_async_within`]; so many bytes of the end are read first.
+    #[cfg(feature = "datafusion")]
+    pub(crate) async fn open_async_guessing(
+        source: impl AsyncSource + 'static,
+        limits: Limits,
+        guess: Option<u64>,
+    ) -> Result<Self> {
+        Self::open_source_async(source, limits, None, guess).await
+    }
+
+    /// As [`Reader::open_async_with`], with the end of the file, which is not read again.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn open_async_at(
+        source: impl AsyncSource + 'static,
+        metadata: Metadata,
+        end: Option<FileEnd>,
+    ) -> Self {
+        Self { end, ..Self::open_async_with(source, metadata) }
+    }
+
+    /// The end of the file, if it was read for the footer.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn end(&self) -> Option<&FileEnd> {
+        self.end.as_ref()
     }
 
     /// Opens an object of an object store, usually with one request.
@@ -240,6 +269,18 @@ impl BatchStream {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         self.output.schema().clone()
+    }
+
+    /// Bytes of memory that the read holds.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        self.driver.as_ref().map_or(0, Streamed::bytes_held)
+    }
+
+    /// Fetches one row group at a time from now on; says whether that may help.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn hold_back(&mut self) -> bool {
+        self.driver.as_mut().is_some_and(Streamed::hold_back)
     }
 
     fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {

@@ -36,8 +36,8 @@ use crate::limits::Limits;
 use crate::read::{Footer, Metadata, Plan, ReservedBatch, RowGroup, RowRange, Tail, is_too_large};
 use crate::selection::RowSelection;
 
-/// Reads the footer of a file, with one request if the guess of its length is right; gives what was
-/// read of the end too.
+/// Reads the footer of a file, with one request if the guess of its length is right, which the
+/// caller may know better; gives what was read of the end too.
 ///
 /// # Errors
 /// `Io`, or whatever is wrong with the footer.
@@ -45,8 +45,13 @@ pub(crate) async fn open_footer_async(
     source: &Arc<dyn AsyncSource>,
     limits: &Limits,
     keys: Option<&Decryption>,
+    guess: Option<u64>,
 ) -> Result<(Footer, FileEnd)> {
-    let max = (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS);
+    let max = match guess {
+        // The footer, its length and the magic number.
+        Some(guess) => guess.min(limits.footer_bytes.saturating_add(TAIL_BYTES)).max(TAIL_BYTES),
+        None => (source.latency().gap() / GUESS_PART).clamp(SHORTEST_GUESS, LONGEST_GUESS),
+    };
     let end = source.read_end(max).await?;
     let tail = Tail::at_end(end.file_len, end.bytes.len() as u64)?;
     let footer = tail.supply(std::slice::from_ref(&end.bytes), limits)?;
@@ -85,6 +90,9 @@ pub(crate) async fn load_indexes_async(
     metadata.supply_indexes(&needs, bytes)
 }
 
+/// What comes after the footer.
+const TAIL_BYTES: u64 = 8;
+
 /// The guess may cost a quarter of a request, because a wrong guess costs a whole one.
 const GUESS_PART: u64 = 4;
 /// Minimum and maximum of the guess, in bytes.
@@ -110,7 +118,9 @@ pub(crate) struct Streamed {
     running: Option<oneshot::Receiver<WaveOutcome>>,
     ready: VecDeque<ReservedBatch>,
     size: WaveSize,
+    /// Row groups that are fetched at a time now, and at most.
     depth: usize,
+    max_depth: usize,
     done: bool,
 }
 
@@ -142,14 +152,8 @@ struct StreamState {
 
 type WaveOutcome = Result<WaveResult, Box<dyn Any + Send>>;
 
-/// Maximum row groups that are fetched at a time.
-const MAX_FETCHING: usize = 32;
-/// The same at first, where a limit may soon be reached.
+/// Row groups that are fetched at a time at first, where a limit may soon be reached.
 const FETCHING_AT_FIRST: usize = 2;
-
-/// Maximum bytes that are fetched and not decoded, if the budget allows: some seconds of a fast
-/// network.
-const MAX_FETCHED: u64 = 256 << 20;
 
 /// Bytes of a large row group that are fetched at a time, if the budget allows.
 const PART_BYTES: u64 = 64 << 20;
@@ -177,13 +181,15 @@ impl Streamed {
         let size = WaveSize::new(&plan, pool.as_ref().map_or(0, Pool::threads));
         let options = plan.options();
         let may_end_soon = options.filter.is_some() && options.limit.is_some();
-        let depth = if may_end_soon { FETCHING_AT_FIRST } else { MAX_FETCHING };
+        let max_depth = options.read_ahead.row_groups.max(1);
+        let depth = if may_end_soon { FETCHING_AT_FIRST.min(max_depth) } else { max_depth };
         let cancelled = Arc::new(AtomicBool::new(false));
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
         let is_far = source.latency().is_far();
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
-        let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).max(SMALLEST_PART);
+        let part_bytes = PART_BYTES.min(plan.budget().cap() / 8).min(options.read_ahead.bytes);
+        let part_bytes = part_bytes.max(SMALLEST_PART);
         let mut ranges = Vec::new();
         for range in plan.ranges() {
             let parts = plan.parts(range, part_bytes);
@@ -209,15 +215,30 @@ impl Streamed {
             ready: VecDeque::new(),
             size,
             depth,
+            max_depth,
             done: false,
         }
+    }
+
+    /// Bytes of memory that the read holds.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        self.shared.plan.budget().used()
+    }
+
+    /// Fetches one row group at a time from now on; says whether that may help.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn hold_back(&mut self) -> bool {
+        (self.depth, self.max_depth) = (1, 1);
+        self.fetching.len() + self.queue.len() > 1
     }
 
     /// Begins to fetch as many row groups as there is room for, and one if there is none.
     fn fetch_ahead(&mut self) {
         let plan = &self.shared.plan;
         let waves = self.size.bytes.saturating_mul(2);
-        let max_held = MAX_FETCHED.saturating_add(waves).min(plan.budget().cap() / 2);
+        let max_held =
+            plan.options().read_ahead.bytes.saturating_add(waves).min(plan.budget().cap() / 2);
         while self.fetching.len() + self.queue.len() < self.depth
             && let Some(range) = self.shared.ranges.get(self.next_range)
         {
@@ -312,7 +333,7 @@ impl Streamed {
                 }))
             }));
         }
-        self.depth = (self.depth * 2).min(MAX_FETCHING);
+        self.depth = self.depth.saturating_mul(2).min(self.max_depth);
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
@@ -344,6 +365,11 @@ impl Streamed {
                 return Poll::Ready(Ok(Some(batch)));
             }
             if self.running.is_some() || (self.again.is_empty() && self.start()) {
+                if self.running.is_none() && self.ready.is_empty() {
+                    // A row group gave nothing, and the next may not either: other tasks come first.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 continue;
             }
             if !self.again.is_empty() {
@@ -436,7 +462,12 @@ impl StreamState {
     /// The rows of a row group that pass the filter, found by the pool if there is one.
     async fn filter(&self, task: FilterTask) -> Result<RowSelection> {
         let cancelled = self.cancelled.clone();
-        let Some(pool) = &self.pool else { return task.run(&cancelled) };
+        let Some(pool) = &self.pool else {
+            let passed = task.run(&cancelled);
+            // Other row groups, and other tasks, may want the thread before the next.
+            yield_once().await;
+            return passed;
+        };
         let (send, receive) = oneshot::channel();
         pool.spawn(move || {
             let _ = send.send(catch_unwind(AssertUnwindSafe(|| task.run(&cancelled))));
@@ -471,6 +502,19 @@ impl StreamState {
             }
         }
     }
+}
+
+/// Is pending once, and wakes its task at once.
+async fn yield_once() {
+    let mut has_yielded = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Bytes of indexes that are fetched together, and held.
