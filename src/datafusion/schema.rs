@@ -94,6 +94,11 @@ fn mapped(metadata: &Metadata, arrow: &ArrowOptions) -> Result<SchemaRef> {
     Ok(mapping.schema)
 }
 
+/// The schema of a file, of the types that its columns have without any options.
+pub(super) fn arrow_types(metadata: &Metadata) -> Result<SchemaRef> {
+    mapped(metadata, &ArrowOptions::default())
+}
+
 fn retyped(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
 }
@@ -156,8 +161,8 @@ impl FileSchema {
         for (i, field) in natural.fields().iter().enumerate() {
             let zoned = options.zoned(metadata, i, field);
             let wanted = match logical.field_with_name(field.name()) {
-                Ok(wanted) if differ_in_strings(zoned.data_type(), wanted.data_type()) => {
-                    retyped(&zoned, wanted.data_type().clone())
+                Ok(wanted) if alike(zoned.data_type(), wanted.data_type()) => {
+                    as_declared(&zoned, wanted)
                 }
                 _ => zoned,
             };
@@ -185,17 +190,21 @@ fn is_view(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8View | DataType::BinaryView)
 }
 
-fn is_text(data_type: &DataType) -> bool {
+pub(super) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-fn is_bytes(data_type: &DataType) -> bool {
+pub(super) fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// Whether two types differ, and only in how strings and byte strings are held.
-fn differ_in_strings(a: &DataType, b: &DataType) -> bool {
-    a != b && alike(a, b)
+/// A field of the file as the table has it, which is of the same type but for how strings are held.
+/// If only nullability or metadata differ, a cast would hide the column from filters.
+fn as_declared(of_file: &FieldRef, wanted: &Field) -> FieldRef {
+    match wanted.is_nullable() || !of_file.is_nullable() {
+        true => Arc::new(wanted.clone()),
+        false => retyped(of_file, wanted.data_type().clone()),
+    }
 }
 
 /// Whether two types are the same but for how strings and byte strings are held.
