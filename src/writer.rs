@@ -226,6 +226,14 @@ impl<S: Sink> Writer<S> {
         self.written + self.estimated(self.in_flight.bytes() + self.pending.bytes())
     }
 
+    /// Bytes of memory that are held: rows that wait, those that are being encoded and about what
+    /// becomes of them, and the indexes.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        let encoding = self.in_flight.memory() + self.estimated(self.in_flight.bytes());
+        self.pending.memory() + encoding + self.index_bytes() as u64
+    }
+
     /// Appends the rows of a batch. They are held until a row group is full.
     ///
     /// # Errors

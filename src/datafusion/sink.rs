@@ -1,7 +1,9 @@
 //! [`MarquetrySink`]: what `COPY` and `INSERT` write, one file per task.
 //!
-//! Rows wait until a row group is full, and their bytes are reserved from the memory pool of
-//! DataFusion meanwhile. If the pool has no room, the row group ends early.
+//! Rows wait until a row group is full, and are encoded while the next ones come; their bytes are
+//! reserved from the memory pool of DataFusion meanwhile. If the pool has no room, the row group
+//! ends early. No file appears before all of them are written: if one fails, or the query does, the
+//! others are given up too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,14 +22,15 @@ use datafusion_datasource::write::get_writer_schema;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{
-    ExecutionPlanMetricsSet, MetricBuilder, MetricCategory, MetricsSet,
+    ExecutionPlanMetricsSet, MetricBuilder, MetricCategory, MetricsSet, Time,
 };
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType};
 use object_store::ObjectStore;
 
 use super::write_options::write_options;
+use crate::bytes::saturated;
 use crate::io::StoreSink;
-use crate::write::{SortColumn, WriteOptions, WriteReport};
+use crate::write::{SortColumn, WriteOptions, WriteReport, batch_bytes};
 use crate::writer::{AsyncWriter, RowGroupEncoder};
 
 /// Writes the rows of a query to Parquet files.
@@ -55,6 +58,11 @@ impl MarquetrySink {
     pub fn with_sort_order(mut self, sort_order: Vec<SortColumn>) -> Self {
         self.sort_order = sort_order;
         self
+    }
+
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn options(&self) -> &TableParquetOptions {
+        &self.options
     }
 
     fn write_options(&self) -> Result<WriteOptions> {
@@ -101,65 +109,118 @@ impl FileSink for MarquetrySink {
         if !self.options.global.allow_single_file_parallelism {
             encoder = encoder.with_threads(1)?;
         }
+        let compute = MetricBuilder::new(&self.metrics).elapsed_compute(0);
         let mut tasks = JoinSet::new();
         while let Some((path, mut batches)) = files.recv().await {
             let reservation = MemoryConsumer::new(format!("MarquetrySink[{path}]"))
                 .register(context.memory_pool());
             let sink = StoreSink::new(Arc::clone(&store), path);
-            let mut file = OneFile::new(AsyncWriter::over(sink, encoder.clone()), reservation);
+            let mut file = OneFile {
+                writer: AsyncWriter::over(sink, encoder.clone()),
+                reservation,
+                compute: compute.clone(),
+            };
             tasks.spawn(async move {
-                while let Some(batch) = batches.recv().await {
-                    if let Err(e) = file.write(&batch).await {
+                let written = async {
+                    while let Some(batch) = batches.recv().await {
+                        file.write(&batch).await?;
+                    }
+                    file.flush().await
+                };
+                match written.await {
+                    Ok(()) => Ok(file),
+                    Err(e) => {
                         // What was begun of the file is removed; the first error counts.
                         let _ = file.writer.abort().await;
-                        return Err(e);
+                        Err(e)
                     }
                 }
-                Ok(file.writer.finish().await?)
             });
         }
-        while let Some(done) = tasks.join_next().await {
-            let report: WriteReport = match done {
-                Ok(done) => done?,
-                Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
-                Err(e) => return Err(DataFusionError::ExecutionJoin(Box::new(e))),
-            };
-            rows_written.add(usize::try_from(report.rows).unwrap_or(usize::MAX));
-            bytes_written.add(usize::try_from(report.bytes).unwrap_or(usize::MAX));
-        }
+        let (written, mut failed) = joined(tasks).await;
+        // Why there are no more rows: at their end, or after an error.
         let demuxed = demux_task.join_unwind().await;
-        demuxed.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-        Ok(rows_written.value() as u64)
+        let demuxed = demuxed.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)));
+        if let Err(e) = demuxed.and_then(|demuxed| demuxed) {
+            failed.get_or_insert(e);
+        }
+        if let Some(e) = failed {
+            for file in written {
+                let _ = file.writer.abort().await;
+            }
+            return Err(e);
+        }
+        let mut tasks = JoinSet::new();
+        for file in written {
+            tasks.spawn(async move { Ok::<_, DataFusionError>(file.writer.finish().await?) });
+        }
+        let (reports, failed) = joined(tasks).await;
+        for WriteReport { rows, bytes, .. } in reports {
+            rows_written.add(saturated(rows));
+            bytes_written.add(saturated(bytes));
+        }
+        match failed {
+            Some(e) => Err(e),
+            None => Ok(rows_written.value() as u64),
+        }
     }
+}
+
+/// What all tasks give, and the first error. No task is ended by the error of another.
+async fn joined<T: 'static>(mut tasks: JoinSet<Result<T>>) -> (Vec<T>, Option<DataFusionError>) {
+    let (mut out, mut failed) = (Vec::new(), None);
+    while let Some(done) = tasks.join_next().await {
+        match done {
+            Ok(Ok(done)) => out.push(done),
+            Ok(Err(e)) => {
+                failed.get_or_insert(e);
+            }
+            Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
+            Err(e) => {
+                failed.get_or_insert(DataFusionError::ExecutionJoin(Box::new(e)));
+            }
+        }
+    }
+    (out, failed)
 }
 
 /// A file that is written, and the memory for its rows.
 struct OneFile {
     writer: AsyncWriter<StoreSink>,
     reservation: MemoryReservation,
-    /// Bytes of the file when rows were last known to be encoded.
-    written: u64,
+    compute: Time,
 }
 
 impl OneFile {
-    fn new(writer: AsyncWriter<StoreSink>, reservation: MemoryReservation) -> Self {
-        Self { writer, reservation, written: 0 }
-    }
-
     async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let bytes = batch.get_array_memory_size();
+        let bytes = saturated(batch_bytes(batch));
         if self.reservation.try_grow(bytes).is_err() {
-            self.writer.flush().await?;
-            self.reservation.resize(0);
+            self.flush().await?;
             self.reservation.try_grow(bytes)?;
         }
-        self.writer.write(batch).await?;
-        if self.writer.bytes_written() > self.written {
-            // A row group went out, and with it the rows that waited.
-            self.written = self.writer.bytes_written();
-            self.reservation.resize(0);
+        {
+            let _timer = self.compute.timer();
+            self.writer.write(batch).await?;
+        }
+        // Row groups that went out are not held any more; those that are being encoded are.
+        if self.reservation.try_resize(self.held()).is_err() {
+            self.flush().await?;
         }
         Ok(())
+    }
+
+    /// Encodes and sends the rows that wait.
+    async fn flush(&mut self) -> Result<()> {
+        {
+            let _timer = self.compute.timer();
+            self.writer.flush().await?;
+        }
+        self.reservation.resize(self.held());
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        saturated(self.writer.bytes_held())
     }
 }
 

@@ -166,6 +166,12 @@ impl<S: AsyncSink> AsyncWriter<S> {
         self.work(Writer::flush).await
     }
 
+    /// Bytes of memory that are held, but for those on their way to the sink.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes_held(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes_held)
+    }
+
     /// Adds a pair to the file's key-value metadata.
     pub fn add_key_value(&mut self, key: impl Into<String>, value: impl Into<String>) {
         if let Some(writer) = &mut self.writer {

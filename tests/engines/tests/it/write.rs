@@ -203,3 +203,35 @@ async fn rows_that_wait_are_reserved_from_the_pool() {
     assert_eq!(found.file_metadata().num_rows(), 1_000_000);
     assert!(found.num_row_groups() > 1, "{} row groups", found.num_row_groups());
 }
+
+#[tokio::test]
+async fn memory_that_batches_share_is_reserved_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pool = Arc::new(GreedyMemoryPool::new(24 << 20));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
+    let config = SessionConfig::new().with_target_partitions(1);
+    let ctx = SessionContext::new_with_config_rt(config, runtime);
+    marquetry::datafusion::install!(&ctx, MarquetryFormatFactory::new()).unwrap();
+    // Batches of 8192 rows are slices of these 8 MB.
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000_000));
+    ctx.register_batch("wide", RecordBatch::try_from_iter([("id", id)]).unwrap()).unwrap();
+    let path = folder.path().join("x.parquet");
+    query(&ctx, &format!("COPY wide TO '{}'", path.display())).await;
+    assert_eq!(metadata(&path).num_row_groups(), 1);
+    use datafusion::execution::memory_pool::MemoryPool;
+    assert_eq!(pool.reserved(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_query_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::new(2);
+    let rows = "select value, value % 3 as part, 10 / (value - 90000) as x \
+                from generate_series(1, 100000)";
+    for to in ["one.parquet'", "many/' STORED AS PARQUET PARTITIONED BY (part)"] {
+        let sql = format!("COPY ({rows}) TO '{}/{to}", folder.path().display());
+        let error = pair.ours.sql(&sql).await.unwrap().collect().await.unwrap_err();
+        assert!(error.to_string().to_lowercase().contains("divide by zero"), "{error}");
+        assert_eq!(files(folder.path()), Vec::<std::path::PathBuf>::new(), "{sql}");
+    }
+}
