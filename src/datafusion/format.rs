@@ -28,9 +28,10 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use super::schema::{TypeOptions, with_views, without_metadata};
 use super::sink::MarquetrySink;
-use super::source::{MarquetrySource, check_options};
+use super::source::{MarquetrySource, ScanSettings, check_options};
 use super::write_options::write_options;
 use super::{metadata, statistics};
+use crate::limits::Limits;
 use crate::read::Metadata;
 use crate::write::SortColumn;
 
@@ -60,6 +61,13 @@ impl MarquetryFormatFactory {
     #[must_use]
     pub fn with_pushdown(mut self, pushdown: bool) -> Self {
         self.format = self.format.with_pushdown(pushdown);
+        self
+    }
+
+    /// As [`MarquetryFormat::with_limits`].
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.format = self.format.with_limits(limits);
         self
     }
 
@@ -110,7 +118,13 @@ impl FileFormatFactory for MarquetryFormatFactory {
             }
         };
         check_options(&options)?;
-        Ok(Arc::new(self.format.clone().with_options(options)))
+        let mut format = self.format.clone().with_options(options);
+        // By default DataFusion has false, which says nothing of what the user wants.
+        let is_pushdown = |key: &str| key.rsplit('.').next() == Some("pushdown_filters");
+        if let Some((_, value)) = format_options.iter().find(|(key, _)| is_pushdown(key)) {
+            format = format.with_pushdown(value.eq_ignore_ascii_case("true"));
+        }
+        Ok(Arc::new(format))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
@@ -123,48 +137,41 @@ impl FileFormatFactory for MarquetryFormatFactory {
 const EXTENSION: &str = "parquet";
 
 /// Parquet files, read and written by this crate.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MarquetryFormat {
-    options: TableParquetOptions,
-    pushdown: bool,
-    #[cfg(feature = "datafusion-proto")]
-    portable: bool,
-}
-
-impl Default for MarquetryFormat {
-    fn default() -> Self {
-        Self::new()
-    }
+    settings: ScanSettings,
 }
 
 impl MarquetryFormat {
     /// With the options that DataFusion has by default.
     pub fn new() -> Self {
-        Self {
-            options: TableParquetOptions::default(),
-            pushdown: true,
-            #[cfg(feature = "datafusion-proto")]
-            portable: false,
-        }
+        <Self as Default>::default()
     }
 
     /// Goes by these options: for reading see [`MarquetrySource`], for writing
     /// [`MarquetrySink`](super::MarquetrySink).
     #[must_use]
     pub fn with_options(mut self, options: TableParquetOptions) -> Self {
-        self.options = options;
+        self.settings.options = options;
         self
     }
 
     /// The options.
     pub fn options(&self) -> &TableParquetOptions {
-        &self.options
+        &self.settings.options
     }
 
     /// As [`MarquetrySource::with_pushdown`].
     #[must_use]
     pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.pushdown = pushdown;
+        self.settings.pushdown = pushdown;
+        self
+    }
+
+    /// As [`MarquetrySource::with_limits`]; they hold for schemas and statistics too.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
         self
     }
 
@@ -172,14 +179,20 @@ impl MarquetryFormat {
     #[cfg(feature = "datafusion-proto")]
     #[must_use]
     pub fn with_portable_plans(mut self, portable: bool) -> Self {
-        self.portable = portable;
+        self.settings.portable = portable;
         self
     }
 
     /// Whether filters are evaluated in the scan.
     #[cfg(feature = "datafusion-proto")]
     pub(super) fn is_pushdown(&self) -> bool {
-        self.pushdown
+        self.settings.pushdown
+    }
+
+    /// Whether scans travel as those of DataFusion's own source.
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn is_portable(&self) -> bool {
+        self.settings.portable
     }
 
     async fn metadata(
@@ -188,9 +201,10 @@ impl MarquetryFormat {
         store: &Arc<dyn ObjectStore>,
         object: &ObjectMeta,
     ) -> Result<Metadata> {
-        check_options(&self.options)?;
+        check_options(self.options())?;
         let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-        metadata::fetch(store, object, Some(&*cache)).await
+        let (limits, hint) = (&self.settings.limits, self.settings.size_hint());
+        Ok(metadata::fetch(store, object, Some(&*cache), limits, hint).await?.metadata)
     }
 }
 
@@ -226,7 +240,7 @@ impl FileFormat for MarquetryFormat {
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
-        let global = &self.options.global;
+        let global = &self.options().global;
         let types = TypeOptions::new(global)?;
         let width = state.config_options().execution.meta_fetch_concurrency.get();
         let types = &types;
@@ -293,7 +307,9 @@ impl FileFormat for MarquetryFormat {
             );
         };
         let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-        let source = source.with_options(self.options.clone()).with_metadata_cache(cache);
+        let pool = Arc::clone(&state.runtime_env().memory_pool);
+        let source = source.with_options(self.options().clone());
+        let source = source.with_metadata_cache(cache).with_memory_pool(pool);
         let config = FileScanConfigBuilder::from(config).with_source(Arc::new(source)).build();
         Ok(DataSourceExec::from_data_source(config))
     }
@@ -311,19 +327,26 @@ impl FileFormat for MarquetryFormat {
             ));
         }
         // What is wrong with the options is said when the query is planned.
-        write_options(&self.options)?;
-        let sorted = order.as_ref().map(|order| sort_columns(order, &config)).unwrap_or_default();
-        let sink = MarquetrySink::new(config, self.options.clone()).with_sort_order(sorted);
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+        write_options(self.options())?;
+        sink_of(config, self.options().clone(), input, order)
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
-        let source = MarquetrySource::new(table_schema).with_options(self.options.clone());
-        let source = source.with_pushdown(self.pushdown);
-        #[cfg(feature = "datafusion-proto")]
-        let source = source.with_portable_plans(self.portable);
+        let source = MarquetrySource::new(table_schema).with_settings(self.settings.clone());
         Arc::new(source)
     }
+}
+
+/// The node that writes the rows of `input`, which come in `order`.
+pub(super) fn sink_of(
+    config: FileSinkConfig,
+    options: TableParquetOptions,
+    input: Arc<dyn ExecutionPlan>,
+    order: Option<LexRequirement>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let sorted = order.as_ref().map(|order| sort_columns(order, &config)).unwrap_or_default();
+    let sink = MarquetrySink::new(config, options).with_sort_order(sorted);
+    Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }
 
 /// The order of the rows in terms of the columns that are written, as far as it is one of columns.

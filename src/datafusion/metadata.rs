@@ -13,7 +13,7 @@ use datafusion_execution::cache::cache_manager::{
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
-use crate::io::StoreSource;
+use crate::io::{FileEnd, StoreSource};
 use crate::limits::Limits;
 use crate::read::Metadata;
 use crate::reader::AsyncReader;
@@ -36,30 +36,41 @@ impl FileMetadata for CachedMetadata {
     }
 }
 
-/// The metadata of `object`, from `cache` if it has them of this version of the file.
+/// The metadata of a file, and its end, if that was read for them: small files lie in it whole.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub(super) metadata: Metadata,
+    pub(super) end: Option<FileEnd>,
+}
+
+/// The metadata of `object`, from `cache` if it has them of this version of the file; else
+/// `size_hint` bytes of its end are read first, if there is a hint.
 pub(super) async fn fetch(
     store: &Arc<dyn ObjectStore>,
     object: &ObjectMeta,
     cache: Option<&FileMetadataCache>,
-) -> Result<Metadata> {
+    limits: &Limits,
+    size_hint: Option<usize>,
+) -> Result<Fetched> {
     let (found, key) = match cache {
         Some(cache) => look_up(cache, object),
         None => (None, object.location.clone()),
     };
-    if let Some(found) = found {
-        return Ok(found);
+    if let Some(metadata) = found {
+        return Ok(Fetched { metadata, end: None });
     }
-    let source = StoreSource::new(Arc::clone(store), object.location.clone());
+    let source = StoreSource::listed(Arc::clone(store), object.clone());
     let name = object.location.as_ref();
-    let reader = AsyncReader::open_async_within(source, Limits::default())
-        .await
-        .map_err(|e| e.at_file(name))?;
+    let reader =
+        AsyncReader::open_async_guessing(source, limits.clone(), size_hint.map(|n| n as u64))
+            .await
+            .map_err(|e| e.at_file(name))?;
     let metadata = reader.metadata().clone();
     if let Some(cache) = cache {
         let entry = Arc::new(CachedMetadata(metadata.clone()));
         cache.put(&key, CachedFileMetadataEntry::new(object.clone(), entry));
     }
-    Ok(metadata)
+    Ok(Fetched { metadata, end: reader.end().cloned() })
 }
 
 /// What the cache holds of the file, and the path under which ours lies or is to lie.

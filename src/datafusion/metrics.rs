@@ -1,11 +1,15 @@
 //! Metrics of a scan of one file, under the names that DataFusion's own source gives them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion_physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, Label, MetricBuilder, MetricCategory, MetricType,
-    PruningMetrics, Time,
+    PruningMetrics, RatioMergeStrategy, RatioMetrics, Time,
 };
+
+use crate::bytes::saturated;
+use crate::read::FilterCounters;
 
 /// Metrics of one file, or of a part of it.
 #[derive(Debug, Clone)]
@@ -14,10 +18,26 @@ pub(super) struct FileMetrics {
     pub(super) files_pruned: PruningMetrics,
     /// Row groups that the statistics of the footer excluded.
     pub(super) row_groups_pruned: PruningMetrics,
-    /// Row groups that bloom filters, dictionaries or page indexes excluded as a whole.
+    /// Row groups that bloom filters or dictionaries excluded as a whole.
     pub(super) row_groups_pruned_bloom: PruningMetrics,
     /// Row groups that a filter excluded which was learnt while the query ran.
     pub(super) row_groups_pruned_dynamic: Count,
+    /// Row groups that are not needed for a limit, because others are enough.
+    pub(super) limit_pruned_row_groups: PruningMetrics,
+    /// Pages of the columns of the filter that page indexes excluded.
+    pub(super) pages_pruned: PruningMetrics,
+    /// Rows that page indexes excluded.
+    pub(super) page_rows_pruned: PruningMetrics,
+    /// Bytes that were fetched, of those of the file.
+    pub(super) scan_efficiency_ratio: RatioMetrics,
+    /// Time for evaluating filters on rows.
+    pub(super) row_eval_time: Time,
+    /// Time for deciding by statistics of row groups.
+    pub(super) statistics_eval_time: Time,
+    /// Time for deciding by bloom filters and dictionaries.
+    pub(super) bloom_eval_time: Time,
+    /// Time for deciding by page indexes.
+    pub(super) page_index_eval_time: Time,
     /// Bytes of pages and indexes that were fetched.
     pub(super) bytes_scanned: Count,
     /// Rows that filters removed.
@@ -36,6 +56,7 @@ impl FileMetrics {
         let label = Label::new("filename", Arc::<str>::from(file));
         let builder = MetricBuilder::new(metrics).with_label(label);
         let summary = || builder.clone().with_type(MetricType::Summary);
+        let time = |name| builder.clone().subset_time(name, partition);
         let rows = || builder.clone().with_category(MetricCategory::Rows);
         Self {
             files_pruned: MetricBuilder::new(metrics)
@@ -46,6 +67,19 @@ impl FileMetrics {
                 .pruning_metrics("row_groups_pruned_bloom_filter", partition),
             row_groups_pruned_dynamic: summary()
                 .counter("row_groups_pruned_dynamic_filter", partition),
+            limit_pruned_row_groups: summary()
+                .pruning_metrics("limit_pruned_row_groups", partition),
+            pages_pruned: summary().pruning_metrics("page_index_pages_pruned", partition),
+            page_rows_pruned: builder.clone().pruning_metrics("page_index_rows_pruned", partition),
+            scan_efficiency_ratio: summary().ratio_metrics_with_strategy(
+                "scan_efficiency_ratio",
+                partition,
+                RatioMergeStrategy::AddPartSetTotal,
+            ),
+            row_eval_time: time("row_pushdown_eval_time"),
+            statistics_eval_time: time("statistics_eval_time"),
+            bloom_eval_time: time("bloom_filter_eval_time"),
+            page_index_eval_time: time("page_index_eval_time"),
             bytes_scanned: summary()
                 .with_category(MetricCategory::Bytes)
                 .counter("bytes_scanned", partition),
@@ -54,5 +88,18 @@ impl FileMetrics {
             metadata_load_time: summary().subset_time("metadata_load_time", partition),
             predicate_errors: rows().counter("predicate_evaluation_errors", partition),
         }
+    }
+    /// Adds what was counted since the last time.
+    pub(super) fn take(&self, counters: &FilterCounters) {
+        self.rows_pruned.add(saturated(counters.rows_removed.take()));
+        self.row_eval_time.add_duration(Duration::from_nanos(counters.row_nanos.take()));
+        self.row_groups_pruned_bloom.add_pruned(saturated(counters.bloom_pruned.take()));
+        self.row_groups_pruned_bloom.add_matched(saturated(counters.bloom_matched.take()));
+        self.bloom_eval_time.add_duration(Duration::from_nanos(counters.bloom_nanos.take()));
+        self.pages_pruned.add_pruned(saturated(counters.pages_pruned.take()));
+        self.pages_pruned.add_matched(saturated(counters.pages_matched.take()));
+        self.page_rows_pruned.add_pruned(saturated(counters.page_rows_pruned.take()));
+        self.page_rows_pruned.add_matched(saturated(counters.page_rows_matched.take()));
+        self.page_index_eval_time.add_duration(Duration::from_nanos(counters.page_nanos.take()));
     }
 }

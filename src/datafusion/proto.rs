@@ -1,7 +1,8 @@
-//! Codecs: our scans and tables in the plans that distributed engines send.
+//! Codecs: our scans, sinks and tables in the plans that distributed engines send.
 //!
 //! ```text
-//!  | MQSCAN1 | flags | PhysicalPlanNode: a ParquetScan, as DataFusion writes its own |
+//!  | MQSCAN1 | flags | ParquetScanExecNode, as DataFusion writes its own |
+//!  | MQSINK1 | ParquetSinkExecNode without its input, likewise |
 //!    7 bytes   u8      protobuf
 //! ```
 //!
@@ -12,14 +13,19 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef, SortOptions};
 use datafusion_common::config::TableParquetOptions;
 use datafusion_common::{DataFusionError, Result, TableReference, internal_err};
 use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_format::FileFormatFactory;
+use datafusion_datasource::file_sink_config::{FileSink, FileSinkConfig};
+use datafusion_datasource::sink::DataSinkExec;
 use datafusion_datasource::source::DataSourceExec;
 use datafusion_execution::TaskContext;
 use datafusion_expr::logical_plan::{Extension, LogicalPlan};
+use datafusion_physical_expr_common::sort_expr::{
+    LexRequirement, PhysicalSortExpr, PhysicalSortRequirement,
+};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use datafusion_proto::physical_plan::from_proto::parse_protobuf_file_scan_config;
@@ -31,11 +37,12 @@ use datafusion_proto::protobuf;
 use datafusion_session::TableProvider;
 use prost::Message;
 
-use super::format::{MarquetryFormat, MarquetryFormatFactory};
-use super::source::MarquetrySource;
+use super::format::{MarquetryFormat, MarquetryFormatFactory, sink_of};
+use super::sink::MarquetrySink;
+use super::source::{MarquetrySource, check_travel};
 use super::table::MarquetryTable;
 
-/// Carries scans of this crate in physical plans.
+/// Carries scans and sinks of this crate in physical plans.
 ///
 /// Give it to the coordinator and to all workers, for datafusion-distributed with
 /// `with_distributed_user_codec(MarquetryPhysicalCodec)`.
@@ -43,19 +50,23 @@ use super::table::MarquetryTable;
 pub struct MarquetryPhysicalCodec;
 
 const SCAN: &[u8] = b"MQSCAN1";
+const SINK: &[u8] = b"MQSINK1";
 const FILTERS_ROWS: u8 = 1;
 
 impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
     fn try_decode(
         &self,
         buf: &[u8],
-        _inputs: &[Arc<dyn ExecutionPlan>],
+        inputs: &[Arc<dyn ExecutionPlan>],
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(message) = buf.strip_prefix(SINK) {
+            return decode_sink(message, inputs, context, converter);
+        }
         let Some((flags, message)) = buf.strip_prefix(SCAN).and_then(<[u8]>::split_first) else {
             return Err(DataFusionError::NotImplemented(
-                "marquetry: a plan node that is none of its scans".to_owned(),
+                "marquetry: a plan node that is none of its own".to_owned(),
             ));
         };
         let scan = protobuf::ParquetScanExecNode::decode(message).map_err(external)?;
@@ -76,7 +87,8 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
                 source.with_filter(converter.proto_to_physical_expr(filter, &schema, &decoding)?);
         }
         let cache = context.runtime_env().cache_manager.get_file_metadata_cache();
-        let source = Arc::new(source.with_metadata_cache(cache));
+        let pool = Arc::clone(context.memory_pool());
+        let source = Arc::new(source.with_metadata_cache(cache).with_memory_pool(pool));
         let config = parse_protobuf_file_scan_config(base, &decoding, converter, source)?;
         Ok(DataSourceExec::from_data_source(config))
     }
@@ -87,14 +99,18 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         buf: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
+        if let Some(sink) = node.downcast_ref::<DataSinkExec>() {
+            return encode_sink(sink, buf, converter);
+        }
         let scan = node.downcast_ref::<DataSourceExec>();
         let found = scan.and_then(DataSourceExec::downcast_to_file_source::<MarquetrySource>);
         let Some((config, source)) = found else {
             return Err(DataFusionError::NotImplemented(format!(
-                "marquetry: {} is none of its scans",
+                "marquetry: {} is none of its nodes",
                 node.name()
             )));
         };
+        check_travel(config)?;
         let base = serialize_file_scan_config(config, self, converter)?;
         let filter = source.filter();
         let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, self));
@@ -107,6 +123,72 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         buf.push(if source.is_pushdown() { FILTERS_ROWS } else { 0 });
         message.encode(buf).map_err(external)
     }
+}
+
+fn encode_sink(
+    node: &DataSinkExec,
+    buf: &mut Vec<u8>,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Result<()> {
+    let Some(sink) = node.sink().downcast_ref::<MarquetrySink>() else {
+        return Err(DataFusionError::NotImplemented(
+            "marquetry: a sink that is none of its own".to_owned(),
+        ));
+    };
+    let key = |key: &PhysicalSortRequirement| {
+        let key = PhysicalSortExpr::from(key.clone());
+        Ok(protobuf::PhysicalSortExprNode {
+            expr: Some(Box::new(
+                converter.physical_expr_to_proto(&key.expr, &MarquetryPhysicalCodec)?,
+            )),
+            asc: !key.options.descending,
+            nulls_first: key.options.nulls_first,
+        })
+    };
+    let order = node.sort_order().as_ref().map(|order| {
+        let keys = order.iter().map(key).collect::<Result<Vec<_>>>();
+        keys.map(|keys| protobuf::PhysicalSortExprNodeCollection { physical_sort_expr_nodes: keys })
+    });
+    let message = protobuf::ParquetSinkExecNode {
+        // The engine carries the input beside the node.
+        input: None,
+        sink: Some(protobuf::ParquetSink {
+            config: Some(sink.config().try_into()?),
+            parquet_options: Some(sink.options().try_into()?),
+        }),
+        sink_schema: None,
+        sort_order: order.transpose()?,
+    };
+    buf.extend_from_slice(SINK);
+    message.encode(buf).map_err(external)
+}
+
+fn decode_sink(
+    message: &[u8],
+    inputs: &[Arc<dyn ExecutionPlan>],
+    context: &TaskContext,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let message = protobuf::ParquetSinkExecNode::decode(message).map_err(external)?;
+    let parts = message.sink.and_then(|sink| Some((sink.config?, sink.parquet_options?)));
+    let (Some((config, options)), [input]) = (parts, inputs) else {
+        return internal_err!("marquetry: a sink without its configuration or its input");
+    };
+    let codec = MarquetryPhysicalCodec;
+    let decoding = PhysicalPlanDecodeContext::new(context, &codec);
+    let schema = input.schema();
+    let key = |key: &protobuf::PhysicalSortExprNode| {
+        let Some(expr) = &key.expr else {
+            return internal_err!("marquetry: a sort key without its expression");
+        };
+        let expr = converter.proto_to_physical_expr(expr, &schema, &decoding)?;
+        let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
+        Ok(PhysicalSortRequirement::from(PhysicalSortExpr::new(expr, options)))
+    };
+    let keys = message.sort_order.iter().flat_map(|order| &order.physical_sort_expr_nodes);
+    let order = LexRequirement::new(keys.map(key).collect::<Result<Vec<_>>>()?);
+    let config = FileSinkConfig::try_from(&config)?;
+    sink_of(config, TableParquetOptions::try_from(&options)?, Arc::clone(input), order)
 }
 
 /// Carries tables and file formats of this crate in logical plans.
@@ -125,6 +207,8 @@ struct TableMessage {
     options: Option<datafusion_proto::generated::datafusion_common::TableParquetOptions>,
     #[prost(bool, tag = "4")]
     pushdown: bool,
+    #[prost(bool, tag = "5")]
+    portable: bool,
 }
 
 impl LogicalExtensionCodec for MarquetryLogicalCodec {
@@ -185,6 +269,7 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
             partitions: Some((&partitions).try_into()?),
             options: Some(found.format().options().try_into()?),
             pushdown: found.format().is_pushdown(),
+            portable: found.format().is_portable(),
         };
         message.encode(buf).map_err(external)
     }
@@ -195,7 +280,9 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
         _context: &TaskContext,
     ) -> Result<Arc<dyn FileFormatFactory>> {
         let message = TableMessage::decode(buf).map_err(external)?;
-        let mut factory = MarquetryFormatFactory::new().with_pushdown(message.pushdown);
+        let mut factory = MarquetryFormatFactory::new()
+            .with_pushdown(message.pushdown)
+            .with_portable_plans(message.portable);
         if let Some(options) = &message.options {
             factory = factory.with_options(options.try_into()?);
         }
@@ -213,14 +300,21 @@ impl LogicalExtensionCodec for MarquetryLogicalCodec {
             ));
         };
         let options = factory.options().map(TryInto::try_into).transpose()?;
-        let pushdown = factory.format().is_pushdown();
-        let message = TableMessage { paths: Vec::new(), partitions: None, options, pushdown };
+        let message = TableMessage {
+            paths: Vec::new(),
+            partitions: None,
+            options,
+            pushdown: factory.format().is_pushdown(),
+            portable: factory.format().is_portable(),
+        };
         message.encode(buf).map_err(external)
     }
 }
 
 fn format_of(message: &TableMessage) -> Result<MarquetryFormat> {
-    let format = MarquetryFormat::new().with_pushdown(message.pushdown);
+    let format = MarquetryFormat::new()
+        .with_pushdown(message.pushdown)
+        .with_portable_plans(message.portable);
     Ok(match &message.options {
         Some(options) => format.with_options(options.try_into()?),
         None => format,

@@ -7,20 +7,21 @@
 //! numbers. A test that is true of too many rows prunes beside the function that decides.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::i256;
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr,
-    Literal as PhysicalLiteral, NotExpr,
+    BinaryExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr,
+    LikeExpr, Literal as PhysicalLiteral, NotExpr,
 };
+use datafusion_physical_expr::utils::conjunction;
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 
@@ -54,9 +55,32 @@ impl Filters {
     }
 }
 
-/// How much the learned parts that cost something have let through so far.
+/// What is left of `filter` without the parts that DataFusion learns while the query runs.
+pub(super) fn without_learned(filter: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+    let fixed = Filters::new(filter).fixed;
+    (!fixed.is_empty()).then(|| conjunction(fixed))
+}
+
+/// How much each learned part that costs something has let through so far, by its place among them.
+/// Shared by all files and partitions of a scan.
+#[derive(Debug, Default)]
+pub(super) struct PassRates(Mutex<Vec<Arc<PassRate>>>);
+
+impl PassRates {
+    /// The rate of the learned part at `place`.
+    pub(super) fn at(&self, place: usize) -> Arc<PassRate> {
+        let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while rates.len() <= place {
+            rates.push(Arc::default());
+        }
+        rates.get(place).cloned().unwrap_or_default()
+    }
+}
+
+/// How much one learned part has let through since it last changed.
 #[derive(Debug, Default)]
 pub(super) struct PassRate {
+    generation: AtomicU64,
     rows: AtomicU64,
     passed: AtomicU64,
 }
@@ -65,6 +89,14 @@ pub(super) struct PassRate {
 const TRIAL_ROWS: u64 = 64 << 10;
 
 impl PassRate {
+    /// Counts from 0 if the part has changed: it may remove more rows now.
+    fn begin(&self, generation: u64) {
+        if self.generation.swap(generation, Ordering::Relaxed) != generation {
+            self.rows.store(0, Ordering::Relaxed);
+            self.passed.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Whether most rows pass, so that evaluating costs more than it saves.
     fn is_futile(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
@@ -110,6 +142,7 @@ pub(super) fn learned_predicate(
         return predicate(filter, schema);
     };
     let translation = Translation { schema, rate: Some(rate) };
+    rate.begin(dynamic.snapshot_generation());
     let current = dynamic.current()?;
     match current.downcast_ref::<PhysicalLiteral>() {
         // Nothing was learned yet: what is learned while the first rows are read still counts.
@@ -268,6 +301,13 @@ impl Translation<'_> {
 
     /// The column, or the field of a struct column, that an expression is, and its type.
     fn column(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(TestedColumn, DataType)> {
+        let mut expr = expr;
+        while let Some(cast) = expr.downcast_ref::<CastExpr>()
+            && cast.expr().data_type(self.schema).is_ok_and(|own| own == *cast.cast_type())
+        {
+            // Of a column whose metadata or nullability is another in the table.
+            expr = cast.expr();
+        }
         let (index, names) = field_path(expr)?;
         let field = self.schema.fields().get(index)?;
         let mut data_type = field.data_type();
@@ -283,6 +323,11 @@ impl Translation<'_> {
         if !names.is_empty()
             && std::iter::once(field.name()).chain(&names).any(|name| has_dots(name))
         {
+            return None;
+        }
+        let dotted = format!("{}.", field.name());
+        let is_ambiguous = |other: &FieldRef| other.name().starts_with(&dotted);
+        if !names.is_empty() && self.schema.fields().iter().any(is_ambiguous) {
             return None;
         }
         let path = names.iter().fold(field.name().clone(), |path, name| format!("{path}.{name}"));
@@ -308,14 +353,11 @@ impl Translation<'_> {
         let names: Vec<String> = names.map(|field| field.name().clone()).collect();
         let rate = self.rate.cloned();
         Ok(Predicate::function(names, move |batch| {
-            if rate.as_ref().is_some_and(|rate| rate.is_futile()) {
-                return Ok(vec![true; batch.num_rows()].into());
-            }
-            let tested = evaluate(&expr, batch).map_err(of_datafusion)?;
-            if let Some(rate) = &rate {
-                rate.count(&tested);
-            }
-            Ok(tested)
+            let tested = match &rate {
+                Some(rate) => evaluate_learned(&expr, batch, rate),
+                None => evaluate(&expr, batch),
+            };
+            tested.map_err(of_datafusion)
         }))
     }
 }
@@ -333,6 +375,27 @@ pub(super) fn evaluate(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Res
             tested.data_type()
         ),
     }
+}
+
+/// Of which rows a learned filter is true; all of them where finding out does not pay.
+fn evaluate_learned(
+    expr: &Arc<dyn PhysicalExpr>,
+    batch: &RecordBatch,
+    rate: &PassRate,
+) -> Result<BooleanArray> {
+    if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
+        rate.begin(dynamic.snapshot_generation());
+        if dynamic.current()?.is::<PhysicalLiteral>() {
+            // Nothing is learned yet, which tells nothing of what will be.
+            return evaluate(expr, batch);
+        }
+    }
+    if rate.is_futile() {
+        return Ok(vec![true; batch.num_rows()].into());
+    }
+    let tested = evaluate(expr, batch)?;
+    rate.count(&tested);
+    Ok(tested)
 }
 
 /// The predicate of an expression without columns.

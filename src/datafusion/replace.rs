@@ -13,6 +13,8 @@ use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_scan_config::{FileScanConfig, FileScanConfigBuilder};
 use datafusion_datasource::source::DataSourceExec;
 use datafusion_datasource_parquet::source::ParquetSource;
+use datafusion_execution::cache::cache_manager::FileMetadataCache;
+use datafusion_execution::cache::default_cache::DefaultCache;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_session::PhysicalOptimizerRule;
 
@@ -32,9 +34,16 @@ use super::source::{MarquetrySource, check_options};
 /// rules.insert(0, Arc::new(ReplaceParquet::new()));
 /// let ctx = SessionContext::new_with_state(state.with_physical_optimizer_rules(rules).build());
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ReplaceParquet {
     pushdown: bool,
+    cache: Arc<FileMetadataCache>,
+}
+
+impl fmt::Debug for ReplaceParquet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplaceParquet").field("pushdown", &self.pushdown).finish_non_exhaustive()
+    }
 }
 
 impl Default for ReplaceParquet {
@@ -44,9 +53,17 @@ impl Default for ReplaceParquet {
 }
 
 impl ReplaceParquet {
-    /// The rule.
+    /// The rule, with a cache of its own for the metadata of files, of 50 MB.
     pub fn new() -> Self {
-        Self { pushdown: true }
+        Self { pushdown: true, cache: Arc::new(DefaultCache::new(CACHE_BYTES)) }
+    }
+
+    /// Keeps the metadata of files in this cache: that of a session is
+    /// `runtime_env().cache_manager.get_file_metadata_cache()`.
+    #[must_use]
+    pub fn with_metadata_cache(mut self, cache: Arc<FileMetadataCache>) -> Self {
+        self.cache = cache;
+        self
     }
 
     /// As [`MarquetrySource::with_pushdown`].
@@ -64,7 +81,8 @@ impl ReplaceParquet {
         }
         let mut ours = MarquetrySource::new(source.table_schema().clone())
             .with_options(source.table_parquet_options().clone())
-            .with_pushdown(self.pushdown);
+            .with_pushdown(self.pushdown)
+            .with_metadata_cache(Arc::clone(&self.cache));
         if let Some(projection) = source.projection() {
             ours = ours.with_projection(projection.clone());
         }
@@ -100,6 +118,9 @@ impl PhysicalOptimizerRule for ReplaceParquet {
         true
     }
 }
+
+/// Bytes of the cache of a rule, unless the caller has one: as many as a session has by default.
+const CACHE_BYTES: usize = 50 << 20;
 
 /// Whether all that a scan asks for is known here.
 fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {

@@ -59,20 +59,61 @@ impl ReadOrder {
         let column =
             self.by_bounds.as_ref().and_then(|order| order.first().expr.downcast_ref::<Column>());
         let bounds = column.and_then(|column| lower_bounds(metadata, column.name()));
-        if let Some(bounds) = bounds {
-            let bound = |group: &usize| bounds.get(*group).and_then(Option::as_ref);
-            row_groups.sort_by(|a, b| match (bound(a), bound(b)) {
-                (Some(a), Some(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
-                // Last, also after the order is turned around.
-                (Some(_), None) if !self.is_reversed => Ordering::Less,
-                (Some(_), None) => Ordering::Greater,
-                (None, Some(_)) if !self.is_reversed => Ordering::Greater,
-                (None, Some(_)) => Ordering::Less,
-                (None, None) => Ordering::Equal,
-            });
-        }
         if self.is_reversed {
             row_groups.reverse();
+        }
+        if let Some(bounds) = bounds {
+            sort_by_bound(row_groups, self.is_reversed, |group| bounds.get(*group)?.clone());
+        }
+    }
+}
+
+/// Sorts `items` by their lower bounds, or from the highest to the lowest. Those without one come
+/// last, and so do those whose bound is of another type than the first, because values of unlike
+/// types have no order.
+pub(super) fn sort_by_bound<T>(
+    items: &mut [T],
+    is_reversed: bool,
+    bound: impl Fn(&T) -> Option<ScalarValue>,
+) {
+    let data_type = items.iter().find_map(&bound).map(|bound| bound.data_type());
+    items.sort_by_cached_key(|item| {
+        let bound = bound(item).filter(|bound| Some(bound.data_type()) == data_type);
+        SortKey { bound, is_reversed }
+    });
+}
+
+/// Where an item comes that is ordered by its bound.
+struct SortKey {
+    bound: Option<ScalarValue>,
+    is_reversed: bool,
+}
+
+impl PartialEq for SortKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for SortKey {}
+
+impl PartialOrd for SortKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SortKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.bound, &other.bound) {
+            (Some(a), Some(b)) => {
+                // Values of one type always compare, but for nested ones, which have no bounds.
+                let order = a.partial_cmp(b).unwrap_or(Ordering::Equal);
+                if self.is_reversed { order.reverse() } else { order }
+            }
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => Ordering::Equal,
         }
     }
 }

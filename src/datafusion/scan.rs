@@ -1,49 +1,47 @@
-//! [`Opener`]: one file, from its metadata to the stream of its batches.
+//! [`Scan`]: from a file of a plan to the stream of its batches.
 //!
-//! The expressions of the query are put into terms of the file (partition values, columns that it
-//! has not, types that differ), the filters become a [`Predicate`], and an [`AsyncReader`] reads
-//! what is left, decoded where the stream is polled. Filters that are learned while the query runs
-//! are taken as they are when a row group is opened.
+//! ```text
+//!  PartitionedFile ─ Prepared ─── Fetched ─── OfFile ──── FileStream
+//!                    constants,   footer      expressions  batches
+//!                    pruned file  (pending)   of the file
+//! ```
+//!
+//! The expressions of the query are put into terms of the file: partition values, columns that it
+//! has not, types that differ. Planning takes the thread; only the metadata are waited for.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 use datafusion_common::stats::Precision;
 use datafusion_common::{Result, ScalarValue, Statistics};
 use datafusion_datasource::file_stream::{FileOpenFuture, FileOpener};
+use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use datafusion_datasource::{PartitionedFile, TableSchema};
 use datafusion_execution::cache::cache_manager::FileMetadataCache;
-use datafusion_physical_expr::expressions::DynamicFilterTracking;
-use datafusion_physical_expr::projection::{ProjectionExprs, Projector};
+use datafusion_execution::memory_pool::MemoryPool;
+use datafusion_physical_expr::projection::ProjectionExprs;
 use datafusion_physical_expr::simplifier::PhysicalExprSimplifier;
-use datafusion_physical_expr::utils::{collect_columns, conjunction};
 use datafusion_physical_expr_adapter::rewrite::rewrite_input_file_name_in_projection;
 use datafusion_physical_expr_adapter::{PhysicalExprAdapterFactory, replace_columns_with_literals};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricCategory};
 use datafusion_pruning::FilePruner;
-use futures_core::Stream;
+use futures_util::stream::BoxStream;
 use object_store::ObjectStore;
 
-use super::local::LocalSource;
-use super::metadata;
+use super::columns::with_row_numbers;
+use super::extensions;
+use super::file_stream::FileStream;
+use super::metadata::{self, Fetched};
 use super::metrics::FileMetrics;
-use super::pushdown::{self, Filters, PassRate};
+use super::pushdown::{Filters, PassRates};
 use super::row_groups::{self, ReadOrder};
 use super::schema::{FileSchema, TypeOptions};
-use crate::bytes::saturated;
-use crate::error::ErrorKind;
-use crate::io::StoreSource;
-use crate::predicate::Predicate;
-use crate::read::{Metadata, PageIndexUse, Plan};
-use crate::reader::{AsyncReader, BatchStream};
-use crate::schema::Projection;
+use crate::limits::Limits;
+use crate::read::PageIndexUse;
 use crate::selection::RowSelection;
 
 /// What a scan does to each of its files.
@@ -53,55 +51,138 @@ pub(super) struct Scan {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) is_local: bool,
     pub(super) cache: Option<Arc<FileMetadataCache>>,
+    pub(super) pool: Option<Arc<dyn MemoryPool>>,
     pub(super) metrics: ExecutionPlanMetricsSet,
     pub(super) table: TableSchema,
     pub(super) projection: ProjectionExprs,
     pub(super) filter: Option<Arc<dyn PhysicalExpr>>,
-    /// Whether rows that do not pass are left out, and not only row groups.
+    /// Whether rows that do not pass are left out, and not only row groups and pages.
     pub(super) filters_rows: bool,
+    /// Whether filters decide what is not read.
+    pub(super) prunes: bool,
+    pub(super) uses_bloom_filters: bool,
     pub(super) adapters: Arc<dyn PhysicalExprAdapterFactory>,
     pub(super) batch_rows: usize,
     pub(super) limit: Option<usize>,
+    /// Whether the rows must come in their own order.
+    pub(super) is_ordered: bool,
     pub(super) order: ReadOrder,
     pub(super) types: TypeOptions,
+    pub(super) limits: Limits,
+    pub(super) size_hint: Option<usize>,
     pub(super) page_index: PageIndexUse,
-    pub(super) rate: Arc<PassRate>,
+    pub(super) rates: Arc<PassRates>,
 }
 
-/// Opens the files of one partition of a scan.
-pub(super) struct Opener(pub(super) Arc<Scan>);
+/// Plans the files of one partition of a scan.
+#[derive(Debug, Clone)]
+pub(super) struct Files(pub(super) Arc<Scan>);
 
-impl FileOpener for Opener {
+impl Morselizer for Files {
+    fn plan_file(&self, file: PartitionedFile) -> Result<Box<dyn MorselPlanner>> {
+        Ok(Box::new(FilePlanner::Listed { scan: Arc::clone(&self.0), file: Box::new(file) }))
+    }
+}
+
+impl FileOpener for Files {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let scan = Arc::clone(&self.0);
         Ok(Box::pin(async move {
-            let opened = scan.open(file).await?;
-            Ok(match opened {
-                Some(stream) => Box::pin(stream) as Pin<Box<dyn Stream<Item = _> + Send>>,
-                None => Box::pin(futures_util::stream::empty()),
-            })
+            let Some(prepared) = scan.prepare(file)? else {
+                return Ok(Box::pin(futures_util::stream::empty()) as BoxStream<'static, _>);
+            };
+            let fetched = prepared.fetch(&scan).await?;
+            Ok(Box::pin(scan.stream(prepared, fetched)?) as BoxStream<'static, _>)
         }))
     }
 }
 
-/// The expressions of a query, in terms of one file.
-struct OfFile {
-    schema: FileSchema,
+/// A file on its way to the stream of its batches.
+#[derive(Debug)]
+enum FilePlanner {
+    /// Nothing is known of it but what the plan of the query says.
+    Listed { scan: Arc<Scan>, file: Box<PartitionedFile> },
+    /// Its metadata are there.
+    Opened { scan: Arc<Scan>, prepared: Box<Prepared>, fetched: Box<Fetched> },
+}
+
+impl MorselPlanner for FilePlanner {
+    fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
+        Ok(match *self {
+            Self::Listed { scan, file } => scan.prepare(*file)?.map(|prepared| {
+                MorselPlan::new().with_pending_planner(async move {
+                    let fetched = Box::new(prepared.fetch(&scan).await?);
+                    let prepared = Box::new(prepared);
+                    let planner = Self::Opened { scan, prepared, fetched };
+                    Ok(Box::new(planner) as Box<dyn MorselPlanner>)
+                })
+            }),
+            Self::Opened { scan, prepared, fetched } => {
+                let stream = scan.stream(*prepared, *fetched)?;
+                Some(MorselPlan::new().with_morsels(vec![Box::new(FileMorsel(stream))]))
+            }
+        })
+    }
+}
+
+/// The rows of a file. What is fetched of them, and when, depends on what was learned by then.
+#[derive(Debug)]
+struct FileMorsel(FileStream);
+
+impl Morsel for FileMorsel {
+    fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
+        Box::pin(self.0)
+    }
+}
+
+/// A file that may have rows which pass, as far as its statistics in the plan tell.
+pub(super) struct Prepared {
+    pub(super) file: PartitionedFile,
+    pub(super) metrics: FileMetrics,
+    /// Set if what is still learned may exclude the rest of the file.
+    pub(super) pruner: Option<FilePruner>,
     projection: ProjectionExprs,
-    filters: Filters,
+    filter: Option<Arc<dyn PhysicalExpr>>,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    async fn fetch(&self, scan: &Scan) -> Result<Fetched> {
+        let _timer = self.metrics.metadata_load_time.timer();
+        let (object, cache) = (&self.file.object_meta, scan.cache.as_deref());
+        let size_hint = self.file.metadata_size_hint.or(scan.size_hint);
+        metadata::fetch(&scan.store, object, cache, &scan.limits, size_hint).await
+    }
+}
+
+/// What is read of a file, in its own terms.
+pub(super) struct OfFile {
+    pub(super) schema: FileSchema,
+    pub(super) projection: ProjectionExprs,
+    pub(super) filters: Filters,
+    /// The row groups to read, in this order.
+    pub(super) row_groups: Vec<usize>,
+    pub(super) selection: Option<RowSelection>,
+    /// The schema of its batches.
+    pub(super) output: SchemaRef,
 }
 
 impl Scan {
-    /// The batches of a file; `None` if no row of it can pass.
-    async fn open(&self, file: PartitionedFile) -> Result<Option<FileStream>> {
+    /// What can be told of a file before it is opened; `None` if no row of it can pass.
+    fn prepare(&self, file: PartitionedFile) -> Result<Option<Prepared>> {
         let name = file.object_meta.location.to_string();
         let metrics = FileMetrics::new(self.partition, &name, &self.metrics);
-        let output = self.projection.project_schema(self.table.table_schema())?;
         let (projection, filter) = self.with_constants(&file, &name)?;
         let errors = MetricBuilder::new(&self.metrics)
             .with_category(MetricCategory::Rows)
             .global_counter("num_predicate_creation_errors");
-        let mut pruner = filter.as_ref().and_then(|filter| {
+        let prunable = filter.as_ref().filter(|_| self.prunes);
+        let mut pruner = prunable.and_then(|filter| {
             FilePruner::try_new(Arc::clone(filter), self.table.file_schema(), &file, errors)
         });
         if let Some(pruner) = &mut pruner
@@ -111,20 +192,22 @@ impl Scan {
             return Ok(None);
         }
         metrics.files_pruned.add_matched(1);
-        let metadata = {
-            let _timer = metrics.metadata_load_time.timer();
-            metadata::fetch(&self.store, &file.object_meta, self.cache.as_deref()).await?
-        };
-        let given = file.arrow_schema.as_deref();
-        let logical = self.table.file_schema();
-        let schema = FileSchema::new(&metadata, logical, given, &self.types)?;
-        let of_file = self.adapted(schema, projection, filter)?;
-        let mut groups = row_groups::in_range(&metadata, file.range.as_ref())?;
-        self.order.apply(&metadata, &mut groups);
-        let selection = file.extension::<RowSelection>().cloned();
         let pruner = pruner.filter(FilePruner::is_watching);
-        FileStream::new(self, metadata, &file, of_file, groups, selection, metrics, pruner, output)
-            .map(Some)
+        Ok(Some(Prepared { file, metrics, pruner, projection, filter }))
+    }
+
+    /// The batches of a file.
+    fn stream(&self, prepared: Prepared, fetched: Fetched) -> Result<FileStream> {
+        let (file, metadata) = (&prepared.file, &fetched.metadata);
+        let (given, logical) = (file.arrow_schema.as_deref(), self.table.file_schema());
+        let schema = FileSchema::new(metadata, logical, given, &self.types)?;
+        let (projection, filters) = self.adapted(&schema.physical, &prepared)?;
+        let mut row_groups = row_groups::in_range(metadata, file.range.as_ref())?;
+        self.order.apply(metadata, &mut row_groups);
+        let selection = extensions::selection(file, metadata)?;
+        let output = Arc::new(self.projection.project_schema(self.table.table_schema())?);
+        let of_file = OfFile { schema, projection, filters, row_groups, selection, output };
+        FileStream::new(self, prepared, fetched, of_file)
     }
 
     /// Projection and filter, with what is known to be the same in all rows of the file in place of
@@ -149,24 +232,23 @@ impl Scan {
         Ok((rewrite_input_file_name_in_projection(projection, name)?, filter))
     }
 
-    /// Projection and filter in terms of the columns of the file.
+    /// Projection and filters in terms of the columns of the file.
     fn adapted(
         &self,
-        schema: FileSchema,
-        projection: ProjectionExprs,
-        filter: Option<Arc<dyn PhysicalExpr>>,
-    ) -> Result<OfFile> {
-        let (logical, physical) = (self.table.file_schema(), &schema.physical);
-        if filter.is_none() && logical == physical {
-            return Ok(OfFile { schema, projection, filters: Filters::default() });
+        physical: &SchemaRef,
+        prepared: &Prepared,
+    ) -> Result<(ProjectionExprs, Filters)> {
+        let (mut projection, mut filter) = (prepared.projection.clone(), prepared.filter.clone());
+        let logical = self.table.file_schema();
+        if filter.is_some() || logical != physical {
+            let adapter = self.adapters.create(Arc::clone(logical), Arc::clone(physical))?;
+            let simplifier = PhysicalExprSimplifier::new(physical);
+            let adapt = |expr| simplifier.simplify(adapter.rewrite(expr)?);
+            filter = filter.map(adapt).transpose()?;
+            projection = projection.try_map_exprs(adapt)?;
         }
-        let adapter = self.adapters.create(Arc::clone(logical), Arc::clone(physical))?;
-        let simplifier = PhysicalExprSimplifier::new(physical);
-        let adapt = |expr| simplifier.simplify(adapter.rewrite(expr)?);
-        let filter = filter.map(adapt).transpose()?;
-        let projection = projection.try_map_exprs(adapt)?;
         let filters = filter.as_ref().map(Filters::new).unwrap_or_default();
-        Ok(OfFile { schema, projection, filters })
+        Ok((with_row_numbers(projection, physical)?, filters))
     }
 }
 
@@ -194,371 +276,4 @@ fn constant_columns(
         out.extend(value.map(|value| (field.name().clone(), value)));
     }
     out
-}
-
-/// What is read of a file for expressions over all of its columns.
-struct Columns {
-    /// Positions among the columns of the file, ascending.
-    positions: Vec<usize>,
-    projection: Projection,
-}
-
-impl Columns {
-    /// The columns of these expressions; of a struct, only the fields that they look at.
-    fn of<'a>(exprs: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>, physical: &Schema) -> Self {
-        let mut wanted: BTreeMap<usize, Vec<Vec<String>>> = BTreeMap::new();
-        for expr in exprs {
-            note_fields(expr, &mut wanted);
-        }
-        let positions: Vec<usize> = wanted.keys().copied().collect();
-        let is_whole = |paths: &Vec<Vec<String>>| paths.iter().any(Vec::is_empty);
-        if wanted.values().all(is_whole) {
-            let projection = Projection::fields(positions.iter().copied());
-            return Self { positions, projection };
-        }
-        let mut paths = Vec::new();
-        for (position, fields) in &wanted {
-            let Some(field) = physical.fields().get(*position) else { continue };
-            let name = field.name();
-            if is_whole(fields) {
-                paths.push(vec![name.clone()]);
-                continue;
-            }
-            for path in fields {
-                paths.push(std::iter::once(name.clone()).chain(path.iter().cloned()).collect());
-            }
-        }
-        Self { positions, projection: Projection::paths(paths) }
-    }
-
-    /// By name, as a target schema wants it.
-    fn by_name(&self, physical: &Schema) -> Projection {
-        match &self.projection {
-            Projection::Fields(fields) => {
-                let names = fields.iter().filter_map(|i| physical.fields().get(*i));
-                Projection::paths(names.map(|field| [field.name().clone()]))
-            }
-            other => other.clone(),
-        }
-    }
-}
-
-/// Notes which columns an expression looks at, and which fields of those: no name for all.
-fn note_fields(expr: &Arc<dyn PhysicalExpr>, wanted: &mut BTreeMap<usize, Vec<Vec<String>>>) {
-    if let Some((position, names)) = pushdown::field_path(expr) {
-        wanted.entry(position).or_default().push(names);
-        return;
-    }
-    for child in expr.children() {
-        note_fields(child, wanted);
-    }
-}
-
-/// The batches of a file.
-pub(super) struct FileStream {
-    reader: AsyncReader,
-    /// The predicate of the filters that do not change.
-    fixed: Option<Predicate>,
-    filters: Filters,
-    /// Whether the filters can name the columns that they look at.
-    is_bindable: bool,
-    physical: SchemaRef,
-    rate: Arc<PassRate>,
-    tracking: DynamicFilterTracking,
-    /// What the reader cannot evaluate.
-    after: Option<Arc<dyn PhysicalExpr>>,
-    filters_rows: bool,
-    projector: Projector,
-    output: SchemaRef,
-    /// Row groups that are not opened yet.
-    waiting: VecDeque<usize>,
-    current: Option<BatchStream>,
-    /// Rows that may still be given.
-    left: Option<u64>,
-    /// Rows of the row groups at hand that the filter is asked about, and those that were given.
-    asked: u64,
-    given: u64,
-    /// Bytes and row groups that were fetched, as far as they are counted.
-    bytes: u64,
-    opened: u64,
-    /// Row groups of those at hand that the footer leaves.
-    wanted: usize,
-    metrics: FileMetrics,
-    pruner: Option<FilePruner>,
-    is_first: bool,
-}
-
-impl fmt::Debug for FileStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileStream").field("waiting", &self.waiting).finish_non_exhaustive()
-    }
-}
-
-impl FileStream {
-    #[expect(clippy::too_many_arguments, reason = "all that is known of the file")]
-    fn new(
-        scan: &Scan,
-        metadata: Metadata,
-        file: &PartitionedFile,
-        of_file: OfFile,
-        groups: Vec<usize>,
-        selection: Option<RowSelection>,
-        metrics: FileMetrics,
-        pruner: Option<FilePruner>,
-        output: Schema,
-    ) -> Result<Self> {
-        let OfFile { schema, projection, filters } = of_file;
-        let physical = Arc::clone(&schema.physical);
-        let filter_columns: Vec<usize> =
-            filters.all().flat_map(collect_columns).map(|column| column.index()).collect();
-        let is_bindable = filter_columns.iter().all(|index| is_unique(&physical, *index));
-        let after = (!is_bindable).then(|| conjunction(filters.fixed.iter().cloned()));
-        let after = after.filter(|_| scan.filters_rows && !filters.fixed.is_empty());
-        let outputs: Vec<_> = projection.expr_iter().collect();
-        let columns = Columns::of(outputs.iter().chain(&after), &physical);
-        let (store, path) = (Arc::clone(&scan.store), file.object_meta.location.clone());
-        let reader = match scan.is_local {
-            true => AsyncReader::open_async_with(LocalSource::new(store, path), metadata),
-            false => AsyncReader::open_async_with(StoreSource::new(store, path), metadata),
-        };
-        let mut reader = reader.file_name(file.object_meta.location.as_ref());
-        let mut options = reader.read_options().clone();
-        options.arrow = schema.options(columns.positions.iter().copied().chain(filter_columns));
-        options.projection = match &options.arrow.target {
-            Some(_) => columns.by_name(&physical),
-            None => columns.projection.clone(),
-        };
-        options.batch_rows = scan.batch_rows.max(1);
-        options.page_index = scan.page_index;
-        options.selection = selection;
-        reader = reader.options(options).threads(1);
-        let read = reader.schema()?;
-        let mut fixed = None;
-        if is_bindable && !filters.fixed.is_empty() {
-            let whole = conjunction(filters.fixed.iter().cloned());
-            fixed = Some(pushdown::predicate(&whole, &physical)?);
-        }
-        let at = |expr: Arc<dyn PhysicalExpr>| pushdown::at_positions(&expr, &columns.positions);
-        let projector = projection.try_map_exprs(at)?.make_projector(&read)?;
-        let after = after.map(at).transpose()?;
-        let mut tracking = DynamicFilterTracking::Static;
-        if is_bindable && !filters.learned.is_empty() {
-            tracking =
-                DynamicFilterTracking::classify(&conjunction(filters.learned.iter().cloned()));
-        }
-        let left = scan.limit.filter(|_| scan.filter.is_none() || scan.filters_rows);
-        Ok(Self {
-            reader,
-            fixed,
-            filters,
-            is_bindable,
-            physical,
-            rate: Arc::clone(&scan.rate),
-            tracking,
-            after,
-            filters_rows: scan.filters_rows,
-            projector,
-            output: Arc::new(output),
-            waiting: groups.into(),
-            current: None,
-            left: left.map(|rows| rows as u64),
-            asked: 0,
-            given: 0,
-            bytes: 0,
-            opened: 0,
-            wanted: 0,
-            metrics,
-            pruner,
-            is_first: true,
-        })
-    }
-
-    /// Opens the next row groups: all of them if no filter can change, else one.
-    ///
-    /// # Errors
-    /// Whatever is wrong with the metadata or the filter.
-    fn open_next(&mut self) -> Result<bool> {
-        if let Some(pruner) = &mut self.pruner
-            && !self.is_first
-            && pruner.should_prune()?
-        {
-            self.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
-            self.waiting.clear();
-        }
-        if self.waiting.is_empty() || self.left == Some(0) {
-            return Ok(false);
-        }
-        let n = if self.may_change() { 1 } else { self.waiting.len() };
-        let groups: Vec<usize> = self.waiting.drain(..n).collect();
-        let mut reader = self.reader.clone().row_groups(groups.iter().copied())?;
-        if let (Some(left), None) = (self.left, &self.after) {
-            reader = reader.limit(left);
-        }
-        let plan = self.planned(reader, groups.len())?;
-        self.is_first = false;
-        let (reader, plan) = plan;
-        self.asked = plan.rows();
-        self.given = 0;
-        self.wanted = row_groups_of(&plan).len();
-        self.opened = reader.progress().row_groups();
-        self.current = Some(reader.stream_of(plan)?);
-        Ok(true)
-    }
-
-    /// Whether a filter may still be learned.
-    fn may_change(&self) -> bool {
-        matches!(self.tracking, DynamicFilterTracking::Watching(_))
-    }
-
-    /// The read of `groups` row groups, with what their statistics leave of them.
-    fn planned(&mut self, reader: AsyncReader, groups: usize) -> Result<(AsyncReader, Plan)> {
-        let Some(filter) = self.filter_now()? else {
-            self.metrics.row_groups_pruned.add_matched(groups);
-            let plan = reader.plan()?;
-            return Ok((reader, plan));
-        };
-        let filtered = reader.clone().filter(filter);
-        let plan = match filtered.plan() {
-            Ok(plan) => plan,
-            // A literal that the type of the column does not hold, perhaps.
-            Err(e) if e.kind() == ErrorKind::Usage => {
-                self.metrics.predicate_errors.add(1);
-                return self.planned_untyped(reader);
-            }
-            Err(e) => return Err(e.into()),
-        };
-        self.count_row_groups(&plan, groups);
-        if self.filters_rows {
-            return Ok((filtered, plan));
-        }
-        let reader = reader.row_groups(row_groups_of(&plan))?;
-        let plan = reader.plan()?;
-        Ok((reader, plan))
-    }
-
-    /// The read with the filter as DataFusion evaluates it, and without any pruning.
-    fn planned_untyped(&self, reader: AsyncReader) -> Result<(AsyncReader, Plan)> {
-        let mut reader = reader;
-        if self.filters_rows {
-            for filter in &self.filters.fixed {
-                reader = reader.filter(pushdown::untyped_predicate(filter, &self.physical)?);
-            }
-        }
-        let plan = reader.plan()?;
-        Ok((reader, plan))
-    }
-
-    fn count_row_groups(&self, plan: &Plan, groups: usize) {
-        let left = row_groups_of(plan);
-        let pruned = groups.saturating_sub(left.len());
-        if self.is_first || self.filters.learned.is_empty() {
-            self.metrics.row_groups_pruned.add_pruned(pruned);
-            self.metrics.row_groups_pruned.add_matched(left.len());
-            let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
-            self.metrics.row_groups_pruned.add_fully_matched(sure.min(left.len()));
-        } else {
-            self.metrics.row_groups_pruned_dynamic.add(pruned);
-        }
-    }
-
-    /// What the rows must pass, with what was learned until now.
-    fn filter_now(&self) -> Result<Option<Predicate>> {
-        let mut parts = Vec::from_iter(self.fixed.clone());
-        if self.is_bindable {
-            let may_change = self.may_change();
-            for filter in &self.filters.learned {
-                let (schema, rate) = (&self.physical, &self.rate);
-                parts.push(pushdown::learned_predicate(filter, schema, rate, may_change)?);
-            }
-        }
-        Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))
-    }
-
-    /// Counts what was fetched and filtered until now.
-    fn count(&mut self, given: usize, is_end: bool) {
-        let bytes = self.reader.progress().bytes_fetched();
-        self.metrics.bytes_scanned.add(saturated(bytes - self.bytes));
-        self.bytes = bytes;
-        self.given += given as u64;
-        if self.fixed.is_some() && self.filters_rows {
-            self.metrics.rows_matched.add(given);
-            if is_end {
-                let opened = saturated(self.reader.progress().row_groups() - self.opened);
-                let bloom = &self.metrics.row_groups_pruned_bloom;
-                bloom.add_pruned(self.wanted.saturating_sub(opened));
-                bloom.add_matched(opened.min(self.wanted));
-                self.metrics.rows_pruned.add(saturated(self.asked.saturating_sub(self.given)));
-            }
-        }
-    }
-
-    /// A batch as the query wants it.
-    fn finished(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let batch = match &self.after {
-            Some(filter) => filter_record_batch(&batch, &pushdown::evaluate(filter, &batch)?)?,
-            None => batch,
-        };
-        let batch = self.projector.project_batch(&batch)?;
-        if batch.schema_ref() == &self.output {
-            return Ok(batch);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let (_, columns, _) = batch.into_parts();
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.output), columns, &options)?)
-    }
-
-    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
-        loop {
-            let Some(current) = &mut self.current else {
-                if !self.open_next()? {
-                    return Poll::Ready(Ok(None));
-                }
-                continue;
-            };
-            match ready!(Pin::new(current).poll_next(cx)) {
-                Some(batch) => {
-                    let batch = batch?;
-                    self.count(batch.num_rows(), false);
-                    let batch = self.finished(batch)?;
-                    if let Some(left) = &mut self.left {
-                        *left = left.saturating_sub(batch.num_rows() as u64);
-                    }
-                    if batch.num_rows() > 0 {
-                        return Poll::Ready(Ok(Some(batch)));
-                    }
-                }
-                None => {
-                    self.count(0, true);
-                    self.current = None;
-                }
-            }
-        }
-    }
-}
-
-impl Stream for FileStream {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = ready!(self.poll_batch(cx));
-        if polled.is_err() {
-            // After an error there is nothing more.
-            self.current = None;
-            self.waiting.clear();
-        }
-        Poll::Ready(polled.transpose())
-    }
-}
-
-/// The row groups that a plan reads.
-fn row_groups_of(plan: &Plan) -> Vec<usize> {
-    let mut out: Vec<usize> = plan.ranges().iter().map(|range| range.row_group).collect();
-    out.dedup();
-    out
-}
-
-/// Whether no other column has the name of this one, so that a predicate can name it.
-fn is_unique(schema: &Schema, index: usize) -> bool {
-    let Some(field) = schema.fields().get(index) else { return false };
-    schema.fields().iter().filter(|other| other.name() == field.name()).count() == 1
 }

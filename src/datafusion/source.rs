@@ -1,17 +1,18 @@
 //! [`MarquetrySource`]: the scan of files, as DataFusion plans it.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion_common::config::{ConfigOptions, TableParquetOptions};
+use datafusion_common::config::{ConfigOptions, ParquetOptions, TableParquetOptions};
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_datasource::file::FileSource;
 use datafusion_datasource::file_scan_config::FileScanConfig;
 use datafusion_datasource::file_stream::FileOpener;
+use datafusion_datasource::morsel::Morselizer;
 use datafusion_datasource::{PartitionedFile, TableSchema};
 use datafusion_execution::cache::cache_manager::FileMetadataCache;
+use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_expr::EquivalenceProperties;
 use datafusion_physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion_physical_expr::projection::ProjectionExprs;
@@ -20,37 +21,71 @@ use datafusion_physical_expr_adapter::DefaultPhysicalExprAdapterFactory;
 use datafusion_physical_expr_common::physical_expr::{PhysicalExpr, is_volatile};
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
-use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion_physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::{DisplayFormatType, SortOrderPushdownResult};
+use datafusion_pruning::build_pruning_predicate;
 use object_store::ObjectStore;
 
-use super::pushdown::PassRate;
-use super::row_groups::ReadOrder;
-use super::scan::{Opener, Scan};
+use super::pushdown::{self, PassRates};
+use super::row_groups::{ReadOrder, sort_by_bound};
+use super::scan::{Files, Scan};
 use super::schema::TypeOptions;
+use crate::limits::Limits;
 use crate::read::PageIndexUse;
+
+/// How files are read: what a format hands on to its scans.
+#[derive(Debug, Clone)]
+pub(super) struct ScanSettings {
+    pub(super) options: TableParquetOptions,
+    /// Whether filters are evaluated in the scan.
+    pub(super) pushdown: bool,
+    pub(super) limits: Limits,
+    /// Whether scans travel as those of DataFusion's own source.
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) portable: bool,
+}
+
+impl ScanSettings {
+    /// How many bytes of the end of a file are read first. What DataFusion has by default says
+    /// nothing of the file: the read then guesses by itself.
+    pub(super) fn size_hint(&self) -> Option<usize> {
+        let hint = self.options.global.metadata_size_hint;
+        hint.filter(|_| hint != ParquetOptions::default().metadata_size_hint)
+    }
+}
+
+impl Default for ScanSettings {
+    fn default() -> Self {
+        Self {
+            options: TableParquetOptions::default(),
+            pushdown: true,
+            limits: Limits::default(),
+            #[cfg(feature = "datafusion-proto")]
+            portable: false,
+        }
+    }
+}
 
 /// Scans Parquet files for DataFusion.
 ///
 /// Filters are evaluated in the scan unless [`MarquetrySource::with_pushdown`] says otherwise; row
 /// groups and pages that they exclude are not read in any case. Of the options of DataFusion,
-/// those decide that say what is read: `binary_as_string`, `coerce_int96`, `coerce_int96_tz` and
-/// `enable_page_index`. Those that only say how DataFusion's own source works have no effect.
+/// those decide that say what is read, and by what it is pruned: `binary_as_string`, `coerce_int96`,
+/// `coerce_int96_tz`, `enable_page_index`, `pruning`,
+/// `bloom_filter_on_read` and `metadata_size_hint`. Those that only say
+/// how DataFusion's own source works have no effect.
 #[derive(Clone)]
 pub struct MarquetrySource {
     table: TableSchema,
-    options: TableParquetOptions,
+    settings: ScanSettings,
     projection: ProjectionExprs,
     filter: Option<Arc<dyn PhysicalExpr>>,
-    pushdown: bool,
     batch_rows: Option<usize>,
     order: ReadOrder,
     cache: Option<Arc<FileMetadataCache>>,
+    pool: Option<Arc<dyn MemoryPool>>,
     metrics: ExecutionPlanMetricsSet,
-    rate: Arc<PassRate>,
-    /// Whether the scan travels as one of DataFusion's own source.
-    #[cfg(feature = "datafusion-proto")]
-    portable: bool,
+    rates: Arc<PassRates>,
 }
 
 impl fmt::Debug for MarquetrySource {
@@ -59,7 +94,7 @@ impl fmt::Debug for MarquetrySource {
             .field("table", &self.table)
             .field("projection", &self.projection)
             .field("filter", &self.filter)
-            .field("pushdown", &self.pushdown)
+            .field("settings", &self.settings)
             .field("order", &self.order)
             .finish_non_exhaustive()
     }
@@ -74,36 +109,47 @@ impl MarquetrySource {
         Self {
             projection: ProjectionExprs::from_indices(&all, schema),
             table,
-            options: TableParquetOptions::default(),
+            settings: ScanSettings::default(),
             filter: None,
-            pushdown: true,
             batch_rows: None,
             order: ReadOrder::default(),
             cache: None,
+            pool: None,
             metrics: ExecutionPlanMetricsSet::new(),
-            rate: Arc::default(),
-            #[cfg(feature = "datafusion-proto")]
-            portable: false,
+            rates: Arc::default(),
         }
+    }
+
+    pub(super) fn with_settings(mut self, settings: ScanSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// Goes by these options of DataFusion.
     #[must_use]
     pub fn with_options(mut self, options: TableParquetOptions) -> Self {
-        self.options = options;
+        self.settings.options = options;
         self
     }
 
     /// The options of DataFusion that it goes by.
     pub fn options(&self) -> &TableParquetOptions {
-        &self.options
+        &self.settings.options
     }
 
     /// Whether filters are evaluated in the scan, row by row. Default true. Otherwise they only
     /// decide which row groups are read.
     #[must_use]
     pub fn with_pushdown(mut self, pushdown: bool) -> Self {
-        self.pushdown = pushdown;
+        self.settings.pushdown = pushdown;
+        self
+    }
+
+    /// Caps on what a file may ask for. They hold in this process: a scan that is sent to a worker
+    /// has the default ones there.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
         self
     }
 
@@ -111,6 +157,14 @@ impl MarquetrySource {
     #[must_use]
     pub fn with_metadata_cache(mut self, cache: Arc<FileMetadataCache>) -> Self {
         self.cache = Some(cache);
+        self
+    }
+
+    /// Reserves what is fetched and decoded from this pool. If it has no room, row groups are
+    /// fetched one at a time; if it has none for one, the scan fails.
+    #[must_use]
+    pub fn with_memory_pool(mut self, pool: Arc<dyn MemoryPool>) -> Self {
+        self.pool = Some(pool);
         self
     }
 
@@ -132,22 +186,100 @@ impl MarquetrySource {
     #[cfg(feature = "datafusion-proto")]
     #[must_use]
     pub fn with_portable_plans(mut self, portable: bool) -> Self {
-        self.portable = portable;
+        self.settings.portable = portable;
         self
     }
 
     #[cfg(feature = "datafusion-proto")]
     pub(super) fn is_pushdown(&self) -> bool {
-        self.pushdown
+        self.settings.pushdown
     }
 
     /// Whether the scan leaves out rows that do not pass, here and wherever it is sent.
     fn filters_rows(&self) -> bool {
         #[cfg(feature = "datafusion-proto")]
-        if self.portable {
+        if self.settings.portable {
             return false;
         }
-        self.pushdown
+        self.settings.pushdown
+    }
+
+    /// The files of a partition of a scan.
+    ///
+    /// # Errors
+    /// `NotImplemented` for options and columns that are not supported.
+    fn files(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Files> {
+        check_options(&self.settings.options)?;
+        if !self.table.virtual_columns().is_empty() {
+            return Err(DataFusionError::NotImplemented(
+                "marquetry: virtual columns in a table schema".to_owned(),
+            ));
+        }
+        let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
+        let adapters = config.expr_adapter_factory.clone().unwrap_or_else(default_adapters);
+        let global = &self.settings.options.global;
+        Ok(Files(Arc::new(Scan {
+            partition,
+            store,
+            is_local: config.object_store_url.as_str().starts_with("file:"),
+            cache: self.cache.clone(),
+            pool: self.pool.clone(),
+            metrics: self.metrics.clone(),
+            table: self.table.clone(),
+            projection: self.projection.clone(),
+            filter: match (&self.filter, config.limit) {
+                // The rows up to the limit are those of the fixed filters: with fewer of them,
+                // rows beyond it would come in.
+                (Some(filter), Some(_)) => pushdown::without_learned(filter),
+                (filter, _) => filter.clone(),
+            },
+            filters_rows: self.filters_rows(),
+            prunes: global.pruning,
+            uses_bloom_filters: global.bloom_filter_on_read,
+            adapters,
+            batch_rows: self.batch_rows.or(config.batch_size).unwrap_or(DEFAULT_BATCH_ROWS),
+            limit: config.limit,
+            is_ordered: config.preserve_order || !config.output_ordering.is_empty(),
+            // A limit counts the rows in their own order, which a sort above it does not change.
+            order: match config.limit {
+                Some(_) => ReadOrder::default(),
+                None => self.order.clone(),
+            },
+            types: TypeOptions::new(global)?,
+            limits: self.settings.limits.clone(),
+            size_hint: self.settings.size_hint(),
+            page_index: if global.enable_page_index {
+                PageIndexUse::Auto
+            } else {
+                PageIndexUse::Never
+            },
+            rates: Arc::clone(&self.rates),
+        })))
+    }
+
+    /// What of a filter the statistics of row groups can decide, as DataFusion's own source shows
+    /// it. What is pruned by in a file is its own predicate, which may say more.
+    fn fmt_pruning(
+        &self,
+        filter: &Arc<dyn PhysicalExpr>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let schema = self.table.table_schema();
+        let pruned = match self.settings.options.global.pruning {
+            true => build_pruning_predicate(Arc::clone(filter), schema, &Count::new()),
+            false => None,
+        };
+        let Some(pruned) = pruned else { return Ok(()) };
+        let guarantees = pruned.literal_guarantees().iter();
+        let mut guarantees: Vec<String> = guarantees.map(ToString::to_string).collect();
+        guarantees.sort();
+        write!(f, ", pruning_predicate={}", pruned.predicate_expr())?;
+        write!(f, ", required_guarantees=[{}]", guarantees.join(", "))
     }
 
     /// Whether a filter can be evaluated in the scan.
@@ -173,37 +305,16 @@ impl FileSource for MarquetrySource {
         config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        check_options(&self.options)?;
-        if !self.table.virtual_columns().is_empty() {
-            return Err(DataFusionError::NotImplemented(
-                "marquetry: virtual columns in a table schema".to_owned(),
-            ));
-        }
-        let default_adapters = || Arc::new(DefaultPhysicalExprAdapterFactory) as Arc<_>;
-        let adapters = config.expr_adapter_factory.clone().unwrap_or_else(default_adapters);
-        let global = &self.options.global;
-        Ok(Arc::new(Opener(Arc::new(Scan {
-            partition,
-            store,
-            is_local: config.object_store_url.as_str().starts_with("file:"),
-            cache: self.cache.clone(),
-            metrics: self.metrics.clone(),
-            table: self.table.clone(),
-            projection: self.projection.clone(),
-            filter: self.filter.clone(),
-            filters_rows: self.filters_rows(),
-            adapters,
-            batch_rows: self.batch_rows.or(config.batch_size).unwrap_or(DEFAULT_BATCH_ROWS),
-            limit: config.limit,
-            order: self.order.clone(),
-            types: TypeOptions::new(global)?,
-            page_index: if global.enable_page_index {
-                PageIndexUse::Auto
-            } else {
-                PageIndexUse::Never
-            },
-            rate: Arc::clone(&self.rate),
-        }))))
+        Ok(Arc::new(self.files(store, config, partition)?))
+    }
+
+    fn create_morselizer(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Box<dyn Morselizer>> {
+        Ok(Box::new(self.files(store, config, partition)?))
     }
 
     fn table_schema(&self) -> &TableSchema {
@@ -244,6 +355,7 @@ impl FileSource for MarquetrySource {
             if DynamicFilterTracking::classify(filter).contains_dynamic_filter() {
                 write!(f, ", dynamic_rg_pruning=eligible")?;
             }
+            self.fmt_pruning(filter, f)?;
         }
         if let Some(order) = &self.order.by_bounds {
             write!(f, ", sort_order_for_reorder=[{order}]")?;
@@ -320,10 +432,7 @@ impl FileSource for MarquetrySource {
             self.table.table_schema().index_of(column.name()).ok()
         });
         let Some(column) = column else { return files };
-        files.sort_by_cached_key(|file| SortKey {
-            bound: lower_bound(file, column),
-            is_reversed: self.order.is_reversed,
-        });
+        sort_by_bound(&mut files, self.order.is_reversed, |file| lower_bound(file, column));
         files
     }
 
@@ -344,10 +453,11 @@ impl FileSource for MarquetrySource {
         use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
         use datafusion_proto::protobuf::{ParquetScanExecNode, PhysicalPlanNode};
 
-        if !self.portable {
+        if !self.settings.portable {
             // Our codec is asked then.
             return Ok(None);
         }
+        check_travel(base)?;
         let scan = ParquetScanExecNode {
             base_conf: Some(base.try_to_proto(context)?),
             predicate: self
@@ -355,7 +465,7 @@ impl FileSource for MarquetrySource {
                 .as_ref()
                 .map(|filter| context.encode_expr(filter))
                 .transpose()?,
-            parquet_options: Some((&self.options).try_into()?),
+            parquet_options: Some(self.options().try_into()?),
         };
         Ok(Some(PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::ParquetScan(scan)) }))
     }
@@ -384,6 +494,23 @@ pub(super) fn check_options(options: &TableParquetOptions) -> Result<()> {
     }
 }
 
+/// Says what of a scan no message has a place for, so that a worker would read other rows.
+///
+/// # Errors
+/// `NotImplemented`.
+#[cfg(feature = "datafusion-proto")]
+pub(super) fn check_travel(config: &FileScanConfig) -> Result<()> {
+    let mut files = config.file_groups.iter().flat_map(|group| group.iter());
+    let lost = match files.find(|file| !file.extensions.is_empty()) {
+        Some(file) => format!("the extensions of the file {}", file.object_meta.location),
+        None if config.expr_adapter_factory.is_some() => "an expression adapter".to_owned(),
+        None => return Ok(()),
+    };
+    Err(DataFusionError::NotImplemented(format!(
+        "marquetry: a scan with {lost} cannot be sent to a worker: run it in this process"
+    )))
+}
+
 /// The properties of the same rows from the last to the first.
 fn reversed(properties: &EquivalenceProperties) -> EquivalenceProperties {
     let mut out = properties.clone();
@@ -395,37 +522,9 @@ fn reversed(properties: &EquivalenceProperties) -> EquivalenceProperties {
     out
 }
 
-/// Where a file comes in a scan that is ordered by bounds.
-#[derive(PartialEq)]
-struct SortKey {
-    bound: Option<ScalarValue>,
-    is_reversed: bool,
-}
-
-impl Eq for SortKey {}
-
-impl PartialOrd for SortKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for SortKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (&self.bound, &other.bound) {
-            (Some(a), Some(b)) => {
-                let order = a.partial_cmp(b).unwrap_or(Ordering::Equal);
-                if self.is_reversed { order.reverse() } else { order }
-            }
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => Ordering::Equal,
-        }
-    }
-}
-
 /// The lower bound of a column in a file.
 fn lower_bound(file: &PartitionedFile, column: usize) -> Option<ScalarValue> {
     let statistics = file.statistics.as_ref()?;
-    statistics.column_statistics.get(column)?.min_value.get_value().cloned()
+    let bound = statistics.column_statistics.get(column)?.min_value.get_value();
+    bound.filter(|bound| !bound.is_null() && !bound.data_type().is_nested()).cloned()
 }

@@ -66,8 +66,7 @@ impl MarquetryTable {
         partitions: impl IntoIterator<Item = (String, DataType)>,
         format: MarquetryFormat,
     ) -> Result<Self> {
-        let urls = paths.into_iter().map(|path| ListingTableUrl::parse(path.as_ref()));
-        let urls = urls.collect::<Result<Vec<_>>>()?;
+        let urls = urls(paths)?;
         let partitions: Vec<_> = partitions.into_iter().collect();
         let config = config(&urls, &format, &partitions).infer_schema(state).await?;
         let cache = state.runtime_env().cache_manager.get_file_statistic_cache();
@@ -85,8 +84,7 @@ impl MarquetryTable {
         partitions: impl IntoIterator<Item = (String, DataType)>,
         format: MarquetryFormat,
     ) -> Result<Self> {
-        let urls = paths.into_iter().map(|path| ListingTableUrl::parse(path.as_ref()));
-        let urls = urls.collect::<Result<Vec<_>>>()?;
+        let urls = urls(paths)?;
         let partitions: Vec<_> = partitions.into_iter().collect();
         let config = config(&urls, &format, &partitions).with_schema(schema);
         let listing = Arc::new(ListingTable::try_new(config)?);
@@ -107,6 +105,10 @@ impl MarquetryTable {
     pub fn partitions(&self) -> &[(String, DataType)] {
         &self.partitions
     }
+}
+
+fn urls<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Result<Vec<ListingTableUrl>> {
+    paths.into_iter().map(|path| ListingTableUrl::parse(path.as_ref())).collect()
 }
 
 fn config(

@@ -17,7 +17,8 @@ use datafusion_proto::bytes::{
 };
 use engines::{TPCH_TABLES, tpch_queries, write_tpch};
 use marquetry::datafusion::{
-    MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec, MarquetryTable,
+    MarquetryFormat, MarquetryFormatFactory, MarquetryLogicalCodec, MarquetryPhysicalCodec,
+    MarquetryTable,
 };
 use tokio::net::TcpListener;
 use tonic::transport::Server;
@@ -55,6 +56,87 @@ async fn a_scan_survives_the_way_to_a_worker() {
         expected.sort();
         assert_eq!(found, expected);
     }
+}
+
+#[tokio::test]
+async fn a_scan_that_cannot_travel_whole_is_refused() {
+    use datafusion::datasource::listing::PartitionedFile;
+    use datafusion::datasource::physical_plan::FileScanConfigBuilder;
+    use datafusion::datasource::source::DataSourceExec;
+    use datafusion::execution::object_store::ObjectStoreUrl;
+    use datafusion::physical_expr_adapter::DefaultPhysicalExprAdapterFactory;
+    use marquetry::RowSelection;
+    use marquetry::datafusion::MarquetrySource;
+
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let path = folder.path().join("nation.parquet").display().to_string();
+    let ctx = engines::ours(SessionConfig::new());
+    let table = MarquetryTable::open(&ctx.state(), [&path]).await.unwrap();
+    let schema = datafusion::catalog::TableProvider::schema(&table);
+    let file = PartitionedFile::from_path(path).unwrap();
+    let encode = |file: PartitionedFile, own_adapter: bool, portable: bool| {
+        let source = MarquetrySource::new(schema.clone()).with_portable_plans(portable);
+        let url = ObjectStoreUrl::local_filesystem();
+        let mut config = FileScanConfigBuilder::new(url, Arc::new(source)).with_file(file);
+        if own_adapter {
+            config = config.with_expr_adapter(Some(Arc::new(DefaultPhysicalExprAdapterFactory)));
+        }
+        let plan = DataSourceExec::from_data_source(config.build());
+        physical_plan_to_bytes_with_extension_codec(plan, &MarquetryPhysicalCodec).map(drop)
+    };
+    let chosen = file.clone().with_extension(RowSelection::from_ranges(25, [0..2]).unwrap());
+    for portable in [false, true] {
+        encode(file.clone(), false, portable).unwrap();
+        let error = encode(chosen.clone(), false, portable).unwrap_err();
+        assert!(error.to_string().contains("extension"), "{error}");
+        let error = encode(file.clone(), true, portable).unwrap_err();
+        assert!(error.to_string().contains("adapter"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_sink_survives_the_way_to_a_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let pair = Pair::new(1);
+    tables(&pair.ours, folder.path()).await;
+    let sql = format!(
+        "CREATE EXTERNAL TABLE out (k bigint, name varchar) STORED AS PARQUET \
+         WITH ORDER (k ASC NULLS LAST) LOCATION '{}/out/'",
+        folder.path().display()
+    );
+    query(&pair.ours, &sql).await;
+    let sql = "insert into out select c_custkey, c_name from customer";
+    let plan = crate::plan(&pair.ours, sql).await;
+    let codec = MarquetryPhysicalCodec;
+    let bytes = physical_plan_to_bytes_with_extension_codec(plan.clone(), &codec).unwrap();
+    let task = pair.ours.task_ctx();
+    let back = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).unwrap();
+    assert_eq!(text(&back), text(&plan));
+    collect(back, task).await.unwrap();
+    let found = query(&pair.ours, "select count(*), min(name) from out").await;
+    assert_eq!(engines::rows(&found), ["150|Customer#000000001"]);
+    let plan = text(&crate::plan(&pair.ours, "select k from out order by k nulls last").await);
+    assert!(!plan.contains("SortExec"), "{plan}");
+}
+
+#[tokio::test]
+async fn portable_plans_stay_portable_in_logical_plans() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tpch(folder.path(), 0.001);
+    let ctx = engines::ours(SessionConfig::new());
+    let path = folder.path().join("nation.parquet").display().to_string();
+    let format = MarquetryFormat::new().with_portable_plans(true);
+    let table = MarquetryTable::open_partitioned(&ctx.state(), [path], [], format).await.unwrap();
+    ctx.register_table("nation", Arc::new(table)).unwrap();
+    let plan = ctx.sql("select n_name from nation").await.unwrap();
+    let codec = MarquetryLogicalCodec;
+    let bytes = logical_plan_to_bytes_with_extension_codec(plan.logical_plan(), &codec).unwrap();
+    let back =
+        logical_plan_from_bytes_with_extension_codec(&bytes, &ctx.task_ctx(), &codec).unwrap();
+    let plan = ctx.state().create_physical_plan(&back).await.unwrap();
+    physical_plan_to_bytes(plan).expect("a scan that every worker understands");
 }
 
 #[tokio::test]

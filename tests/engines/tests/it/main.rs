@@ -1,5 +1,7 @@
 //! DataFusion with marquetry in place of its own Parquet, held against DataFusion as it is.
 
+mod bounds;
+mod contracts;
 mod distributed;
 mod files;
 mod filters;

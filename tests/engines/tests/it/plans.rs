@@ -55,6 +55,9 @@ async fn statistics_answer_counts_and_bounds_but_not_of_floats_with_nans() {
     let (plan, found) = run(&pair.ours, "select max(float) from t").await;
     assert_eq!(engines::rows(&found), ["NaN"]);
     assert!(text(&plan).contains("DataSourceExec"), "{}", text(&plan));
+    // Nor do they tell whether the file can be left out.
+    let found = query(&pair.ours, "select id from t where float > 1e18").await;
+    assert_eq!(engines::rows(&found), ["5"]);
 }
 
 #[tokio::test]
@@ -83,7 +86,6 @@ async fn orders_in_files_spare_sorts() {
     write(&folder.path().join("raw.parquet"), table(3000), 500);
     pair.table("raw", &folder.path().join("raw.parquet")).await;
     // The sort order goes into the file with COPY, and comes back with the table.
-    let sorted = folder.path().join("sorted.parquet");
     let copy = format!(
         "CREATE EXTERNAL TABLE written (id bigint, wild bigint) STORED AS PARQUET \
          WITH ORDER (wild ASC NULLS LAST) LOCATION '{}/w/'",
@@ -91,7 +93,6 @@ async fn orders_in_files_spare_sorts() {
     );
     query(&pair.ours, &copy).await;
     query(&pair.ours, "insert into written select id, wild from raw").await;
-    let _ = sorted;
     let (plan, found) = run(&pair.ours, "select wild from written order by wild").await;
     assert!(!text(&plan).contains("SortExec"), "{}", text(&plan));
     let expected = query(&pair.stock, "select wild from raw order by wild").await;
@@ -150,6 +151,62 @@ async fn joins_prune_the_side_that_is_probed() {
 }
 
 #[tokio::test]
+async fn a_learned_filter_lets_no_row_in_beyond_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let x = Int64Array::from_iter_values(0..400);
+    // The rows that are least come after the first 100.
+    let y = (0..400).map(|x| match x {
+        0..50 => 1000 + x,
+        50..100 => 5000,
+        _ => x,
+    });
+    let y = Int64Array::from_iter_values(y);
+    let batch = RecordBatch::try_from_iter([("x", Arc::new(x) as ArrayRef), ("y", Arc::new(y))]);
+    write(&path, batch.unwrap(), 50);
+    write(&folder.path().join("small.parquet"), table(3), 50);
+    let pair = Pair::new(1);
+    let sql = format!(
+        "CREATE EXTERNAL TABLE t (x bigint, y bigint) STORED AS PARQUET WITH ORDER (x) \
+         LOCATION '{}'",
+        path.display()
+    );
+    pair.run(&sql).await;
+    pair.table("small", &folder.path().join("small.parquet")).await;
+    let first = "(select * from t order by x limit 100)";
+    let sql = format!("select * from {first} order by y limit 5");
+    let plan = plan_of(&pair.ours, &sql).await;
+    assert!(plan.contains("limit=100"), "{plan}");
+    let found = engines::rows(&query(&pair.ours, &sql).await);
+    assert_eq!(found, ["0|1000", "1|1001", "2|1002", "3|1003", "4|1004"], "{plan}");
+    let sql = format!("select s.id, f.x from small s join {first} f on s.id + 100 = f.y");
+    assert_eq!(engines::rows(&query(&pair.ours, &sql).await), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_object_that_was_replaced_is_not_read_by_the_old_footer() {
+    use datafusion::object_store::{ObjectStore, ObjectStoreExt, memory::InMemory};
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = |rows: i64| {
+        let path = folder.path().join("t.parquet");
+        write(&path, table(rows), 500);
+        std::fs::read(&path).unwrap()
+    };
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    store.put(&"t.parquet".into(), bytes(1000).into()).await.unwrap();
+    let ctx = engines::ours(Default::default());
+    let url = url::Url::parse("mem://store").unwrap();
+    ctx.register_object_store(&url, Arc::clone(&store));
+    let sql = "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 'mem://store/t.parquet'";
+    query(&ctx, sql).await;
+    let planned = plan(&ctx, "select sum(id) from t").await;
+    assert_eq!(engines::rows(&query(&ctx, "select sum(id) from t").await), ["499500"]);
+    store.put(&"t.parquet".into(), bytes(1100).into()).await.unwrap();
+    let error = collect(planned, ctx.task_ctx()).await.unwrap_err();
+    assert!(error.to_string().contains("t.parquet"), "{error}");
+}
+
+#[tokio::test]
 async fn the_metadata_of_a_file_are_read_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
@@ -175,4 +232,89 @@ async fn errors_say_which_file_is_broken() {
     pair.table("t", &path).await;
     let error = pair.ours.sql("select id from t").await.unwrap().collect().await.unwrap_err();
     assert!(error.to_string().contains("broken.parquet"), "{error}");
+}
+
+#[tokio::test]
+async fn field_ids_and_required_columns_are_pruned_as_all_others() {
+    use datafusion::arrow::datatypes::*;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    // As Iceberg writes them.
+    let field = |(i, field): (usize, &FieldRef)| {
+        let id = ("PARQUET:field_id".to_owned(), i.to_string());
+        field.as_ref().clone().with_nullable(false).with_metadata([id].into())
+    };
+    let batch = table(4000);
+    let fields: Vec<Field> = batch.schema().fields().iter().enumerate().map(field).collect();
+    let batch =
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec()).unwrap();
+    write(&path, batch, 500);
+    let pair = Pair::new(1);
+    pair.table("t", &path).await;
+    pair.run(&format!(
+        "CREATE EXTERNAL TABLE declared (id bigint, wild bigint, float double, name varchar) \
+         STORED AS PARQUET LOCATION '{}'",
+        path.display()
+    ))
+    .await;
+    let (all, _) = run(&pair.ours, "select wild, name from t").await;
+    for table in ["t", "declared"] {
+        for filter in
+            ["name like 'n0070%'", "name in ('n00701', 'n00703')", "id = 2105 or id = 2110"]
+        {
+            let sql = format!("select wild, name from {table} where {filter}");
+            assert!(pair.same(&sql).await > 1, "{sql}");
+            let (plan, _) = run(&pair.ours, &sql).await;
+            let (few, many) = (metric(&plan, "bytes_scanned"), metric(&all, "bytes_scanned"));
+            assert!(few * 4 < many, "{few} of {many} bytes: {sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_scan_whose_filter_passes_nothing_lets_other_tasks_run() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    write(&path, table(20_000), 200);
+    let pair = Pair::new(1);
+    pair.table("t", &path).await;
+    let turns = Arc::new(AtomicUsize::new(0));
+    let counting = turns.clone();
+    let other = tokio::spawn(async move {
+        loop {
+            counting.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let plan = plan(&pair.ours, "select name from t where wild % 7 = 9").await;
+    let before = turns.load(Ordering::Relaxed);
+    collect(plan, pair.ours.task_ctx()).await.unwrap();
+    let during = turns.load(Ordering::Relaxed) - before;
+    other.abort();
+    // One row group at a time, of a hundred.
+    assert!(during >= 100, "{during} turns");
+}
+
+#[tokio::test]
+async fn limits_hold_for_the_files_of_a_table() {
+    use marquetry::Limits;
+    use marquetry::datafusion::{MarquetryFormat, MarquetryTable};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    write(&path, table(1000), 500);
+    let open = async |limits: Limits| {
+        let ctx = SessionContext::new();
+        let (state, format) = (ctx.state(), MarquetryFormat::new().with_limits(limits));
+        let table = MarquetryTable::open_partitioned(&state, [path.to_str().unwrap()], [], format);
+        ctx.register_table("t", Arc::new(table.await?))?;
+        ctx.sql("select sum(id) from t").await?.collect().await
+    };
+    assert_eq!(engines::rows(&open(Limits::default()).await.unwrap()), ["499500"]);
+    let mut small = Limits::default();
+    small.footer_bytes = 100;
+    assert!(open(small).await.unwrap_err().to_string().contains("100"));
+    let mut small = Limits::default();
+    small.memory_bytes = 1000;
+    assert!(open(small).await.unwrap_err().to_string().contains("t.parquet"));
 }

@@ -72,6 +72,22 @@ async fn tables_that_datafusion_registers_are_read_by_us() {
     assert!(plan.contains("file_type=marquetry") && !plan.contains("FilterExec"), "{plan}");
 }
 
+#[tokio::test]
+async fn the_rule_keeps_the_metadata_of_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path());
+    let ctx = engines::stock(SessionConfig::new());
+    ctx.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
+    let runtime = SessionContext::new().runtime_env();
+    let cache = runtime.cache_manager.get_file_metadata_cache();
+    let rule = ReplaceParquet::new().with_metadata_cache(cache.clone());
+    let stock = crate::plan(&ctx, "select sum(id) from t").await;
+    let plan = rule.optimize(stock, SessionConfig::new().options()).unwrap();
+    assert_eq!(cache.len(), 0);
+    datafusion::physical_plan::collect(plan, ctx.task_ctx()).await.unwrap();
+    assert_eq!(cache.len(), 1);
+}
+
 /// A reader of the caller's.
 #[derive(Debug)]
 struct OwnReader;
@@ -119,4 +135,57 @@ fn what_is_not_understood_stays_as_it_was() {
         stays(scan(source().with_table_parquet_options(options), file())),
         "a value that is none"
     );
+}
+
+#[tokio::test]
+async fn the_rows_that_an_extension_of_a_file_chooses_are_read() {
+    use datafusion::datasource::physical_plan::parquet::{ParquetRowSelection, RowGroupAccess};
+    use datafusion::parquet::arrow::arrow_reader::{RowSelection as StockSelection, RowSelector};
+    use datafusion::physical_plan::collect;
+    use marquetry::RowSelection;
+    use marquetry::datafusion::MarquetrySource;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path());
+    let fields =
+        vec![Field::new("id", DataType::Int64, true), Field::new("name", DataType::Utf8, true)];
+    let schema = Arc::new(Schema::new(fields));
+    let file = || PartitionedFile::from_path(path.clone()).unwrap();
+    let ids = async |file: PartitionedFile| {
+        let source = Arc::new(MarquetrySource::new(schema.clone()));
+        let url = ObjectStoreUrl::local_filesystem();
+        let config = FileScanConfigBuilder::new(url, source).with_file(file);
+        let plan = DataSourceExec::from_data_source(config.build());
+        let found = collect(plan, SessionContext::new().task_ctx()).await?;
+        let ids = engines::rows(&found).into_iter();
+        Ok::<_, datafusion::error::DataFusionError>(
+            ids.map(|row| row.split('|').next().unwrap().parse::<i64>().unwrap())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let part = StockSelection::from(vec![
+        RowSelector::skip(100),
+        RowSelector::select(7),
+        RowSelector::skip(393),
+    ]);
+    let mut groups = vec![RowGroupAccess::Skip; 8];
+    groups[1] = RowGroupAccess::Scan;
+    groups[3] = RowGroupAccess::Selection(part);
+    let access = file().with_extension(ParquetAccessPlan::new(groups));
+    let expected: Vec<i64> = (500..1000).chain(1600..1607).collect();
+    assert_eq!(ids(access.clone()).await.unwrap(), expected);
+    let whole = vec![RowSelector::skip(3990), RowSelector::select(10)];
+    let whole = ParquetRowSelection::new(StockSelection::from(whole));
+    let chosen = file().with_extension(whole);
+    assert_eq!(ids(chosen).await.unwrap(), (3990..4000).collect::<Vec<_>>());
+    let ours = RowSelection::from_ranges(4000, [3..5]).unwrap();
+    assert_eq!(ids(file().with_extension(ours.clone())).await.unwrap(), [3, 4]);
+    let error = ids(access.with_extension(ours)).await.unwrap_err();
+    assert!(error.to_string().contains("t.parquet"), "{error}");
+    // Of another file.
+    let short = StockSelection::from(vec![RowSelector::select(10)]);
+    let error = ids(file().with_extension(ParquetRowSelection::new(short))).await.unwrap_err();
+    assert!(error.to_string().contains("4000"), "{error}");
+    let error = ids(file().with_extension(ParquetAccessPlan::new_all(3))).await.unwrap_err();
+    assert!(error.to_string().contains("8 row groups"), "{error}");
 }

@@ -1,0 +1,456 @@
+//! [`FileStream`]: the batches of one file.
+//!
+//! The filters become a [`Predicate`], and an [`AsyncReader`] reads what is left, decoded where the
+//! stream is polled. Filters that are learned while the query runs are taken as they are when a row
+//! group is opened. What is held is reserved from the memory pool of DataFusion: if that has no
+//! room, row groups are fetched one at a time, and if it has none for one, the scan fails.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion_physical_expr::expressions::DynamicFilterTracking;
+use datafusion_physical_expr::projection::Projector;
+use datafusion_physical_expr::utils::{collect_columns, conjunction};
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use datafusion_pruning::FilePruner;
+use futures_core::Stream;
+
+use super::columns::{Columns, ROW_NUMBERS};
+use super::local::LocalSource;
+use super::metadata::Fetched;
+use super::metrics::FileMetrics;
+use super::pushdown::{self, Filters, PassRates};
+use super::scan::{OfFile, Prepared, Scan};
+use crate::bytes::saturated;
+use crate::error::ErrorKind;
+use crate::io::StoreSource;
+use crate::predicate::Predicate;
+use crate::read::{FilterCounters, Plan, ReadAhead, ReadOptions, VirtualColumn};
+use crate::reader::{AsyncReader, BatchStream};
+
+/// The batches of a file.
+pub(super) struct FileStream {
+    reader: AsyncReader,
+    filter: FileFilter,
+    projector: Projector,
+    output: SchemaRef,
+    /// Row groups that are not opened yet.
+    waiting: VecDeque<usize>,
+    current: Option<BatchStream>,
+    /// The memory that `current` holds.
+    reservation: Option<MemoryReservation>,
+    /// Rows that may still be given.
+    left: Option<u64>,
+    is_ordered: bool,
+    is_first: bool,
+    /// Bytes that were fetched, as far as they are counted.
+    bytes: u64,
+    counters: Arc<FilterCounters>,
+    metrics: FileMetrics,
+    pruner: Option<FilePruner>,
+}
+
+impl fmt::Debug for FileStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileStream").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+/// The filters of a scan in one file.
+struct FileFilter {
+    evaluation: Evaluation,
+    /// The predicate of the filters that do not change.
+    fixed: Option<Predicate>,
+    filters: Filters,
+    physical: SchemaRef,
+    rates: Arc<PassRates>,
+    tracking: DynamicFilterTracking,
+    prunes: bool,
+}
+
+/// Where the rows are left out that do not pass.
+enum Evaluation {
+    /// In the reader, which also prunes.
+    Reader,
+    /// In its batches: two columns of the file have one name, by which a predicate cannot tell
+    /// which of them is meant.
+    Batches(Arc<dyn PhysicalExpr>),
+    /// In a node above the scan, which only prunes.
+    Above,
+}
+
+impl FileFilter {
+    fn new(scan: &Scan, filters: Filters, physical: &SchemaRef, columns: &[usize]) -> Result<Self> {
+        let is_bindable = columns.iter().all(|index| is_unique(physical, *index));
+        let fixed = (!filters.fixed.is_empty()).then(|| conjunction(filters.fixed.iter().cloned()));
+        let learned = filters.learned.iter().filter(|_| is_bindable).cloned();
+        let learned: Vec<_> = learned.collect();
+        let tracking = match learned.is_empty() {
+            true => DynamicFilterTracking::Static,
+            false => DynamicFilterTracking::classify(&conjunction(learned.iter().cloned())),
+        };
+        let evaluation = match &fixed {
+            Some(fixed) if scan.filters_rows && !is_bindable => {
+                Evaluation::Batches(Arc::clone(fixed))
+            }
+            _ if scan.filters_rows && is_bindable => Evaluation::Reader,
+            _ => Evaluation::Above,
+        };
+        let fixed = fixed.filter(|_| is_bindable);
+        let fixed = fixed.map(|fixed| pushdown::predicate(&fixed, physical)).transpose()?;
+        let filters = Filters { learned, ..filters };
+        let (physical, rates) = (Arc::clone(physical), Arc::clone(&scan.rates));
+        let prunes = scan.prunes;
+        Ok(Self { evaluation, fixed, filters, physical, rates, tracking, prunes })
+    }
+
+    /// Whether the reader has anything to evaluate or to prune by.
+    fn is_empty(&self) -> bool {
+        self.fixed.is_none() && self.filters.learned.is_empty()
+    }
+
+    /// Whether a filter may still be learned.
+    fn may_change(&self) -> bool {
+        matches!(self.tracking, DynamicFilterTracking::Watching(_))
+    }
+
+    /// What the rows must pass, with what was learned until now.
+    fn now(&self) -> Result<Option<Predicate>> {
+        if !self.prunes {
+            return self.untyped();
+        }
+        let mut parts = Vec::from_iter(self.fixed.clone());
+        for (place, filter) in self.filters.learned.iter().enumerate() {
+            let rate = self.rates.at(place);
+            let may_change = self.may_change();
+            parts.push(pushdown::learned_predicate(filter, &self.physical, &rate, may_change)?);
+        }
+        Ok((!parts.is_empty()).then(|| Predicate::all_of(parts)))
+    }
+
+    /// What the rows must pass as DataFusion evaluates it, which prunes nothing.
+    fn untyped(&self) -> Result<Option<Predicate>> {
+        if self.fixed.is_none() || !matches!(self.evaluation, Evaluation::Reader) {
+            return Ok(None);
+        }
+        let fixed = self.filters.fixed.iter();
+        let parts = fixed.map(|filter| pushdown::untyped_predicate(filter, &self.physical));
+        Ok(Some(Predicate::all_of(parts.collect::<Result<Vec<_>>>()?)))
+    }
+}
+
+impl FileStream {
+    pub(super) fn new(
+        scan: &Scan,
+        prepared: Prepared,
+        fetched: Fetched,
+        of_file: OfFile,
+    ) -> Result<Self> {
+        let OfFile { schema, projection, filters, row_groups, selection, output } = of_file;
+        let physical = Arc::clone(&schema.physical);
+        let filter_columns: Vec<usize> =
+            filters.all().flat_map(collect_columns).map(|column| column.index()).collect();
+        let mut filter = FileFilter::new(scan, filters, &physical, &filter_columns)?;
+        let outputs: Vec<_> = projection.expr_iter().collect();
+        let in_batches = match &filter.evaluation {
+            Evaluation::Batches(filter) => Some(Arc::clone(filter)),
+            Evaluation::Reader | Evaluation::Above => None,
+        };
+        let columns = Columns::of(outputs.iter().chain(&in_batches), &physical);
+        let reader = open(scan, &prepared, fetched);
+        let counters = Arc::<FilterCounters>::default();
+        let mut options = read_options(scan, reader.read_options(), &filter, &counters);
+        options.selection = selection;
+        let of_file = columns.positions.iter().copied().filter(|i| *i < physical.fields().len());
+        options.arrow = schema.options(of_file.chain(filter_columns));
+        options.projection = match &options.arrow.target {
+            Some(_) => columns.by_name(&physical),
+            None => columns.projection.clone(),
+        };
+        if columns.positions.last() == Some(&physical.fields().len()) {
+            options.virtual_columns = vec![VirtualColumn::RowNumber { name: ROW_NUMBERS.into() }];
+        }
+        let reader = reader.options(options).threads(1);
+        let read = reader.schema()?;
+        let at = |expr: Arc<dyn PhysicalExpr>| pushdown::at_positions(&expr, &columns.positions);
+        let projector = projection.try_map_exprs(at)?.make_projector(&read)?;
+        if let Some(in_batches) = in_batches {
+            filter.evaluation = Evaluation::Batches(at(in_batches)?);
+        }
+        let left = scan.limit.filter(|_| scan.filter.is_none() || scan.filters_rows);
+        let Prepared { metrics, pruner, file, .. } = prepared;
+        metrics.scan_efficiency_ratio.set_total(saturated(file.object_meta.size));
+        Ok(Self {
+            reader,
+            filter,
+            projector,
+            output,
+            waiting: row_groups.into(),
+            current: None,
+            reservation: scan.pool.as_ref().map(|pool| {
+                MemoryConsumer::new(format!("MarquetryScan[{}]", scan.partition)).register(pool)
+            }),
+            left: left.map(|rows| rows as u64),
+            is_ordered: scan.is_ordered,
+            is_first: true,
+            bytes: 0,
+            counters,
+            metrics,
+            pruner,
+        })
+    }
+
+    /// Opens the next row groups: all of them if no filter can change, else one.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the metadata or the filter.
+    fn open_next(&mut self) -> Result<bool> {
+        if let Some(pruner) = &mut self.pruner
+            && !self.is_first
+            && pruner.should_prune()?
+        {
+            self.metrics.row_groups_pruned_dynamic.add(self.waiting.len());
+            self.waiting.clear();
+        }
+        if self.waiting.is_empty() || self.left == Some(0) {
+            return Ok(false);
+        }
+        let n = if self.filter.may_change() { 1 } else { self.waiting.len() };
+        let groups: Vec<usize> = self.waiting.drain(..n).collect();
+        let mut reader = self.reader.clone().row_groups(groups.iter().copied())?;
+        if let Some(left) = self.left
+            && !matches!(self.filter.evaluation, Evaluation::Batches(_))
+        {
+            reader = reader.limit(left);
+        }
+        let (reader, plan) = {
+            let _timer = self.metrics.statistics_eval_time.timer();
+            self.planned(reader, groups.len())?
+        };
+        self.is_first = false;
+        self.current = Some(reader.stream_of(plan)?);
+        Ok(true)
+    }
+
+    /// The read of `groups` row groups, with what their statistics leave of them.
+    fn planned(&self, reader: AsyncReader, groups: usize) -> Result<(AsyncReader, Plan)> {
+        let Some(filter) = self.filter.now()? else {
+            self.metrics.row_groups_pruned.add_matched(groups);
+            let plan = reader.plan()?;
+            return Ok((reader, plan));
+        };
+        let filtered = reader.clone().filter(filter);
+        match filtered.plan() {
+            Ok(plan) => {
+                self.count_row_groups(&plan, groups);
+                self.within_limit(filtered, plan)
+            }
+            // A literal that the type of the column does not hold, perhaps.
+            Err(e) if e.kind() == ErrorKind::Usage => {
+                self.metrics.predicate_errors.add(1);
+                let reader = match self.filter.untyped()? {
+                    Some(filter) => reader.filter(filter),
+                    None => reader,
+                };
+                let plan = reader.plan()?;
+                Ok((reader, plan))
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// The read, or, if the row groups of which all rows pass are enough for the limit, only those.
+    fn within_limit(&self, reader: AsyncReader, plan: Plan) -> Result<(AsyncReader, Plan)> {
+        let Some(left) = self.left.filter(|_| !self.is_ordered) else { return Ok((reader, plan)) };
+        let (mut enough, mut rows) = (Vec::new(), 0u64);
+        for range in plan.ranges().iter().filter(|range| range.is_proven()) {
+            if rows >= left {
+                break;
+            }
+            rows = rows.saturating_add(range.count());
+            enough.push(range.row_group);
+        }
+        enough.dedup();
+        let all = row_groups_of(&plan).len();
+        if rows < left || enough.len() == all {
+            self.metrics.limit_pruned_row_groups.add_matched(all);
+            return Ok((reader, plan));
+        }
+        self.metrics.limit_pruned_row_groups.add_matched(enough.len());
+        self.metrics.limit_pruned_row_groups.add_pruned(all - enough.len());
+        let reader = reader.row_groups(enough)?;
+        let plan = reader.plan()?;
+        Ok((reader, plan))
+    }
+
+    fn count_row_groups(&self, plan: &Plan, groups: usize) {
+        let left = row_groups_of(plan);
+        let pruned = groups.saturating_sub(left.len());
+        if self.is_first || self.filter.filters.learned.is_empty() {
+            self.metrics.row_groups_pruned.add_pruned(pruned);
+            self.metrics.row_groups_pruned.add_matched(left.len());
+            let sure = plan.ranges().iter().filter(|range| range.is_proven()).count();
+            self.metrics.row_groups_pruned.add_fully_matched(sure.min(left.len()));
+        } else {
+            self.metrics.row_groups_pruned_dynamic.add(pruned);
+        }
+    }
+
+    /// Counts what was fetched and filtered until now.
+    fn count(&mut self, given: usize) {
+        let bytes = self.reader.progress().bytes_fetched();
+        let fetched = saturated(bytes - self.bytes);
+        self.metrics.bytes_scanned.add(fetched);
+        self.metrics.scan_efficiency_ratio.add_part(fetched);
+        self.bytes = bytes;
+        self.metrics.take(&self.counters);
+        if matches!(self.filter.evaluation, Evaluation::Reader) && !self.filter.is_empty() {
+            self.metrics.rows_matched.add(given);
+        }
+    }
+
+    /// Reserves the memory that is held now.
+    ///
+    /// # Errors
+    /// `ResourcesExhausted` if the pool has no room for it, and less cannot be held.
+    fn reserve(&mut self) -> Result<()> {
+        let (Some(reservation), Some(current)) = (&self.reservation, &mut self.current) else {
+            return Ok(());
+        };
+        match reservation.try_resize(saturated(current.bytes_held())) {
+            Err(e) if !current.hold_back() => Err(e),
+            // What is under way is given out first.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A batch as the query wants it.
+    fn finished(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = match &self.filter.evaluation {
+            Evaluation::Batches(filter) => {
+                filter_record_batch(&batch, &pushdown::evaluate(filter, &batch)?)?
+            }
+            Evaluation::Reader | Evaluation::Above => batch,
+        };
+        let batch = self.projector.project_batch(&batch)?;
+        if batch.schema_ref() == &self.output {
+            return Ok(batch);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let (_, columns, _) = batch.into_parts();
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.output), columns, &options)?)
+    }
+
+    fn end_current(&mut self) {
+        self.current = None;
+        if let Some(reservation) = &self.reservation {
+            reservation.free();
+        }
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+        loop {
+            let Some(current) = &mut self.current else {
+                if !self.open_next()? {
+                    return Poll::Ready(Ok(None));
+                }
+                continue;
+            };
+            let polled = Pin::new(current).poll_next(cx);
+            self.reserve()?;
+            match ready!(polled) {
+                Some(batch) => {
+                    let batch = batch?;
+                    self.count(batch.num_rows());
+                    let batch = self.finished(batch)?;
+                    if let Some(left) = &mut self.left {
+                        *left = left.saturating_sub(batch.num_rows() as u64);
+                    }
+                    if batch.num_rows() > 0 {
+                        return Poll::Ready(Ok(Some(batch)));
+                    }
+                }
+                None => {
+                    self.count(0);
+                    self.end_current();
+                }
+            }
+        }
+    }
+}
+
+impl Stream for FileStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = ready!(self.poll_batch(cx));
+        if polled.is_err() {
+            // After an error there is nothing more.
+            self.end_current();
+            self.waiting.clear();
+        }
+        Poll::Ready(polled.transpose())
+    }
+}
+
+/// A reader of the file, whose metadata are there.
+fn open(scan: &Scan, prepared: &Prepared, fetched: Fetched) -> AsyncReader {
+    let Fetched { metadata, end } = fetched;
+    let (store, object) = (Arc::clone(&scan.store), &prepared.file.object_meta);
+    let reader = if scan.is_local {
+        let source = LocalSource::new(store, object.location.clone());
+        AsyncReader::open_async_at(source, metadata, end)
+    } else {
+        AsyncReader::open_async_at(StoreSource::listed(store, object.clone()), metadata, end)
+    };
+    reader.file_name(object.location.as_ref())
+}
+
+/// What the options of the scan say of the read.
+fn read_options(
+    scan: &Scan,
+    default: &ReadOptions,
+    filter: &FileFilter,
+    counters: &Arc<FilterCounters>,
+) -> ReadOptions {
+    let mut options = default.clone();
+    options.batch_rows = scan.batch_rows.max(1);
+    options.page_index = scan.page_index;
+    options.limits = scan.limits.clone();
+    options.read_ahead = READ_AHEAD;
+    if let Some(MemoryLimit::Finite(bytes)) = scan.pool.as_ref().map(|pool| pool.memory_limit()) {
+        // Others want memory of a small pool too.
+        options.read_ahead.bytes = READ_AHEAD.bytes.min(bytes as u64 / POOL_PART);
+    }
+    options.bloom_filters = scan.uses_bloom_filters;
+    options.only_prunes = matches!(filter.evaluation, Evaluation::Above);
+    options.counters = Some(Arc::clone(counters));
+    options
+}
+
+/// What one stream fetches ahead: there is one for each partition of each scan of a query.
+const READ_AHEAD: ReadAhead = ReadAhead { row_groups: 2, bytes: 64 << 20 };
+
+/// One stream fetches ahead at most one part of so many of a memory pool.
+const POOL_PART: u64 = 8;
+
+/// The row groups that a plan reads.
+fn row_groups_of(plan: &Plan) -> Vec<usize> {
+    let mut out: Vec<usize> = plan.ranges().iter().map(|range| range.row_group).collect();
+    out.dedup();
+    out
+}
+
+/// Whether the column at `index` alone has its name, by which a predicate finds it.
+fn is_unique(schema: &Schema, index: usize) -> bool {
+    let Some(field) = schema.fields().get(index) else { return false };
+    schema.fields().iter().filter(|other| other.name() == field.name()).count() == 1
+}
