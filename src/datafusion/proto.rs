@@ -1,9 +1,9 @@
 //! Codecs: our scans, sinks and tables in the plans that distributed engines send.
 //!
 //! ```text
-//!  | MQSCAN1 | flags | ParquetScanExecNode, as DataFusion writes its own |
-//!  | MQSINK1 | ParquetSinkExecNode without its input, likewise |
-//!    7 bytes   u8      protobuf
+//!  | MQSCAN1 | a ParquetScanExecNode, as DataFusion writes its own, and what it has no place for |
+//!  | MQSINK1 | a ParquetSinkExecNode without its input |
+//!    7 bytes   protobuf
 //! ```
 //!
 //! A scan travels in the message that DataFusion has for its own Parquet scan, wrapped so that our
@@ -24,7 +24,7 @@ use datafusion_datasource::source::DataSourceExec;
 use datafusion_execution::TaskContext;
 use datafusion_expr::logical_plan::{Extension, LogicalPlan};
 use datafusion_physical_expr_common::sort_expr::{
-    LexRequirement, PhysicalSortExpr, PhysicalSortRequirement,
+    LexOrdering, LexRequirement, PhysicalSortExpr, PhysicalSortRequirement,
 };
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
@@ -38,6 +38,7 @@ use datafusion_session::TableProvider;
 use prost::Message;
 
 use super::format::{MarquetryFormat, MarquetryFormatFactory, sink_of};
+use super::row_groups::ReadOrder;
 use super::sink::MarquetrySink;
 use super::source::{MarquetrySource, check_travel};
 use super::table::MarquetryTable;
@@ -51,7 +52,20 @@ pub struct MarquetryPhysicalCodec;
 
 const SCAN: &[u8] = b"MQSCAN1";
 const SINK: &[u8] = b"MQSINK1";
-const FILTERS_ROWS: u8 = 1;
+
+/// A scan: that of DataFusion's own source, and what it has no place for.
+#[derive(Clone, PartialEq, Message)]
+struct ScanMessage {
+    #[prost(message, optional, tag = "1")]
+    scan: Option<protobuf::ParquetScanExecNode>,
+    #[prost(bool, tag = "2")]
+    pushdown: bool,
+    /// The order in which row groups are read.
+    #[prost(message, optional, tag = "3")]
+    order: Option<protobuf::PhysicalSortExprNodeCollection>,
+    #[prost(bool, tag = "4")]
+    is_reversed: bool,
+}
 
 impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
     fn try_decode(
@@ -64,13 +78,15 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         if let Some(message) = buf.strip_prefix(SINK) {
             return decode_sink(message, inputs, context, converter);
         }
-        let Some((flags, message)) = buf.strip_prefix(SCAN).and_then(<[u8]>::split_first) else {
+        let Some(message) = buf.strip_prefix(SCAN) else {
             return Err(DataFusionError::NotImplemented(
                 "marquetry: a plan node that is none of its own".to_owned(),
             ));
         };
-        let scan = protobuf::ParquetScanExecNode::decode(message).map_err(external)?;
-        let Some(base) = &scan.base_conf else {
+        let message = ScanMessage::decode(message).map_err(external)?;
+        let Some((scan, base)) =
+            message.scan.as_ref().and_then(|scan| Some((scan, scan.base_conf.as_ref()?)))
+        else {
             return internal_err!("marquetry: a scan without its files");
         };
         let table =
@@ -78,7 +94,11 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         let schema = Arc::clone(table.table_schema());
         let codec = Self;
         let decoding = PhysicalPlanDecodeContext::new(context, &codec);
-        let mut source = MarquetrySource::new(table).with_pushdown(flags & FILTERS_ROWS != 0);
+        let by_bounds =
+            LexOrdering::new(decode_keys(message.order.as_ref(), &schema, &decoding, converter)?);
+        let mut source = MarquetrySource::new(table)
+            .with_pushdown(message.pushdown)
+            .with_read_order(ReadOrder { by_bounds, is_reversed: message.is_reversed });
         if let Some(options) = &scan.parquet_options {
             source = source.with_options(TableParquetOptions::try_from(options)?);
         }
@@ -114,15 +134,53 @@ impl PhysicalExtensionCodec for MarquetryPhysicalCodec {
         let base = serialize_file_scan_config(config, self, converter)?;
         let filter = source.filter();
         let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, self));
-        let message = protobuf::ParquetScanExecNode {
+        let scan = protobuf::ParquetScanExecNode {
             base_conf: Some(base),
             predicate: filter.transpose()?,
             parquet_options: Some(source.options().try_into()?),
         };
+        let order = source.read_order();
+        let keys = order.by_bounds.as_ref().map(|keys| encode_keys(keys.iter(), converter));
+        let message = ScanMessage {
+            scan: Some(scan),
+            pushdown: source.is_pushdown(),
+            order: keys.transpose()?,
+            is_reversed: order.is_reversed,
+        };
         buf.extend_from_slice(SCAN);
-        buf.push(if source.is_pushdown() { FILTERS_ROWS } else { 0 });
         message.encode(buf).map_err(external)
     }
+}
+
+fn encode_keys<'a>(
+    keys: impl Iterator<Item = &'a PhysicalSortExpr>,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Result<protobuf::PhysicalSortExprNodeCollection> {
+    let key = |key: &PhysicalSortExpr| {
+        let expr = converter.physical_expr_to_proto(&key.expr, &MarquetryPhysicalCodec)?;
+        let SortOptions { descending, nulls_first } = key.options;
+        let expr = Some(Box::new(expr));
+        Ok(protobuf::PhysicalSortExprNode { expr, asc: !descending, nulls_first })
+    };
+    let physical_sort_expr_nodes = keys.map(key).collect::<Result<_>>()?;
+    Ok(protobuf::PhysicalSortExprNodeCollection { physical_sort_expr_nodes })
+}
+
+fn decode_keys(
+    keys: Option<&protobuf::PhysicalSortExprNodeCollection>,
+    schema: &Schema,
+    decoding: &PhysicalPlanDecodeContext<'_>,
+    converter: &dyn PhysicalProtoConverterExtension,
+) -> Result<Vec<PhysicalSortExpr>> {
+    let key = |key: &protobuf::PhysicalSortExprNode| {
+        let Some(expr) = &key.expr else {
+            return internal_err!("marquetry: a sort key without its expression");
+        };
+        let expr = converter.proto_to_physical_expr(expr, schema, decoding)?;
+        let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
+        Ok(PhysicalSortExpr::new(expr, options))
+    };
+    keys.into_iter().flat_map(|keys| &keys.physical_sort_expr_nodes).map(key).collect()
 }
 
 fn encode_sink(
@@ -135,19 +193,9 @@ fn encode_sink(
             "marquetry: a sink that is none of its own".to_owned(),
         ));
     };
-    let key = |key: &PhysicalSortRequirement| {
-        let key = PhysicalSortExpr::from(key.clone());
-        Ok(protobuf::PhysicalSortExprNode {
-            expr: Some(Box::new(
-                converter.physical_expr_to_proto(&key.expr, &MarquetryPhysicalCodec)?,
-            )),
-            asc: !key.options.descending,
-            nulls_first: key.options.nulls_first,
-        })
-    };
-    let order = node.sort_order().as_ref().map(|order| {
-        let keys = order.iter().map(key).collect::<Result<Vec<_>>>();
-        keys.map(|keys| protobuf::PhysicalSortExprNodeCollection { physical_sort_expr_nodes: keys })
+    let keys = node.sort_order().as_ref().map(|order| {
+        let keys: Vec<_> = order.iter().cloned().map(PhysicalSortExpr::from).collect();
+        encode_keys(keys.iter(), converter)
     });
     let message = protobuf::ParquetSinkExecNode {
         // The engine carries the input beside the node.
@@ -157,7 +205,7 @@ fn encode_sink(
             parquet_options: Some(sink.options().try_into()?),
         }),
         sink_schema: None,
-        sort_order: order.transpose()?,
+        sort_order: keys.transpose()?,
     };
     buf.extend_from_slice(SINK);
     message.encode(buf).map_err(external)
@@ -177,16 +225,8 @@ fn decode_sink(
     let codec = MarquetryPhysicalCodec;
     let decoding = PhysicalPlanDecodeContext::new(context, &codec);
     let schema = input.schema();
-    let key = |key: &protobuf::PhysicalSortExprNode| {
-        let Some(expr) = &key.expr else {
-            return internal_err!("marquetry: a sort key without its expression");
-        };
-        let expr = converter.proto_to_physical_expr(expr, &schema, &decoding)?;
-        let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
-        Ok(PhysicalSortRequirement::from(PhysicalSortExpr::new(expr, options)))
-    };
-    let keys = message.sort_order.iter().flat_map(|order| &order.physical_sort_expr_nodes);
-    let order = LexRequirement::new(keys.map(key).collect::<Result<Vec<_>>>()?);
+    let keys = decode_keys(message.sort_order.as_ref(), &schema, &decoding, converter)?;
+    let order = LexRequirement::new(keys.into_iter().map(PhysicalSortRequirement::from));
     let config = FileSinkConfig::try_from(&config)?;
     sink_of(config, TableParquetOptions::try_from(&options)?, Arc::clone(input), order)
 }

@@ -190,6 +190,18 @@ impl MarquetrySource {
         self
     }
 
+    /// The order in which row groups are read.
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn read_order(&self) -> &ReadOrder {
+        &self.order
+    }
+
+    #[cfg(feature = "datafusion-proto")]
+    pub(super) fn with_read_order(mut self, order: ReadOrder) -> Self {
+        self.order = order;
+        self
+    }
+
     #[cfg(feature = "datafusion-proto")]
     pub(super) fn is_pushdown(&self) -> bool {
         self.settings.pushdown
