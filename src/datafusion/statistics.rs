@@ -218,7 +218,9 @@ pub(super) fn ordering(metadata: &Metadata, table: &Schema) -> Option<LexOrderin
         }
         let options = SortOptions { descending: key.descending, nulls_first: key.nulls_first };
         let column = Column::new(field.name(), index);
-        first = first.or(leaf.map(|leaf| (leaf, options)));
+        if first.is_none() {
+            first = leaf.map(|leaf| (leaf, options));
+        }
         keys.push(PhysicalSortExpr::new(Arc::new(column), options));
     }
     let (leaf, options) = first?;
