@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 use async_trait::async_trait;
-use datafusion_common::config::{ConfigField, ConfigFileType, TableParquetOptions};
+use datafusion_common::config::{ConfigField, TableParquetOptions};
 use datafusion_common::parsers::CompressionTypeVariant;
 use datafusion_common::{DataFusionError, GetExt, Result, Statistics};
 use datafusion_datasource::TableSchema;
@@ -102,21 +102,16 @@ impl FileFormatFactory for MarquetryFormatFactory {
         state: &dyn Session,
         format_options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
-        let options = match &self.options {
-            None => {
-                let mut options = state.default_table_options();
-                options.set_config_format(ConfigFileType::PARQUET);
-                options.alter_with_string_hash_map(format_options)?;
-                options.parquet
+        let mut of_session = state.default_table_options();
+        let mut options = self.options.clone().unwrap_or_else(|| of_session.parquet.clone());
+        for (key, value) in format_options {
+            match key.strip_prefix("format.") {
+                Some(key) => options.set(key, value)?,
+                None if self.options.is_some() => options.set(key, value)?,
+                // Of an extension, or wrong.
+                None => of_session.set(key, value)?,
             }
-            Some(options) => {
-                let mut options = options.clone();
-                for (key, value) in format_options {
-                    options.set(key, value)?;
-                }
-                options
-            }
-        };
+        }
         check_options(&options)?;
         let mut format = self.format.clone().with_options(options);
         // By default DataFusion has false, which says nothing of what the user wants.
