@@ -67,7 +67,7 @@ fn open(path: &Path) -> Result<File> {
     let failed = |e| Error::io("the file cannot be opened", e);
     // Opening a pipe would wait for a writer, and a device may do anything.
     if !path.metadata().map_err(failed)?.is_file() {
-        return Err(Error::unsupported("a file that is none", "a folder, a pipe or a device"));
+        return Err(failed(std::io::Error::other("it is a folder, a pipe or a device")));
     }
     File::open(path).map_err(failed)
 }

@@ -39,13 +39,14 @@ impl Reader {
     /// ```
     ///
     /// The paths in a summary are as little to be trusted as the rest of it. One that is absolute,
-    /// has a `..`, or leads out of `base` through a link, is refused, and so is what is no regular
-    /// file. The files are opened when they are read, and do not stay open. Links are looked at
+    /// has a `..`, or leads out of `base` through a link, is refused; only regular files are opened.
+    /// The files are opened when they are read, and do not stay open. Links are looked at
     /// before each of those times, not while a file is being opened: in a folder that somebody else
     /// may write to meanwhile, a link can still lead out of it.
     ///
     /// # Errors
-    /// `Unsupported` for such a path or file, and for encrypted files; `Io` if a file is missing;
+    /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing, or
+    /// none;
     /// `Malformed` if a chunk does not lie in its file.
     pub fn files_below(mut self, base: impl AsRef<Path>) -> Result<Self> {
         let found = self.find_files(base.as_ref()).map_err(|e| self.name(e))?;

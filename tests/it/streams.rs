@@ -369,7 +369,7 @@ fn row_groups_larger_than_a_share_of_the_memory_are_read_in_parts() {
 #[test]
 fn of_the_other_columns_only_the_pages_of_the_rows_that_pass_are_fetched() {
     run(async {
-        let latency = Latency { per_request: Duration::ZERO, bytes_per_second: 0 };
+        let latency = Latency { per_request: Duration::from_millis(30), bytes_per_second: 0 };
         for threads in [1, 2] {
             let far = Far { latency: Some(latency), ..Far::new(table()) };
             let requests = far.requests.clone();
