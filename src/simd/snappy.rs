@@ -80,8 +80,8 @@ fn decompress_with(
 /// Bytes that the fast loop may read after a tag: a literal is copied in four steps of 16.
 const AHEAD: usize = MAX_SHORT;
 
-/// What a tag says: the length of its element in bits 0 to 7 and, from bit 8 on, what is added to
-/// the offset after the tag. Of a copy these are bits 8 to 10 of the offset; of a literal, an
+/// What a tag says: the length of its element in bits 0 to 6; in bit 7 whether it may be a copy of a
+/// part of the word before; and, from bit 8 on, what is added to the offset after the tag. Of a copy these are bits 8 to 10 of the offset; of a literal, an
 /// offset that no check refuses; and of a rare element one that is beyond any output.
 const TAGS: [usize; 256] = {
     let mut tags = [0; 256];
@@ -90,6 +90,7 @@ const TAGS: [usize; 256] = {
         let bits = tag >> 2;
         tags[tag] = match tag & 3 {
             0 if bits < 60 => (bits + 1) | (NEAR << 8),
+            1 if bits < 4 => (bits + 4) | PART_OF_WORD,
             1 => ((bits & 7) + 4) | ((bits >> 3) << 8 << 8),
             2 => bits + 1,
             // The length follows the tag, or an offset of 4 bytes.
@@ -102,6 +103,13 @@ const TAGS: [usize; 256] = {
 
 /// More than any length of an output.
 const RARE: usize = 1 << (usize::BITS - 9);
+
+/// The bit of a copy of 4 to 7 bytes with a small offset: if that is [`WORD`], numbers may follow
+/// each other ([`words`]).
+const PART_OF_WORD: usize = 1 << 7;
+
+/// Bytes of the words of which a run is taken in a register.
+const WORD: usize = 8;
 
 /// Smaller offsets are a pattern that is repeated within a copy of 8 bytes.
 const NEAR: usize = 8;
@@ -132,8 +140,8 @@ impl Elements<'_> {
     fn run(mut self, kernel: impl Repeat, wanted: usize) -> Result<Progress, Fault> {
         let len = self.block.len();
         let mut at = Progress { read: 0, written: 0 };
-        // From 8 bytes on, one comparison tells whether an offset is near or beyond the start.
-        while at.written < NEAR.min(wanted) && at.read < len {
+        // From 9 bytes on, one comparison tells whether an offset is near or beyond the start.
+        while at.written < (NEAR + 1).min(wanted) && at.read < len {
             at = self.step(at)?;
         }
         let fast_end = len.saturating_sub(AHEAD);
@@ -142,10 +150,10 @@ impl Elements<'_> {
             let pointers = (self.block.as_ptr(), self.out.as_mut_ptr());
             while at.written < wanted && at.read < fast_end {
                 // SAFETY: the pointers are those of the block, of which `AHEAD` bytes are left
-                // after `read`, and of `out`, of which at least `NEAR` are written: else the block
+                // after `read`, and of `out`, of which more than `NEAR` are written: else the block
                 // has ended, or no more is wanted. `written` is less than `wanted`, which is at
                 // most `max`, and `out` has `SLACK` bytes more than that.
-                match unsafe { short(kernel, pointers, at) } {
+                match unsafe { short(kernel, pointers, at, (fast_end, wanted)) } {
                     Some(next) => at = next,
                     None => break,
                 }
@@ -216,13 +224,15 @@ impl Elements<'_> {
 /// if it is another, or its offset is 0 or beyond the start.
 ///
 /// # Safety
-/// The block must have `1 + AHEAD` bytes from `read` on. The output must be initialised, and have
-/// `SLACK` bytes from `written` on, which is at least [`NEAR`]; nothing else may refer to it.
+/// The block must have `1 + AHEAD` bytes from each byte before `fast_end` on, among them `read`, and
+/// the output `SLACK` bytes from each before `wanted` on. The output must be initialised, and have
+/// `SLACK` bytes from `written` on, which is more than [`NEAR`]; nothing else may refer to it.
 #[inline(always)]
 unsafe fn short(
     kernel: impl Repeat,
     (block, out): (*const u8, *mut u8),
     Progress { read, written }: Progress,
+    (fast_end, wanted): (usize, usize),
 ) -> Option<Progress> {
     // SAFETY: the tag and the two bytes after it are among the `1 + AHEAD`.
     let (tag, after, next) = unsafe {
@@ -231,14 +241,22 @@ unsafe fn short(
     };
     let (tag, kind) = (usize::from(tag), usize::from(tag & 3));
     let entry = TAGS[tag];
-    let len = entry & 0xFF;
+    let len = entry & 0x7F;
     let offset = usize::from(u16::from_le_bytes(next) & OFFSET_MASKS[kind]) + (entry >> 8);
     let is_literal = kind == 0;
     // SAFETY: `written` is within the output.
     let to = unsafe { out.add(written) };
-    // One comparison for two: `written` is at least `NEAR`.
-    let is_near_or_beyond = offset.wrapping_sub(NEAR) > written - NEAR;
+    // One comparison for two, as `written` is more than `NEAR`. An offset of `written` counts as
+    // beyond the start, and is taken elsewhere; of a part of a word, an offset of 8 is near.
+    let near = NEAR + (entry >> 7 & 1);
+    let is_near_or_beyond = offset.wrapping_sub(near) > written - (NEAR + 1);
     if is_near_or_beyond {
+        if offset == WORD {
+            let after = Progress { read: read + 1 + kind, written };
+            // SAFETY: more than `NEAR` bytes, which are a word, are written; `len` is at most 7, as
+            // else an offset of 8 is not near; of the rest the caller vouches.
+            return Some(unsafe { words((block, out), after, len, (fast_end, wanted)) });
+        }
         if !(1..NEAR).contains(&offset) || entry >> 8 >= RARE {
             return None;
         }
@@ -272,6 +290,64 @@ unsafe fn short(
     }
     let taken = select_unpredictable(is_literal, (tag >> 2) + 1, kind);
     Some(Progress { read: read + 1 + taken, written: written + len })
+}
+
+/// Copies `len` bytes, fewer than a word, from a word before `written`, and takes the elements after it that are a
+/// literal of 1 to 4 bytes and a copy of the other bytes of the word before: so numbers that follow
+/// each other are compressed. Read from memory, each copy would wait for the literal before it.
+///
+/// # Safety
+/// At least [`WORD`] bytes of the output must be written; otherwise as [`short`], but `read` may lie
+/// anywhere, and is where the next element begins.
+#[inline(always)]
+unsafe fn words(
+    (block, out): (*const u8, *mut u8),
+    Progress { mut read, mut written }: Progress,
+    len: usize,
+    (fast_end, wanted): (usize, usize),
+) -> Progress {
+    /// The copy after a literal of so many bytes: its tag and the byte after it.
+    const COPIES: [u64; 5] = {
+        let mut copies = [0; 5];
+        let mut len = 1;
+        while len < copies.len() {
+            copies[len] = ((WORD - len - 4) << 2 | 1 | WORD << 8) as u64;
+            len += 1;
+        }
+        copies
+    };
+    // SAFETY: the caller vouches for the word before `written`, and for `SLACK` bytes from there
+    // on.
+    let word = unsafe {
+        let to = out.add(written);
+        let word = to.sub(WORD).cast::<[u8; WORD]>().read_unaligned();
+        to.cast::<[u8; WORD]>().write_unaligned(word);
+        u64::from_le_bytes(word)
+    };
+    written += len;
+    // The last 8 bytes.
+    #[expect(clippy::cast_possible_truncation, reason = "fewer bits than a word has")]
+    let mut word = word.rotate_right((8 * len) as u32);
+    while read < fast_end && written < wanted {
+        // SAFETY: `read` is before `fast_end`, so that there are `1 + AHEAD` bytes.
+        let next = unsafe { block.add(read).cast::<[u8; 8]>().read_unaligned() };
+        let next = u64::from_le_bytes(next);
+        let (tag, literal) = (next & 0xFF, next >> 8);
+        let len = (tag as usize >> 2) + 1;
+        if tag & 3 != 0 || len >= COPIES.len() {
+            break;
+        }
+        if literal >> (8 * len) & 0xFFFF != COPIES[len] {
+            break;
+        }
+        let changed = (1 << (8 * len)) - 1;
+        word = word & !changed | literal & changed;
+        // SAFETY: `written` is before `wanted`, so that there are `SLACK` bytes.
+        unsafe { out.add(written).cast::<[u8; WORD]>().write_unaligned(word.to_le_bytes()) };
+        written += WORD;
+        read += 1 + len + 2;
+    }
+    Progress { read, written }
 }
 
 /// Copies 8 bytes, which are read before any is written.
@@ -396,8 +472,19 @@ mod tests {
     /// Random elements, as bytes of a block, and what comes out.
     fn block(rng: &mut fastrand::Rng, n: usize) -> (Vec<u8>, Vec<u8>) {
         let (mut block, mut out) = (Vec::new(), Vec::new());
+        let mut next = Vec::new();
         for _ in 0..n {
+            if out.len() >= WORD && next.is_empty() && rng.u8(0..9) == 0 {
+                // Words of which the first bytes change, from the last to the first.
+                for _ in 0..rng.usize(0..5) {
+                    let changed = rng.usize(1..5);
+                    next.push(Element::Copy(WORD - changed, WORD, 1));
+                    next.push(Element::Literal(changed));
+                }
+                next.push(Element::Copy(rng.usize(4..12), WORD, 1));
+            }
             let element = match rng.u8(0..8) {
+                _ if !next.is_empty() => next.pop().expect("not empty"),
                 _ if out.is_empty() => Element::Literal(rng.usize(1..100)),
                 0 => Element::Literal(rng.usize(1..=16)),
                 1 => Element::Literal(rng.usize(1..70)),
@@ -506,6 +593,29 @@ mod tests {
             (cases / 10..cases / 50 * 49).contains(&refused) || cfg!(miri),
             "{refused} of {cases} were refused, seed {seed}"
         );
+    }
+
+    #[test]
+    fn words_that_follow_each_other_come_out() {
+        // Nine bytes, then the word before with its first byte changed, a thousand times.
+        let mut block = vec![8 << 2, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let mut expected = block[1..].to_vec();
+        block.extend([(7 - 4) << 2 | 1, WORD as u8]);
+        expected.extend([1, 2, 3, 4, 5, 6, 7]);
+        for i in 0..1000u32 {
+            block.extend([0, i as u8, (7 - 4) << 2 | 1, WORD as u8]);
+            expected.push(i as u8);
+            let at = expected.len() - WORD;
+            expected.extend_from_within(at..at + 7);
+        }
+        for isa in Isa::available() {
+            for wanted in [expected.len(), 1000, 9, 17] {
+                let mut out = vec![0; expected.len() + SLACK];
+                let done = decompress_with(isa, &block, wanted, &mut out).unwrap();
+                assert!(done.written >= wanted, "{isa:?}");
+                assert_eq!(out[..done.written], expected[..done.written], "{isa:?}");
+            }
+        }
     }
 
     #[test]
