@@ -30,7 +30,7 @@ pub(crate) fn open_footer(
 ) -> Result<(Footer, u64)> {
     let file_len = source.len()?;
     let tail = Tail::new(file_len)?;
-    let bytes = fetch(source, tail.needs(), None)?.bytes;
+    let bytes = fetch(source, tail.needs(), None, None)?.bytes;
     let footer = tail.supply(&bytes, limits)?;
     let missing = footer.needs().map(|range| read_exactly(source, range)).transpose()?;
     Ok((footer.seal(missing, keys)?.open(limits)?, file_len))
@@ -173,8 +173,9 @@ impl RowGroupOpener {
     /// The bytes of ranges, and how many of them were not in memory.
     fn fetch(&self, needs: &[Range<u64>], row_group: usize) -> Result<(Vec<Bytes>, u64)> {
         let latency = self.plan.options().latency;
-        let fetched =
-            fetch(&*self.source, needs, latency).map_err(|e| e.at_row_group(row_group))?;
+        let free_lists = self.plan.budget().free_lists();
+        let fetched = fetch(&*self.source, needs, latency, Some(free_lists))
+            .map_err(|e| e.at_row_group(row_group))?;
         self.progress.fetched(fetched.missing_bytes);
         Ok((fetched.bytes, fetched.missing_bytes))
     }

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::progress::Progress;
-use super::ranges::exactly;
+use super::ranges::read_pooled;
 use super::source::Source;
-use crate::bytes::saturated;
 use crate::error::Result;
 use crate::free_lists::FreeLists;
 use crate::read::RangeReader;
@@ -40,13 +39,9 @@ impl FileRanges {
 
 impl RangeReader for FileRanges {
     fn pull(&self, range: Range<u64>) -> Result<Bytes> {
-        let len = range.end.saturating_sub(range.start);
-        // Of more than all memory, none is taken, and the source says what is wrong.
-        let mut memory = self.free_lists.take(saturated(len));
-        self.source.read_into(range.clone(), &mut memory)?;
-        exactly(&range, memory.len())?;
-        self.progress.fetched(len);
-        Ok(self.free_lists.lend_bytes(memory))
+        let bytes = read_pooled(&*self.source, range, &self.free_lists)?;
+        self.progress.fetched(bytes.len() as u64);
+        Ok(bytes)
     }
 }
 

@@ -7,7 +7,9 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::source::Source;
+use crate::bytes::saturated;
 use crate::error::{Error, Result};
+use crate::free_lists::FreeLists;
 use crate::read::Latency;
 
 /// One read, and the wanted ranges that it brings.
@@ -140,6 +142,19 @@ pub(crate) fn read_exactly(source: &dyn Source, range: Range<u64>) -> Result<Byt
     exactly(&range, bytes.len()).map(|()| bytes)
 }
 
+/// As [`read_exactly`], into memory that is used again.
+pub(super) fn read_pooled(
+    source: &dyn Source,
+    range: Range<u64>,
+    free_lists: &FreeLists,
+) -> Result<Bytes> {
+    // Of more than all memory, none is taken, and the source says what is wrong.
+    let mut memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
+    source.read_into(range.clone(), &mut memory)?;
+    exactly(&range, memory.len())?;
+    Ok(free_lists.lend_bytes(memory))
+}
+
 /// Checks that as many bytes were given as were asked for.
 pub(in crate::io) fn exactly(range: &Range<u64>, given: usize) -> Result<()> {
     let wanted = range.end.saturating_sub(range.start);
@@ -161,7 +176,8 @@ pub(super) struct FetchedBytes {
     pub(super) missing_bytes: u64,
 }
 
-/// Reads the wanted ranges, those that lie close together in one request.
+/// Reads the wanted ranges, those that lie close together in one request; from a local source into
+/// memory of `free_lists`, if there are some.
 ///
 /// # Errors
 /// `Io` if they cannot be read.
@@ -169,6 +185,7 @@ pub(super) fn fetch(
     source: &dyn Source,
     ranges: &[Range<u64>],
     latency: Option<Latency>,
+    free_lists: Option<&FreeLists>,
 ) -> Result<FetchedBytes> {
     let len = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum();
     if source.in_memory() {
@@ -187,8 +204,12 @@ pub(super) fn fetch(
     let missing: Vec<_> = missing.map(|(range, _)| range.clone()).collect();
     let missing_bytes = len(&missing);
     let requests = Requests::in_turn(&missing, latency.unwrap_or_else(|| source.latency()));
-    let bytes = requests.needs().iter().map(|need| read_exactly(source, need.clone()));
-    let bytes = bytes.collect::<Result<_>>()?;
+    let free_lists = free_lists.filter(|_| source.is_local());
+    let read = |need: &Range<u64>| match free_lists {
+        Some(free_lists) => read_pooled(source, need.clone(), free_lists),
+        None => read_exactly(source, need.clone()),
+    };
+    let bytes = requests.needs().iter().map(read).collect::<Result<_>>()?;
     let mut read = requests.supply(bytes)?.into_iter();
     let mut next = || read.next().expect("one for each that was missing");
     let bytes = at_hand.into_iter().map(|found| found.unwrap_or_else(&mut next)).collect();
@@ -267,7 +288,8 @@ mod tests {
         let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         let source = Counted(bytes.clone().into(), Default::default());
         let ranges = [150_000..150_100, 7..9, 20_000..20_500, 3..3];
-        let FetchedBytes { bytes: got, missing_bytes } = fetch(&source, &ranges, None).unwrap();
+        let FetchedBytes { bytes: got, missing_bytes } =
+            fetch(&source, &ranges, None, None).unwrap();
         assert_eq!(missing_bytes, 602);
         for (got, range) in got.iter().zip(&ranges) {
             assert_eq!(&got[..], &bytes[range.start as usize..range.end as usize]);
