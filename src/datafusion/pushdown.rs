@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
@@ -77,12 +78,13 @@ impl PassRates {
     }
 }
 
-/// How much one learned part has let through since it last changed.
+/// How much one learned part has let through since it last changed, and what that took.
 #[derive(Debug, Default)]
 pub(super) struct PassRate {
     generation: AtomicU64,
     rows: AtomicU64,
     passed: AtomicU64,
+    nanos: AtomicU64,
 }
 
 /// Rows after which it is known whether a learned part is worth evaluating.
@@ -94,18 +96,31 @@ impl PassRate {
         if self.generation.swap(generation, Ordering::Relaxed) != generation {
             self.rows.store(0, Ordering::Relaxed);
             self.passed.store(0, Ordering::Relaxed);
+            self.nanos.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Whether most rows pass, so that evaluating costs more than it saves.
-    fn is_futile(&self) -> bool {
+    /// Whether evaluating costs more than it saves: `saved` nanoseconds for a row that need not be
+    /// decoded.
+    ///
+    /// What joins ask of a row they ask again of one that passes: that is the cost. And where half
+    /// of the rows pass, picking them costs as much as to decode all.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn is_futile(&self, saved: f64) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
-        rows >= TRIAL_ROWS && self.passed.load(Ordering::Relaxed) > rows / 4 * 3
+        if rows < TRIAL_ROWS {
+            return false;
+        }
+        let passed = self.passed.load(Ordering::Relaxed) as f64 / rows as f64;
+        let cost = self.nanos.load(Ordering::Relaxed) as f64 / rows as f64;
+        saved * (1.0 - 2.0 * passed) < cost * passed
     }
 
-    fn count(&self, tested: &BooleanArray) {
+    fn count(&self, tested: &BooleanArray, time: Duration) {
         self.rows.fetch_add(tested.len() as u64, Ordering::Relaxed);
         self.passed.fetch_add(tested.true_count() as u64, Ordering::Relaxed);
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 
@@ -114,7 +129,7 @@ impl PassRate {
 /// # Errors
 /// Those of DataFusion for an expression that cannot be evaluated.
 pub(super) fn predicate(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Predicate> {
-    Translation { schema, rate: None }.predicate(filter)
+    Translation { schema, learned: None }.predicate(filter)
 }
 
 /// The predicate of a filter as DataFusion evaluates it: it prunes nothing.
@@ -125,10 +140,25 @@ pub(super) fn untyped_predicate(
     filter: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Predicate> {
-    Translation { schema, rate: None }.function(filter)
+    Translation { schema, learned: None }.function(filter)
 }
 
-/// The predicate of a learned filter as it is now.
+/// About how many nanoseconds it takes to decode a value.
+pub(super) fn decode_nanos(data_type: &DataType) -> f64 {
+    match data_type {
+        DataType::Null => 0.0,
+        DataType::Boolean => 1.0,
+        other => match other.primitive_width() {
+            Some(0..=8) => 1.5,
+            Some(_) => 3.0,
+            None if other.is_nested() => 20.0,
+            None => 8.0,
+        },
+    }
+}
+
+/// The predicate of a learned filter as it is now; a row that does not pass saves so many
+/// nanoseconds.
 ///
 /// # Errors
 /// As [`predicate`].
@@ -137,11 +167,12 @@ pub(super) fn learned_predicate(
     schema: &Schema,
     rate: &Arc<PassRate>,
     may_change: bool,
+    saved: f64,
 ) -> Result<Predicate> {
     let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
         return predicate(filter, schema);
     };
-    let translation = Translation { schema, rate: Some(rate) };
+    let translation = Translation { schema, learned: Some((rate, saved)) };
     rate.begin(dynamic.snapshot_generation());
     let current = dynamic.current()?;
     match current.downcast_ref::<PhysicalLiteral>() {
@@ -153,8 +184,9 @@ pub(super) fn learned_predicate(
 
 struct Translation<'a> {
     schema: &'a Schema,
-    /// Set if the filter may be left out where it does not pay.
-    rate: Option<&'a Arc<PassRate>>,
+    /// Set if the filter may be left out where it does not pay: what it lets through, and the
+    /// nanoseconds that a row saves.
+    learned: Option<(&'a Arc<PassRate>, f64)>,
 }
 
 impl Translation<'_> {
@@ -351,10 +383,10 @@ impl Translation<'_> {
         let expr = at_positions(expr, &positions)?;
         let names = positions.iter().filter_map(|index| self.schema.fields().get(*index));
         let names: Vec<String> = names.map(|field| field.name().clone()).collect();
-        let rate = self.rate.cloned();
+        let learned = self.learned.map(|(rate, saved)| (Arc::clone(rate), saved));
         Ok(Predicate::function(names, move |batch| {
-            let tested = match &rate {
-                Some(rate) => evaluate_learned(&expr, batch, rate),
+            let tested = match &learned {
+                Some((rate, saved)) => evaluate_learned(&expr, batch, rate, *saved),
                 None => evaluate(&expr, batch),
             };
             tested.map_err(of_datafusion)
@@ -382,6 +414,7 @@ fn evaluate_learned(
     expr: &Arc<dyn PhysicalExpr>,
     batch: &RecordBatch,
     rate: &PassRate,
+    saved: f64,
 ) -> Result<BooleanArray> {
     if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
         rate.begin(dynamic.snapshot_generation());
@@ -390,11 +423,12 @@ fn evaluate_learned(
             return evaluate(expr, batch);
         }
     }
-    if rate.is_futile() {
+    if rate.is_futile(saved) {
         return Ok(vec![true; batch.num_rows()].into());
     }
+    let start = Instant::now();
     let tested = evaluate(expr, batch)?;
-    rate.count(&tested);
+    rate.count(&tested, start.elapsed());
     Ok(tested)
 }
 
