@@ -72,9 +72,9 @@ const FREE_BYTES_PART: u64 = 8;
 impl Budget {
     /// A budget of `cap` bytes, none of them used.
     pub(crate) fn new(cap: u64) -> Self {
-        let free_lists =
+        let max_free_bytes =
             usize::try_from(MAX_FREE_BYTES.min(cap / FREE_BYTES_PART)).unwrap_or_default();
-        let (used, free_lists) = (AtomicU64::new(0), FreeLists::new(free_lists));
+        let (used, free_lists) = (AtomicU64::new(0), FreeLists::new(max_free_bytes));
         Self { shared: Arc::new(BudgetState { cap, used, free_lists }) }
     }
 

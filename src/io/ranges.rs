@@ -139,7 +139,7 @@ impl Requests {
 /// Reads a range. Another number of bytes is an error.
 pub(crate) fn read_exactly(source: &dyn Source, range: Range<u64>) -> Result<Bytes> {
     let bytes = source.read(range.clone())?;
-    exactly(&range, bytes.len()).map(|()| bytes)
+    check_given(&range, bytes.len()).map(|()| bytes)
 }
 
 /// As [`read_exactly`], into memory that is used again.
@@ -156,7 +156,7 @@ pub(super) fn read_pooled(
 }
 
 /// Checks that as many bytes were given as were asked for.
-pub(in crate::io) fn exactly(range: &Range<u64>, given: usize) -> Result<()> {
+pub(in crate::io) fn check_given(range: &Range<u64>, given: usize) -> Result<()> {
     let wanted = range.end.saturating_sub(range.start);
     if given as u64 == wanted {
         return Ok(());
@@ -197,7 +197,7 @@ pub(super) fn fetch(
     }
     let at_hand = |range: &Range<u64>| {
         // What is at hand with another length is asked for again, which says what is wrong.
-        source.at_hand(range).filter(|found| exactly(range, found.len()).is_ok())
+        source.at_hand(range).filter(|found| check_given(range, found.len()).is_ok())
     };
     let at_hand: Vec<_> = ranges.iter().map(at_hand).collect();
     let missing = ranges.iter().zip(&at_hand).filter(|(_, found)| found.is_none());

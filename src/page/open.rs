@@ -486,7 +486,7 @@ impl PageOpener {
         } else if compressed {
             self.decompress(packed, uncompressed_len)?
         } else {
-            (exactly(packed, uncompressed_len)?, None)
+            (check_len(packed, uncompressed_len)?, None)
         };
         // Levels stay where they are.
         let memory = match (decrypted, decompressed) {
@@ -512,7 +512,7 @@ impl PageOpener {
     fn whole(&mut self, header: &PageHeader, body: Body) -> Result<(Bytes, PageMemory)> {
         let uncompressed_len = self.uncompressed_len(header)?;
         if self.context.codec == CompressionCodec::Uncompressed {
-            return Ok((exactly(body.bytes, uncompressed_len)?, body.memory));
+            return Ok((check_len(body.bytes, uncompressed_len)?, body.memory));
         }
         self.decompress(body.bytes, uncompressed_len)
     }
@@ -533,7 +533,7 @@ impl PageOpener {
 
     fn decompress(&mut self, body: Bytes, uncompressed_len: usize) -> Result<(Bytes, PageMemory)> {
         if self.context.codec == CompressionCodec::Uncompressed {
-            return Ok((exactly(body, uncompressed_len)?, None));
+            return Ok((check_len(body, uncompressed_len)?, None));
         }
         let memory = self.reserve(uncompressed_len)?;
         let decompressor = match &mut self.decompressor {
@@ -581,9 +581,8 @@ fn levels_v1(
     }
 }
 
-/// Values that are stored as they are. Old writers let a page without a codec be longer than it
-/// says; never shorter.
-fn exactly(body: Bytes, len: usize) -> Result<Bytes> {
+/// Values that are stored as they are.
+fn check_len(body: Bytes, len: usize) -> Result<Bytes> {
     if body.len() == len {
         return Ok(body);
     }

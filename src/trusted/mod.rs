@@ -222,9 +222,9 @@ mod populate {
     /// The smallest page of the system; where pages are larger, the call may be refused.
     const PAGE: usize = 4096;
 
-    pub(super) fn spare_capacity<T>(free_lists: &mut [MaybeUninit<T>]) {
-        let bytes = size_of_val(free_lists);
-        let start = free_lists.as_mut_ptr().cast::<u8>();
+    pub(super) fn spare_capacity<T>(spare: &mut [MaybeUninit<T>]) {
+        let bytes = size_of_val(spare);
+        let start = spare.as_mut_ptr().cast::<u8>();
         // Whole pages of the vector's own.
         let before = start.align_offset(PAGE);
         let Some(len) = bytes.checked_sub(before).map(|len| len / PAGE * PAGE) else { return };
@@ -261,9 +261,8 @@ mod platform {
         while out.len() < len {
             let left = len - out.len();
             let at = offset.saturating_add(out.len() as u64);
-            let free_lists = &mut out.spare_capacity_mut()[..left];
-            let read =
-                retry_on_intr(|| pread(file, &mut *free_lists, at).map(|(read, _)| read.len()))?;
+            let spare = &mut out.spare_capacity_mut()[..left];
+            let read = retry_on_intr(|| pread(file, &mut *spare, at).map(|(read, _)| read.len()))?;
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

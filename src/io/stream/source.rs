@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use futures_util::future::try_join_all;
 
 use crate::error::Result;
-use crate::io::ranges::{Requests, exactly};
+use crate::io::ranges::{Requests, check_given};
 use crate::io::source::Source;
 use crate::range_cache::RangeCache;
 use crate::read::{Latency, Metadata};
@@ -50,7 +50,7 @@ pub trait AsyncSource: Send + Sync {
             let file_len = self.len().await?;
             let range = file_len.saturating_sub(max)..file_len;
             let bytes = self.read(range.clone()).await?;
-            exactly(&range, bytes.len())?;
+            check_given(&range, bytes.len())?;
             Ok(FileEnd { bytes, file_len })
         })
     }

@@ -82,7 +82,7 @@ impl ValueReader for BooleanReader {
         Ok(())
     }
 
-    fn read(&mut self, n: usize, _room: usize) -> Result<()> {
+    fn read(&mut self, n: usize, _max_bytes: usize) -> Result<()> {
         match &mut self.source {
             BooleanPage::Plain(bits) => bits.read(n, &mut self.out),
             BooleanPage::Rle(runs) => runs.read(n, &mut self.out),

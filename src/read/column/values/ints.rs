@@ -400,7 +400,7 @@ impl<P: PhysicalInt, C: Convert<P>> PrimitiveSource for IntSource<P, C> {
         self.decoder = None;
     }
 
-    fn read(&mut self, n: usize, _room: usize, out: &mut Vec<C::Out>) -> Result<()> {
+    fn read(&mut self, n: usize, _max_bytes: usize, out: &mut Vec<C::Out>) -> Result<()> {
         let decoder = self.decoder.as_mut().ok_or_else(no_page)?;
         self.convert.read(decoder, n, out)
     }

@@ -32,7 +32,7 @@ impl ValueReader for NullReader {
         Ok(())
     }
 
-    fn read(&mut self, _n: usize, _room: usize) -> Result<()> {
+    fn read(&mut self, _n: usize, _max_bytes: usize) -> Result<()> {
         // Some writers store values all the same (testdata/null_type_with_values.parquet). They
         // have no meaning.
         Ok(())
@@ -42,7 +42,7 @@ impl ValueReader for NullReader {
         Ok(())
     }
 
-    fn read_picked(&mut self, _n: usize, _picks: &Bitmap, _room: usize) -> Result<()> {
+    fn read_picked(&mut self, _n: usize, _picks: &Bitmap, _max_bytes: usize) -> Result<()> {
         Ok(())
     }
 

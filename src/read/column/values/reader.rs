@@ -18,7 +18,7 @@ use crate::simd::bitmap::Bitmap;
 /// never a single value.
 pub(in crate::read::column) trait ValueReader: Send {
     /// Sets the free lists that buffers are taken from.
-    fn use_free_lists(&mut self, _spare: &FreeLists) {}
+    fn use_free_lists(&mut self, _free_lists: &FreeLists) {}
 
     /// Reserves capacity for this many slots.
     fn reserve(&mut self, slots: usize);
@@ -72,7 +72,7 @@ pub(in crate::read::column) trait ValueReader: Send {
     ///
     /// # Errors
     /// `Limit(Memory)` if not.
-    fn check_nulls(&self, _nulls: usize, _room: usize) -> Result<()> {
+    fn check_nulls(&self, _nulls: usize, _max_bytes: usize) -> Result<()> {
         Ok(())
     }
 

@@ -46,7 +46,7 @@ impl FromIndices for FromRuns {
         indices: &[u32],
         values: ArrayRef,
         nulls: Option<NullBuffer>,
-        _spare: &FreeLists,
+        _free_lists: &FreeLists,
     ) -> Result<ArrayRef> {
         let slot = |i: usize| match &nulls {
             Some(nulls) if nulls.is_null(i) => None,

@@ -83,11 +83,11 @@ impl Layout for Views {
         Ok(self.strings.set_dictionary(bytes, spans, place, check, views))
     }
 
-    fn gather(&mut self, indices: &mut Indices, n: usize, _room: usize) -> Result<()> {
+    fn gather(&mut self, indices: &mut Indices, n: usize, _max_bytes: usize) -> Result<()> {
         self.strings.append_entries(indices, n)
     }
 
-    fn gather_indices(&mut self, indices: &[u32], _room: usize) -> Result<()> {
+    fn gather_indices(&mut self, indices: &[u32], _max_bytes: usize) -> Result<()> {
         self.strings.append_entries_at(indices)
     }
 
@@ -148,7 +148,7 @@ impl Layout for Views {
         page: &mut plain::ByteArrays,
         n: usize,
         check: TextCheck,
-        _room: usize,
+        _max_bytes: usize,
     ) -> usize {
         if self.strings.append_plain(page, n, check, worth_keeping) { n } else { 0 }
     }
