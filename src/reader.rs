@@ -393,7 +393,9 @@ impl<S> Reader<S> {
             && options.filter.is_none();
         let leaves = match everything {
             true => (0..self.metadata.schema().leaves_len()).collect(),
-            false => self.plan()?.leaves().iter().map(|leaf| leaf.leaf.index).collect::<Vec<_>>(),
+            false => {
+                self.plan()?.leaves().iter().map(|column| column.leaf.index).collect::<Vec<_>>()
+            }
         };
         Ok((row_groups, leaves))
     }

@@ -158,7 +158,7 @@ impl Explanation {
             row_groups.push(group);
         }
         let filter = options.filter.as_ref().map(ToString::to_string);
-        let leaves = plan.leaves().iter().map(|leaf| leaf.leaf.path.dotted()).collect();
+        let leaves = plan.leaves().iter().map(|column| column.leaf.path.dotted()).collect();
         Ok(Self { filter, leaves, row_groups })
     }
 

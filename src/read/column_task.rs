@@ -32,25 +32,27 @@ pub(crate) struct ColumnDecoder {
 /// What a column chunk is read from.
 pub(super) struct ChunkSource {
     pub(super) plan: Plan,
-    pub(super) leaf: usize,
+    /// Which of [`Plan::leaves`] it is of.
+    pub(super) column_index: usize,
     pub(super) list: PageList,
     pub(super) context: PageContext,
     pub(super) row_group: usize,
+    /// Dotted path of the leaf.
     pub(super) column: Arc<str>,
 }
 
 impl ChunkSource {
     fn part(&self) -> Result<ColumnDecoder> {
-        let Self { plan, leaf: index, list, context, row_group, column } = self;
+        let Self { plan, column_index, list, context, row_group, column } = self;
         let pages = Pages::new(list, context.clone(), plan.budget());
-        let leaf = plan.leaves().get(*index).ok_or_else(|| Error::usage("no such leaf"))?;
-        let pages = pages.keeping(plan.page_cache().dictionary(*row_group, leaf.leaf.index));
+        let spec = plan.leaves().get(*column_index).ok_or_else(|| Error::usage("no such leaf"))?;
+        let pages = pages.keeping(plan.page_cache().dictionary(*row_group, spec.leaf.index));
         let carries_prefix = plan.footer().quirks().carries_prefix;
         let utf8 = plan.options().utf8;
-        let reader = LeafReader::new(leaf, pages, utf8, carries_prefix, plan.budget())
+        let reader = LeafReader::new(spec, pages, utf8, carries_prefix, plan.budget())
             .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
-        let is_early = plan.filter().is_some_and(|filter| filter.is_early(*index));
-        let unselected = match plan.picks(*index) {
+        let is_early = plan.filter().is_some_and(|filter| filter.is_early(*column_index));
+        let unselected = match plan.picks(*column_index) {
             _ if is_early => UnselectedRows::Stay,
             true => UnselectedRows::Picked,
             false => UnselectedRows::Apart,
@@ -74,15 +76,15 @@ impl ColumnTask {
 
     /// Whether the leaf is decoded before the filter is evaluated.
     pub(crate) fn is_early(&self) -> bool {
-        self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.leaf))
+        self.chunk.plan.filter().is_some_and(|filter| filter.is_early(self.chunk.column_index))
     }
 
     /// Whether the leaf is decoded for this window in this step: before the filter (`early`), or
     /// after it. A leaf that only the filter needs is not decoded if the filter is known to be
     /// true.
     pub(crate) fn is_wanted(&self, early: bool, window: &Window) -> bool {
-        let ChunkSource { plan, leaf, .. } = &self.chunk;
-        self.is_early() == early && (*leaf < plan.output_leaves() || !window.is_proven())
+        let ChunkSource { plan, column_index, .. } = &self.chunk;
+        self.is_early() == early && (*column_index < plan.output_leaves() || !window.is_proven())
     }
 
     /// About how much work the chunk is, in compressed bytes.

@@ -68,8 +68,8 @@ impl Filter {
         let mut early_leaves = vec![false; leaves.len()];
         // Those of the output, by leaf: a predicate may look at thousands, as may the output.
         let mut of_output: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, leaf) in leaves.iter().enumerate() {
-            of_output.entry(leaf.leaf.index).or_default().push(index);
+        for (index, column) in leaves.iter().enumerate() {
+            of_output.entry(column.leaf.index).or_default().push(index);
         }
         let before: HashMap<usize, DataType> = before.into_iter().collect();
         for wanted in column_specs(footer.schema(), &mapping.shapes)? {

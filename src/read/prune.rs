@@ -102,8 +102,8 @@ impl Plan {
         if self.filter().is_none() || range.is_proven() {
             ranges.extend_from_slice(self.row_group(range)?.needs());
         } else if self.index_may_help(range.row_group)? {
-            for leaf in self.leaves() {
-                let chunk = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
+            for column in self.leaves() {
+                let chunk = self.footer().column_chunk_ref(range.row_group, column.leaf.index)?;
                 ranges.extend(self.offset_index(&chunk));
             }
         }

@@ -79,10 +79,10 @@ impl RowGroup {
     fn new(fetched: Fetched) -> Result<Self> {
         let Fetched { plan, range, rows_in_group, chunks, batch_rows, batch_bytes, memory } =
             fetched;
-        let task = |FetchedChunk { leaf, pages, context, cost }| {
-            let column = plan.leaves()[leaf].leaf.path.dotted().into();
+        let task = |FetchedChunk { column_index, pages, context, cost }| {
+            let column = plan.leaves()[column_index].leaf.path.dotted().into();
             let (plan, row_group) = (plan.clone(), range.row_group);
-            let chunk = ChunkSource { plan, leaf, list: pages, context, row_group, column };
+            let chunk = ChunkSource { plan, column_index, list: pages, context, row_group, column };
             ColumnTask::new(chunk, rows_in_group, cost)
         };
         let tasks = chunks.into_iter().map(task).collect::<Result<_>>()?;

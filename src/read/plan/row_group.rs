@@ -32,8 +32,8 @@ pub(crate) struct PageIndexPlan {
     pub(super) rows_in_group: u64,
     pub(super) chunks: Vec<ChunkPlan>,
     pub(super) needs: Vec<Range<u64>>,
-    /// The leaf of each of the needs.
-    pub(super) leaves: Vec<usize>,
+    /// For each of the needs, which of [`Plan::leaves`] it is for.
+    pub(super) columns: Vec<usize>,
     pub(super) widths: Widths,
 }
 
@@ -75,7 +75,7 @@ pub(in crate::read) struct Fetched {
 /// One of them.
 pub(in crate::read) struct FetchedChunk {
     /// Which of [`Plan::leaves`] it is of.
-    pub(in crate::read) leaf: usize,
+    pub(in crate::read) column_index: usize,
     pub(in crate::read) pages: PageList,
     pub(in crate::read) context: PageContext,
     /// About how much work it is to decode: compressed bytes.
@@ -114,10 +114,11 @@ impl Plan {
         let mut chunks = Vec::with_capacity(self.leaves().len());
         let mut indexes = Vec::new();
         let (mut bytes_per_row, mut widest_per_row) = (0u64, 0);
-        for (i, leaf) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
-            let PlannedChunk { chunk, arrow_bytes, offset_index } = self
-                .chunk(range.row_group, rows_in_group, leaf)
-                .map_err(|e| e.at_column(leaf.leaf.path.dotted()).at_row_group(range.row_group))?;
+        for (i, column) in self.leaves().iter().take(self.leaves_of(range)).enumerate() {
+            let PlannedChunk { chunk, arrow_bytes, offset_index } =
+                self.chunk(range.row_group, rows_in_group, column).map_err(|e| {
+                    e.at_column(column.leaf.path.dotted()).at_row_group(range.row_group)
+                })?;
             let per_row = arrow_bytes / rows_in_group.max(1);
             bytes_per_row = bytes_per_row.saturating_add(per_row);
             widest_per_row = per_row.max(widest_per_row);
@@ -138,18 +139,18 @@ impl Plan {
         }
         let wanted = range.wanted(rows_in_group)?;
         indexes.retain(|(i, _)| {
-            let leaf = self.leaves().get(*i).map_or(usize::MAX, |leaf| leaf.leaf.index);
-            let known = self.page_cache().find(range.row_group, leaf);
+            let leaf_index = self.leaves().get(*i).map_or(usize::MAX, |column| column.leaf.index);
+            let known = self.page_cache().find(range.row_group, leaf_index);
             match (known, chunks.get_mut(*i)) {
                 (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
                 _ => return true,
             }
             false
         });
-        let (leaves, needs) = indexes.into_iter().unzip();
+        let (columns, needs) = indexes.into_iter().unzip();
         let (plan, range) = (self.clone(), range.clone());
         let widths = Widths { bytes_per_row, widest_per_row };
-        Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, leaves, widths })
+        Ok(PageIndexPlan { plan, range, rows_in_group, chunks, needs, columns, widths })
     }
 
     /// A row group of [`Plan::ranges`] in parts for which about `bytes` bytes are fetched each,
@@ -167,8 +168,8 @@ impl Plan {
         if n < 2 || never || self.footer().quirks().carries_prefix {
             return Ok(vec![range.clone()]);
         }
-        for (leaf, chunk) in self.leaves().iter().zip(&row_group.chunks) {
-            let meta = self.footer().column_chunk_ref(range.row_group, leaf.leaf.index)?;
+        for (column, chunk) in self.leaves().iter().zip(&row_group.chunks) {
+            let meta = self.footer().column_chunk_ref(range.row_group, column.leaf.index)?;
             if chunk.slots > 0 && self.offset_index(&meta).is_none() {
                 return Ok(vec![range.clone()]);
             }
@@ -191,16 +192,21 @@ impl Plan {
     }
 
     /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
-    pub(in crate::read) fn keep_pages(&self, row_group: usize, leaf: usize, index: &OffsetIndex) {
+    pub(in crate::read) fn keep_pages(
+        &self,
+        row_group: usize,
+        leaf_index: usize,
+        index: &OffsetIndex,
+    ) {
         let map = || -> Result<Option<PageMap>> {
-            let chunk = self.footer().column_chunk_ref(row_group, leaf)?;
+            let chunk = self.footer().column_chunk_ref(row_group, leaf_index)?;
             let Some(meta) = chunk.meta_data else { return Ok(None) };
             let slots = not_negative(meta.num_values, "num_values")?;
             let rows = self.footer().row_group_rows(row_group)?;
             PageMap::new(index, byte_range(&meta, slots, self.file_len())?, rows).map(Some)
         };
         if let Ok(Some(map)) = map() {
-            self.page_cache().keep(row_group, leaf, &Arc::new(map));
+            self.page_cache().keep(row_group, leaf_index, &Arc::new(map));
         }
     }
 }
@@ -246,8 +252,8 @@ impl PageIndexPlan {
         let mut ignored = Vec::new();
         if !bytes.is_empty() {
             let wanted = self.range.wanted(self.rows_in_group)?;
-            for (&leaf, bytes) in self.leaves.iter().zip(bytes) {
-                let Some(chunk) = self.chunks.get_mut(leaf) else { continue };
+            for (&i, bytes) in self.columns.iter().zip(bytes) {
+                let Some(chunk) = self.chunks.get_mut(i) else { continue };
                 let map = || -> Result<Arc<PageMap>> {
                     let bytes = opened(chunk.decryptor.as_ref(), Module::OffsetIndex, bytes)?;
                     let index = OffsetIndex::read(&mut thrift::Reader::new(&bytes))?;
@@ -256,16 +262,16 @@ impl PageIndexPlan {
                 match map() {
                     // What was changed is no reason to read on.
                     Err(e) if e.is_of_encryption() => {
-                        return Err(self.plan.place(e, leaf, &self.range));
+                        return Err(self.plan.place(e, i, &self.range));
                     }
                     Ok(map) => {
-                        if let Some(leaf) = self.plan.leaves().get(leaf) {
+                        if let Some(column) = self.plan.leaves().get(i) {
                             let row_group = self.range.row_group;
-                            self.plan.page_cache().keep(row_group, leaf.leaf.index, &map);
+                            self.plan.page_cache().keep(row_group, column.leaf.index, &map);
                         }
                         chunk.pages = Some(WantedPages::new(map, &wanted));
                     }
-                    Err(e) => ignored.push(self.plan.place(e, leaf, &self.range)),
+                    Err(e) => ignored.push(self.plan.place(e, i, &self.range)),
                 }
             }
         }
@@ -345,11 +351,11 @@ impl RowGroupPlan {
         let mut fetched = Vec::with_capacity(self.chunks.len());
         let mut rest = bytes;
         let ignored_before = self.ignored.len();
-        for (leaf, chunk) in self.chunks.iter_mut().enumerate() {
+        for (column_index, chunk) in self.chunks.iter_mut().enumerate() {
             let (bytes, others) = chunk.split_needs(rest);
             rest = others;
-            let Some(spec) = self.plan.leaves().get(leaf) else { continue };
-            let context = self.plan.page_context(spec, chunk.codec, chunk.decryptor.as_ref());
+            let Some(column) = self.plan.leaves().get(column_index) else { continue };
+            let context = self.plan.page_context(column, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
                 Ok(Listed::Pages(pages)) => {
                     let cost = match chunk.is_pulled() {
@@ -357,11 +363,11 @@ impl RowGroupPlan {
                         false => pages.bytes(),
                     };
                     let cost = saturated(cost);
-                    fetched.push(FetchedChunk { leaf, pages, context, cost });
+                    fetched.push(FetchedChunk { column_index, pages, context, cost });
                 }
                 Ok(Listed::Referred) => refers = true,
                 Err(e) => {
-                    self.ignored.push(self.plan.place(e, leaf, &self.range));
+                    self.ignored.push(self.plan.place(e, column_index, &self.range));
                     chunk.without_index();
                 }
             }

@@ -246,14 +246,14 @@ impl Plan {
     /// compressed and uncompressed, and one for each row. What the metadata leave open counts as 0.
     pub(crate) fn cost(&self, row_group: usize, rows: u64) -> u64 {
         let all = self.footer().row_group_rows(row_group).unwrap_or_default();
-        let of_leaf = |leaf: &ColumnSpec| {
-            let chunk = self.footer().column_chunk_ref(row_group, leaf.leaf.index).ok()?;
+        let of_column = |column: &ColumnSpec| {
+            let chunk = self.footer().column_chunk_ref(row_group, column.leaf.index).ok()?;
             let meta = chunk.meta_data?;
             let sizes = [meta.total_compressed_size, meta.total_uncompressed_size];
             let sizes = sizes.into_iter().map(|size| u64::try_from(size).unwrap_or_default());
             Some(sizes.fold(0, u64::saturating_add))
         };
-        let bytes = self.leaves().iter().filter_map(of_leaf).fold(0, u64::saturating_add);
+        let bytes = self.leaves().iter().filter_map(of_column).fold(0, u64::saturating_add);
         share(bytes, rows, all).saturating_add(rows)
     }
 
@@ -331,8 +331,8 @@ impl Plan {
     /// Compressed bytes of the column chunks that a row group would be read from.
     pub(in crate::read) fn bytes_of(&self, row_group: usize) -> Result<u64> {
         let mut bytes = 0u64;
-        for leaf in self.leaves() {
-            let meta = self.footer().column_chunk_ref(row_group, leaf.leaf.index)?.meta_data;
+        for column in self.leaves() {
+            let meta = self.footer().column_chunk_ref(row_group, column.leaf.index)?.meta_data;
             let size = meta.map_or(0, |meta| meta.total_compressed_size);
             bytes = bytes.saturating_add(u64::try_from(size).unwrap_or_default());
         }
@@ -397,12 +397,12 @@ impl Plan {
     /// What opening the pages of a leaf needs to know.
     pub(in crate::read) fn page_context(
         &self,
-        leaf: &ColumnSpec,
+        column: &ColumnSpec,
         codec: CompressionCodec,
         decryptor: Option<&ChunkDecryptor>,
     ) -> PageContext {
         let quirks = self.footer().quirks();
-        let mut context = PageContext::new(&leaf.leaf, codec, &self.options().limits);
+        let mut context = PageContext::new(&column.leaf, codec, &self.options().limits);
         context.verify_checksums = self.options().verify_checksums;
         context.ignore_is_compressed = quirks.ignores_is_compressed;
         context.bit_order = quirks.bit_order;
@@ -411,10 +411,10 @@ impl Plan {
     }
 
     /// Adds the place of a leaf to an error.
-    pub(super) fn place(&self, error: Error, leaf: usize, range: &RowRange) -> Error {
+    pub(super) fn place(&self, error: Error, column_index: usize, range: &RowRange) -> Error {
         let error = error.at_row_group(range.row_group);
-        match self.leaves().get(leaf) {
-            Some(leaf) => error.at_column(leaf.leaf.path.dotted()),
+        match self.leaves().get(column_index) {
+            Some(column) => error.at_column(column.leaf.path.dotted()),
             None => error,
         }
     }
