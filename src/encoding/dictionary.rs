@@ -82,52 +82,52 @@ impl Indices {
         result
     }
 
-    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `picks` are set; what
+    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `selection` are set; what
     /// the others stand for is not looked up.
     ///
     /// # Errors
     /// As [`Indices::gather`].
-    pub(crate) fn gather_picked<T: Copy>(
+    pub(crate) fn gather_selected<T: Copy>(
         &mut self,
         n: usize,
-        picks: &Bitmap,
+        selection: &Bitmap,
         dictionary: &[T],
         out: &mut Vec<T>,
     ) -> Result<()> {
         let before = out.len();
-        let mut picked = std::mem::take(&mut self.scratch);
-        picked.clear();
+        let mut selected = std::mem::take(&mut self.scratch);
+        selected.clear();
         let result = self
-            .read_picked(n, picks, &mut picked)
-            .and_then(|()| look_up(&picked, dictionary, out));
-        self.scratch = picked;
+            .read_selected(n, selection, &mut selected)
+            .and_then(|()| look_up(&selected, dictionary, out));
+        self.scratch = selected;
         if result.is_err() {
             out.truncate(before);
         }
         result
     }
 
-    /// Appends those of the next `n` indices whose bits of `picks` are set, whatever they are.
+    /// Appends those of the next `n` indices whose bits of `selection` are set, whatever they are.
     ///
     /// # Errors
     /// `Malformed` if there are fewer than `n`.
-    pub(crate) fn read_picked(
+    pub(crate) fn read_selected(
         &mut self,
         n: usize,
-        picks: &Bitmap,
+        selection: &Bitmap,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         let mut at = 0;
         while at < n {
             match self.hybrid.next_run((n - at).min(BLOCK))? {
                 Run::Rle { value, n } => {
-                    out.resize(out.len() + picks.count_ones(at..at + n), value);
+                    out.resize(out.len() + selection.count_ones(at..at + n), value);
                     at += n;
                 }
                 Run::Packed(packed) => {
                     let start = out.len();
                     packed.unpack(out);
-                    compact(out, start, picks, at);
+                    compact(out, start, selection, at);
                     at += packed.len();
                 }
             }
@@ -227,24 +227,24 @@ mod tests {
     }
 
     #[test]
-    fn picks_what_a_filter_picks() {
+    fn the_selection_of_a_filter_is_gathered() {
         let seed = 14;
         let mut rng = fastrand::Rng::with_seed(seed);
         for width in 0..=12u8 {
             let dictionary: Vec<u64> = (0..1u64 << width).map(|i| i * 1_000_003).collect();
             let mut indices = Vec::new();
-            let mut picks = Bitmap::default();
+            let mut selection = Bitmap::default();
             for _ in 0..40 {
                 let (index, n) = (rng.u32(0..1 << width), rng.usize(1..200));
                 let (same, often) = (rng.bool(), rng.u8(0..=4));
                 indices.extend((0..n).map(|_| if same { index } else { rng.u32(0..1 << width) }));
-                (0..n).for_each(|_| picks.append_run(rng.u8(0..4) < often, 1));
+                (0..n).for_each(|_| selection.append_run(rng.u8(0..4) < often, 1));
             }
             let mut decoder = Indices::new(page(&indices, width), indices.len()).unwrap();
             let mut out = Vec::new();
-            decoder.gather_picked(indices.len(), &picks, &dictionary, &mut out).unwrap();
-            let picked = (0..indices.len()).filter(|i| picks.get(*i));
-            let expected: Vec<u64> = picked.map(|i| dictionary[indices[i] as usize]).collect();
+            decoder.gather_selected(indices.len(), &selection, &dictionary, &mut out).unwrap();
+            let selected = (0..indices.len()).filter(|i| selection.get(*i));
+            let expected: Vec<u64> = selected.map(|i| dictionary[indices[i] as usize]).collect();
             assert_eq!(out, expected, "width {width} seed {seed}");
         }
     }

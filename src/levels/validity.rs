@@ -68,13 +68,13 @@ impl Validity {
         self.len += n;
     }
 
-    /// Appends those of the slots of `other` whose bits of `picks` are set.
-    pub(crate) fn push_picked(&mut self, other: &Self, picks: &Bitmap) {
-        let slots = picks.count_ones(0..other.len);
+    /// Appends those of the slots of `other` whose bits of `selection` are set.
+    pub(crate) fn push_selected(&mut self, other: &Self, selection: &Bitmap) {
+        let slots = selection.count_ones(0..other.len);
         match &other.bitmap {
             None => self.push_run(true, slots),
             Some(bits) => {
-                self.spelled_out().append_kept(bits, 0, picks, 0, other.len);
+                self.spelled_out().append_kept(bits, 0, selection, 0, other.len);
                 self.len += slots;
             }
         }

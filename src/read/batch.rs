@@ -91,7 +91,7 @@ pub(super) fn record_batch(
     let early_keep = KeptRows::new(early.rows, early.keep, width);
     let stretches = window.stretches(UnselectedRows::Apart);
     let late_keep = KeptRows::new(stretches.rows, stretches.keep.clone(), width);
-    let picked = KeptRows::new(window.rows(), None, width);
+    let all_rows = KeptRows::new(window.rows(), None, width);
     let mut early = Leaves::new(early.leaves);
     let mut late = Leaves::new(late);
     let mut memory = BatchMemory::of(plan, &mut early, &mut late);
@@ -102,7 +102,7 @@ pub(super) fn record_batch(
     for (i, shape) in plan.shapes().iter().enumerate() {
         let (leaves, kept) = match is_early.get(i) {
             Some(true) => (&mut early, &early_keep),
-            _ if plan.column_picks(i) => (&mut late, &picked),
+            _ if plan.column_drops_rows(i) => (&mut late, &all_rows),
             _ => (&mut late, &late_keep),
         };
         let column = assemble_column(shape, leaves, kept, (window, max), &mut memory.arrays);

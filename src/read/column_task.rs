@@ -52,9 +52,9 @@ impl ChunkSource {
         let reader = LeafReader::new(spec, pages, utf8, carries_prefix, plan.budget())
             .map_err(|e| e.at_column(column.clone()).at_row_group(*row_group))?;
         let is_early = plan.filter().is_some_and(|filter| filter.is_early(*column_index));
-        let unselected = match plan.picks(*column_index) {
+        let unselected = match plan.drops_rows(*column_index) {
             _ if is_early => UnselectedRows::Stay,
-            true => UnselectedRows::Picked,
+            true => UnselectedRows::DroppedWhileDecoding,
             false => UnselectedRows::Apart,
         };
         let batch_bytes = plan.batch_bytes();
@@ -146,21 +146,21 @@ impl ColumnDecoder {
     pub(crate) fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
         let mut decode = || {
             let stretches = window.stretches(self.unselected);
-            let picks = self.unselected == UnselectedRows::Picked;
-            let picked = stretches.keep.as_ref().filter(|_| picks);
+            let drops_rows = self.unselected == UnselectedRows::DroppedWhileDecoding;
+            let keep = stretches.keep.as_ref().filter(|_| drops_rows);
             let max = max_bytes(self.batch_bytes, window.rows());
             self.reader.weigh(&window.weight, max);
-            self.reader.reserve(if picks { window.rows() } else { stretches.rows });
+            self.reader.reserve(if drops_rows { window.rows() } else { stretches.rows });
             self.reader.expect(&stretches.spans, window.next_wanted_row);
             let mut first = 0;
             for span in &*stretches.spans {
                 let rows = usize::try_from(span.end - span.start)
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
                 // Short spans may have no unwanted rows, even if others have.
-                let picked = picked.filter(|keep| {
+                let keep = keep.filter(|keep| {
                     rows > MAX_PAGES_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
                 });
-                match picked {
+                match keep {
                     Some(keep) => {
                         self.reader.append_selected(span.start, keep, first..first + rows)?;
                     }

@@ -265,18 +265,18 @@ pub(super) fn find(facts: &[LeafFacts], leaf: usize) -> Option<&LeafFacts> {
     facts.iter().find(|found| found.leaf == leaf)
 }
 
-/// For each column and for each leaf, whether unwanted rows are left out while it is decoded. They
+/// For each column and for each leaf, whether unwanted rows are dropped while it is decoded. They
 /// are if the column has no lists and the filter does not need it.
-pub(super) fn picks(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
+pub(super) fn drops_rows(shapes: &[Shape], filter: Option<&Filter>) -> (Vec<bool>, Vec<bool>) {
     // Without a filter no column is early.
     let early = filter.map_or(&[][..], Filter::early_columns);
     let (mut columns, mut leaves) = (Vec::with_capacity(shapes.len()), Vec::new());
     for (i, shape) in shapes.iter().enumerate() {
         let first = leaves.len();
         shape.for_each_leaf(&mut |_, _| leaves.push(false));
-        let picks = early.get(i) != Some(&true) && !has_list(shape);
-        leaves.iter_mut().skip(first).for_each(|leaf| *leaf = picks);
-        columns.push(picks);
+        let drops_rows = early.get(i) != Some(&true) && !has_list(shape);
+        leaves.iter_mut().skip(first).for_each(|leaf| *leaf = drops_rows);
+        columns.push(drops_rows);
     }
     (columns, leaves)
 }

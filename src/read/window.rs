@@ -91,8 +91,8 @@ fn too_large(max: u64) -> Error {
 pub(super) enum UnselectedRows {
     /// They stay: the filter is evaluated on them.
     Stay,
-    /// They are left out while the leaf is decoded.
-    Picked,
+    /// They are dropped while the leaf is decoded.
+    DroppedWhileDecoding,
     /// They are left out of the finished column. If they are many, rows are decoded in more spans.
     Apart,
 }
@@ -286,7 +286,8 @@ mod tests {
             let first: Vec<u64> = all.into_iter().take(max as usize).collect();
             assert_eq!(window.rows(), first.len(), "seed {seed}");
             assert_eq!(window.end(), first.last().unwrap() + 1);
-            for unselected in [UnselectedRows::Stay, UnselectedRows::Picked, UnselectedRows::Apart]
+            for unselected in
+                [UnselectedRows::Stay, UnselectedRows::DroppedWhileDecoding, UnselectedRows::Apart]
             {
                 let stretches = window.stretches(unselected);
                 assert_eq!(rows(stretches), first, "seed {seed}");
@@ -303,7 +304,8 @@ mod tests {
             let decoded: Vec<u64> = window.spans().iter().cloned().flatten().collect();
             let left: Vec<u64> = passed.set_indices().map(|i| decoded[i]).collect();
             let narrowed = window.narrowed(&passed, true);
-            for unselected in [UnselectedRows::Stay, UnselectedRows::Picked, UnselectedRows::Apart]
+            for unselected in
+                [UnselectedRows::Stay, UnselectedRows::DroppedWhileDecoding, UnselectedRows::Apart]
             {
                 assert_eq!(rows(narrowed.stretches(unselected)), left, "seed {seed}");
             }

@@ -15,7 +15,7 @@ use super::extension::{self, CrsTexts, Extension};
 use super::leaf::Physical;
 use super::nested::{self, Element, Group};
 use super::node::{Node, Repetition, Schema};
-use super::projection::{Picks, Projection};
+use super::projection::{ProjectedChildren, Projection};
 use super::shape::{Kind, Levels, Shape, struct_of};
 use crate::error::{Error, Result};
 use crate::format::{ConvertedType, IntType, LogicalType};
@@ -60,7 +60,7 @@ impl Mapper<'_> {
         projection: &Projection,
         refine: impl Fn(usize, Shape) -> Shape,
     ) -> Result<Vec<Shape>> {
-        let map = |position: usize, node: Node<'_>, inner: Option<&Picks>| {
+        let map = |position: usize, node: Node<'_>, inner: Option<&ProjectedChildren>| {
             Ok(refine(position, self.field(node, inner, Outer::default())?))
         };
         match projection.resolve(schema)? {
@@ -69,10 +69,12 @@ impl Mapper<'_> {
                 let fields = fields.filter(|(_, node)| has_columns(*node));
                 fields.map(|(position, node)| map(position, node, None)).collect()
             }
-            Some(picks) => picks
+            Some(projected) => projected
                 .iter()
-                .filter_map(|pick| Some((pick, schema.field(pick.position)?)))
-                .map(|(pick, node)| map(pick.position, picked(node)?, pick.inner.as_ref()))
+                .filter_map(|wanted| Some((wanted, schema.field(wanted.position)?)))
+                .map(|(wanted, node)| {
+                    map(wanted.position, check_has_columns(node)?, wanted.inner.as_ref())
+                })
                 .collect(),
         }
     }
@@ -84,7 +86,12 @@ impl Mapper<'_> {
 
     /// Maps a node with its repetition. `inner` says what is wanted of the nodes below; `None` is
     /// all.
-    fn field(&self, node: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Shape> {
+    fn field(
+        &self,
+        node: Node<'_>,
+        inner: Option<&ProjectedChildren>,
+        outer: Outer,
+    ) -> Result<Shape> {
         let element = node.max_def();
         match node.repetition()? {
             Repetition::Required => self.value(node, inner, outer, Nullable::No),
@@ -107,7 +114,7 @@ impl Mapper<'_> {
     fn value(
         &self,
         node: Node<'_>,
-        inner: Option<&Picks>,
+        inner: Option<&ProjectedChildren>,
         outer: Outer,
         nullable: Nullable,
     ) -> Result<Shape> {
@@ -171,16 +178,23 @@ impl Mapper<'_> {
         })
     }
 
-    fn children(&self, group: Node<'_>, inner: Option<&Picks>, outer: Outer) -> Result<Vec<Shape>> {
-        let Some(picks) = inner else {
+    fn children(
+        &self,
+        group: Node<'_>,
+        inner: Option<&ProjectedChildren>,
+        outer: Outer,
+    ) -> Result<Vec<Shape>> {
+        let Some(projected) = inner else {
             let children = group.children().filter(|child| has_columns(*child));
             return children.map(|child| self.field(child, None, outer)).collect();
         };
         let children: Vec<Node<'_>> = group.children().collect();
-        picks
+        projected
             .iter()
-            .filter_map(|pick| Some((pick, *children.get(pick.position)?)))
-            .map(|(pick, child)| self.field(picked(child)?, pick.inner.as_ref(), outer))
+            .filter_map(|wanted| Some((wanted, *children.get(wanted.position)?)))
+            .map(|(wanted, child)| {
+                self.field(check_has_columns(child)?, wanted.inner.as_ref(), outer)
+            })
             .collect()
     }
 
@@ -365,7 +379,7 @@ pub(super) fn has_columns(node: Node<'_>) -> bool {
 }
 
 /// Checks that there is something to read of a node that was asked for by name or index.
-fn picked(node: Node<'_>) -> Result<Node<'_>> {
+fn check_has_columns(node: Node<'_>) -> Result<Node<'_>> {
     if !has_columns(node) {
         return Err(Error::usage(format_args!(
             "{} is a group without columns: there is nothing to read of it",

@@ -1,6 +1,6 @@
 //! Which columns are wanted: by name, by exact path, by column index or by field index.
 //!
-//! Called by `to_arrow` when a read is planned. The result, [`Picks`], says for every group which
+//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], says for every group which
 //! children are wanted. A name is first the exact name of a field; only then its dots separate the
 //! names of nested fields. The nodes that lists and maps need in between (`list`, `element`,
 //! `key_value`) may be named or left out.
@@ -76,11 +76,11 @@ impl Projection {
         Self::Fields(fields.into_iter().collect())
     }
 
-    /// What the projection picks of `schema`.
+    /// What the projection wants of `schema`.
     ///
     /// # Errors
     /// `Usage` if a name, path or index stands for nothing, or a name for several fields.
-    pub(super) fn resolve(&self, schema: &Schema) -> Result<Option<Picks>> {
+    pub(super) fn resolve(&self, schema: &Schema) -> Result<Option<ProjectedChildren>> {
         match self {
             Self::Leaves(leaves) => {
                 for &leaf in leaves {
@@ -88,15 +88,15 @@ impl Projection {
                 }
                 let mut leaves = leaves.clone();
                 leaves.sort_unstable();
-                Ok(Some(picks_of_leaves(schema.root(), &leaves)))
+                Ok(Some(children_of_leaves(schema.root(), &leaves)))
             }
             _ => self.resolve_in(schema.root()),
         }
     }
 
-    /// What the projection picks of the fields below `root`; `None` for all of them.
-    pub(super) fn resolve_in<T: NamedTree>(&self, root: T) -> Result<Option<Picks>> {
-        let mut picks = Picks::default();
+    /// What the projection wants of the fields below `root`; `None` for all of them.
+    pub(super) fn resolve_in<T: NamedTree>(&self, root: T) -> Result<Option<ProjectedChildren>> {
+        let mut projected = ProjectedChildren::default();
         let mut path = Vec::new();
         match self {
             Self::All => return Ok(None),
@@ -106,7 +106,7 @@ impl Projection {
                     if !find_name(root, name, &mut path)? {
                         return Err(unknown(name, root));
                     }
-                    picks.insert(&path);
+                    projected.insert(&path);
                 }
             }
             Self::Paths(paths) => {
@@ -115,7 +115,7 @@ impl Projection {
                     if names.is_empty() || !find_path(root, names, &mut path)? {
                         return Err(unknown(&names.join("."), root));
                     }
-                    picks.insert(&path);
+                    projected.insert(&path);
                 }
             }
             Self::Leaves(_) => {
@@ -131,11 +131,11 @@ impl Projection {
                             "there is no field {field}: the schema has {len}"
                         )));
                     }
-                    picks.insert(&[field]);
+                    projected.insert(&[field]);
                 }
             }
         }
-        Ok(Some(picks))
+        Ok(Some(projected))
     }
 }
 
@@ -186,24 +186,24 @@ impl Schema {
 
 /// The wanted children of a group, in order. At each: all of it, or what is wanted of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Picks {
-    list: Vec<Pick>,
+pub(super) struct ProjectedChildren {
+    list: Vec<ProjectedChild>,
     /// Position among the children → position in `list`.
     at: HashMap<usize, usize>,
 }
 
 /// A wanted child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pick {
+pub(super) struct ProjectedChild {
     /// Position among the children of its group.
     pub(super) position: usize,
     /// What is wanted of it; `None` for all.
-    pub(super) inner: Option<Picks>,
+    pub(super) inner: Option<ProjectedChildren>,
 }
 
-impl Picks {
+impl ProjectedChildren {
     /// The wanted children, in order.
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Pick> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &ProjectedChild> {
         self.list.iter()
     }
 
@@ -223,14 +223,14 @@ impl Picks {
             Entry::Occupied(slot) => *slot.get(),
             Entry::Vacant(vacant) => {
                 let slot = *vacant.insert(self.list.len());
-                self.list.push(Pick { position, inner: (!whole).then(Self::default) });
+                self.list.push(ProjectedChild { position, inner: (!whole).then(Self::default) });
                 slot
             }
         };
-        let Some(pick) = self.list.get_mut(slot) else {
+        let Some(wanted) = self.list.get_mut(slot) else {
             return;
         };
-        match &mut pick.inner {
+        match &mut wanted.inner {
             inner if whole => *inner = None,
             Some(inner) => inner.insert(rest),
             None => {}
@@ -239,24 +239,24 @@ impl Picks {
 
     fn push(&mut self, position: usize, inner: Option<Self>) {
         self.at.insert(position, self.list.len());
-        self.list.push(Pick { position, inner });
+        self.list.push(ProjectedChild { position, inner });
     }
 }
 
 /// The children of `group` with a leaf of `leaves`, which are sorted.
-fn picks_of_leaves(group: Node<'_>, leaves: &[usize]) -> Picks {
-    let mut picks = Picks::default();
+fn children_of_leaves(group: Node<'_>, leaves: &[usize]) -> ProjectedChildren {
+    let mut projected = ProjectedChildren::default();
     for (position, child) in group.children().enumerate() {
         let range = child.leaves();
         let from = leaves.partition_point(|&leaf| leaf < range.start);
         let to = leaves.partition_point(|&leaf| leaf < range.end);
         match leaves.get(from..to) {
             Some([]) | None => {}
-            Some(_) if child.is_leaf() => picks.push(position, None),
-            Some(below) => picks.push(position, Some(picks_of_leaves(child, below))),
+            Some(_) if child.is_leaf() => projected.push(position, None),
+            Some(below) => projected.push(position, Some(children_of_leaves(child, below))),
         }
     }
-    picks
+    projected
 }
 
 /// A tree with named nodes in which names are looked up: the schema of a file, or the wanted one.
@@ -269,8 +269,8 @@ pub(super) trait NamedTree: Copy {
     fn named(self, name: &str) -> Named;
     /// The names of the children.
     fn names(self) -> impl Iterator<Item = String>;
-    /// The position of the child whose own name need not be said on the way to what is below it.
-    fn silent(self) -> Option<usize>;
+    /// Position of the child whose name may be omitted in a path.
+    fn implied_child(self) -> Option<usize>;
     /// Whether rows have no such node: the repeated node of a list, which is neither the list nor
     /// its element.
     fn is_wrapper(self) -> bool;
@@ -293,7 +293,7 @@ impl NamedTree for Node<'_> {
         self.children().map(|child| child.name().to_owned())
     }
 
-    fn silent(self) -> Option<usize> {
+    fn implied_child(self) -> Option<usize> {
         if self.is_root() || self.is_leaf() {
             return None;
         }
@@ -334,7 +334,7 @@ pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize
             match (rest, group.child(position)) {
                 (None, _) => {
                     let within = |child: T, path: &mut Vec<usize>| find_name(child, text, path);
-                    return end_at(group, position, path, within);
+                    return accept_child(group, position, path, within);
                 }
                 (Some(rest), Some(child)) if find_name(child, rest, path)? => return Ok(true),
                 _ => path.pop(),
@@ -345,7 +345,7 @@ pub(super) fn find_name<T: NamedTree>(group: T, text: &str, path: &mut Vec<usize
             None => break,
         }
     }
-    find_silent(group, path, |child, path| find_name(child, text, path))
+    find_below_implied_child(group, path, |child, path| find_name(child, text, path))
 }
 
 /// As [`find_name`], with the names on the way already apart.
@@ -358,19 +358,18 @@ fn find_path<T: NamedTree>(group: T, names: &[String], path: &mut Vec<usize>) ->
         match group.child(position) {
             Some(_) if rest.is_empty() => {
                 let within = |child: T, path: &mut Vec<usize>| find_path(child, names, path);
-                return end_at(group, position, path, within);
+                return accept_child(group, position, path, within);
             }
             Some(child) if find_path(child, rest, path)? => return Ok(true),
             _ => path.pop(),
         };
     }
-    find_silent(group, path, |child, path| find_path(child, names, path))
+    find_below_implied_child(group, path, |child, path| find_path(child, names, path))
 }
 
-/// Ends the way at the child at `position`, which is the last of `path`; but where rows have no
-/// such node, and the elements that lie in it have a field of the name, the field is meant: of the
-/// list nothing else would be said than without the name.
-fn end_at<T: NamedTree>(
+/// Accepts the child at `position`, the last of `path`. Exception: the repeated node of a list; if
+/// its element has a field of that name, the field is meant.
+fn accept_child<T: NamedTree>(
     group: T,
     position: usize,
     path: &mut Vec<usize>,
@@ -380,18 +379,18 @@ fn end_at<T: NamedTree>(
         return Ok(true);
     }
     path.pop();
-    if !find_silent(group, path, within)? {
+    if !find_below_implied_child(group, path, within)? {
         path.push(position);
     }
     Ok(true)
 }
 
-fn find_silent<T: NamedTree>(
+fn find_below_implied_child<T: NamedTree>(
     group: T,
     path: &mut Vec<usize>,
     find: impl FnOnce(T, &mut Vec<usize>) -> Result<bool>,
 ) -> Result<bool> {
-    let Some(position) = group.silent() else {
+    let Some(position) = group.implied_child() else {
         return Ok(false);
     };
     let Some(child) = group.child(position) else {
@@ -461,7 +460,7 @@ fn node_at<T: NamedTree>(root: T, name: &str) -> Option<T> {
     for position in path {
         node = node.child(position)?;
     }
-    while let Some(position) = node.silent() {
+    while let Some(position) = node.implied_child() {
         node = node.child(position)?;
     }
     Some(node)

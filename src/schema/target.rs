@@ -21,7 +21,7 @@ use super::extension::FIELD_ID_KEY;
 use super::names::Named;
 use super::natural::{Mapper, has_columns};
 use super::node::Schema;
-use super::projection::{self, NamedTree, Picks, Projection};
+use super::projection::{self, NamedTree, ProjectedChildren, Projection};
 use super::shape::{Kind, Levels, Mapping, Shape};
 use super::text;
 use crate::error::{Error, Result};
@@ -43,11 +43,11 @@ pub(super) fn to_target(
     target: &SchemaRef,
     groups: Groups,
 ) -> Result<Mapping> {
-    let picks = projection.resolve_in(TargetNode::Group(target.fields()))?;
-    let schema = match picks {
+    let projected = projection.resolve_in(TargetNode::Group(target.fields()))?;
+    let schema = match projected {
         None => Arc::clone(target),
-        Some(picks) => {
-            let fields = prune(target.fields(), &picks);
+        Some(projected) => {
+            let fields = prune(target.fields(), &projected);
             let metadata = target.metadata().clone();
             Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
         }
@@ -327,44 +327,44 @@ fn reads_leaf(shape: &Shape) -> bool {
     }
 }
 
-/// The fields of `fields` that are picked. A map keeps its key, and its value if nothing of it was
+/// The fields of `fields` that are projected. A map keeps its key, and its value if nothing of it was
 /// named.
-fn prune(fields: &Fields, picks: &Picks) -> Fields {
-    let picked = picks.iter().filter_map(|pick| Some((fields.get(pick.position)?, &pick.inner)));
-    picked
-        .map(|(field, inner)| match inner {
-            None => Arc::clone(field),
-            Some(inner) => Arc::new(prune_field(field, inner)),
-        })
-        .collect()
+fn prune(fields: &Fields, projected: &ProjectedChildren) -> Fields {
+    let kept =
+        projected.iter().filter_map(|wanted| Some((fields.get(wanted.position)?, &wanted.inner)));
+    kept.map(|(field, inner)| match inner {
+        None => Arc::clone(field),
+        Some(inner) => Arc::new(prune_field(field, inner)),
+    })
+    .collect()
 }
 
-fn prune_field(field: &Field, picks: &Picks) -> Field {
-    let child = |child: &FieldRef| match picks.inside(0) {
+fn prune_field(field: &Field, projected: &ProjectedChildren) -> Field {
+    let child = |child: &FieldRef| match projected.inside(0) {
         None => Arc::clone(child),
         Some(inner) => Arc::new(prune_field(child, inner)),
     };
     let data_type = match field.data_type() {
-        DataType::Struct(fields) => DataType::Struct(prune(fields, picks)),
+        DataType::Struct(fields) => DataType::Struct(prune(fields, projected)),
         DataType::List(item) => DataType::List(child(item)),
         DataType::LargeList(item) => DataType::LargeList(child(item)),
         DataType::ListView(item) => DataType::ListView(child(item)),
         DataType::LargeListView(item) => DataType::LargeListView(child(item)),
         DataType::FixedSizeList(item, length) => DataType::FixedSizeList(child(item), *length),
         DataType::Map(entries, sorted) => {
-            DataType::Map(Arc::new(prune_entries(entries, picks.inside(0))), *sorted)
+            DataType::Map(Arc::new(prune_entries(entries, projected.inside(0))), *sorted)
         }
         other => other.clone(),
     };
     field.clone().with_data_type(data_type)
 }
 
-fn prune_entries(entries: &Field, picks: Option<&Picks>) -> Field {
+fn prune_entries(entries: &Field, projected: Option<&ProjectedChildren>) -> Field {
     let DataType::Struct(fields) = entries.data_type() else {
         return entries.clone();
     };
     let pair = fields.iter().enumerate().map(|(position, field)| {
-        match picks.and_then(|picks| picks.inside(position)) {
+        match projected.and_then(|projected| projected.inside(position)) {
             Some(inner) if position > 0 => Arc::new(prune_field(field, inner)),
             _ => Arc::clone(field),
         }
@@ -432,7 +432,7 @@ impl NamedTree for TargetNode<'_> {
         self.fields().iter().map(|field| field.name().clone())
     }
 
-    fn silent(self) -> Option<usize> {
+    fn implied_child(self) -> Option<usize> {
         matches!(self, Self::Repeated(_)).then_some(0)
     }
 

@@ -34,7 +34,7 @@ impl LeafReader {
         range: Range<usize>,
     ) -> Result<()> {
         if self.cursor.max_rep > 0 {
-            return Err(Error::usage("rows of a list cannot be picked by their slots"));
+            return Err(Error::usage("rows of a list cannot be selected by their slots"));
         }
         self.guarded(|reader| reader.append_stretches(row, keep, range))
     }
@@ -49,7 +49,7 @@ impl LeafReader {
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
         let mut kept = self.take_rows();
-        let mut picks = Bitmap::default();
+        let mut selection = Bitmap::default();
         for stretch in stretches(&wanted) {
             self.seek(row + stretch.start as u64)?;
             let mut at = stretch.start;
@@ -58,9 +58,9 @@ impl LeafReader {
                     return Err(too_few_rows(at, stretch.end));
                 };
                 let n = (stretch.end - at).min(page.slots_left).min(BLOCK);
-                picks.clear();
-                picks.append_range(&wanted, at..at + n);
-                self.select(n, &picks, &mut kept)?;
+                selection.clear();
+                selection.append_range(&wanted, at..at + n);
+                self.select(n, &selection, &mut kept)?;
                 at += n;
             }
         }
@@ -69,7 +69,7 @@ impl LeafReader {
     }
 
     /// Decodes those of the next `n` rows, which lie in one page, whose bits are set.
-    fn select(&mut self, n: usize, picks: &Bitmap, kept: &mut DecodedRows) -> Result<()> {
+    fn select(&mut self, n: usize, selection: &Bitmap, kept: &mut DecodedRows) -> Result<()> {
         let (max_def, slot) = (self.cursor.max_def, self.slot);
         let Some(page) = &mut self.cursor.page else {
             return Err(too_few_rows(0, n));
@@ -86,15 +86,15 @@ impl LeafReader {
                 let mut def = LevelDecoder::planes(max_def);
                 page.def.read(n, &mut def)?;
                 if self.keep_levels {
-                    picks.runs().for_each(|run| kept.def.push_range(&def, run));
+                    selection.runs().for_each(|run| kept.def.push_range(&def, run));
                 }
                 leaf_validity(&def, 0..n, slot, max_def, &mut validity).values
             }
         };
         page.take_values(values)?;
         let first = kept.validity.len();
-        let slots = picks.count_ones(0..n);
-        kept.validity.push_picked(&validity, picks);
+        let slots = selection.count_ones(0..n);
+        kept.validity.push_selected(&validity, selection);
         if self.keep_levels {
             if max_def <= 1 {
                 kept.append_levels_of_validity(first, slots);
@@ -103,26 +103,26 @@ impl LeafReader {
         }
         self.cursor.ensure(values)?;
         let max_bytes = self.cursor.memory.capacity();
-        let picked = match validity.bitmap().filter(|_| values < n) {
+        let selected = match validity.bitmap().filter(|_| values < n) {
             None => {
-                self.cursor.values.read_picked(n, picks, max_bytes)?;
+                self.cursor.values.read_selected(n, selection, max_bytes)?;
                 slots
             }
             Some(valid) => {
                 // Values are dense: turns the bits of wanted slots into the bits of wanted values.
                 let mut of_values = Bitmap::default();
-                of_values.append_kept(picks, 0, valid, 0, n);
+                of_values.append_kept(selection, 0, valid, 0, n);
                 if values > 0 {
-                    self.cursor.values.read_picked(values, &of_values, max_bytes)?;
+                    self.cursor.values.read_selected(values, &of_values, max_bytes)?;
                 }
                 of_values.count_ones(0..values)
             }
         };
-        if picked < slots
+        if selected < slots
             && let Some(bitmap) = kept.validity.bitmap()
         {
-            self.cursor.values.check_nulls(slots - picked, max_bytes)?;
-            self.cursor.values.spread(bitmap, first, slots, picked);
+            self.cursor.values.check_nulls(slots - selected, max_bytes)?;
+            self.cursor.values.spread(bitmap, first, slots, selected);
         }
         self.next_row += n as u64;
         let bytes = self.cursor.values.bytes_held() + kept.bytes_held();

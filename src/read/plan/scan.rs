@@ -13,7 +13,7 @@ use crate::free_lists::BufferPool;
 use crate::limits::{Budget, Limits};
 use crate::page::PageContext;
 use crate::read::column::{ColumnSpec, column_specs};
-use crate::read::filter::{Filter, picks};
+use crate::read::filter::{Filter, drops_rows};
 use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
@@ -41,11 +41,11 @@ struct PlanState {
     /// How many of the leaves the output is made of; the others are for the filter alone.
     output_leaves: usize,
     filter: Option<Filter>,
-    /// For each column of the output, whether unwanted rows are left out while its leaves are
+    /// For each column of the output, whether unwanted rows are dropped while its leaves are
     /// decoded.
-    column_picks: Vec<bool>,
+    column_drops_rows: Vec<bool>,
     /// The same for each leaf.
-    picks: Vec<bool>,
+    drops_rows: Vec<bool>,
     ranges: Vec<RowRange>,
     /// Rows of which no leaf is read.
     bare_rows: u64,
@@ -99,7 +99,7 @@ impl Footer {
             Some(filter) => Some(Filter::new(filter, self, options, &mapping.shapes, &mut leaves)?),
             None => None,
         };
-        let (column_picks, picks) = picks(&mapping.shapes, filter.as_ref());
+        let (column_drops_rows, drops_rows) = drops_rows(&mapping.shapes, filter.as_ref());
         let ranges = row_ranges(self, options, file_len)?;
         let Pruned { kept: ranges, pruned } = match &filter {
             Some(filter) => prune(self, filter, ranges)?,
@@ -122,8 +122,8 @@ impl Footer {
                 leaves,
                 output_leaves,
                 filter,
-                column_picks,
-                picks,
+                column_drops_rows,
+                drops_rows,
                 ranges,
                 bare_rows,
                 pruned,
@@ -200,21 +200,21 @@ impl Plan {
         self.shared.output_leaves
     }
 
-    /// Whether unwanted rows are left out of a leaf while it is decoded.
-    pub(in crate::read) fn picks(&self, leaf: usize) -> bool {
-        self.shared.picks.get(leaf).copied().unwrap_or_default()
+    /// Whether unwanted rows are dropped while a leaf is decoded.
+    pub(in crate::read) fn drops_rows(&self, column_index: usize) -> bool {
+        self.shared.drops_rows.get(column_index).copied().unwrap_or_default()
     }
 
-    /// Whether they are left out of all leaves of a column.
-    pub(in crate::read) fn column_picks(&self, column: usize) -> bool {
-        self.shared.column_picks.get(column).copied().unwrap_or_default()
+    /// Whether they are dropped while all leaves of an output column are decoded.
+    pub(in crate::read) fn column_drops_rows(&self, column: usize) -> bool {
+        self.shared.column_drops_rows.get(column).copied().unwrap_or_default()
     }
 
     /// Whether there are columns that are decoded after the filter, of which rows are not left out.
     pub(in crate::read) fn has_late_lists(&self) -> bool {
         let early = self.filter().map(Filter::early_columns).unwrap_or_default();
-        let picks = self.shared.column_picks.iter().enumerate();
-        picks.into_iter().any(|(i, picks)| !picks && early.get(i) != Some(&true))
+        let mut columns = self.shared.column_drops_rows.iter().enumerate();
+        columns.any(|(i, drops_rows)| !drops_rows && early.get(i) != Some(&true))
     }
 
     pub(in crate::read) fn filter(&self) -> Option<&Filter> {

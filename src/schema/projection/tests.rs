@@ -215,8 +215,8 @@ fn ten_thousand_names_are_found_at_once() {
     let names: Vec<String> = (0..10_000).map(|i| format!("column {i}")).collect();
     let file = schema(names.iter().map(|name| int(name)));
     let projection = Projection::names(names.iter().rev());
-    let picks = projection.resolve(&file).unwrap().unwrap();
-    let positions: Vec<_> = picks.iter().map(|pick| pick.position).collect();
+    let projected = projection.resolve(&file).unwrap().unwrap();
+    let positions: Vec<_> = projected.iter().map(|wanted| wanted.position).collect();
     assert_eq!(positions, (0..10_000).rev().collect::<Vec<_>>());
 }
 

@@ -4,10 +4,11 @@
 //! the data, and is the same for all pages; and a dictionary that does not pay leaves nothing
 //! behind.
 //!
-//! `encoder` is what is known of a chunk, `chunk` encodes it. `choose` picks the form of the values: it looks for a `dictionary`, and
-//! `select` compares what `measure` finds of samples. `pages` encodes the values, which a `source`
-//! gives page by page, converted from Arrow by `convert`. `statistics`, `sorted` and `bloom` look
-//! at each page. `metadata` is what the footer says of the finished chunk.
+//! `encoder` is what is known of a chunk, `chunk` encodes it. `choose` chooses the form of the
+//! values: it looks for a `dictionary`, and `select` compares what `measure` finds of samples.
+//! `pages` encodes the values, which a `source` gives page by page, converted from Arrow by
+//! `convert`. `statistics`, `sorted` and `bloom` look at each page. `metadata` is what the footer
+//! says of the finished chunk.
 
 mod ints;
 mod byte_arrays;

@@ -102,10 +102,10 @@ impl ValueReader for BooleanReader {
         }
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
+    fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
         let start = self.out.len();
         self.read(n, max_bytes)?;
-        self.out.compact(start, picks);
+        self.out.compact(start, selection);
         Ok(())
     }
 

@@ -89,8 +89,8 @@ impl<A: FromIndices> ValueReader for IndexReader<A> {
         self.indices.read(n, max_bytes, &mut self.slots)
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
-        self.indices.read_picked(n, picks, max_bytes, &mut self.slots)
+    fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
+        self.indices.read_selected(n, selection, max_bytes, &mut self.slots)
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
@@ -205,24 +205,24 @@ impl DictionaryIndices {
         }
     }
 
-    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `picks` are
+    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `selection` are
     /// set.
-    fn read_picked(
+    fn read_selected(
         &mut self,
         n: usize,
-        picks: &Bitmap,
+        selection: &Bitmap,
         max_bytes: usize,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         let start = out.len();
         match &mut self.indices {
             Some(indices) => {
-                let read = indices.read_picked(n, picks, out);
+                let read = indices.read_selected(n, selection, out);
                 self.checked(read, start, out)
             }
             None => {
-                self.values.read_picked(n, picks, max_bytes)?;
-                self.append(picks.count_ones(0..n), out)
+                self.values.read_selected(n, selection, max_bytes)?;
+                self.append(selection.count_ones(0..n), out)
             }
         }
     }

@@ -42,7 +42,7 @@ impl ValueReader for NullReader {
         Ok(())
     }
 
-    fn read_picked(&mut self, _n: usize, _picks: &Bitmap, _max_bytes: usize) -> Result<()> {
+    fn read_selected(&mut self, _n: usize, _selection: &Bitmap, _max_bytes: usize) -> Result<()> {
         Ok(())
     }
 

@@ -182,21 +182,21 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         }
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
+    fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
         if let Some(indices) = &mut self.indices {
-            let more = picks.count_ones(0..n);
+            let more = selection.count_ones(0..n);
             return match entries(&mut self.dictionary, &mut self.source, more)? {
-                Some(entries) => indices.gather_picked(n, picks, entries, &mut self.out),
+                Some(entries) => indices.gather_selected(n, selection, entries, &mut self.out),
                 None => {
                     self.selected.clear();
-                    indices.read_picked(n, picks, &mut self.selected)?;
+                    indices.read_selected(n, selection, &mut self.selected)?;
                     self.look_up()
                 }
             };
         }
-        if self.source.skips_at_once() && few(picks, n) {
+        if self.source.skips_at_once() && few(selection, n) {
             let mut at = 0;
-            for run in picks.runs() {
+            for run in selection.runs() {
                 self.source.skip(run.start - at)?;
                 self.source.read(run.len(), max_bytes, &mut self.out)?;
                 at = run.end;
@@ -205,7 +205,7 @@ impl<S: PrimitiveSource + 'static> ValueReader for PrimitiveReader<S> {
         }
         let start = self.out.len();
         self.source.read(n, max_bytes, &mut self.out)?;
-        compact(&mut self.out, start, picks, 0);
+        compact(&mut self.out, start, selection, 0);
         Ok(())
     }
 

@@ -49,11 +49,11 @@ pub(in crate::read::column) trait ValueReader: Send {
     /// Skips the next `n` values of the page.
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// As [`ValueReader::read`], but only those of the next `n` values whose bits of `picks` are
+    /// As [`ValueReader::read`], but only those of the next `n` values whose bits of `selection` are
     /// set. The others need not be decoded.
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
+    fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
         let mut at = 0;
-        for run in picks.runs() {
+        for run in selection.runs() {
             self.skip(run.start - at)?;
             self.read(run.len(), max_bytes)?;
             at = run.end;

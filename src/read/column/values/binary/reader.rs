@@ -35,7 +35,7 @@ pub(in crate::read::column::values) struct BinaryReader<L> {
     layout: L,
     spans: Vec<Span>,
     /// Indices of the entries to look up.
-    picked: Vec<u32>,
+    selected: Vec<u32>,
     data_type: DataType,
 }
 
@@ -61,7 +61,7 @@ impl BinaryReader<Views> {
                 sparse: None,
                 layout,
                 spans: Vec::new(),
-                picked: Vec::new(),
+                selected: Vec::new(),
                 data_type,
             })
         }
@@ -142,8 +142,8 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
         }
         if let Some(indices) = self.values.indices() {
             if self.sparse.is_some() {
-                self.picked.clear();
-                indices.read(n, &mut self.picked)?;
+                self.selected.clear();
+                indices.read(n, &mut self.selected)?;
                 return look_up_sparse(self, max_bytes);
             }
             return self.layout.gather(indices, n, max_bytes);
@@ -185,24 +185,24 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
         Ok(())
     }
 
-    fn read_picked(&mut self, n: usize, picks: &Bitmap, max_bytes: usize) -> Result<()> {
+    fn read_selected(&mut self, n: usize, selection: &Bitmap, max_bytes: usize) -> Result<()> {
         if self.values.indices().is_some() {
-            prepare_dictionary(self, picks.count_ones(0..n))?;
+            prepare_dictionary(self, selection.count_ones(0..n))?;
         }
         if let Some(indices) = self.values.indices() {
-            self.picked.clear();
-            indices.read_picked(n, picks, &mut self.picked)?;
+            self.selected.clear();
+            indices.read_selected(n, selection, &mut self.selected)?;
             if self.sparse.is_some() {
                 return look_up_sparse(self, max_bytes);
             }
-            return self.layout.gather_indices(&self.picked, max_bytes);
+            return self.layout.gather_indices(&self.selected, max_bytes);
         }
         let mut at = 0;
         while at < n {
             self.spans.clear();
             self.values.read_spans((n - at).min(BLOCK), max_bytes, &mut self.spans)?;
             let found = self.spans.len();
-            compact(&mut self.spans, 0, picks, at);
+            compact(&mut self.spans, 0, selection, at);
             let place = match self.spans.len() {
                 kept if kept == found => self.values.place(),
                 _ => Place::Apart,
@@ -277,11 +277,11 @@ fn prepare_dictionary<L: Layout>(column: &mut BinaryReader<L>, more: usize) -> R
     set_whole_dictionary(column, page)
 }
 
-/// Looks up the entries of `column.picked` in the dictionary page, one by one.
+/// Looks up the entries of `column.selected` in the dictionary page, one by one.
 fn look_up_sparse<L: Layout>(column: &mut BinaryReader<L>, max_bytes: usize) -> Result<()> {
-    let BinaryReader { sparse, utf8, layout, picked, .. } = column;
+    let BinaryReader { sparse, utf8, layout, selected, .. } = column;
     let sparse = sparse.as_mut().ok_or_else(no_dictionary)?;
-    for &index in &*picked {
+    for &index in &*selected {
         let span = [sparse.span(index)?];
         let page = Payload::Shared(&sparse.page().bytes);
         append_mended(layout, page, &span, Place::Apart, *utf8, max_bytes)?;
