@@ -857,7 +857,7 @@ fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
     match (&shape.kind, field.data_type()) {
         (Kind::Leaf { leaf }, data_type) => {
             let leaf = leaves.get(*leaf).ok_or_else(wrong)?;
-            match crate::schema::convert::store(data_type, leaf) {
+            match crate::schema::convert::write_conversion(data_type, leaf) {
                 Some(_) => Ok(()),
                 None => Err(wrong()),
             }

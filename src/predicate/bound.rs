@@ -14,7 +14,7 @@ use super::expression::{Function, Op, Quantifier, VariantPart};
 use super::set::ValueSet;
 use super::value::LiteralValue;
 use crate::geo::{Edges, Rectangle};
-use crate::schema::convert::Conversion;
+use crate::schema::convert::ReadConversion;
 use crate::schema::{Leaf, Projection};
 
 /// A predicate that was checked against a schema: it can be pruned by, and evaluated. Cheap to
@@ -129,7 +129,7 @@ pub(super) struct BoundLeaf {
     /// Whether what the metadata say of the leaf holds for what is tested.
     pub(super) facts: FactsHold,
     /// How the values of the tested leaf become those of Arrow.
-    pub(super) conversion: Option<Conversion>,
+    pub(super) conversion: Option<ReadConversion>,
     /// Definition level from which on it is not null.
     pub(super) present: u64,
     /// Definition level from which on the tested list or map has elements.

@@ -3,7 +3,7 @@
 use super::bound::{BoundLeaf, ColumnOrigin, FactsHold, ListLevels};
 use super::expression::VariantPart;
 use crate::error::Result;
-use crate::schema::convert::conversion;
+use crate::schema::convert::read_conversion;
 use crate::schema::{Kind, Node as SchemaNode, Repetition, Schema, Shape};
 use crate::variant::{VariantShape, needed_leaves, variant_around};
 
@@ -37,7 +37,7 @@ pub(super) fn part_origin(
         (None, None) => return Ok(ColumnOrigin::Unknown),
     };
     let leaf = schema.leaf(leaf)?;
-    let conversion = conversion(&leaf, &part.data_type);
+    let conversion = read_conversion(&leaf, &part.data_type);
     let present = leaf.max_def.into();
     let (element, lists, needed) = (None, Vec::new(), needed.leaves);
     let file = BoundLeaf { leaf, conversion, facts, present, element, lists, needed };
@@ -61,7 +61,7 @@ pub(super) fn origin(
     };
     let leaf = schema.leaf(index)?;
     let conversion = match shape.kind {
-        Kind::Leaf { .. } => conversion(&leaf, shape.field.data_type()),
+        Kind::Leaf { .. } => read_conversion(&leaf, shape.field.data_type()),
         _ => None,
     };
     let element = match shape.kind {

@@ -28,7 +28,7 @@ use super::value::{LiteralValue, Side};
 use crate::error::{Error, LimitKind, Result};
 use crate::format::ColumnOrder;
 use crate::schema::Leaf;
-use crate::schema::convert::{Conversion, conversion};
+use crate::schema::convert::{ReadConversion, read_conversion};
 use crate::stats::bounds::{BoundCut, StoredBound};
 
 /// Statistics of one column: one row for each row group, or for each data page, in file order.
@@ -136,7 +136,7 @@ impl ColumnStatistics {
         let bounds = BoundsOf {
             leaf,
             data_type,
-            conversion: conversion(leaf, data_type),
+            conversion: read_conversion(leaf, data_type),
             zeros_differ: matches!(order, Some(ColumnOrder::Ieee754TotalOrder)),
         };
         let (mut least, mut greatest) = (Vec::new(), Vec::new());
@@ -172,7 +172,7 @@ type TypedBound = (LiteralValue, Option<bool>);
 struct BoundsOf<'a> {
     leaf: &'a Leaf,
     data_type: &'a DataType,
-    conversion: Option<Conversion>,
+    conversion: Option<ReadConversion>,
     /// Whether −0 comes before +0.
     zeros_differ: bool,
 }
@@ -210,12 +210,12 @@ impl BoundsOf<'_> {
 /// that.
 fn of_whole_values(
     bytes: &[u8],
-    conversion: Conversion,
+    conversion: ReadConversion,
     side: Side,
 ) -> Option<(Cow<'_, [u8]>, bool)> {
     match conversion {
         // A front of a value is less than it, and what was made greater stays greater.
-        Conversion::FixedBytes(len) if bytes.len() < len => {
+        ReadConversion::FixedBytes(len) if bytes.len() < len => {
             // The length is any number that the file says; a value that long is not cut to so
             // little.
             if len > MAX_PADDED {
@@ -225,8 +225,8 @@ fn of_whole_values(
             whole.resize(len, 0);
             Some((Cow::Owned(whole), true))
         }
-        Conversion::FixedBytes(len) if bytes.len() > len => None,
-        Conversion::Bytes { utf8: true, .. } => match (std::str::from_utf8(bytes), side) {
+        ReadConversion::FixedBytes(len) if bytes.len() > len => None,
+        ReadConversion::Bytes { utf8: true, .. } => match (std::str::from_utf8(bytes), side) {
             (Ok(_), _) => Some((Cow::Borrowed(bytes), false)),
             (Err(e), Side::Lower) => Some((Cow::Borrowed(bytes.get(..e.valid_up_to())?), true)),
             (Err(_), Side::Upper) => None,

@@ -182,7 +182,10 @@ impl Tested<'_> {
 
     /// Whether the leaf is of a type that has NaN; integers may be read as floats.
     fn leaf_has_nan(&self) -> bool {
-        !matches!(self.file.conversion, Some(crate::schema::convert::Conversion::Integer { .. }))
+        !matches!(
+            self.file.conversion,
+            Some(crate::schema::convert::ReadConversion::Integer { .. })
+        )
     }
 
     /// What the test says of NaN.

@@ -2,7 +2,7 @@
 //! compared.
 //!
 //! The one place where the bytes of statistics meet literals: both become a `LiteralValue` of the
-//! column's Arrow type, through the same [`Conversion`] that its values go. Bounds of a file are
+//! column's Arrow type, through the same [`ReadConversion`] that its values go. Bounds of a file are
 //! data that may be wrong: whatever does not fit its type is no bound.
 //! Trap: a bound must stay a bound on the way. Where a conversion divides, lower bounds are rounded
 //! down and upper ones up.
@@ -13,7 +13,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::format::LogicalType;
-use crate::schema::convert::{Conversion, Scale};
+use crate::schema::convert::{ReadConversion, Scale};
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom;
 
@@ -66,16 +66,16 @@ impl LiteralValue {
     pub(super) fn of_bound(
         bytes: &[u8],
         leaf: &Leaf,
-        conversion: Conversion,
+        conversion: ReadConversion,
         data_type: &DataType,
         side: Side,
     ) -> Option<Self> {
         match conversion {
-            Conversion::Boolean => match bytes {
+            ReadConversion::Boolean => match bytes {
                 [byte @ 0..=1] => Some(Self::Int(i128::from(*byte))),
                 _ => None,
             },
-            Conversion::Integer { unsigned, scale, .. } => {
+            ReadConversion::Integer { unsigned, scale, .. } => {
                 let raw = integer(bytes, leaf.physical, unsigned)?;
                 if !in_annotated_range(raw, leaf) {
                     return None;
@@ -97,7 +97,7 @@ impl LiteralValue {
                 }
                 Some(Self::Int(scaled))
             }
-            Conversion::Float { .. } => {
+            ReadConversion::Float { .. } => {
                 let value = match leaf.physical {
                     Physical::Float => f64::from(f32::from_le_bytes(bytes.try_into().ok()?)),
                     Physical::Double => f64::from_le_bytes(bytes.try_into().ok()?),
@@ -108,7 +108,7 @@ impl LiteralValue {
                 // well.
                 (!value.is_nan()).then_some(Self::Float(value))
             }
-            Conversion::Int96(unit) => {
+            ReadConversion::Int96(unit) => {
                 let (nanos, days) = bytes.split_first_chunk::<8>()?;
                 let nanos = i128::from(u64::from_le_bytes(*nanos));
                 let days = i128::from(i32::from_le_bytes(days.try_into().ok()?)) - 2_440_588;
@@ -120,7 +120,7 @@ impl LiteralValue {
                 };
                 Some(Self::Int(divide(days * 86_400_000_000_000 + nanos, per_unit, side)))
             }
-            Conversion::Decimal { exponent, .. } => {
+            ReadConversion::Decimal { exponent, .. } => {
                 if matches!(leaf.physical, Physical::FixedLenByteArray(n) if n != bytes.len()) {
                     return None;
                 }
@@ -128,10 +128,10 @@ impl LiteralValue {
                 let factor = i256::from_i128(10).checked_pow(u32::from(exponent))?;
                 within_precision(raw.checked_mul(factor)?, data_type).map(Self::Wide)
             }
-            Conversion::Bytes { .. } | Conversion::FixedBytes(_) => {
+            ReadConversion::Bytes { .. } | ReadConversion::FixedBytes(_) => {
                 Some(Self::Bytes(bytes.to_vec()))
             }
-            Conversion::Null | Conversion::Interval(_) => None,
+            ReadConversion::Null | ReadConversion::Interval(_) => None,
         }
     }
 
@@ -140,26 +140,30 @@ impl LiteralValue {
     pub(super) fn probes(
         &self,
         leaf: &Leaf,
-        conversion: Conversion,
+        conversion: ReadConversion,
         data_type: &DataType,
     ) -> Probes {
         let found = match (conversion, self) {
-            (Conversion::Integer { scale, .. }, Self::Int(value)) if !data_type.is_floating() => {
+            (ReadConversion::Integer { scale, .. }, Self::Int(value))
+                if !data_type.is_floating() =>
+            {
                 return integer_probes(leaf, scale, *value);
             }
-            (Conversion::Integer { scale, .. }, Self::Wide(value)) => match value.to_i128() {
+            (ReadConversion::Integer { scale, .. }, Self::Wide(value)) => match value.to_i128() {
                 Some(value) => return integer_probes(leaf, scale, value),
                 None => return Probes::Hashes(Vec::new()),
             },
-            (Conversion::Float { .. }, Self::Float(value)) => float_probes(leaf.physical, *value),
-            (Conversion::Decimal { exponent, .. }, Self::Wide(value)) => {
+            (ReadConversion::Float { .. }, Self::Float(value)) => {
+                float_probes(leaf.physical, *value)
+            }
+            (ReadConversion::Decimal { exponent, .. }, Self::Wide(value)) => {
                 // A BYTE_ARRAY may hold the same number in several lengths.
                 let Physical::FixedLenByteArray(n) = leaf.physical else {
                     return Probes::Unknown;
                 };
                 return fixed_decimal_probes(n, exponent, *value);
             }
-            (Conversion::Bytes { .. } | Conversion::FixedBytes(_), Self::Bytes(bytes)) => {
+            (ReadConversion::Bytes { .. } | ReadConversion::FixedBytes(_), Self::Bytes(bytes)) => {
                 Some(vec![bloom::hash(bytes)])
             }
             _ => None,

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::limits::Reservation;
 use crate::predicate::{PageFacts, PruneResult, dictionary_is_complete};
-use crate::schema::convert::conversion;
+use crate::schema::convert::read_conversion;
 use crate::selection::RowSelection;
 use crate::stats::bloom::BloomLayout;
 use crate::thrift::{self, Read};
@@ -288,7 +288,7 @@ impl RowGroupPruner {
         let plan = &self.plan;
         let described = plan.footer().schema().leaf(leaf)?;
         let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(data_type));
-        let conversion = conversion(&described, &data_type);
+        let conversion = read_conversion(&described, &data_type);
         let found = self.facts.iter_mut().find(|found| found.leaf == leaf);
         let (Some(conversion), Some(found)) = (conversion, found) else { return Ok(()) };
         let (keep_levels, slot, elements) = (false, 0, Vec::new());

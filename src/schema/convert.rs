@@ -1,6 +1,6 @@
-//! Leaf pairs: the way from a leaf's physical and logical type to an Arrow data type, and back.
+//! Conversions between the physical and logical type of a leaf and an Arrow data type.
 //!
-//! Two tables. [`conversion`] is asked by the schema mapping (is a hinted or wanted type reachable
+//! Two tables. [`read_conversion`] is asked by the schema mapping (is a hinted or wanted type reachable
 //! without loss?) and by `read::column` (which kernel is to be fused with the copy?):
 //!
 //! | leaf | Arrow types |
@@ -19,7 +19,7 @@
 //! | INTERVAL | Interval of any unit (checked) |
 //! | any, UNKNOWN | Null |
 //!
-//! [`store`] is asked by the writer (what becomes of the values on their way into the leaf?):
+//! [`write_conversion`] is asked by the writer (what does the leaf store of the values?):
 //!
 //! | Arrow | leaves |
 //! |---|---|
@@ -44,10 +44,10 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit as ArrowUnit};
 use super::leaf::{Leaf, Physical};
 use crate::format::{ConvertedType, LogicalType, TimeUnit};
 
-/// The way from the values of a leaf to the values of an Arrow array.
+/// Conversion from the values of a leaf to those of an Arrow array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub(crate) enum Conversion {
+pub(crate) enum ReadConversion {
     /// All values are null.
     Null,
     /// Bits to bits.
@@ -56,7 +56,7 @@ pub(crate) enum Conversion {
     Integer {
         /// Whether the stored bits are an unsigned number.
         unsigned: bool,
-        /// What happens to the number on its way.
+        /// How the number is scaled.
         scale: Scale,
         /// How it is stored.
         to: Storage,
@@ -88,10 +88,10 @@ pub(crate) enum Conversion {
     FixedBytes(usize),
 }
 
-/// What happens to an integer on its way.
+/// How an integer is scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Nothing: it fits, or the annotation promises that it does (then high bits are dropped).
+    /// Unchanged. High bits are dropped if the annotation says they are unused.
     Keep,
     /// Checked: a value that does not fit is an error.
     Narrow,
@@ -135,32 +135,32 @@ pub(crate) enum BytesLayout {
     Views,
 }
 
-/// The way from `leaf` to the Arrow type `to`, or `None` if there is none without loss.
+/// The conversion from `leaf` to the Arrow type `to`; `None` if there is none without loss.
 ///
 /// `Dictionary` and `RunEndEncoded` are looked through: their value type decides.
-pub(crate) fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+pub(crate) fn read_conversion(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     match to {
-        DataType::Dictionary(_, value) => return conversion(leaf, value),
-        DataType::RunEndEncoded(_, values) => return conversion(leaf, values.data_type()),
+        DataType::Dictionary(_, value) => return read_conversion(leaf, value),
+        DataType::RunEndEncoded(_, values) => return read_conversion(leaf, values.data_type()),
         _ => {}
     }
     if matches!(leaf.logical, Some(LogicalType::Unknown)) {
-        return matches!(to, DataType::Null).then_some(Conversion::Null);
+        return matches!(to, DataType::Null).then_some(ReadConversion::Null);
     }
     match leaf.physical {
-        Physical::Boolean => matches!(to, DataType::Boolean).then_some(Conversion::Boolean),
+        Physical::Boolean => matches!(to, DataType::Boolean).then_some(ReadConversion::Boolean),
         Physical::Int32 | Physical::Int64 => integer(leaf, to),
         Physical::Int96 => match to {
-            DataType::Timestamp(unit, None) => Some(Conversion::Int96(*unit)),
+            DataType::Timestamp(unit, None) => Some(ReadConversion::Int96(*unit)),
             _ => None,
         },
         Physical::Float => match to {
-            DataType::Float32 => Some(Conversion::Float { to: Storage::F32 }),
-            DataType::Float64 => Some(Conversion::Float { to: Storage::F64 }),
+            DataType::Float32 => Some(ReadConversion::Float { to: Storage::F32 }),
+            DataType::Float64 => Some(ReadConversion::Float { to: Storage::F64 }),
             _ => None,
         },
         Physical::Double => {
-            matches!(to, DataType::Float64).then_some(Conversion::Float { to: Storage::F64 })
+            matches!(to, DataType::Float64).then_some(ReadConversion::Float { to: Storage::F64 })
         }
         Physical::ByteArray => match leaf.logical {
             Some(LogicalType::Decimal(_)) => decimal_bytes(leaf, to),
@@ -170,13 +170,13 @@ pub(crate) fn conversion(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
     }
 }
 
-/// The way from the values of an Arrow array to the values of a leaf.
+/// Conversion from the values of an Arrow array to those of a leaf.
 ///
-/// A value that the leaf has no room for is an error of the writer, whatever the way: only
+/// A value that the leaf cannot store is an error of the writer, whatever the conversion: only
 /// [`Scale::Keep`] never needs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub(crate) enum Store {
+pub(crate) enum WriteConversion {
     /// There are no values.
     Null,
     /// Bits to bits.
@@ -187,8 +187,8 @@ pub(crate) enum Store {
         from: Storage,
         /// Whether the bits in the array are an unsigned number.
         unsigned: bool,
-        /// What happens to the number on its way. With [`Scale::Narrow`] it must be in the range of
-        /// the leaf: of its INTEGER, or of the signed INT32 or INT64 that it is.
+        /// How the number is scaled. With [`Scale::Narrow`] it must be in the range of the leaf: of
+        /// its INTEGER, or of the signed INT32 or INT64 that it is.
         scale: Scale,
     },
     /// FLOAT or DOUBLE, of the same width.
@@ -214,30 +214,30 @@ pub(crate) enum Store {
     FixedBytes(usize),
 }
 
-/// The way from values of the Arrow type `from` into `leaf`, or `None` if there is none.
+/// The conversion from values of the Arrow type `from` into `leaf`; `None` if there is none.
 ///
-/// Types decide here, not values: where a way is checked, a value may still fail on it. Whether
+/// Types decide here, not values: a value may still fail a conversion that is checked. Whether
 /// nulls may stand in the leaf is for the levels. `Dictionary` and `RunEndEncoded` are looked
 /// through: their value type decides.
-pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
+pub(crate) fn write_conversion(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
     use DataType as D;
     match from {
-        D::Dictionary(_, value) => return store(value, leaf),
-        D::RunEndEncoded(_, values) => return store(values.data_type(), leaf),
-        D::Null => return Some(Store::Null),
+        D::Dictionary(_, value) => return write_conversion(value, leaf),
+        D::RunEndEncoded(_, values) => return write_conversion(values.data_type(), leaf),
+        D::Null => return Some(WriteConversion::Null),
         _ => {}
     }
     match (leaf.physical, &leaf.logical) {
         (_, Some(LogicalType::Unknown)) => None,
-        (_, Some(LogicalType::Decimal(_))) => store_decimal(from, leaf),
-        (Physical::Boolean, _) => (*from == D::Boolean).then_some(Store::Boolean),
-        (Physical::Int32 | Physical::Int64, _) => store_integer(from, leaf),
+        (_, Some(LogicalType::Decimal(_))) => write_decimal(from, leaf),
+        (Physical::Boolean, _) => (*from == D::Boolean).then_some(WriteConversion::Boolean),
+        (Physical::Int32 | Physical::Int64, _) => write_integer(from, leaf),
         // INT96 is deprecated.
         (Physical::Int96, _) => None,
-        (Physical::Float, _) => (*from == D::Float32).then_some(Store::Float),
-        (Physical::Double, _) => (*from == D::Float64).then_some(Store::Float),
+        (Physical::Float, _) => (*from == D::Float32).then_some(WriteConversion::Float),
+        (Physical::Double, _) => (*from == D::Float64).then_some(WriteConversion::Float),
         (Physical::ByteArray, logical) => {
-            let Some(Conversion::Bytes { layout, utf8 }) = bytes(from) else {
+            let Some(ReadConversion::Bytes { layout, utf8 }) = bytes(from) else {
                 return None;
             };
             let fits = match logical {
@@ -245,16 +245,16 @@ pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
                 Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => utf8,
                 Some(_) => !utf8,
             };
-            fits.then_some(Store::Bytes { layout })
+            fits.then_some(WriteConversion::Bytes { layout })
         }
         (Physical::FixedLenByteArray(n), logical) => match from {
-            D::Float16 if *logical == Some(LogicalType::Float16) => Some(Store::Float16),
-            D::Interval(unit) if is_interval(leaf) => Some(Store::Interval(*unit)),
+            D::Float16 if *logical == Some(LogicalType::Float16) => Some(WriteConversion::Float16),
+            D::Interval(unit) if is_interval(leaf) => Some(WriteConversion::Interval(*unit)),
             D::FixedSizeBinary(width) => {
-                (usize::try_from(*width) == Ok(n)).then_some(Store::FixedBytes(n))
+                (usize::try_from(*width) == Ok(n)).then_some(WriteConversion::FixedBytes(n))
             }
             D::Binary | D::LargeBinary | D::BinaryView => match bytes(from)? {
-                Conversion::Bytes { layout, .. } => Some(Store::Bytes { layout }),
+                ReadConversion::Bytes { layout, .. } => Some(WriteConversion::Bytes { layout }),
                 _ => None,
             },
             _ => None,
@@ -263,7 +263,7 @@ pub(crate) fn store(from: &DataType, leaf: &Leaf) -> Option<Store> {
 }
 
 /// Into a DECIMAL with enough digits on both sides of the point.
-fn store_decimal(from: &DataType, leaf: &Leaf) -> Option<Store> {
+fn write_decimal(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
     /// 10^77 is more than 256 bits hold.
     const MAX: u8 = 76;
     let Some(LogicalType::Decimal(to)) = &leaf.logical else {
@@ -273,14 +273,14 @@ fn store_decimal(from: &DataType, leaf: &Leaf) -> Option<Store> {
     let exponent = u8::try_from(to.scale - i32::from(scale)).ok()?;
     let integer_digits = i32::from(precision) - i32::from(scale);
     let has_room = exponent <= MAX && to.precision - to.scale >= integer_digits;
-    has_room.then_some(Store::Decimal { from, exponent })
+    has_room.then_some(WriteConversion::Decimal { from, exponent })
 }
 
 /// Into INT32 or INT64, DECIMAL aside.
-fn store_integer(from: &DataType, leaf: &Leaf) -> Option<Store> {
+fn write_integer(from: &DataType, leaf: &Leaf) -> Option<WriteConversion> {
     use DataType as D;
     let wide = leaf.physical == Physical::Int64;
-    let signed = |from, scale| Some(Store::Integer { from, unsigned: false, scale });
+    let signed = |from, scale| Some(WriteConversion::Integer { from, unsigned: false, scale });
     match (from, &leaf.logical) {
         (D::Date32, Some(LogicalType::Date)) => signed(Storage::I32, Scale::Keep),
         (D::Date64, Some(LogicalType::Date)) => signed(Storage::I64, Scale::Divide(86_400_000)),
@@ -318,29 +318,29 @@ fn store_integer(from: &DataType, leaf: &Leaf) -> Option<Store> {
             };
             let fits = holds(leaf_range(leaf)?, (bits, unsigned));
             let scale = if fits { Scale::Keep } else { Scale::Narrow };
-            Some(Store::Integer { from, unsigned, scale })
+            Some(WriteConversion::Integer { from, unsigned, scale })
         }
         _ => None,
     }
 }
 
-fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<Conversion> {
+fn fixed(leaf: &Leaf, n: usize, to: &DataType) -> Option<ReadConversion> {
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => decimal_bytes(leaf, to),
         (Some(LogicalType::Float16), DataType::Float16) => {
-            Some(Conversion::Float { to: Storage::F16 })
+            Some(ReadConversion::Float { to: Storage::F16 })
         }
         (Some(LogicalType::Float16), DataType::Float32) => {
-            Some(Conversion::Float { to: Storage::F32 })
+            Some(ReadConversion::Float { to: Storage::F32 })
         }
         (Some(LogicalType::Float16), DataType::Float64) => {
-            Some(Conversion::Float { to: Storage::F64 })
+            Some(ReadConversion::Float { to: Storage::F64 })
         }
         (None, DataType::Interval(unit)) if n == 12 && is_interval(leaf) => {
-            Some(Conversion::Interval(*unit))
+            Some(ReadConversion::Interval(*unit))
         }
         (_, DataType::FixedSizeBinary(width)) => {
-            (usize::try_from(*width) == Ok(n)).then_some(Conversion::FixedBytes(n))
+            (usize::try_from(*width) == Ok(n)).then_some(ReadConversion::FixedBytes(n))
         }
         // Bytes of one length are bytes; whether they are text is unknown.
         (_, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => bytes(to),
@@ -355,7 +355,7 @@ pub(crate) fn is_interval(leaf: &Leaf) -> bool {
         && leaf.converted == Some(ConvertedType::Interval)
 }
 
-fn bytes(to: &DataType) -> Option<Conversion> {
+fn bytes(to: &DataType) -> Option<ReadConversion> {
     let (layout, utf8) = match to {
         DataType::Utf8 => (BytesLayout::Offsets32, true),
         DataType::LargeUtf8 => (BytesLayout::Offsets64, true),
@@ -365,12 +365,12 @@ fn bytes(to: &DataType) -> Option<Conversion> {
         DataType::BinaryView => (BytesLayout::Views, false),
         _ => return None,
     };
-    Some(Conversion::Bytes { layout, utf8 })
+    Some(ReadConversion::Bytes { layout, utf8 })
 }
 
-fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+fn decimal_bytes(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     let (exponent, to) = decimal(leaf, to)?;
-    Some(Conversion::Decimal { exponent, to })
+    Some(ReadConversion::Decimal { exponent, to })
 }
 
 /// The power of ten and the storage of a decimal target that has room for the leaf's digits on both
@@ -396,9 +396,9 @@ fn decimal_parts(data_type: &DataType) -> Option<(u8, i8, Storage)> {
     })
 }
 
-fn integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+fn integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     let wide = leaf.physical == Physical::Int64;
-    let signed = |scale, to| Some(Conversion::Integer { unsigned: false, scale, to });
+    let signed = |scale, to| Some(ReadConversion::Integer { unsigned: false, scale, to });
     match (&leaf.logical, to) {
         (Some(LogicalType::Decimal(_)), _) => {
             let (exponent, to) = decimal(leaf, to)?;
@@ -493,9 +493,10 @@ fn holds(outer: (u32, bool), inner: (u32, bool)) -> bool {
 }
 
 /// Integers to integers and floats that hold the whole range.
-fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<Conversion> {
+fn plain_integer(leaf: &Leaf, to: &DataType) -> Option<ReadConversion> {
     let (bits, unsigned) = leaf_range(leaf)?;
-    let keep = |storage| Some(Conversion::Integer { unsigned, scale: Scale::Keep, to: storage });
+    let keep =
+        |storage| Some(ReadConversion::Integer { unsigned, scale: Scale::Keep, to: storage });
     let fits = |to_bits, to_unsigned| holds((to_bits, to_unsigned), (bits, unsigned));
     match to {
         DataType::Int8 if fits(8, false) => keep(Storage::I8),

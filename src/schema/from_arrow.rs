@@ -1,8 +1,8 @@
-//! From Arrow to the schema of a file: the way that a writer goes.
+//! From an Arrow schema to the schema of a file, for writers.
 //!
-//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; how the values
-//! follow is [`store`](super::convert::store)'s. What Arrow has and the format has not (offset
-//! widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
+//! Specs: LogicalTypes.md for what annotates what. Called when a file is begun; the values follow
+//! by [`write_conversion`](super::convert::write_conversion). What Arrow has and the format has not
+//! (offset widths, dictionaries, zones, seconds) is left to the hint, `ARROW:schema`.
 //! Trap: an extension type counts only on the storage that it lives on; on any other the storage
 //! alone is written.
 

@@ -32,7 +32,7 @@ use flatbuffers::{ForwardsUOffset, Vector, VerifierOptions};
 
 use self::siblings::{HintPlace, Siblings, numbered};
 use self::types::{decimal_type, int_type, leaves_open, list_type, only_child, plain, time_unit};
-use super::convert::conversion;
+use super::convert::read_conversion;
 use super::extension::{self, FIELD_ID_KEY, LOGICAL_TYPE_KEY};
 use super::nested::Group;
 use super::node::Schema;
@@ -339,7 +339,7 @@ impl<'a> OpenHint<'a> {
         let leaf = file.leaf(leaf).ok()?;
         let fits = leaves_open(&leaf, natural, plain(&data_type));
         // What the column means is not in question any more, but whether there is a way to it.
-        conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
+        read_conversion(&leaf, &data_type).filter(|_| fits).map(|_| data_type)
     }
 
     /// The hinted type without dictionary, if it is not nested.

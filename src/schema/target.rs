@@ -3,7 +3,7 @@
 //!
 //! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the
 //! file, by name or field id, and its natural shape is bent to the target: wider types by
-//! [`conversion`], fields in another order, fields that are left out, and fields that the file does
+//! [`read_conversion`], fields in another order, fields that are left out, and fields that the file does
 //! not have ([`Kind::Missing`]).
 //! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused,
 //! before anything is read.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 
 use super::arrow_options::MatchBy;
-use super::convert::conversion;
+use super::convert::read_conversion;
 use super::extension::FIELD_ID_KEY;
 use super::names::Named;
 use super::natural::{Mapper, has_columns};
@@ -145,7 +145,7 @@ impl Retarget<'_> {
             (Kind::Leaf { leaf }, to) if field.data_type() == to => Kind::Leaf { leaf },
             (Kind::Leaf { leaf }, to) => {
                 let described = self.file.leaf(leaf)?;
-                if conversion(&described, to).is_some() {
+                if read_conversion(&described, to).is_some() {
                     Kind::Leaf { leaf }
                 } else if *field.data_type() == DataType::Null && wanted.is_nullable() {
                     // UNKNOWN: a column of nulls is one of any type.

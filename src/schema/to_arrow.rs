@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Fields};
 
 use super::arrow_options::{ArrowOptions, Dictionaries};
-use super::convert::conversion;
+use super::convert::read_conversion;
 use super::extension::{self, CrsTexts};
 use super::hint::{self, Hint};
 use super::natural::Mapper;
@@ -108,7 +108,7 @@ fn refine_by_options(
             };
             let dictionary = D::Dictionary(Box::new(D::Int32), Box::new(value));
             let leaf = schema.leaf(leaf)?;
-            if conversion(&leaf, &dictionary).is_some() {
+            if read_conversion(&leaf, &dictionary).is_some() {
                 return Ok(Some(dictionary));
             }
             if by_name {

@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
-use crate::schema::convert::{Conversion, conversion};
+use crate::schema::convert::{ReadConversion, read_conversion};
 use crate::schema::{Kind, Leaf, Schema, Shape};
 
 /// A leaf that is read, and what it becomes.
@@ -14,7 +14,7 @@ pub(crate) struct ColumnSpec {
     /// The Arrow type that it is read as.
     pub data_type: DataType,
     /// How stored values become values of that type.
-    pub conversion: Conversion,
+    pub conversion: ReadConversion,
     /// Whether its levels are kept for `assemble`, because a list or a struct that may be null is
     /// above it.
     pub keep_levels: bool,
@@ -47,7 +47,7 @@ fn walk(
         Kind::Leaf { leaf } => {
             let leaf = schema.leaf(*leaf)?;
             let data_type = shape.field.data_type().clone();
-            let conversion = conversion(&leaf, &data_type).ok_or_else(|| {
+            let conversion = read_conversion(&leaf, &data_type).ok_or_else(|| {
                 Error::usage(format_args!(
                     "{} cannot be read as {data_type} without loss",
                     leaf.physical

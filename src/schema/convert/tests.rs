@@ -26,8 +26,8 @@ fn decimal_of(physical: Physical, precision: i32, scale: i32) -> Leaf {
     annotated(physical, LogicalType::Decimal(DecimalType { scale, precision }))
 }
 
-fn way(from: Storage, unsigned: bool, scale: Scale) -> Option<Store> {
-    Some(Store::Integer { from, unsigned, scale })
+fn way(from: Storage, unsigned: bool, scale: Scale) -> Option<WriteConversion> {
+    Some(WriteConversion::Integer { from, unsigned, scale })
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn integers_into_leaves() {
         (D::Duration(ArrowUnit::Second), plain(int), None),
     ];
     for (from, leaf, expected) in table {
-        assert_eq!(store(&from, &leaf), expected, "{from} into {leaf:?}");
+        assert_eq!(write_conversion(&from, &leaf), expected, "{from} into {leaf:?}");
         let dictionary = D::Dictionary(Box::new(D::Int8), Box::new(from));
-        assert_eq!(store(&dictionary, &leaf), expected);
+        assert_eq!(write_conversion(&dictionary, &leaf), expected);
     }
 }
 
@@ -129,7 +129,7 @@ fn times_into_leaves() {
         (D::Timestamp(U::Nanosecond, None), plain(long), None),
     ];
     for (from, leaf, expected) in table {
-        assert_eq!(store(&from, &leaf), expected, "{from} into {leaf:?}");
+        assert_eq!(write_conversion(&from, &leaf), expected, "{from} into {leaf:?}");
     }
 }
 
@@ -137,7 +137,7 @@ fn times_into_leaves() {
 fn decimals_into_leaves() {
     use DataType as D;
     use Storage::{I32, I64, I128, I256};
-    let way = |from, exponent| Some(Store::Decimal { from, exponent });
+    let way = |from, exponent| Some(WriteConversion::Decimal { from, exponent });
     let fixed = Physical::FixedLenByteArray;
     let table = [
         (D::Decimal32(9, 2), decimal_of(Physical::Int32, 9, 2), way(I32, 0)),
@@ -156,7 +156,7 @@ fn decimals_into_leaves() {
         (D::FixedSizeBinary(4), decimal_of(fixed(4), 9, 0), None),
     ];
     for (from, leaf, expected) in table {
-        assert_eq!(store(&from, &leaf), expected, "{from} into {leaf:?}");
+        assert_eq!(write_conversion(&from, &leaf), expected, "{from} into {leaf:?}");
     }
 }
 
@@ -164,21 +164,21 @@ fn decimals_into_leaves() {
 fn the_rest_into_leaves() {
     use BytesLayout::{Offsets32, Offsets64, Views};
     use DataType as D;
-    let bytes = |layout| Some(Store::Bytes { layout });
+    let bytes = |layout| Some(WriteConversion::Bytes { layout });
     let string = |logical| annotated(Physical::ByteArray, logical);
     let fixed = Physical::FixedLenByteArray;
     let interval = || leaf(col(Optional, fixed(12), "a").converted(ConvertedType::Interval));
     let half = || annotated(fixed(2), LogicalType::Float16);
     let unit = IntervalUnit::DayTime;
     let table = [
-        (D::Null, plain(Physical::Int96), Some(Store::Null)),
-        (D::Null, annotated(Physical::Int32, LogicalType::Unknown), Some(Store::Null)),
-        (D::Boolean, plain(Physical::Boolean), Some(Store::Boolean)),
-        (D::Float32, plain(Physical::Float), Some(Store::Float)),
-        (D::Float64, plain(Physical::Double), Some(Store::Float)),
+        (D::Null, plain(Physical::Int96), Some(WriteConversion::Null)),
+        (D::Null, annotated(Physical::Int32, LogicalType::Unknown), Some(WriteConversion::Null)),
+        (D::Boolean, plain(Physical::Boolean), Some(WriteConversion::Boolean)),
+        (D::Float32, plain(Physical::Float), Some(WriteConversion::Float)),
+        (D::Float64, plain(Physical::Double), Some(WriteConversion::Float)),
         (D::Float32, plain(Physical::Double), None),
         (D::Float64, plain(Physical::Float), None),
-        (D::Float16, half(), Some(Store::Float16)),
+        (D::Float16, half(), Some(WriteConversion::Float16)),
         (D::Float16, plain(fixed(2)), None),
         (D::Float32, half(), None),
         (D::Utf8, string(LogicalType::String), bytes(Offsets32)),
@@ -196,17 +196,17 @@ fn the_rest_into_leaves() {
         (
             D::FixedSizeBinary(16),
             annotated(fixed(16), LogicalType::Uuid),
-            Some(Store::FixedBytes(16)),
+            Some(WriteConversion::FixedBytes(16)),
         ),
-        (D::FixedSizeBinary(0), plain(fixed(0)), Some(Store::FixedBytes(0))),
+        (D::FixedSizeBinary(0), plain(fixed(0)), Some(WriteConversion::FixedBytes(0))),
         (D::FixedSizeBinary(3), plain(fixed(4)), None),
         (D::FixedSizeBinary(-1), plain(fixed(4)), None),
         (D::FixedSizeBinary(4), plain(Physical::ByteArray), None),
-        (D::Interval(unit), interval(), Some(Store::Interval(unit))),
+        (D::Interval(unit), interval(), Some(WriteConversion::Interval(unit))),
         (D::Interval(unit), plain(fixed(12)), None),
         (D::Struct(Default::default()), plain(Physical::Int32), None),
     ];
     for (from, leaf, expected) in table {
-        assert_eq!(store(&from, &leaf), expected, "{from} into {leaf:?}");
+        assert_eq!(write_conversion(&from, &leaf), expected, "{from} into {leaf:?}");
     }
 }

@@ -6,7 +6,7 @@ use arrow_schema::{IntervalUnit, UnionFields, UnionMode};
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::schema::convert::{conversion, store};
+use crate::schema::convert::{read_conversion, write_conversion};
 use crate::schema::{ArrowOptions, FILE, LOGICAL_TYPE_KEY, Projection, to_arrow};
 
 fn written(fields: Vec<Field>) -> Written {
@@ -191,8 +191,8 @@ fn what_is_written_can_be_stored_and_read() {
     for (data_type, ..) in table() {
         let schema = written(vec![Field::new("a", data_type.clone(), true)]).schema;
         let leaf = schema.leaf(0).unwrap();
-        assert!(store(&data_type, &leaf).is_some(), "{data_type}");
-        assert!(conversion(&leaf, &data_type).is_some(), "{data_type}");
+        assert!(write_conversion(&data_type, &leaf).is_some(), "{data_type}");
+        assert!(read_conversion(&leaf, &data_type).is_some(), "{data_type}");
     }
 }
 

@@ -346,7 +346,7 @@ fn natural_types() {
         assert_eq!(*field.data_type(), expected, "{physical} {logical:?}");
         assert!(field.metadata().is_empty(), "{physical} {logical:?}");
         let leaf = file.leaf(0).unwrap();
-        assert!(conversion(&leaf, field.data_type()).is_some(), "{physical} {logical:?}");
+        assert!(read_conversion(&leaf, field.data_type()).is_some(), "{physical} {logical:?}");
     }
 }
 

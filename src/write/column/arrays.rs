@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use super::byte_arrays::{ByteRun, Ends};
 use crate::schema::Leaf;
-use crate::schema::convert::{BytesLayout, Store, store};
+use crate::schema::convert::{BytesLayout, WriteConversion, write_conversion};
 use crate::write::shred::ArrayPart;
 
 /// Maximum values in 64 slots that are looked for one by one, because with more it is faster to
@@ -180,8 +180,8 @@ pub(super) fn values_of(part: &ArrayPart) -> usize {
 
 /// The layout of the byte strings of a part, if it has some that are stored as they are.
 pub(super) fn bytes_layout(part: &ArrayPart, leaf: &Leaf) -> Option<BytesLayout> {
-    match store(part.array.data_type(), leaf)? {
-        Store::Bytes { layout } => Some(layout),
+    match write_conversion(part.array.data_type(), leaf)? {
+        WriteConversion::Bytes { layout } => Some(layout),
         _ => None,
     }
 }

@@ -15,7 +15,7 @@ use super::byte_arrays::{ByteArrayValues, ByteRun};
 use super::values::LeafValues;
 use crate::error::{Error, Result};
 use crate::schema::Leaf;
-use crate::schema::convert::{BytesLayout, Scale, Storage, Store, store};
+use crate::schema::convert::{BytesLayout, Scale, Storage, WriteConversion, write_conversion};
 use crate::simd::bitmap::Bitmap;
 
 /// Appends the values of the slots that are not null.
@@ -30,60 +30,63 @@ pub(super) fn append<'a>(
     leaf: &Leaf,
     out: &mut LeafValues<'a>,
 ) -> Result<()> {
-    let no_way = || {
+    let no_conversion = || {
         let types = format_args!("{} cannot be stored as {:?}", array.data_type(), leaf.physical);
         Error::unsupported("conversion", types)
     };
-    let store = store(array.data_type(), leaf).ok_or_else(no_way)?;
+    let conversion = write_conversion(array.data_type(), leaf).ok_or_else(no_conversion)?;
     let from = Slots { array, nulls, slots };
-    match (store, out) {
-        (Store::Null, _) => Ok(()),
-        (Store::Boolean, LeafValues::Bits(out)) => from.booleans(out).ok_or_else(no_way),
-        (Store::Integer { from: storage, unsigned, scale }, LeafValues::Words32(out)) => {
+    match (conversion, out) {
+        (WriteConversion::Null, _) => Ok(()),
+        (WriteConversion::Boolean, LeafValues::Bits(out)) => {
+            from.booleans(out).ok_or_else(no_conversion)
+        }
+        (WriteConversion::Integer { from: storage, unsigned, scale }, LeafValues::Words32(out)) => {
             from.integers(storage, unsigned, scale, out.own(), |v| i32::try_from(v).ok())
         }
-        (Store::Integer { from: storage, unsigned, scale }, LeafValues::Words64(out)) => {
+        (WriteConversion::Integer { from: storage, unsigned, scale }, LeafValues::Words64(out)) => {
             from.integers(storage, unsigned, scale, out.own(), Some)
         }
-        (Store::Float, LeafValues::Words32(out)) => {
+        (WriteConversion::Float, LeafValues::Words32(out)) => {
             from.words(out.own(), |bits: f32| bits.to_bits().cast_signed())
         }
-        (Store::Float, LeafValues::Words64(out)) => {
+        (WriteConversion::Float, LeafValues::Words64(out)) => {
             from.words(out.own(), |bits: f64| bits.to_bits().cast_signed())
         }
-        (Store::Float16, LeafValues::Fixed { bytes, .. }) => {
+        (WriteConversion::Float16, LeafValues::Fixed { bytes, .. }) => {
             let bytes = bytes.own();
             from.each(|value: half::f16| bytes.extend_from_slice(&value.to_le_bytes()));
             Ok(())
         }
-        (Store::Decimal { from: storage, exponent }, out) => {
+        (WriteConversion::Decimal { from: storage, exponent }, out) => {
             from.decimals(storage, exponent, leaf, out)
         }
-        (Store::Interval(unit), LeafValues::Fixed { bytes, .. }) => {
+        (WriteConversion::Interval(unit), LeafValues::Fixed { bytes, .. }) => {
             from.intervals(unit, bytes.own())
         }
-        (Store::Bytes { layout }, LeafValues::Bytes(out)) => {
+        (WriteConversion::Bytes { layout }, LeafValues::Bytes(out)) => {
             let before = out.len();
-            from.bytes(layout, out).ok_or_else(no_way)?;
+            from.bytes(layout, out).ok_or_else(no_conversion)?;
             match layout {
                 BytesLayout::Offsets64 => check_lengths(out, before),
                 BytesLayout::Offsets32 | BytesLayout::Views => Ok(()),
             }
         }
-        (Store::Bytes { layout }, LeafValues::Fixed { width, bytes }) => {
+        (WriteConversion::Bytes { layout }, LeafValues::Fixed { width, bytes }) => {
             let mut values = ByteArrayValues::new();
-            from.bytes(layout, &mut values).ok_or_else(no_way)?;
+            from.bytes(layout, &mut values).ok_or_else(no_conversion)?;
             append_of_width(&values, *width, bytes.own())
         }
-        (Store::FixedBytes(n), LeafValues::Fixed { bytes, .. }) => {
+        (WriteConversion::FixedBytes(n), LeafValues::Fixed { bytes, .. }) => {
             let bytes = bytes.own();
-            from.fixed_bytes(n, |run| bytes.extend_from_slice(run)).ok_or_else(no_way)
+            from.fixed_bytes(n, |run| bytes.extend_from_slice(run)).ok_or_else(no_conversion)
         }
-        (Store::FixedBytes(n), LeafValues::Bytes(out)) => {
+        (WriteConversion::FixedBytes(n), LeafValues::Bytes(out)) => {
             let out = out.slices_mut();
-            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n.max(1)))).ok_or_else(no_way)
+            from.fixed_bytes(n, |run| out.extend(run.chunks_exact(n.max(1))))
+                .ok_or_else(no_conversion)
         }
-        _ => Err(no_way()),
+        _ => Err(no_conversion()),
     }
 }
 

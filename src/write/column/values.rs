@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::byte_arrays::ByteArrayValues;
 use super::ints::Ints;
 use crate::free_lists::FreeLists;
-use crate::schema::convert::{Scale, Storage, Store};
+use crate::schema::convert::{Scale, Storage, WriteConversion, write_conversion};
 use crate::schema::{Leaf, Physical};
 use crate::simd::bitmap::Bitmap;
 
@@ -62,7 +62,7 @@ impl<'a> LeafValues<'a> {
         if cfg!(target_endian = "big") {
             return None;
         }
-        let store = crate::schema::convert::store(array.data_type(), leaf)?;
+        let conversion = write_conversion(array.data_type(), leaf)?;
         let values = |width| {
             let data = array.to_data();
             let start = (data.offset() + from) * width;
@@ -70,16 +70,24 @@ impl<'a> LeafValues<'a> {
             let fits = start + n * width <= buffer.len();
             fits.then(|| buffer.slice_with_length(start, n * width))
         };
-        match (store, leaf.physical) {
-            (Store::Integer { from: Storage::I32, scale: Scale::Keep, .. }, Physical::Int32)
-            | (Store::Float, Physical::Float) => {
+        match (conversion, leaf.physical) {
+            (
+                WriteConversion::Integer { from: Storage::I32, scale: Scale::Keep, .. },
+                Physical::Int32,
+            )
+            | (WriteConversion::Float, Physical::Float) => {
                 Some(Self::Words32(Ints::Shared(values(4)?.into())))
             }
-            (Store::Integer { from: Storage::I64, scale: Scale::Keep, .. }, Physical::Int64)
-            | (Store::Float, Physical::Double) => {
+            (
+                WriteConversion::Integer { from: Storage::I64, scale: Scale::Keep, .. },
+                Physical::Int64,
+            )
+            | (WriteConversion::Float, Physical::Double) => {
                 Some(Self::Words64(Ints::Shared(values(8)?.into())))
             }
-            (Store::FixedBytes(of), Physical::FixedLenByteArray(width)) if of == width => {
+            (WriteConversion::FixedBytes(of), Physical::FixedLenByteArray(width))
+                if of == width =>
+            {
                 Some(Self::Fixed { width, bytes: Ints::Shared(values(width)?.into()) })
             }
             _ => None,

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::read::column::spec::ColumnSpec;
 use crate::read::options::Utf8;
 use crate::schema::Physical;
-use crate::schema::convert::Conversion;
+use crate::schema::convert::ReadConversion;
 
 /// The reader of the values of a leaf, by what it is read as.
 pub(in crate::read::column) fn value_reader(
@@ -44,13 +44,13 @@ fn reader_of(
 ) -> Result<Box<dyn ValueReader>> {
     let physical = spec.leaf.physical;
     Ok(match spec.conversion {
-        Conversion::Null => Box::new(NullReader),
-        Conversion::Boolean => Box::new(BooleanReader::default()),
-        Conversion::Bytes { layout, utf8: is_text } => {
+        ReadConversion::Null => Box::new(NullReader),
+        ReadConversion::Boolean => Box::new(BooleanReader::default()),
+        ReadConversion::Bytes { layout, utf8: is_text } => {
             let check = if is_text { Some(utf8) } else { None };
             BinaryReader::boxed(physical, layout, data_type, check, carries_prefix)
         }
-        Conversion::FixedBytes(width) => {
+        ReadConversion::FixedBytes(width) => {
             Box::new(FixedBinaryReader::new(width, data_type.clone())?)
         }
         conversion => match physical {

@@ -15,32 +15,32 @@ use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
-use crate::schema::convert::{Conversion, Storage};
+use crate::schema::convert::{ReadConversion, Storage};
 use crate::simd::native::PlainOldData;
 
 /// The reader of values that are converted from bytes.
 pub(super) fn converted_reader(
     physical: Physical,
-    conversion: Conversion,
+    conversion: ReadConversion,
     data_type: &DataType,
     carries_prefix: bool,
 ) -> Result<Box<dyn ValueReader>> {
     let target = Target { physical, data_type, carries_prefix };
     Ok(match conversion {
-        Conversion::Int96(unit) => target.of(Int96 { unit }),
-        Conversion::Decimal { exponent, to } => match to {
+        ReadConversion::Int96(unit) => target.of(Int96 { unit }),
+        ReadConversion::Decimal { exponent, to } => match to {
             Storage::I32 => target.of(Decimal::<i32>::new(exponent)?),
             Storage::I64 => target.of(Decimal::<i64>::new(exponent)?),
             Storage::I128 => target.of(Decimal::<i128>::new(exponent)?),
             _ => target
                 .of(Decimal256 { factor: i256::from_i128(10).wrapping_pow(u32::from(exponent)) }),
         },
-        Conversion::Float { to: Storage::F16 } => target.of(Half),
-        Conversion::Float { to: Storage::F32 } => target.of(HalfTo32),
-        Conversion::Float { .. } => target.of(HalfTo64),
-        Conversion::Interval(IntervalUnit::MonthDayNano) => target.of(MonthDayNano),
-        Conversion::Interval(IntervalUnit::DayTime) => target.of(DayTime),
-        Conversion::Interval(IntervalUnit::YearMonth) => target.of(YearMonth),
+        ReadConversion::Float { to: Storage::F16 } => target.of(Half),
+        ReadConversion::Float { to: Storage::F32 } => target.of(HalfTo32),
+        ReadConversion::Float { .. } => target.of(HalfTo64),
+        ReadConversion::Interval(IntervalUnit::MonthDayNano) => target.of(MonthDayNano),
+        ReadConversion::Interval(IntervalUnit::DayTime) => target.of(DayTime),
+        ReadConversion::Interval(IntervalUnit::YearMonth) => target.of(YearMonth),
         _ => {
             return Err(Error::usage(format_args!("{physical} cannot be read as {data_type}")));
         }

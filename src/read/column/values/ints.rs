@@ -14,13 +14,13 @@ use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::page::DictionaryPage;
 use crate::schema::Physical;
-use crate::schema::convert::{Conversion, Scale, Storage};
+use crate::schema::convert::{ReadConversion, Scale, Storage};
 use crate::simd::native::PlainOldData;
 
 /// The reader of values that are stored as integers of 4 or 8 bytes.
 pub(super) fn int_reader(
     physical: Physical,
-    conversion: Conversion,
+    conversion: ReadConversion,
     data_type: &DataType,
 ) -> Result<Box<dyn ValueReader>> {
     match physical {
@@ -31,15 +31,15 @@ pub(super) fn int_reader(
 
 fn of_int<P: PhysicalInt>(
     physical: Physical,
-    conversion: Conversion,
+    conversion: ReadConversion,
     data_type: &DataType,
 ) -> Result<Box<dyn ValueReader>> {
     let same = || PrimitiveReader::boxed(data_type, IntSource::<P, _>::new(physical, Identity));
     let wrong = || Error::usage(format_args!("{physical} cannot be read as {data_type}"));
     match conversion {
-        Conversion::Float { to: Storage::F32 } if P::BYTES == 4 => Ok(same()),
-        Conversion::Float { to: Storage::F64 } if P::BYTES == 8 => Ok(same()),
-        Conversion::Float { to: Storage::F64 } => {
+        ReadConversion::Float { to: Storage::F32 } if P::BYTES == 4 => Ok(same()),
+        ReadConversion::Float { to: Storage::F64 } if P::BYTES == 8 => Ok(same()),
+        ReadConversion::Float { to: Storage::F64 } => {
             let widen = Converted {
                 convert: |_, words: &[P], out: &mut Vec<f64>| {
                     out.extend(words.iter().map(|word| f64::from(word.f32_bits())));
@@ -49,7 +49,7 @@ fn of_int<P: PhysicalInt>(
             };
             Ok(PrimitiveReader::boxed(data_type, IntSource::new(physical, widen)))
         }
-        Conversion::Integer { unsigned, scale, to } => {
+        ReadConversion::Integer { unsigned, scale, to } => {
             let rule = IntRule { unsigned, scale };
             if scale == Scale::Keep && to.byte_width() == P::BYTES && !to.is_float() {
                 return Ok(same());
