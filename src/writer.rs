@@ -67,7 +67,7 @@ pub struct Writer<S: Sink = PathSink> {
     row_groups: Vec<RowGroup>,
     indexes: Vec<Vec<Indexes>>,
     reports: Vec<RowGroupReport>,
-    learnt: SizeRatio,
+    size_ratio: SizeRatio,
     /// What encrypts the file, once something of it is written.
     encryptor: Option<FileEncryptor>,
     state: WriterState,
@@ -194,7 +194,7 @@ impl<S: Sink> Writer<S> {
             row_groups: Vec::new(),
             indexes: Vec::new(),
             reports: Vec::new(),
-            learnt: SizeRatio { expected: 0.5, row_groups: Vec::new() },
+            size_ratio: SizeRatio { expected: 0.5, row_groups: Vec::new() },
             encryptor: None,
             state: WriterState::Open,
         }
@@ -255,7 +255,7 @@ impl<S: Sink> Writer<S> {
             let bytes = batch_bytes(&rest);
             let is_full = self.pending.bytes() + bytes >= self.encoder.options.row_group_bytes;
             // Until one row group is encoded, the ratio is a guess.
-            if is_full && self.learnt.row_groups.is_empty() {
+            if is_full && self.size_ratio.row_groups.is_empty() {
                 self.write_oldest()?;
             }
             let width = (bytes / left as u64).max(1);
@@ -345,7 +345,7 @@ impl<S: Sink> Writer<S> {
         let Some((bytes, row_group)) = self.in_flight.next()? else {
             return Ok(());
         };
-        self.learnt.add(bytes, row_group.bytes());
+        self.size_ratio.add(bytes, row_group.bytes());
         self.put(row_group)
     }
 
@@ -493,12 +493,12 @@ impl<S: Sink> Writer<S> {
 
     /// Encoded bytes for each byte of Arrow arrays, as far as is known.
     pub(crate) fn ratio(&self) -> f64 {
-        self.learnt.ratio(self.learnt.row_groups.len() + self.in_flight.len())
+        self.size_ratio.ratio(self.size_ratio.row_groups.len() + self.in_flight.len())
     }
 
     /// Sets the ratio that is expected, as another file of the same kind of rows had it.
     pub(crate) fn expect_ratio(&mut self, ratio: f64) {
-        self.learnt.expected = ratio;
+        self.size_ratio.expected = ratio;
     }
 
     /// Bytes in the file of so many bytes of Arrow arrays.

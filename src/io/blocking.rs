@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
+use super::file_ranges::FileRanges;
 use super::filter_first::{FilterFirst, FilteredOpening, OpenContext, OpenStep};
 use super::progress::Progress;
-use super::pull::FileRanges;
 use super::ranges::{fetch, read_exactly};
 use super::row_group_open::contradicts;
 use super::source::Source;
@@ -111,19 +111,19 @@ pub(super) struct RowGroupOpener {
     pub(super) source: Arc<dyn Source>,
     pub(super) plan: Plan,
     pub(super) progress: Progress,
-    pull: Option<Arc<dyn RangeReader>>,
+    range_reader: Option<Arc<dyn RangeReader>>,
     filter_first: Option<FilterFirst>,
 }
 
 impl RowGroupOpener {
     pub(super) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         progress.begin(plan.rows());
-        let pull = FileRanges::from(&source, &progress, plan.budget().free_lists());
+        let range_reader = FileRanges::from(&source, &progress, plan.budget().free_lists());
         // From near sources, reading the columns of the filter twice costs more than reading the
         // others.
         let is_far = !source.in_memory() && !source.is_local();
         let filter_first = if is_far { FilterFirst::new(&plan) } else { None };
-        Self { source, plan, progress, pull, filter_first }
+        Self { source, plan, progress, range_reader, filter_first }
     }
 
     /// Opens a row group. `None` if no row passes the filter, as bloom filters or page indexes
@@ -149,9 +149,9 @@ impl RowGroupOpener {
     }
 
     fn context(&self) -> OpenContext<'_> {
-        let Self { source, plan, progress, pull, filter_first } = self;
+        let Self { source, plan, progress, range_reader, filter_first } = self;
         let gap = plan.options().latency.unwrap_or_else(|| source.latency()).gap();
-        OpenContext { plan, progress, pull, filter_first: filter_first.as_ref(), gap }
+        OpenContext { plan, progress, range_reader, filter_first: filter_first.as_ref(), gap }
     }
 
     /// Fetches what a row group needs until it is there.

@@ -25,7 +25,7 @@ use crate::selection::RowSelection;
 pub(super) struct FilterFirst {
     plan: Plan,
     /// Bytes that could be saved so far.
-    doubtful: AtomicU64,
+    estimated_saving: AtomicU64,
     /// Bytes of these that were fetched all the same.
     fetched: AtomicU64,
 }
@@ -43,8 +43,8 @@ impl FilterFirst {
     /// columns cannot be planned alone.
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         // What is wrong comes to light where all columns are read.
-        let plan = plan.scout().ok().flatten()?;
-        Some(Self { plan, doubtful: AtomicU64::new(0), fetched: AtomicU64::new(0) })
+        let plan = plan.filter_only_plan().ok().flatten()?;
+        Some(Self { plan, estimated_saving: AtomicU64::new(0), fetched: AtomicU64::new(0) })
     }
 
     /// The candidate of a row group. `None` if a round trip for it is likely to cost more than it
@@ -58,7 +58,7 @@ impl FilterFirst {
         let own = self.plan.row_group(range).ok()?.wanted_bytes();
         let bytes = left.wanted_bytes().saturating_sub(own);
         let (before, fetched) =
-            (self.doubtful.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
+            (self.estimated_saving.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
         // Tried until four round trips' worth of bytes were at stake, then while it saves a
         // quarter.
         let pays = before <= gap.saturating_mul(4) || fetched <= before / 4 * 3;
@@ -67,7 +67,7 @@ impl FilterFirst {
 
     /// Counts how many bytes were fetched all the same.
     fn learn(&self, candidate: &Candidate, fetched: u64) {
-        self.doubtful.fetch_add(candidate.bytes, Ordering::Relaxed);
+        self.estimated_saving.fetch_add(candidate.bytes, Ordering::Relaxed);
         self.fetched.fetch_add(fetched, Ordering::Relaxed);
     }
 }
@@ -78,7 +78,7 @@ pub(super) struct OpenContext<'a> {
     pub(super) plan: &'a Plan,
     pub(super) progress: &'a Progress,
     /// Reads large chunks while they are decoded.
-    pub(super) pull: &'a Option<Arc<dyn RangeReader>>,
+    pub(super) range_reader: &'a Option<Arc<dyn RangeReader>>,
     /// Where it may pay to evaluate the filter first.
     pub(super) filter_first: Option<&'a FilterFirst>,
     /// Bytes that come in the time of a request.
@@ -164,7 +164,7 @@ impl<'a> FilteredOpening<'a> {
     /// After the opening has changed.
     fn settled(mut self) -> Self {
         if matches!(self.phase, Phase::AllColumns | Phase::Passed(..)) {
-            self.opening = self.opening.with_pull(self.context.pull);
+            self.opening = self.opening.with_range_reader(self.context.range_reader);
         }
         let missing = self.opening.needs().iter().filter(|need| self.kept.get(need).is_none());
         self.missing = missing.cloned().collect();

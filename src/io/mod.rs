@@ -13,7 +13,7 @@ mod sink;
 mod source;
 mod reopened;
 mod ranges;
-mod pull;
+mod file_ranges;
 mod blocking;
 #[cfg(any(feature = "async", feature = "parallel"))]
 mod wave;

@@ -151,7 +151,7 @@ pub(super) fn read_pooled(
     // Of more than all memory, none is taken, and the source says what is wrong.
     let mut memory = free_lists.take(saturated(range.end.saturating_sub(range.start)));
     source.read_into(range.clone(), &mut memory)?;
-    exactly(&range, memory.len())?;
+    check_given(&range, memory.len())?;
     Ok(free_lists.lend_bytes(memory))
 }
 

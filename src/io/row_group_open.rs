@@ -22,7 +22,7 @@ use crate::read::{
 pub struct RowGroupOpening {
     plan: Plan,
     progress: Progress,
-    pull: Option<Arc<dyn RangeReader>>,
+    range_reader: Option<Arc<dyn RangeReader>>,
     row_group: usize,
     stage: Stage,
 }
@@ -63,7 +63,7 @@ impl RowGroupOpening {
     pub fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Prune(plan.pruner(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
-        Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
+        Ok(Self { plan, progress, range_reader: None, row_group: range.row_group, stage })
     }
 
     /// Opens a row group again whose index was found to be wrong while it was decoded. All of its
@@ -76,7 +76,7 @@ impl RowGroupOpening {
         let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
         let (plan, progress) = (plan.clone(), progress.clone());
         let stage = Stage::Pages(pages.into());
-        Ok(Self { plan, progress, pull: None, row_group: rest.row_group, stage })
+        Ok(Self { plan, progress, range_reader: None, row_group: rest.row_group, stage })
     }
 
     /// Opens a row group of which it is known which rows are left.
@@ -86,7 +86,7 @@ impl RowGroupOpening {
     pub(super) fn pruned(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
         let stage = Stage::Indexes(plan.row_group(range)?.into());
         let (plan, progress) = (plan.clone(), progress.clone());
-        Ok(Self { plan, progress, pull: None, row_group: range.row_group, stage })
+        Ok(Self { plan, progress, range_reader: None, row_group: range.row_group, stage })
     }
 
     /// The rows that are left, once they are known and before their pages are asked for.
@@ -98,11 +98,13 @@ impl RowGroupOpening {
     }
 
     /// Lets large chunks be read while they are decoded.
-    pub(super) fn with_pull(mut self, pull: &Option<Arc<dyn RangeReader>>) -> Self {
-        self.pull.clone_from(pull);
+    pub(super) fn with_range_reader(mut self, range_reader: &Option<Arc<dyn RangeReader>>) -> Self {
+        self.range_reader.clone_from(range_reader);
         let stage = self.stage;
-        self.stage = match (stage, pull) {
-            (Stage::Pages(pages), Some(pull)) => Stage::Pages(pages.with_pull(pull).into()),
+        self.stage = match (stage, range_reader) {
+            (Stage::Pages(pages), Some(range_reader)) => {
+                Stage::Pages(pages.with_range_reader(range_reader).into())
+            }
             (stage, _) => stage,
         };
         self
@@ -150,8 +152,8 @@ impl RowGroupOpening {
             },
             Stage::Indexes(indexes) => {
                 let pages = indexes.supply(&bytes)?;
-                Stage::Pages(match &self.pull {
-                    Some(pull) => pages.with_pull(pull).into(),
+                Stage::Pages(match &self.range_reader {
+                    Some(range_reader) => pages.with_range_reader(range_reader).into(),
                     None => pages.into(),
                 })
             }

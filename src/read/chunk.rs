@@ -40,13 +40,13 @@ pub(super) struct Pages {
     /// Where the dictionary is kept for other reads, if it is.
     kept: Option<KeptDictionary>,
     /// How far the walk is, where rows are known.
-    placed: Option<LocatedWalk>,
+    located: Option<LocatedWalk>,
 }
 
 /// How far a walk over pages of known rows is.
 struct LocatedWalk {
     list: PageList,
-    trust: RowCountSource,
+    row_count_source: RowCountSource,
     /// Index, in the list, of the page that is given next.
     next: usize,
     /// Rows of the page that was given last.
@@ -62,23 +62,30 @@ fn is_data(page: &RawPage) -> bool {
 impl Pages {
     /// A walk over the pages of `list`.
     pub(super) fn new(list: &PageList, context: PageContext, budget: &Budget) -> Self {
-        let (source, slots_left, placed) = match &*list.0 {
+        let (source, slots_left, located) = match &*list.0 {
             PageListKind::Whole { bytes, offset, slots } => {
                 (ChunkBytes::new(bytes.clone(), *offset), *slots, None)
             }
-            PageListKind::Streaming { pull, range, slots } => {
+            PageListKind::Streaming { range_reader, range, slots } => {
                 let Range { start, end } = *range;
-                (ChunkBytes::pulled(Bytes::new(), start, end, pull, budget), *slots, None)
+                (
+                    ChunkBytes::streaming(Bytes::new(), start, end, range_reader, budget),
+                    *slots,
+                    None,
+                )
             }
-            PageListKind::Located { head, offset, trust, pull, .. } => {
-                let (list, trust) = (list.clone(), *trust);
-                let placed = LocatedWalk { list, trust, next: 0, rows: 0..0, expected: 0 };
-                let source = match pull {
-                    // Until the first page is asked for, there is nothing to pull.
-                    Some(pull) => ChunkBytes::pulled(head.clone(), *offset, *offset, pull, budget),
+            PageListKind::Located { head, offset, row_count_source, range_reader, .. } => {
+                let (list, row_count_source) = (list.clone(), *row_count_source);
+                let located =
+                    LocatedWalk { list, row_count_source, next: 0, rows: 0..0, expected: 0 };
+                let source = match range_reader {
+                    // Until the first page is asked for, there is nothing to read.
+                    Some(range_reader) => {
+                        ChunkBytes::streaming(head.clone(), *offset, *offset, range_reader, budget)
+                    }
                     None => ChunkBytes::new(head.clone(), *offset),
                 };
-                (source, 0, Some(placed))
+                (source, 0, Some(located))
             }
         };
         Self {
@@ -95,7 +102,7 @@ impl Pages {
             next: None,
             in_part: None,
             kept: None,
-            placed,
+            located,
         }
     }
 
@@ -109,7 +116,10 @@ impl Pages {
     #[must_use]
     pub(super) fn keeping(mut self, kept: KeptDictionary) -> Self {
         let is_compressed = self.opener.context().codec != CompressionCodec::Uncompressed;
-        let few = self.placed.as_ref().is_some_and(|placed| placed.trust == RowCountSource::Index);
+        let few = self
+            .located
+            .as_ref()
+            .is_some_and(|located| located.row_count_source == RowCountSource::Index);
         self.kept = (is_compressed && few).then_some(kept);
         self
     }
@@ -146,7 +156,7 @@ impl Pages {
             let Some(pending) = self.pending()? else {
                 return Ok(None);
             };
-            let may_wait = self.placed.is_some() && !self.dictionary_first;
+            let may_wait = self.located.is_some() && !self.dictionary_first;
             let waits = may_wait && !self.dictionary_seen && self.dictionary.is_none();
             if waits && pending.header.r#type == PageType::DictionaryPage {
                 self.dictionary = Some(pending);
@@ -214,8 +224,8 @@ impl Pages {
         expected: &[Range<u64>],
         next_wanted_row: u64,
     ) -> Option<usize> {
-        let placed = self.placed.as_ref().filter(|_| is_data(pending))?;
-        let Range { start, end } = placed.rows;
+        let located = self.located.as_ref().filter(|_| is_data(pending))?;
+        let Range { start, end } = located.rows;
         if next_wanted_row < end {
             return None;
         }
@@ -267,19 +277,19 @@ impl Pages {
         }
     }
 
-    /// Whether pages lie in memory that is pulled, and counted only until the next piece is.
-    pub(super) fn are_pulled(&self) -> bool {
-        self.source.are_pulled()
+    /// Whether pages lie in a piece of the chunk, which is counted only until the next one is read.
+    pub(super) fn are_streaming(&self) -> bool {
+        self.source.are_streaming()
     }
 
     /// Whether it is known which rows each page holds.
-    pub(super) fn are_placed(&self) -> bool {
-        self.placed.is_some()
+    pub(super) fn are_located(&self) -> bool {
+        self.located.is_some()
     }
 
-    /// The rows of the page that was given last, where they are known, and by whom.
+    /// The rows of the page that was given last, where they are known, and from what.
     pub(super) fn rows(&self) -> Option<(Range<u64>, RowCountSource)> {
-        self.placed.as_ref().map(|placed| (placed.rows.clone(), placed.trust))
+        self.located.as_ref().map(|located| (located.rows.clone(), located.row_count_source))
     }
 
     /// Goes on with the page that holds `row`, and says which row it begins with; only where rows
@@ -288,11 +298,11 @@ impl Pages {
     /// # Errors
     /// `Usage` if that page is not among those of the list.
     pub(super) fn seek(&mut self, row: u64) -> Result<u64> {
-        let found = self.placed.as_mut().and_then(|placed| {
-            let pages = placed.list.pages()?;
+        let found = self.located.as_mut().and_then(|located| {
+            let pages = located.list.pages()?;
             let next = pages.partition_point(|page| page.rows.end <= row);
             let first = pages.get(next).map(|page| page.rows.start)?;
-            (placed.next, placed.expected) = (next, first);
+            (located.next, located.expected) = (next, first);
             (first <= row).then_some(first)
         });
         found.ok_or_else(|| {
@@ -310,28 +320,28 @@ impl Pages {
         if let Some(pending) = self.next.take() {
             return Ok(Some(pending));
         }
-        match &mut self.placed {
+        match &mut self.located {
             // A chunk of zero slots has no pages that matter; what follows the last slot is not
             // ours.
             None if self.slots_left == 0 => return Ok(None),
             None => {}
             // What stands before the first data page comes first.
             Some(_) if !self.source.is_empty() => {}
-            Some(placed) => {
-                let Some(page) = placed.list.pages().and_then(|pages| pages.get(placed.next))
+            Some(located) => {
+                let Some(page) = located.list.pages().and_then(|pages| pages.get(located.next))
                 else {
                     return Ok(None);
                 };
-                if page.rows.start != placed.expected {
+                if page.rows.start != located.expected {
                     return Err(Error::usage(format_args!(
                         "row {} lies in no page that was asked for",
-                        placed.expected
+                        located.expected
                     )));
                 }
-                placed.next += 1;
+                located.next += 1;
                 self.dictionary_read = true;
-                placed.rows = page.rows.clone();
-                placed.expected = page.rows.end;
+                located.rows = page.rows.clone();
+                located.expected = page.rows.end;
                 self.source.move_to(page.bytes.clone(), page.range.clone());
                 self.page = page.index;
             }
@@ -357,7 +367,7 @@ impl Pages {
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
         // Of placed pages, the head has been looked through, and may be opened later where nobody
         // minds.
-        let may_follow = self.placed.is_some() && !self.dictionary_first;
+        let may_follow = self.located.is_some() && !self.dictionary_first;
         if self.dictionary_seen || (self.data_seen && !may_follow) {
             return Err(Error::malformed(
                 Spec::Pages,
@@ -372,7 +382,7 @@ impl Pages {
     fn note_data(&mut self, slots: usize) -> Result<()> {
         self.page += 1;
         self.data_seen = true;
-        if self.placed.is_some() {
+        if self.located.is_some() {
             return Ok(());
         }
         self.slots_left = self.slots_left.checked_sub(slots as u64).ok_or_else(|| {

@@ -1,7 +1,7 @@
 //! [`ChunkBytes`]: the bytes of a column chunk, from one page to the next.
 //!
 //! Where bytes cost next to nothing to get, as from a local file, a large chunk is not fetched but
-//! [pulled](RangeReader), a piece at a time into memory that is used again: fetched whole, it would
+//! [read](RangeReader), a piece at a time into memory that is used again: fetched whole, it would
 //! take fresh pages of memory, which cost more than to decode most of them.
 
 use std::ops::Range;
@@ -32,12 +32,12 @@ pub(super) struct ChunkBytes {
     rest: Bytes,
     /// Where `rest` begins in the file.
     offset: u64,
-    pulled: Option<Streaming>,
+    streaming: Option<Streaming>,
 }
 
-/// What is pulled of a chunk.
+/// What is still to be read of a chunk.
 struct Streaming {
-    pull: Arc<dyn RangeReader>,
+    range_reader: Arc<dyn RangeReader>,
     /// Where the chunk, or the page, ends in the file.
     end: u64,
     held: Reservation,
@@ -46,28 +46,28 @@ struct Streaming {
 impl ChunkBytes {
     /// Bytes that begin at `offset` of the file, all of them at hand.
     pub(super) fn new(bytes: Bytes, offset: u64) -> Self {
-        Self { rest: bytes, offset, pulled: None }
+        Self { rest: bytes, offset, streaming: None }
     }
 
-    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end`, to be pulled; what is held of
-    /// it is counted by `budget`.
-    pub(super) fn pulled(
+    /// As [`ChunkBytes::new`], of a chunk that goes on up to `end` and is read while it is decoded;
+    /// what is held of it is counted by `budget`.
+    pub(super) fn streaming(
         bytes: Bytes,
         offset: u64,
         end: u64,
-        pull: &Arc<dyn RangeReader>,
+        range_reader: &Arc<dyn RangeReader>,
         budget: &Budget,
     ) -> Self {
         let held = budget.reservation("a piece of a column chunk");
-        let pulled = Some(Streaming { pull: pull.clone(), end, held });
-        Self { rest: bytes, offset, pulled }
+        let streaming = Some(Streaming { range_reader: range_reader.clone(), end, held });
+        Self { rest: bytes, offset, streaming }
     }
 
     /// Goes on with the page of this range, of which `bytes` are at hand.
     pub(super) fn move_to(&mut self, bytes: Bytes, range: Range<u64>) {
         (self.rest, self.offset) = (bytes, range.start);
-        if let Some(pulled) = &mut self.pulled {
-            pulled.end = range.end;
+        if let Some(streaming) = &mut self.streaming {
+            streaming.end = range.end;
         }
     }
 
@@ -81,46 +81,45 @@ impl ChunkBytes {
         self.offset
     }
 
-    /// Whether pages lie in memory that is pulled, and counted only until the next piece is.
-    pub(super) fn are_pulled(&self) -> bool {
-        self.pulled.is_some()
+    /// Whether pages lie in a piece of the chunk, which is counted only until the next one is read.
+    pub(super) fn are_streaming(&self) -> bool {
+        self.streaming.is_some()
     }
 
     /// Bytes of the chunk that are not at hand.
-    fn to_pull(&self) -> u64 {
+    fn unread(&self) -> u64 {
         let at_hand = self.offset + self.rest.len() as u64;
-        self.pulled.as_ref().map_or(0, |pulled| pulled.end.saturating_sub(at_hand))
+        self.streaming.as_ref().map_or(0, |streaming| streaming.end.saturating_sub(at_hand))
     }
 
-    /// Sees to it that at least `len` bytes are at hand, or all that there are; with small ones
-    /// come those behind them.
-    fn pull(&mut self, len: usize) -> Result<()> {
-        let Some(Streaming { pull, end, held }) = &mut self.pulled else {
+    /// Reads at least `len` bytes, or all that there are: a whole piece if they are few.
+    fn read_more(&mut self, len: usize) -> Result<()> {
+        let Some(Streaming { range_reader, end, held }) = &mut self.streaming else {
             return Ok(());
         };
-        // Many pages at a time, or one: a page that is cut off at the end is pulled twice.
+        // Many pages at a time, or one: a page that is cut off at the end is read twice.
         let len = if len <= PIECE / 4 { PIECE } else { len };
         let end = self.offset.saturating_add(len as u64).min(*end);
         // Before the next piece, so that its memory can be used again.
         self.rest = Bytes::new();
         held.resize(usize::try_from(end - self.offset).unwrap_or(usize::MAX))?;
         let range = self.offset..end;
-        let bytes = pull.pull(range.clone())?;
+        let bytes = range_reader.read(range.clone())?;
         if bytes.len() as u64 != range.end - range.start {
             let given = bytes.len();
             return Err(Error::usage(format_args!(
-                "RangeReader::pull gave {given} bytes for the range {range:?}"
+                "RangeReader::read gave {given} bytes for the range {range:?}"
             )));
         }
         self.rest = bytes;
         Ok(())
     }
 
-    /// Takes the next page from what is at hand, or pulls it. `None` if no bytes are left.
+    /// Takes the next page from what is at hand, or reads it. `None` if no bytes are left.
     ///
     /// # Errors
     /// `Malformed` if it is no page, or is cut off; `Io`; `Limit(Memory)` for a piece that is
-    /// pulled.
+    /// read.
     pub(super) fn take_page(
         &mut self,
         context: &PageContext,
@@ -128,7 +127,7 @@ impl ChunkBytes {
     ) -> Result<Option<RawPage>> {
         let offset = self.offset;
         if self.rest.is_empty() {
-            self.pull(0)?;
+            self.read_more(0)?;
         }
         if self.rest.is_empty() {
             return Ok(None);
@@ -137,8 +136,8 @@ impl ChunkBytes {
             match context.read_header(&self.rest, position) {
                 Ok(header) => break header,
                 // It may be cut off.
-                Err(e) if self.to_pull() > 0 && e.kind() != ErrorKind::Crypto => {
-                    self.pull(self.rest.len().saturating_mul(2))?;
+                Err(e) if self.unread() > 0 && e.kind() != ErrorKind::Crypto => {
+                    self.read_more(self.rest.len().saturating_mul(2))?;
                 }
                 Err(e) => return Err(e),
             }
@@ -146,11 +145,11 @@ impl ChunkBytes {
         let body_len =
             crate::page::count(header.compressed_page_size, "PageHeader.compressed_page_size")?;
         let len = header_len.saturating_add(body_len);
-        if len > self.rest.len() && len as u64 <= self.rest.len() as u64 + self.to_pull() {
-            self.pull(len.saturating_add(SLACK))?;
+        if len > self.rest.len() && len as u64 <= self.rest.len() as u64 + self.unread() {
+            self.read_more(len.saturating_add(SLACK))?;
         }
         if len > self.rest.len() {
-            let left = (self.rest.len() - header_len) as u64 + self.to_pull();
+            let left = (self.rest.len() - header_len) as u64 + self.unread();
             return Err(Error::mismatch(
                 Spec::Pages,
                 "compressed_page_size",

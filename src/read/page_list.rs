@@ -2,7 +2,7 @@
 //!
 //! It is the whole chunk, of which nothing more is known, or pages of which each row is known.
 //! Trap: rows come from an index that may lie. What the headers can disprove is refused by
-//! [`PageList::placed`], the rest by `LeafReader`.
+//! [`PageList::located`], the rest by `LeafReader`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) trait RangeReader: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io` if they cannot be read.
-    fn pull(&self, range: Range<u64>) -> Result<Bytes>;
+    fn read(&self, range: Range<u64>) -> Result<Bytes>;
 }
 
 /// What was fetched of a column chunk. Cheap to clone.
@@ -33,19 +33,20 @@ pub(super) struct PageList(pub(super) Arc<PageListKind>);
 pub(super) enum PageListKind {
     /// All of the chunk.
     Whole { bytes: Bytes, offset: u64, slots: u64 },
-    /// All of the chunk, to be pulled.
-    Streaming { pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64 },
-    /// Pages of which it is known which rows they hold; to be pulled where `pull` says from where.
+    /// All of the chunk, read while it is decoded.
+    Streaming { range_reader: Arc<dyn RangeReader>, range: Range<u64>, slots: u64 },
+    /// Pages of which it is known which rows they hold; read while they are decoded if there is a
+    /// `range_reader`.
     Located {
         head: Bytes,
         offset: u64,
         pages: Vec<LocatedPage>,
-        trust: RowCountSource,
-        pull: Option<Arc<dyn RangeReader>>,
+        row_count_source: RowCountSource,
+        range_reader: Option<Arc<dyn RangeReader>>,
     },
 }
 
-/// Who says which rows a page holds.
+/// What says which rows a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowCountSource {
     /// The headers of all pages of the chunk.
@@ -57,7 +58,7 @@ pub(super) enum RowCountSource {
 /// A data page, and which rows it holds.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedPage {
-    /// Header and body; empty if they are to be pulled.
+    /// Header and body; empty if they are read while they are decoded.
     pub bytes: Bytes,
     /// Where header and body are in the file.
     pub range: Range<u64>,
@@ -73,9 +74,13 @@ impl PageList {
         Self(Arc::new(PageListKind::Whole { bytes, offset, slots }))
     }
 
-    /// As [`PageList::whole`], to be pulled.
-    pub(super) fn pulled(pull: Arc<dyn RangeReader>, range: Range<u64>, slots: u64) -> Self {
-        Self(Arc::new(PageListKind::Streaming { pull, range, slots }))
+    /// As [`PageList::whole`], of a chunk that is read while it is decoded.
+    pub(super) fn streaming(
+        range_reader: Arc<dyn RangeReader>,
+        range: Range<u64>,
+        slots: u64,
+    ) -> Self {
+        Self(Arc::new(PageListKind::Streaming { range_reader, range, slots }))
     }
 
     /// Some pages of a chunk, in file order, as an index places them; `head` is what stands before
@@ -83,7 +88,7 @@ impl PageList {
     ///
     /// # Errors
     /// `Malformed(PageIndex)` if the header of a page contradicts its place.
-    pub(super) fn placed(
+    pub(super) fn located(
         head: Bytes,
         offset: u64,
         pages: Vec<LocatedPage>,
@@ -123,8 +128,14 @@ impl PageList {
             })?;
             refers_to_dictionary |= found.refers_to_dictionary;
         }
-        let trust = RowCountSource::Index;
-        let list = Self(Arc::new(PageListKind::Located { head, offset, pages, trust, pull: None }));
+        let row_count_source = RowCountSource::Index;
+        let list = Self(Arc::new(PageListKind::Located {
+            head,
+            offset,
+            pages,
+            row_count_source,
+            range_reader: None,
+        }));
         Ok((list, refers_to_dictionary))
     }
 
@@ -145,7 +156,7 @@ impl PageList {
     /// # Errors
     /// `Io` if they cannot be read.
     pub(super) fn find_pages(&self, rows: u64, context: &PageContext) -> Result<Option<Self>> {
-        let (offset, found, pull) = match &*self.0 {
+        let (offset, found, range_reader) = match &*self.0 {
             PageListKind::Whole { bytes, offset, slots } => {
                 let end = offset.saturating_add(bytes.len() as u64);
                 let next = |at: u64, position| {
@@ -155,25 +166,32 @@ impl PageList {
                 };
                 (*offset, FoundPages::find(*offset..end, *slots, rows, next)?, None)
             }
-            PageListKind::Streaming { pull, range, slots } => {
+            PageListKind::Streaming { range_reader, range, slots } => {
                 let next = |at: u64, position| {
-                    let header = Header::pull(&**pull, at..range.end, context, position)?;
+                    let header =
+                        Header::read_from(&**range_reader, at..range.end, context, position)?;
                     Ok(header.map(|header| (Bytes::new(), header)))
                 };
                 let found = FoundPages::find(range.clone(), *slots, rows, next)?;
-                (range.start, found, Some(pull.clone()))
+                (range.start, found, Some(range_reader.clone()))
             }
             PageListKind::Located { .. } => return Ok(Some(self.clone())),
         };
         let Some(FoundPages { pages, head_end }) = found else { return Ok(None) };
-        let head = match (&*self.0, &pull) {
+        let head = match (&*self.0, &range_reader) {
             (PageListKind::Whole { bytes, .. }, _) => bytes.slice(..saturated(head_end - offset)),
-            // The dictionary is pulled once, for all walks.
-            (_, Some(pull)) => pull.pull(offset..head_end)?,
+            // The dictionary is read once, for all walks.
+            (_, Some(range_reader)) => range_reader.read(offset..head_end)?,
             _ => Bytes::new(),
         };
-        let trust = RowCountSource::Headers;
-        Ok(Some(Self(Arc::new(PageListKind::Located { head, offset, pages, trust, pull }))))
+        let row_count_source = RowCountSource::Headers;
+        Ok(Some(Self(Arc::new(PageListKind::Located {
+            head,
+            offset,
+            pages,
+            row_count_source,
+            range_reader,
+        }))))
     }
 
     /// The data pages, where it is known which rows they hold.
@@ -256,8 +274,8 @@ impl Header {
     ///
     /// # Errors
     /// `Io` if it cannot be read.
-    fn pull(
-        pull: &dyn RangeReader,
+    fn read_from(
+        range_reader: &dyn RangeReader,
         range: Range<u64>,
         context: &PageContext,
         position: PagePosition,
@@ -265,7 +283,7 @@ impl Header {
         // Most headers are small; bounds of long strings can make them large.
         for max in [SLACK as u64, PIECE as u64] {
             let end = range.end.min(range.start.saturating_add(max));
-            let found = Self::parse(&pull.pull(range.start..end)?, context, position);
+            let found = Self::parse(&range_reader.read(range.start..end)?, context, position);
             if found.is_some() {
                 return Ok(found.filter(|found| found.len as u64 <= range.end - range.start));
             }
@@ -304,8 +322,8 @@ pub(super) fn refers_to_dictionary(header: &PageHeader) -> bool {
     matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
 }
 
-/// Bytes pulled at a time: so many stay in the cache of a core until they are decoded.
+/// Bytes read at a time: so many stay in the cache of a core until they are decoded.
 pub(super) const PIECE: usize = 256 << 10;
 
-/// Bytes pulled beyond a page, for the header of the next one.
+/// Bytes read beyond a page, for the header of the next one.
 pub(super) const SLACK: usize = 512;

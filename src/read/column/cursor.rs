@@ -120,14 +120,14 @@ impl PageCursor {
 
     /// Checks the rows that an index states against the page.
     fn check_rows(&self, page: &DataPage) -> Result<()> {
-        let Some((placed, RowCountSource::Index)) = self.pages.rows() else { return Ok(()) };
+        let Some((located, RowCountSource::Index)) = self.pages.rows() else { return Ok(()) };
         let rows = match self.max_rep {
             0 => page.slots + page.slots_left_out,
             _ => page.rep.count_zeros(page.slots)?,
         };
-        match placed.end - placed.start == rows as u64 {
+        match located.end - located.start == rows as u64 {
             true => Ok(()),
-            false => Err(misplaced(&placed, format_args!("has {rows} rows"))),
+            false => Err(misplaced(&located, format_args!("has {rows} rows"))),
         }
     }
 
@@ -153,7 +153,7 @@ impl PageCursor {
             self.memory.count_page(page.byte_len);
             match page.memory.take() {
                 Some(memory) => self.memory.adopted.absorb(memory),
-                None if self.pages.are_pulled() => self.memory.adopted.grow(page.byte_len)?,
+                None if self.pages.are_streaming() => self.memory.adopted.grow(page.byte_len)?,
                 None => {}
             }
         }
@@ -228,11 +228,11 @@ fn no_page_in_part() -> Error {
 
 /// A page that does not hold the rows that it should.
 #[cold]
-pub(super) fn misplaced(placed: &Range<u64>, found: impl std::fmt::Display) -> Error {
+pub(super) fn misplaced(located: &Range<u64>, found: impl std::fmt::Display) -> Error {
     Error::malformed(
         Spec::PageIndex,
         format_args!(
-            "the page at hand should hold the rows {placed:?} of its row group, and {found}"
+            "the page at hand should hold the rows {located:?} of its row group, and {found}"
         ),
     )
 }

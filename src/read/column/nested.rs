@@ -16,7 +16,7 @@ impl LeafReader {
     pub(super) fn decode_nested(&mut self, rows: usize, output: &mut Output) -> Result<()> {
         let mut begun = 0usize;
         loop {
-            if begun == rows && self.slots_left() == 0 && self.cursor.pages.are_placed() {
+            if begun == rows && self.slots_left() == 0 && self.cursor.pages.are_located() {
                 // The next page begins with a row, and may not have been fetched.
                 return Ok(());
             }
@@ -28,10 +28,10 @@ impl LeafReader {
                 return Ok(());
             }
             let row = self.next_row + begun as u64;
-            if let Some((placed, _)) = self.cursor.pages.rows().filter(|_| begins_page)
-                && (placed.start != row || self.ahead.rep.get(0) != 0)
+            if let Some((located, _)) = self.cursor.pages.rows().filter(|_| begins_page)
+                && (located.start != row || self.ahead.rep.get(0) != 0)
             {
-                return Err(misplaced(&placed, format_args!("begins with row {row}")));
+                return Err(misplaced(&located, format_args!("begins with row {row}")));
             }
             if !self.first_slot_seen {
                 self.first_slot_seen = true;

@@ -241,8 +241,8 @@ impl LeafReader {
     /// Checks that nothing is left of a page that should end with the last row that was read.
     pub(super) fn ends_with_page(&self) -> Result<()> {
         match self.cursor.pages.rows() {
-            Some((placed, _)) if placed.end == self.next_row && self.slots_left() > 0 => {
-                Err(misplaced(&placed, "has more"))
+            Some((located, _)) if located.end == self.next_row && self.slots_left() > 0 => {
+                Err(misplaced(&located, "has more"))
             }
             _ => Ok(()),
         }
@@ -263,7 +263,7 @@ impl LeafReader {
         if rows == 0 && self.cursor.page.is_some() {
             return Ok(());
         }
-        if self.cursor.pages.rows().is_some_and(|(placed, _)| row >= placed.end) {
+        if self.cursor.pages.rows().is_some_and(|(located, _)| row >= located.end) {
             self.next_row = self.cursor.pages.seek(row)?;
             self.cursor.close()?;
             self.first_slot_seen = false;
@@ -283,7 +283,7 @@ impl LeafReader {
             if self.cursor.max_rep == 0 {
                 let between_pages =
                     self.cursor.page.as_ref().is_none_or(|page| page.slots_left == 0);
-                if between_pages && self.pages_stand_alone && !self.cursor.pages.are_placed() {
+                if between_pages && self.pages_stand_alone && !self.cursor.pages.are_located() {
                     let max = saturated(left);
                     if let Some(slots) = self.cursor.pages.skip_page(max)? {
                         self.first_slot_seen |= slots > 0;
@@ -520,7 +520,7 @@ mod tests {
             let plan = coded.footer().plan(&options, coded.file_len(), None).unwrap();
             let leaf = &plan.leaves()[0];
             let context = plan.page_context(leaf, CompressionCodec::Uncompressed, None);
-            let (list, _) = PageList::placed(head.clone(), 4, pages.clone(), &context).unwrap();
+            let (list, _) = PageList::located(head.clone(), 4, pages.clone(), &context).unwrap();
             let pages = Pages::new(&list, context, plan.budget());
             let mut reader =
                 LeafReader::new(leaf, pages, Utf8::Strict, false, plan.budget()).unwrap();

@@ -31,7 +31,7 @@ pub(super) struct ChunkPlan {
     pub(super) bytes: Range<u64>,
     pub(super) pages: Option<WantedPages>,
     /// Where the bytes come from while they are decoded, if they are not fetched.
-    pub(super) pull: Option<Arc<dyn RangeReader>>,
+    pub(super) range_reader: Option<Arc<dyn RangeReader>>,
     /// Whether all data pages refer to the dictionary, as the metadata say.
     pub(super) all_refer: bool,
     /// When the dictionary page is fetched, where the pages wanted are known.
@@ -128,7 +128,7 @@ impl Plan {
             decryptor,
             bytes,
             pages: None,
-            pull: None,
+            range_reader: None,
             all_refer,
             dictionary: DictionaryFetch::WithPages,
         };
@@ -205,7 +205,7 @@ impl WantedPages {
     }
 }
 
-/// Bytes of a chunk that is pulled rather than fetched.
+/// Minimum bytes of a chunk that is read while it is decoded.
 pub(super) const LARGE: u64 = 512 << 10;
 
 /// Bytes of a dictionary page that is fetched after the pages: to read fewer takes no longer than
@@ -220,15 +220,17 @@ pub(super) enum Listed {
 }
 
 impl ChunkPlan {
-    pub(super) fn is_pulled(&self) -> bool {
-        self.pull.is_some() && self.pages.is_none()
+    pub(super) fn is_streaming(&self) -> bool {
+        self.range_reader.is_some() && self.pages.is_none()
     }
 
-    /// Lets a large chunk that is wanted whole be pulled while it is decoded, and of one that is
+    /// Lets a large chunk that is wanted whole be read while it is decoded, and of one that is
     /// not a large dictionary page be fetched after the pages that may refer to it.
-    pub(super) fn pull_from(&mut self, pull: &Arc<dyn RangeReader>) {
+    pub(super) fn stream_from(&mut self, range_reader: &Arc<dyn RangeReader>) {
         match &self.pages {
-            None if self.bytes.end - self.bytes.start >= LARGE => self.pull = Some(pull.clone()),
+            None if self.bytes.end - self.bytes.start >= LARGE => {
+                self.range_reader = Some(range_reader.clone())
+            }
             Some(WantedPages { map, .. }) if !self.all_refer => {
                 let head = map.head();
                 let is_undecided = matches!(self.dictionary, DictionaryFetch::WithPages);
@@ -249,7 +251,7 @@ impl ChunkPlan {
     /// the stretches of pages.
     pub(super) fn needs(&self) -> Vec<Range<u64>> {
         let Some(WantedPages { map, stretches }) = &self.pages else {
-            return if self.pull.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
+            return if self.range_reader.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
         };
         let bytes_of = |stretch: &Range<usize>| {
             let pages = map.pages().get(stretch.clone()).unwrap_or_default();
@@ -268,7 +270,7 @@ impl ChunkPlan {
     /// Splits bytes into those of [`ChunkPlan::needs`] and those of the chunks after this one.
     pub(super) fn split_needs<'a>(&self, bytes: &'a [Bytes]) -> (&'a [Bytes], &'a [Bytes]) {
         let own = match (&self.pages, &self.dictionary) {
-            (None, _) => usize::from(self.pull.is_none()),
+            (None, _) => usize::from(self.range_reader.is_none()),
             (Some(wanted), DictionaryFetch::WithPages) => 1 + wanted.stretches.len(),
             (Some(wanted), DictionaryFetch::AfterPages) => wanted.stretches.len(),
             (Some(_), DictionaryFetch::Referred(_)) => 1,
@@ -281,8 +283,10 @@ impl ChunkPlan {
     /// once only.
     pub(super) fn list(&mut self, bytes: &[Bytes], context: &PageContext) -> Result<Listed> {
         let Some(wanted) = &self.pages else {
-            return Ok(Listed::Pages(match &self.pull {
-                Some(pull) => PageList::pulled(pull.clone(), self.bytes.clone(), self.slots),
+            return Ok(Listed::Pages(match &self.range_reader {
+                Some(range_reader) => {
+                    PageList::streaming(range_reader.clone(), self.bytes.clone(), self.slots)
+                }
                 None => {
                     let whole = bytes.first().cloned().unwrap_or_default();
                     PageList::whole(whole, self.bytes.start, self.slots)
@@ -297,7 +301,7 @@ impl ChunkPlan {
             DictionaryFetch::Unreferred(pages) => (Bytes::new(), &pages[..]),
         };
         let start = wanted.map.head().start;
-        let (list, refers) = PageList::placed(head, start, wanted.located(pages), context)?;
+        let (list, refers) = PageList::located(head, start, wanted.located(pages), context)?;
         if !matches!(self.dictionary, DictionaryFetch::AfterPages) {
             return Ok(Listed::Pages(list));
         }

@@ -311,11 +311,11 @@ impl RowGroupPlan {
         options.batch_rows.min(usize::try_from(by_bytes).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Lets large chunks that are wanted whole be pulled while they are decoded, and large
+    /// Lets large chunks that are wanted whole be read while they are decoded, and large
     /// dictionary pages wait until a page refers to them; what is wanted before becomes less.
     #[must_use]
-    pub(crate) fn with_pull(mut self, pull: &Arc<dyn RangeReader>) -> Self {
-        self.chunks.iter_mut().for_each(|chunk| chunk.pull_from(pull));
+    pub(crate) fn with_range_reader(mut self, range_reader: &Arc<dyn RangeReader>) -> Self {
+        self.chunks.iter_mut().for_each(|chunk| chunk.stream_from(range_reader));
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
         self
     }
@@ -358,7 +358,7 @@ impl RowGroupPlan {
             let context = self.plan.page_context(column, chunk.codec, chunk.decryptor.as_ref());
             match chunk.list(bytes, &context) {
                 Ok(Listed::Pages(pages)) => {
-                    let cost = match chunk.is_pulled() {
+                    let cost = match chunk.is_streaming() {
                         true => chunk.bytes.end - chunk.bytes.start,
                         false => pages.bytes(),
                     };

@@ -292,7 +292,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Footer::plan`].
-    pub(crate) fn scout(&self) -> Result<Option<Self>> {
+    pub(crate) fn filter_only_plan(&self) -> Result<Option<Self>> {
         let Some(filter) = self.filter() else { return Ok(None) };
         if (0..self.leaves().len()).all(|leaf| filter.is_early(leaf)) {
             return Ok(None);

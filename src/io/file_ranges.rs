@@ -38,7 +38,7 @@ impl FileRanges {
 }
 
 impl RangeReader for FileRanges {
-    fn pull(&self, range: Range<u64>) -> Result<Bytes> {
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let bytes = read_pooled(&*self.source, range, &self.free_lists)?;
         self.progress.fetched(bytes.len() as u64);
         Ok(bytes)
@@ -62,16 +62,16 @@ mod tests {
         let content: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let source: Arc<dyn Source> = Arc::new(std::fs::File::open(&path).unwrap());
-        let pull =
+        let range_reader =
             FileRanges::from(&source, &Progress::default(), &FreeLists::new(1 << 20)).unwrap();
-        let first = pull.pull(0..100_000).unwrap();
+        let first = range_reader.read(0..100_000).unwrap();
         let (place, part) = (first.as_ptr(), first.slice(10..20));
         drop(first);
-        let second = pull.pull(1000..101_000).unwrap();
+        let second = range_reader.read(1000..101_000).unwrap();
         assert_ne!(second.as_ptr(), place, "a part of it is still held");
         assert_eq!(part, content[10..20]);
         drop(part);
-        let third = pull.pull(50_000..149_000).unwrap();
+        let third = range_reader.read(50_000..149_000).unwrap();
         assert_eq!(third.as_ptr(), place);
         assert_eq!(third, content[50_000..149_000]);
     }
