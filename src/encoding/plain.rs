@@ -285,7 +285,7 @@ impl ByteArrays {
     }
 
     /// The bytes of a block, lengths included.
-    pub(crate) fn stretch(&self, block: &PlainBlock) -> &[u8] {
+    pub(crate) fn bytes_of(&self, block: &PlainBlock) -> &[u8] {
         self.bytes.get(block.next..block.walk.next).expect("the walk went through the page")
     }
 

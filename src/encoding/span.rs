@@ -55,7 +55,7 @@ impl<'a> EndToEnd<'a> {
     }
 
     /// The bytes of all of them; none if not all are there, which [`EndToEnd::is_whole`] says.
-    pub(crate) fn stretch(self) -> &'a [u8] {
+    pub(crate) fn all_bytes(self) -> &'a [u8] {
         let start = self.start as usize;
         self.source.get(start..start.saturating_add(self.total as usize)).unwrap_or_default()
     }

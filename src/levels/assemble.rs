@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_levels_give_what_spelled_out_ones_give() {
+    fn uniform_levels_give_what_single_ones_give() {
         let node = Levels { slot: 1, present: 2, rep: 1 };
         let n = 200;
         for level in 0..4 {

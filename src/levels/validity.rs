@@ -30,7 +30,7 @@ impl Validity {
         }
         match &mut self.bitmap {
             None if valid => {}
-            _ => self.spelled_out().append_run(valid, n),
+            _ => self.materialized().append_run(valid, n),
         }
         self.len += n;
     }
@@ -51,7 +51,7 @@ impl Validity {
         append: impl FnOnce(&mut Bitmap) -> Result<()>,
     ) -> Result<usize> {
         let start = self.len;
-        let bitmap = self.spelled_out();
+        let bitmap = self.materialized();
         append(bitmap)?;
         let values = bitmap.count_ones(start..start + n);
         self.len += n;
@@ -64,7 +64,7 @@ impl Validity {
             self.len += n;
             return;
         }
-        self.spelled_out().append_word(word, n);
+        self.materialized().append_word(word, n);
         self.len += n;
     }
 
@@ -74,7 +74,7 @@ impl Validity {
         match &other.bitmap {
             None => self.push_run(true, slots),
             Some(bits) => {
-                self.spelled_out().append_kept(bits, 0, selection, 0, other.len);
+                self.materialized().append_kept(bits, 0, selection, 0, other.len);
                 self.len += slots;
             }
         }
@@ -87,7 +87,7 @@ impl Validity {
         (nulls.null_count() > 0).then_some(nulls)
     }
 
-    fn spelled_out(&mut self) -> &mut Bitmap {
+    fn materialized(&mut self) -> &mut Bitmap {
         let len = self.len;
         self.bitmap.get_or_insert_with(|| {
             let mut bitmap = Bitmap::default();

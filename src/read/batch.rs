@@ -89,8 +89,8 @@ pub(super) fn record_batch(
     let virtual_columns = &plan.options().virtual_columns;
     let width = plan.shapes().len() + virtual_columns.len();
     let early_keep = KeptRows::new(early.rows, early.keep, width);
-    let stretches = window.stretches(UnselectedRows::Apart);
-    let late_keep = KeptRows::new(stretches.rows, stretches.keep.clone(), width);
+    let row_spans = window.row_spans(UnselectedRows::Apart);
+    let late_keep = KeptRows::new(row_spans.rows, row_spans.keep.clone(), width);
     let all_rows = KeptRows::new(window.rows(), None, width);
     let mut early = Leaves::new(early.leaves);
     let mut late = Leaves::new(late);
@@ -118,7 +118,7 @@ pub(super) fn record_batch(
         made.map_err(|e| e.at_column(shape.field.name().as_str()))?;
     }
     for column in virtual_columns {
-        let column = virtual_column(column, stretches.rows, &stretches.spans, origin)?;
+        let column = virtual_column(column, row_spans.rows, &row_spans.spans, origin)?;
         columns.push(late_keep.of(column)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(window.rows()));

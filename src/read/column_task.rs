@@ -145,15 +145,15 @@ impl ColumnDecoder {
     /// Whatever is wrong with the pages; the place is in the error.
     pub(crate) fn decode(&mut self, window: &Window, last: bool) -> Result<LeafBatch> {
         let mut decode = || {
-            let stretches = window.stretches(self.unselected);
+            let row_spans = window.row_spans(self.unselected);
             let drops_rows = self.unselected == UnselectedRows::DroppedWhileDecoding;
-            let keep = stretches.keep.as_ref().filter(|_| drops_rows);
+            let keep = row_spans.keep.as_ref().filter(|_| drops_rows);
             let max = max_bytes(self.batch_bytes, window.rows());
             self.reader.weigh(&window.weight, max);
-            self.reader.reserve(if drops_rows { window.rows() } else { stretches.rows });
-            self.reader.expect(&stretches.spans, window.next_wanted_row);
+            self.reader.reserve(if drops_rows { window.rows() } else { row_spans.rows });
+            self.reader.expect(&row_spans.spans, window.next_wanted_row);
             let mut first = 0;
-            for span in &*stretches.spans {
+            for span in &*row_spans.spans {
                 let rows = usize::try_from(span.end - span.start)
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
                 // Short spans may have no unwanted rows, even if others have.

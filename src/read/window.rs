@@ -113,7 +113,7 @@ pub(super) struct RowSpans {
 pub(super) const GAP: u64 = 16;
 
 /// Minimum unwanted rows that one more span must save, where a filter leaves runs of rows.
-const ROWS_FOR_A_STRETCH: usize = 64;
+const MIN_ROWS_SAVED_PER_SPAN: usize = 64;
 
 /// Maximum unwanted rows that are decoded for each wanted one, in columns of lists.
 const MAX_ROWS_FOR_ONE: u64 = 3;
@@ -157,7 +157,7 @@ impl Window {
         let keep = (rows < decoded).then(|| passed.clone());
         let all = RowSpans { keep, ..self.all.clone() };
         // More spans, if they save enough rows; else all rows are decoded.
-        let max = (decoded - rows) / ROWS_FOR_A_STRETCH;
+        let max = (decoded - rows) / MIN_ROWS_SAVED_PER_SPAN;
         let few = lists && passed.set_slices().take(max + 1).count() <= max;
         let apart = few.then(|| {
             let runs: Vec<Range<u64>> = self.runs(passed).collect();
@@ -215,7 +215,7 @@ impl Window {
     }
 
     /// The spans that are decoded of a leaf whose unwanted rows are handled so.
-    pub(super) fn stretches(&self, unselected: UnselectedRows) -> &RowSpans {
+    pub(super) fn row_spans(&self, unselected: UnselectedRows) -> &RowSpans {
         match &self.apart {
             Some(apart) if unselected == UnselectedRows::Apart => apart,
             _ => &self.all,
@@ -261,9 +261,9 @@ impl RowSpans {
 mod tests {
     use super::*;
 
-    fn rows(stretches: &RowSpans) -> Vec<u64> {
-        let decoded = stretches.spans.iter().cloned().flatten();
-        let wanted = |i: usize| stretches.keep.as_ref().is_none_or(|keep| keep.value(i));
+    fn rows(row_spans: &RowSpans) -> Vec<u64> {
+        let decoded = row_spans.spans.iter().cloned().flatten();
+        let wanted = |i: usize| row_spans.keep.as_ref().is_none_or(|keep| keep.value(i));
         decoded.enumerate().filter(|(i, _)| wanted(*i)).map(|(_, row)| row).collect()
     }
 
@@ -289,11 +289,11 @@ mod tests {
             for unselected in
                 [UnselectedRows::Stay, UnselectedRows::DroppedWhileDecoding, UnselectedRows::Apart]
             {
-                let stretches = window.stretches(unselected);
-                assert_eq!(rows(stretches), first, "seed {seed}");
-                assert_eq!(stretches.spans.iter().cloned().flatten().count(), stretches.rows);
+                let row_spans = window.row_spans(unselected);
+                assert_eq!(rows(row_spans), first, "seed {seed}");
+                assert_eq!(row_spans.spans.iter().cloned().flatten().count(), row_spans.rows);
             }
-            assert_eq!(window.stretches(UnselectedRows::Stay).rows, window.decoded());
+            assert_eq!(window.row_spans(UnselectedRows::Stay).rows, window.decoded());
             let often = rng.u8(0..9);
             let flags = (0..window.decoded()).map(|_| rng.u8(0..8) < often);
             let passed: BooleanBuffer = flags.collect();
@@ -307,7 +307,7 @@ mod tests {
             for unselected in
                 [UnselectedRows::Stay, UnselectedRows::DroppedWhileDecoding, UnselectedRows::Apart]
             {
-                assert_eq!(rows(narrowed.stretches(unselected)), left, "seed {seed}");
+                assert_eq!(rows(narrowed.row_spans(unselected)), left, "seed {seed}");
             }
         }
     }

@@ -122,7 +122,7 @@ impl<O: Offset> OffsetStrings<O> {
         self.begin();
         let before = self.payload.len();
         match end_to_end(source, spans, place) {
-            Some(stretch) => self.payload.extend_from_slice(stretch),
+            Some(enclosing) => self.payload.extend_from_slice(enclosing),
             None => {
                 kernels::append_payload(source, spans, &mut self.payload).map_err(no_memory)?;
             }
@@ -147,10 +147,10 @@ impl<O: Offset> OffsetStrings<O> {
         check: TextCheck,
     ) -> Result<bool> {
         self.begin();
-        let (first, stretch) = (self.offsets.len(), values.stretch());
+        let (first, enclosing) = (self.offsets.len(), values.all_bytes());
         O::append_ends(values.lengths, &mut self.offsets).ok_or_else(too_long)?;
         let end = self.offsets.last().map_or(0, |end| end.as_usize());
-        if !values.is_whole() || end != self.payload.len() + stretch.len() {
+        if !values.is_whole() || end != self.payload.len() + enclosing.len() {
             self.offsets.truncate(first);
             return Err(wrong_lengths());
         }
@@ -158,7 +158,7 @@ impl<O: Offset> OffsetStrings<O> {
             self.offsets.truncate(first);
             return Ok(false);
         };
-        self.payload.extend_from_slice(stretch);
+        self.payload.extend_from_slice(enclosing);
         self.is_text &= is_text;
         Ok(true)
     }
@@ -302,8 +302,8 @@ fn end_to_end<'a>(source: &'a [u8], spans: &[Span], place: Place) -> Option<&'a 
         .iter()
         .zip(spans.iter().skip(1))
         .fold(true, |all, (span, next)| all & (end(span) == u64::from(next.start)));
-    let stretch = source.get(first.start as usize..usize::try_from(end(last)).ok()?);
-    stretch.filter(|_| joined)
+    let enclosing = source.get(first.start as usize..usize::try_from(end(last)).ok()?);
+    enclosing.filter(|_| joined)
 }
 
 /// The memory of a buffer, whose values cannot be changed through it.

@@ -58,17 +58,17 @@ fn all_in_one(source: &[u8], spans: &[Span], place: Place) -> Option<bool> {
     let within =
         spans.iter().fold(true, |all, span| all & (span.start >= low && end(span) <= high));
     let start = first.start as usize;
-    let stretch = source.get(start..usize::try_from(high).ok()?).filter(|_| within)?;
+    let enclosing = source.get(start..usize::try_from(high).ok()?).filter(|_| within)?;
     let longest = spans.iter().map(|span| span.len).max()?;
     Some(match place {
         // What lies between was not looked at, or is no text.
-        Place::Apart => stretch.is_ascii(),
+        Place::Apart => enclosing.is_ascii(),
         Place::BehindLengths if longest >= ASCII => false,
-        Place::EndToEnd | Place::BehindLengths => is_text_in_one(stretch, || {
+        Place::EndToEnd | Place::BehindLengths => is_text_in_one(enclosing, || {
             spans.iter().all(|span| {
                 let start = (span.start - low) as usize;
-                begins_a_character(stretch, start)
-                    && begins_a_character(stretch, start + span.len as usize)
+                begins_a_character(enclosing, start)
+                    && begins_a_character(enclosing, start + span.len as usize)
             })
         }),
     })
@@ -76,15 +76,15 @@ fn all_in_one(source: &[u8], spans: &[Span], place: Place) -> Option<bool> {
 
 /// Whether values that lie end to end are UTF-8. Their lengths must add up to their total.
 pub(super) fn is_text_end_to_end(values: EndToEnd<'_>) -> bool {
-    is_text_in_one(values.stretch(), || {
+    is_text_in_one(values.all_bytes(), || {
         values.spans().all(|span| begins_a_character(values.source, span.start as usize))
     })
 }
 
 /// Whether values in one stretch are text: all of them together are, and, if that is not plain to
 /// see, none begins or ends inside a character.
-pub(super) fn is_text_in_one(stretch: &[u8], begin_characters: impl FnOnce() -> bool) -> bool {
-    stretch.is_ascii() || (simdutf8::basic::from_utf8(stretch).is_ok() && begin_characters())
+pub(super) fn is_text_in_one(enclosing: &[u8], begin_characters: impl FnOnce() -> bool) -> bool {
+    enclosing.is_ascii() || (simdutf8::basic::from_utf8(enclosing).is_ok() && begin_characters())
 }
 
 /// Whether the byte at `at`, if there is one, does not continue a UTF-8 sequence.

@@ -224,7 +224,7 @@ impl ViewStrings {
             Home::Copied => {
                 let index = self.side()?;
                 let base = self.side_base(total as usize)?.wrapping_sub(start);
-                self.side.extend_from_slice(values.stretch());
+                self.side.extend_from_slice(values.all_bytes());
                 (index, base)
             }
         };
@@ -251,12 +251,12 @@ impl ViewStrings {
         let Some(block) = page.read_views(n, index, &mut self.views) else {
             return false;
         };
-        let (stretch, walk) = (page.stretch(&block), block.walk);
+        let (enclosing, walk) = (page.bytes_of(&block), block.walk);
         // Between the values stand lengths, which are ASCII: no character reaches across them.
-        let is_text = check.passes(|| walk.longest < ASCII && is_text_in_one(stretch, || true));
+        let is_text = check.passes(|| walk.longest < ASCII && is_text_in_one(enclosing, || true));
         match is_text {
             Some(is_text) if walk.outside == 0 => self.is_text &= is_text,
-            Some(is_text) if worth_keeping(walk.outside, stretch.len() as u64) => {
+            Some(is_text) if worth_keeping(walk.outside, enclosing.len() as u64) => {
                 self.push_page(&page.buffer().clone(), index);
                 self.is_text &= is_text;
             }

@@ -100,15 +100,15 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
 #[cfg(test)]
 pub(crate) fn estimated_len(values: &[u32], width: BitWidth) -> usize {
     let mut len = 0;
-    stretches(values, width, |stretch| {
-        len += match stretch {
-            Stretch::Run(_, n) => {
+    segments(values, width, |segment| {
+        len += match segment {
+            Segment::Run(_, n) => {
                 let (whole, rest) = (n / MAX_RUN, n % MAX_RUN);
                 let last =
                     if rest > 0 { uleb_len((rest as u64) << 1) + value_len(width) } else { 0 };
                 whole * (uleb_len((MAX_RUN as u64) << 1) + value_len(width)) + last
             }
-            Stretch::Packed(values) => values
+            Segment::Packed(values) => values
                 .chunks(8 * MAX_GROUPS)
                 .map(|values| values.len().div_ceil(8))
                 .map(|groups| uleb_len((groups as u64) << 1 | 1) + groups * width.bits() as usize)
@@ -145,7 +145,7 @@ fn paying_run(width: BitWidth) -> usize {
 }
 
 /// A part of the values, as it is to be written.
-enum Stretch<'a, T> {
+enum Segment<'a, T> {
     /// As many times the value.
     Run(T, usize),
     /// Values of which all but the last stretch are a multiple of 8.
@@ -205,11 +205,7 @@ impl Value for u16 {
 /// Cuts values into runs and what is packed between them. A run can only begin where a group of 8
 /// ends.
 #[inline(always)]
-fn stretches<'a, T: Value>(
-    values: &'a [T],
-    width: BitWidth,
-    mut visit: impl FnMut(Stretch<'a, T>),
-) {
+fn segments<'a, T: Value>(values: &'a [T], width: BitWidth, mut visit: impl FnMut(Segment<'a, T>)) {
     let paying = paying_run(width);
     // What is not written yet.
     let mut rest = values;
@@ -224,9 +220,9 @@ fn stretches<'a, T: Value>(
         let run = equal_values(ahead);
         if run >= paying || (at == 0 && run == rest.len()) {
             if at > 0 {
-                visit(Stretch::Packed(rest.get(..at).expect("a run begins there")));
+                visit(Segment::Packed(rest.get(..at).expect("a run begins there")));
             }
-            visit(Stretch::Run(group[0], run));
+            visit(Segment::Run(group[0], run));
             rest = ahead.get(run..).expect("runs end within the values");
             at = 0;
         } else {
@@ -237,9 +233,9 @@ fn stretches<'a, T: Value>(
         [] => {}
         // Fewer than 8, or the loop would have found the run.
         [first, others @ ..] if at == 0 && others.iter().all(|value| value == first) => {
-            visit(Stretch::Run(*first, rest.len()));
+            visit(Segment::Run(*first, rest.len()));
         }
-        _ => visit(Stretch::Packed(rest)),
+        _ => visit(Segment::Packed(rest)),
     }
 }
 
@@ -264,9 +260,9 @@ fn equal_bytes(bytes: &[u8], byte: u8) -> usize {
 
 fn encode_values<T: Value>(values: &[T], width: BitWidth, out: &mut Vec<u8>) {
     let bits = width.bits();
-    stretches(values, width, |stretch| match stretch {
-        Stretch::Run(value, n) => encode_run_into(value.value(), n, width, out),
-        Stretch::Packed(values) => {
+    segments(values, width, |segment| match segment {
+        Segment::Run(value, n) => encode_run_into(value.value(), n, width, out),
+        Segment::Packed(values) => {
             for values in values.chunks(8 * MAX_GROUPS) {
                 let groups = values.len().div_ceil(8);
                 put_uleb((groups as u64) << 1 | 1, out);

@@ -36,28 +36,23 @@ impl LeafReader {
         if self.cursor.max_rep > 0 {
             return Err(Error::usage("rows of a list cannot be selected by their slots"));
         }
-        self.guarded(|reader| reader.append_stretches(row, keep, range))
+        self.guarded(|reader| reader.append_runs(row, keep, range))
     }
 
-    fn append_stretches(
-        &mut self,
-        row: u64,
-        keep: &BooleanBuffer,
-        range: Range<usize>,
-    ) -> Result<()> {
+    fn append_runs(&mut self, row: u64, keep: &BooleanBuffer, range: Range<usize>) -> Result<()> {
         let Range { start, end } = range;
         let mut wanted = Bitmap::default();
         wanted.append_bits(keep.values(), keep.offset() + start, end.saturating_sub(start));
         let mut kept = self.take_rows();
         let mut selection = Bitmap::default();
-        for stretch in stretches(&wanted) {
-            self.seek(row + stretch.start as u64)?;
-            let mut at = stretch.start;
-            while at < stretch.end {
+        for run in wanted_runs(&wanted) {
+            self.seek(row + run.start as u64)?;
+            let mut at = run.start;
+            while at < run.end {
                 let Some(page) = self.cursor.open()? else {
-                    return Err(too_few_rows(at, stretch.end));
+                    return Err(too_few_rows(at, run.end));
                 };
-                let n = (stretch.end - at).min(page.slots_left).min(BLOCK);
+                let n = (run.end - at).min(page.slots_left).min(BLOCK);
                 selection.clear();
                 selection.append_range(&wanted, at..at + n);
                 self.select(n, &selection, &mut kept)?;
@@ -131,8 +126,8 @@ impl LeafReader {
 }
 
 /// Ranges that hold all set bits, with at least [`GAP`] unset bits between two of them.
-fn stretches(wanted: &Bitmap) -> Vec<Range<usize>> {
-    let mut stretches: Vec<Range<usize>> = Vec::new();
+fn wanted_runs(wanted: &Bitmap) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
     for at in (0..wanted.len()).step_by(64) {
         let word = wanted.word_at(at);
         if word == 0 {
@@ -140,12 +135,12 @@ fn stretches(wanted: &Bitmap) -> Vec<Range<usize>> {
         }
         let start = at + word.trailing_zeros() as usize;
         let end = at + 64 - word.leading_zeros() as usize;
-        match stretches.last_mut() {
+        match runs.last_mut() {
             Some(last) if start - last.end < GAP => last.end = end,
-            _ => stretches.push(start..end),
+            _ => runs.push(start..end),
         }
     }
-    stretches
+    runs
 }
 
 #[cfg(test)]
@@ -153,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_hold_every_set_bit_and_begin_and_end_with_one() {
+    fn runs_hold_every_set_bit_and_begin_and_end_with_one() {
         let seed = 2;
         let mut rng = fastrand::Rng::with_seed(seed);
         for _ in 0..300 {
@@ -162,8 +157,8 @@ mod tests {
                 let max = [3, 70, 900][rng.usize(0..3)];
                 bits.append_run(rng.bool(), rng.usize(1..max));
             }
-            let found = stretches(&bits);
-            let inside = |i: &usize| found.iter().any(|stretch| stretch.contains(i));
+            let found = wanted_runs(&bits);
+            let inside = |i: &usize| found.iter().any(|run| run.contains(i));
             assert!((0..bits.len()).filter(|i| bits.get(*i)).all(|i| inside(&i)), "seed {seed}");
             assert!(found.iter().all(|one| bits.get(one.start) && bits.get(one.end - 1)));
             assert!(found.windows(2).all(|two| two[1].start - two[0].end >= GAP));

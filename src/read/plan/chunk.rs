@@ -65,8 +65,8 @@ pub(super) struct PlannedChunk {
 #[derive(Debug)]
 pub(super) struct WantedPages {
     pub(super) map: Arc<PageMap>,
-    /// Indices of them, in stretches that follow each other without a gap.
-    pub(super) stretches: Vec<Range<usize>>,
+    /// Indices of them, in runs of pages that follow each other without a gap.
+    pub(super) page_runs: Vec<Range<usize>>,
 }
 
 impl Plan {
@@ -194,14 +194,14 @@ pub(in crate::read) fn end_of_short_chunk(
 
 impl WantedPages {
     pub(super) fn new(map: Arc<PageMap>, selection: &RowSelection) -> Self {
-        let mut stretches: Vec<Range<usize>> = Vec::new();
+        let mut page_runs: Vec<Range<usize>> = Vec::new();
         for page in map.needed(selection) {
-            match stretches.last_mut() {
+            match page_runs.last_mut() {
                 Some(last) if last.end == page => last.end += 1,
-                _ => stretches.push(page..page + 1),
+                _ => page_runs.push(page..page + 1),
             }
         }
-        Self { map, stretches }
+        Self { map, page_runs }
     }
 }
 
@@ -248,17 +248,17 @@ impl ChunkPlan {
     }
 
     /// The bytes wanted of the chunk: all of it, or what stands before its first data page and then
-    /// the stretches of pages.
+    /// the runs of pages.
     pub(super) fn needs(&self) -> Vec<Range<u64>> {
-        let Some(WantedPages { map, stretches }) = &self.pages else {
+        let Some(WantedPages { map, page_runs }) = &self.pages else {
             return if self.range_reader.is_some() { Vec::new() } else { vec![self.bytes.clone()] };
         };
-        let bytes_of = |stretch: &Range<usize>| {
-            let pages = map.pages().get(stretch.clone()).unwrap_or_default();
+        let bytes_of = |run: &Range<usize>| {
+            let pages = map.pages().get(run.clone()).unwrap_or_default();
             let ends = pages.first().zip(pages.last());
             ends.map_or(0..0, |(first, last)| first.bytes.start..last.bytes.end)
         };
-        let pages = stretches.iter().map(bytes_of);
+        let pages = page_runs.iter().map(bytes_of);
         match self.dictionary {
             DictionaryFetch::WithPages => std::iter::once(map.head()).chain(pages).collect(),
             DictionaryFetch::AfterPages => pages.collect(),
@@ -271,8 +271,8 @@ impl ChunkPlan {
     pub(super) fn split_needs<'a>(&self, bytes: &'a [Bytes]) -> (&'a [Bytes], &'a [Bytes]) {
         let own = match (&self.pages, &self.dictionary) {
             (None, _) => usize::from(self.range_reader.is_none()),
-            (Some(wanted), DictionaryFetch::WithPages) => 1 + wanted.stretches.len(),
-            (Some(wanted), DictionaryFetch::AfterPages) => wanted.stretches.len(),
+            (Some(wanted), DictionaryFetch::WithPages) => 1 + wanted.page_runs.len(),
+            (Some(wanted), DictionaryFetch::AfterPages) => wanted.page_runs.len(),
             (Some(_), DictionaryFetch::Referred(_)) => 1,
             (Some(_), DictionaryFetch::Unreferred(_)) => 0,
         };
@@ -315,12 +315,12 @@ impl ChunkPlan {
 }
 
 impl WantedPages {
-    /// The pages of the bytes of their stretches.
-    fn located(&self, stretches: &[Bytes]) -> Vec<LocatedPage> {
+    /// The pages of the bytes of their runs.
+    fn located(&self, page_runs: &[Bytes]) -> Vec<LocatedPage> {
         let mut pages = Vec::new();
-        for (stretch, bytes) in self.stretches.iter().zip(stretches) {
+        for (run, bytes) in self.page_runs.iter().zip(page_runs) {
             let mut bytes = bytes.clone();
-            for index in stretch.clone() {
+            for index in run.clone() {
                 let Some(place) = self.map.pages().get(index) else { continue };
                 let len = usize::try_from(place.bytes.end - place.bytes.start);
                 let bytes = bytes.split_to(len.unwrap_or(usize::MAX).min(bytes.len()));

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_are_what_slices_are() {
+    fn runs_are_what_slices_are() {
         let seed = 51;
         let mut rng = fastrand::Rng::with_seed(seed);
         let bytes: Vec<u8> = (0..5_000).map(|_| rng.u8(..)).collect();

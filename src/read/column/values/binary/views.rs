@@ -42,8 +42,8 @@ impl Views {
 
 /// Whether a page is kept for the sake of its long values: at least half of what a block takes of
 /// it is theirs.
-fn worth_keeping(outside: u64, stretch: u64) -> bool {
-    outside * 2 >= stretch
+fn worth_keeping(outside: u64, enclosing: u64) -> bool {
+    outside * 2 >= enclosing
 }
 
 /// Bytes of the values that do not lie in their views.
@@ -103,10 +103,10 @@ impl Layout for Views {
             return Ok(true);
         };
         let outside = outside(spans.iter().map(|span| span.len));
-        let stretch = u64::from(last.start) + u64::from(last.len) - u64::from(first.start);
+        let enclosing = u64::from(last.start) + u64::from(last.len) - u64::from(first.start);
         let home = match payload {
             _ if outside == 0 => Home::Inline,
-            Payload::Shared(page) if worth_keeping(outside, stretch) => Home::Page(page),
+            Payload::Shared(page) if worth_keeping(outside, enclosing) => Home::Page(page),
             _ => {
                 self.reserve_copied(outside, spans.len(), max_bytes)?;
                 Home::Copied
