@@ -15,7 +15,7 @@ use crate::bytes::saturated;
 use crate::crypt::{FileEncryptor, LeafProtection};
 use crate::error::{Error, Result};
 use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
-use crate::io::{Encode, InFlight, MAX_IN_FLIGHT, PathSink, Sink, WriteSink};
+use crate::io::{EncodeThreads, InFlight, MAX_IN_FLIGHT, PathSink, Sink, WriteSink};
 use crate::schema::{
     ArrowOptions, FromArrowOptions, HINT_KEY, Kind, Leaf, Physical, Projection, Schema, Shape,
     binary_of_size_0, from_arrow, to_arrow,
@@ -184,7 +184,7 @@ impl<S: Sink> Writer<S> {
 
     /// A writer into any sink, with an encoder that is shared with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
-        let in_flight = InFlight::new(encoder.encode.clone());
+        let in_flight = InFlight::new(encoder.threads.clone());
         Self {
             sink,
             encoder,
@@ -334,7 +334,7 @@ impl<S: Sink> Writer<S> {
             let pending = std::mem::take(&mut self.pending);
             self.in_flight.begin(&self.encoder.layout, pending, encryption);
         }
-        while self.in_flight.len() > self.encoder.encode.max_in_flight() {
+        while self.in_flight.len() > self.encoder.threads.max_in_flight() {
             self.write_oldest()?;
         }
         Ok(())
@@ -545,7 +545,7 @@ pub struct RowGroupEncoder {
     schema: Arc<Schema>,
     key_values: Vec<KeyValue>,
     options: WriteOptions,
-    encode: Encode,
+    threads: EncodeThreads,
     /// For each column, the shape that a VARIANT is shredded into.
     variants: Vec<Option<VariantShape>>,
     /// The columns whose shape is not known before the first rows.
@@ -637,8 +637,8 @@ impl RowGroupEncoder {
             variants[*column] = Some(shape);
         }
         let (schema, options) = (self.layout.arrow.clone(), self.options.clone());
-        let encode = self.encode.clone();
-        Ok(Self { encode, ..Self::shredded(schema, variants, options)? })
+        let threads = self.threads.clone();
+        Ok(Self { threads, ..Self::shredded(schema, variants, options)? })
     }
 
     /// The shapes that the VARIANT columns are shredded into, by the names of the columns.
@@ -711,8 +711,8 @@ impl RowGroupEncoder {
         };
         let (layout, schema) = (Arc::new(layout), Arc::new(schema));
         let (variants, inferences) = (Vec::new(), Vec::new());
-        let encode = Encode::default();
-        Ok(Self { layout, schema, key_values, options, encode, variants, inferences })
+        let threads = EncodeThreads::default();
+        Ok(Self { layout, schema, key_values, options, threads, variants, inferences })
     }
 
     /// Encodes on this many threads: 1 is the calling one alone, more are others than that. All
@@ -721,7 +721,7 @@ impl RowGroupEncoder {
     /// # Errors
     /// `Io` if the threads cannot be started.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
-        self.encode = Encode::new(threads)?;
+        self.threads = EncodeThreads::new(threads)?;
         Ok(self)
     }
 
@@ -729,7 +729,7 @@ impl RowGroupEncoder {
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
-        self.encode = Encode::pool(pool);
+        self.threads = EncodeThreads::pool(pool);
         self
     }
 
@@ -743,7 +743,7 @@ impl RowGroupEncoder {
             self.check(batch)?;
             pending.push(batch.clone());
         }
-        let mut in_flight = InFlight::new(self.encode.clone());
+        let mut in_flight = InFlight::new(self.threads.clone());
         in_flight.begin(&self.layout, pending, None);
         match in_flight.next()? {
             Some((_, row_group)) => Ok(row_group),

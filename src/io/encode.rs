@@ -23,7 +23,7 @@ use crate::write::{
 
 /// The threads that encode.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Encode {
+pub(crate) enum EncodeThreads {
     /// The calling one.
     Serial,
     /// As many as there are cores.
@@ -33,7 +33,7 @@ pub(crate) enum Encode {
     Pool(Pool),
 }
 
-impl Encode {
+impl EncodeThreads {
     /// `threads` threads: with 1, the calling one; with more, those of a new pool, while the
     /// calling one waits.
     pub(crate) fn new(threads: usize) -> Result<Self> {
@@ -76,13 +76,13 @@ pub(crate) const MAX_IN_FLIGHT: usize = 8;
 
 /// Row groups that are being encoded, the oldest first.
 pub(crate) struct InFlight {
-    threads: Encode,
+    threads: EncodeThreads,
     queue: Arc<Queue>,
     groups: VecDeque<Arc<EncodingGroup>>,
 }
 
 impl InFlight {
-    pub(crate) fn new(threads: Encode) -> Self {
+    pub(crate) fn new(threads: EncodeThreads) -> Self {
         Self { threads, queue: Arc::default(), groups: VecDeque::new() }
     }
 

@@ -66,8 +66,8 @@ pub struct ReadOptions {
     /// How much an asynchronous read fetches before it is decoded. Default: what keeps a fast
     /// network busy for one reader.
     pub read_ahead: ReadAhead,
-    /// Memory that was used before and is to be used again. Default: what the read itself no longer
-    /// needs.
+    /// Memory that was used before and is to be used again. Default: [`BufferPool::global`]; a
+    /// private pool if the file is decrypted, or [`Limits::memory_bytes`] is below its default.
     pub pool: Option<BufferPool>,
     /// Caps on what the file may ask for.
     pub limits: Limits,

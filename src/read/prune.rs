@@ -42,7 +42,7 @@ pub(crate) struct RowGroupPruner {
     dictionary_memory: Vec<Arc<Reservation>>,
 }
 
-/// What a wanted range of bytes is.
+/// Purpose of each requested range.
 #[derive(Debug, Clone)]
 enum IndexRequest {
     /// The begin of a bloom filter, or all of it, and the hashes that are looked for.
@@ -50,13 +50,13 @@ enum IndexRequest {
     /// Blocks of a bloom filter; further ranges of the same follow.
     Blocks { leaf: usize, layout: BloomLayout, ranges: Vec<Range<u64>> },
     /// The next of the blocks.
-    More,
+    NextBlock,
     /// A dictionary page, and the type of its values.
     Dictionary { leaf: usize, data_type: DataType },
     /// A column index; the offset index of the same leaf follows.
-    Pages { leaf: usize },
+    ColumnIndex { leaf: usize },
     /// That offset index.
-    Offsets,
+    OffsetIndex,
 }
 
 /// What was found out about a row group, and by what.
@@ -84,12 +84,12 @@ pub(crate) enum PruneStep {
     Done(Option<RowRange>, Box<PruneReport>),
 }
 
-/// A dictionary is fetched to be asked if it is at most one part of so many of what is read
-/// otherwise,
-const SHARE_OF_A_DICTIONARY: u64 = 16;
+/// Maximum size of a dictionary that is fetched for pruning, as a fraction (1/16) of the bytes to
+/// read.
+const DICTIONARY_SHARE: u64 = 16;
 
-/// and not longer than this.
-const LONGEST_DICTIONARY: u64 = 1 << 20;
+/// Maximum bytes of such a dictionary page.
+const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
 impl Plan {
     /// The indexes of a row group of [`Plan::ranges`] that may be asked for, so that they can be
@@ -148,14 +148,14 @@ impl RowGroupPruner {
             pruner.asked.push(IndexRequest::Bloom { leaf: probe.leaf, hashes: probe.hashes });
             pruner.needs.push(range);
         }
-        let max = plan.bytes_of(range.row_group)? / SHARE_OF_A_DICTIONARY;
+        let max = plan.bytes_of(range.row_group)? / DICTIONARY_SHARE;
         for (leaf, data_type) in filter.bound.tested_leaves() {
             let found =
                 find(&pruner.facts, leaf).filter(|found| dictionary_is_complete(&found.meta));
             let Some(range) = found.and_then(|found| plan.dictionary_range(&found.meta)) else {
                 continue;
             };
-            if range.end - range.start <= max.min(LONGEST_DICTIONARY) {
+            if range.end - range.start <= max.min(MAX_DICTIONARY_BYTES) {
                 pruner.asked.push(IndexRequest::Dictionary { leaf, data_type });
                 pruner.needs.push(range);
             }
@@ -165,9 +165,10 @@ impl RowGroupPruner {
                 let chunk = footer.column_chunk_ref(range.row_group, found.leaf)?;
                 let (columns, offsets) = (plan.column_index(&chunk), plan.offset_index(&chunk));
                 if let (Some(columns), Some(offsets)) = (columns, offsets) {
-                    pruner
-                        .asked
-                        .extend([IndexRequest::Pages { leaf: found.leaf }, IndexRequest::Offsets]);
+                    pruner.asked.extend([
+                        IndexRequest::ColumnIndex { leaf: found.leaf },
+                        IndexRequest::OffsetIndex,
+                    ]);
                     pruner.needs.extend([columns, offsets]);
                 }
             }
@@ -194,11 +195,11 @@ impl RowGroupPruner {
                 IndexRequest::Bloom { leaf, .. }
                 | IndexRequest::Blocks { leaf, .. }
                 | IndexRequest::Dictionary { leaf, .. }
-                | IndexRequest::Pages { leaf } => leaf,
-                IndexRequest::More | IndexRequest::Offsets => continue,
+                | IndexRequest::ColumnIndex { leaf } => leaf,
+                IndexRequest::NextBlock | IndexRequest::OffsetIndex => continue,
             };
             let is_bloom = matches!(asked, IndexRequest::Bloom { .. });
-            let is_index = matches!(asked, IndexRequest::Pages { .. });
+            let is_index = matches!(asked, IndexRequest::ColumnIndex { .. });
             let counters = self.plan.options().counters.clone();
             let start = counters.as_ref().map(|_| Instant::now());
             let read = match asked {
@@ -264,10 +265,14 @@ impl RowGroupPruner {
             Some(start + range.start..end)
         };
         let Some(wanted) = ranges.iter().map(of_file).collect::<Option<Vec<_>>>() else {
-            return Err(Error::malformed(Spec::BloomFilter, "the filter ends behind the file"));
+            return Err(Error::malformed(
+                Spec::BloomFilter,
+                "the filter ends beyond the end of the file",
+            ));
         };
         self.asked.push(IndexRequest::Blocks { leaf, layout, ranges });
-        self.asked.extend(std::iter::repeat_n(IndexRequest::More, wanted.len().saturating_sub(1)));
+        self.asked
+            .extend(std::iter::repeat_n(IndexRequest::NextBlock, wanted.len().saturating_sub(1)));
         self.needs.extend(wanted);
         Ok(())
     }

@@ -114,11 +114,11 @@ fn is_copied(data_type: &DataType) -> bool {
 fn copy(
     arrays: &[&ArrayRef],
     rows: usize,
-    stretches: impl Iterator<Item = (usize, Range<usize>)>,
+    runs: impl Iterator<Item = (usize, Range<usize>)>,
 ) -> Result<ArrayRef> {
     let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
     let mut out = MutableArrayData::new(data.iter().collect(), false, rows);
-    for (array, rows) in stretches {
+    for (array, rows) in runs {
         out.try_extend(array, rows.start, rows.end)?;
     }
     Ok(make_array(out.freeze()))

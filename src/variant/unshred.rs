@@ -28,17 +28,24 @@ pub(super) struct Unshredder<'a> {
     column: &'a VariantArray,
     metadata_bytes: &'a [u8],
     metadata: Option<VariantMetadata<'a>>,
-    /// For each field of each shredded object, in the order in which the tree is walked, the number
-    /// of its name in the metadata of the row, and the metadata that it was looked up in.
-    ids: Vec<(u32, u32)>,
+    /// For each field of each shredded object, in the order in which the tree is walked, the id of
+    /// its name.
+    ids: Vec<NameId>,
     epoch: u32,
     /// For each name of a shredded field, its places in `ids`; made when it is first needed.
-    slots: Option<HashMap<&'a str, Vec<usize>>>,
+    ids_of_name: Option<HashMap<&'a str, Vec<usize>>>,
     /// The metadata whose names were all looked up.
     table_epoch: u32,
     /// Fields and elements of the open objects and lists, outermost first.
     fields: Vec<(u32, u32)>,
     offsets: Vec<u32>,
+}
+
+/// The id of a name in the metadata that it was looked up in.
+#[derive(Debug, Clone, Copy, Default)]
+struct NameId {
+    id: u32,
+    epoch: u32,
 }
 
 /// Number of names up to which comparing one by one is faster than a hash table.
@@ -57,9 +64,9 @@ impl<'a> Unshredder<'a> {
             column,
             metadata_bytes: &[],
             metadata: None,
-            ids: vec![(0, 0); column.root.names],
+            ids: vec![NameId::default(); column.root.names],
             epoch: 0,
-            slots: None,
+            ids_of_name: None,
             table_epoch: 0,
             fields: Vec::new(),
             offsets: Vec::new(),
@@ -80,17 +87,17 @@ impl<'a> Unshredder<'a> {
         Ok(())
     }
 
-    /// Appends the value of `node`, which lies in `row` of the column and in the place `at` of its
-    /// own arrays; false if it is missing.
+    /// Appends the value of `node` in `row` of the column, which is row `node_row` of its own
+    /// arrays; false if it is missing.
     pub(super) fn append_of(
         &mut self,
         node: &'a ShreddedNode,
         row: usize,
-        at: usize,
+        node_row: usize,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         self.enter(row)?;
-        self.node(NumberedNode { node, first_id: 0 }, at, out)
+        self.node(NumberedNode { node, first_id: 0 }, node_row, out)
     }
 
     /// The metadata of the row set by [`enter`](Self::enter).
@@ -112,7 +119,7 @@ impl<'a> Unshredder<'a> {
 
     /// The id of the name of a shredded field in the metadata of the row.
     fn id(&mut self, slot: usize, name: &str) -> Result<u32> {
-        let (id, epoch) = self.ids[slot];
+        let NameId { id, epoch } = self.ids[slot];
         if epoch == self.epoch {
             return Ok(id);
         }
@@ -122,7 +129,7 @@ impl<'a> Unshredder<'a> {
         }
         let id = metadata.find(name).and_then(|id| u32::try_from(id).ok());
         let id = id.ok_or_else(|| not_in_metadata(name))?;
-        self.ids[slot] = (id, self.epoch);
+        self.ids[slot] = NameId { id, epoch: self.epoch };
         Ok(id)
     }
 
@@ -133,7 +140,7 @@ impl<'a> Unshredder<'a> {
             self.table_epoch = self.epoch;
             let metadata = self.metadata()?;
             let column = self.column;
-            let slots = self.slots.get_or_insert_with(|| {
+            let slots = self.ids_of_name.get_or_insert_with(|| {
                 let mut slots = HashMap::new();
                 let mut next = 0;
                 for_each_name(&column.root, &mut next, &mut |name, slot| {
@@ -145,11 +152,11 @@ impl<'a> Unshredder<'a> {
                 let of_name = metadata.name(id).and_then(|name| slots.get(name));
                 let id = u32::try_from(id).map_err(|_| malformed("too many names"))?;
                 for slot in of_name.into_iter().flatten() {
-                    self.ids[*slot] = (id, self.epoch);
+                    self.ids[*slot] = NameId { id, epoch: self.epoch };
                 }
             }
         }
-        let (id, epoch) = self.ids[slot];
+        let NameId { id, epoch } = self.ids[slot];
         if epoch == self.epoch {
             return Ok(id);
         }

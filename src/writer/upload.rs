@@ -109,7 +109,7 @@ impl<S: AsyncSink> AsyncWriter<S> {
     /// A writer into any sink, with an encoder of which the threads were chosen, or that is shared
     /// with others.
     pub fn over(sink: S, encoder: RowGroupEncoder) -> Self {
-        let (pool, schema) = (encoder.encode.pool_of_jobs(), encoder.layout.arrow.clone());
+        let (pool, schema) = (encoder.threads.pool_of_jobs(), encoder.layout.arrow.clone());
         let writer = Some(Writer::over(Pieces::default(), encoder));
         Self { sink, writer, schema, pool }
     }

@@ -88,7 +88,7 @@ impl PageCursor {
     pub(super) fn open(&mut self) -> Result<Option<&mut OpenPage>> {
         while self.page.as_ref().is_none_or(|page| page.slots_left == 0) {
             if self.page.as_ref().is_some_and(|page| page.in_part.is_some()) {
-                self.open_whole(0)?;
+                self.reopen_whole(0)?;
                 continue;
             }
             // Closed first, so that two pages are never held at once.
@@ -160,9 +160,9 @@ impl PageCursor {
         Ok(Some(page))
     }
 
-    /// Replaces a page that was opened in part by the whole page, at the same position. The last
-    /// `values` values before it are to be read, or skipped, again.
-    fn open_whole(&mut self, values: usize) -> Result<()> {
+    /// Replaces a page that was opened in part by the whole page, and leaves the last
+    /// `values_to_repeat` values of the current position unread.
+    fn reopen_whole(&mut self, values_to_repeat: usize) -> Result<()> {
         let Some((opened, page)) = self.close()?.and_then(|page| Some((page.in_part?, page)))
         else {
             return Err(no_page_in_part());
@@ -180,15 +180,15 @@ impl PageCursor {
         }
         page.slots_left -= slots;
         page.values_left = page.values_left.saturating_sub(values_done);
-        self.values.skip(values_done.saturating_sub(values))
+        self.values.skip(values_done.saturating_sub(values_to_repeat))
     }
 
     /// Makes sure that the next `values` values of the page are there, if the page has them: opens
     /// the whole page if the part that was opened may lack some.
-    pub(super) fn ensure(&mut self, values: usize) -> Result<()> {
+    pub(super) fn ensure_decompressed(&mut self, values: usize) -> Result<()> {
         match &self.page {
             Some(OpenPage { in_part: Some(_), .. }) if self.values.holds(values) != Some(true) => {
-                self.open_whole(values)
+                self.reopen_whole(values)
             }
             _ => Ok(()),
         }
@@ -199,7 +199,7 @@ impl PageCursor {
         let skipped = self.values.skip(values);
         match &self.page {
             Some(OpenPage { in_part: Some(_), .. }) if skipped.is_err() => {
-                self.open_whole(values)?;
+                self.reopen_whole(values)?;
                 self.values.skip(values)
             }
             _ => skipped,

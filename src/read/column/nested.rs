@@ -73,9 +73,9 @@ impl LeafReader {
 
     /// Maximum slots that are preallocated.
     fn max_expected(&self) -> usize {
-        let of_chunk = self.cursor.pages.bytes() / BYTES_A_SLOT;
+        let of_chunk = self.cursor.pages.bytes() / MIN_ENCODED_BYTES_PER_SLOT;
         let max = saturated(of_chunk).max(MAX_EXPECTED);
-        max.min(self.cursor.memory.capacity() / BYTES_EXPECTED)
+        max.min(self.cursor.memory.capacity() / MEMORY_PER_SLOT)
     }
 
     /// Decodes the next block of levels; false after the last page.
@@ -111,7 +111,7 @@ const MAX_EXPECTED: usize = 1 << 20;
 
 /// Assumed encoded bytes per slot, because preallocated memory should be at most a few times the
 /// bytes of the file.
-const BYTES_A_SLOT: u64 = 4;
+const MIN_ENCODED_BYTES_PER_SLOT: u64 = 4;
 
 /// Free bytes of memory per preallocated slot, because values may be large.
-const BYTES_EXPECTED: usize = 256;
+const MEMORY_PER_SLOT: usize = 256;

@@ -342,7 +342,7 @@ impl LeafReader {
             return self.cursor.skip_values(values);
         };
         if values > 0 {
-            self.cursor.ensure(values)?;
+            self.cursor.ensure_decompressed(values)?;
             let max_bytes = self.cursor.memory.capacity();
             self.cursor.values.read(values, max_bytes)?;
         }

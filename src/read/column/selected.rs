@@ -96,7 +96,7 @@ impl LeafReader {
             }
             kept.rep.push_run(0, slots);
         }
-        self.cursor.ensure(values)?;
+        self.cursor.ensure_decompressed(values)?;
         let max_bytes = self.cursor.memory.capacity();
         let selected = match validity.bitmap().filter(|_| values < n) {
             None => {
