@@ -70,7 +70,7 @@ pub enum Outcome {
     /// The filter is evaluated.
     Evaluated,
     /// The metadata prove that the filter is true of all rows: it is not evaluated.
-    Sure,
+    AlwaysTrue,
     /// No row of it was selected.
     NotSelected,
     /// Pruned by the statistics of the footer.
@@ -221,7 +221,7 @@ impl ExplainedRowGroup {
         };
         self.outcome = match plan.options().filter {
             None => Outcome::Read,
-            Some(_) if left.is_proven() => Outcome::Sure,
+            Some(_) if left.is_proven() => Outcome::AlwaysTrue,
             Some(_) => Outcome::Evaluated,
         };
         self.rows_left = left.count();
@@ -244,7 +244,7 @@ impl fmt::Display for Outcome {
         f.write_str(match self {
             Self::Read => "read",
             Self::Evaluated => "read, filter evaluated",
-            Self::Sure => "read, filter true of all",
+            Self::AlwaysTrue => "read, filter true of all",
             Self::NotSelected => "not selected",
             Self::ByStatistics => "pruned by statistics",
             Self::ByBloomFilter => "pruned by a bloom filter",

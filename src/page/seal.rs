@@ -49,8 +49,8 @@ pub(crate) struct Sealed {
     pub stored: usize,
     /// Bytes before compression.
     pub raw: usize,
-    /// How many of the last ones are left to the caller: values as they are.
-    pub apart: usize,
+    /// Bytes at the end of the page that the caller must append: values as they are.
+    pub bytes_left_to_caller: usize,
 }
 
 impl std::fmt::Debug for Sealer {
@@ -75,9 +75,9 @@ pub(crate) struct Sealer {
 /// allows: reading it compressed costs more.
 const WORTH: usize = 32;
 
-/// Levels of so many bytes, before as many of values, are compressed apart: tables of their own
-/// cost about 100 bytes.
-const APART: usize = 1 << 10;
+/// Minimum bytes of levels, and of the values after them, that are compressed in separate blocks,
+/// because the tables of a block take about 100 bytes.
+const MIN_SEPARATE_LEVEL_BYTES: usize = 1 << 10;
 
 impl Sealer {
     /// A sealer.
@@ -140,25 +140,30 @@ impl Sealer {
         append(header, self.checksums, values.len(), &self.compressed, Rest::NONE, out)
     }
 
-    /// Appends a data page. With `apart`, and without a codec, all but its values: they are to
-    /// follow as they are.
+    /// Appends a data page. With `values_by_caller`, and without a codec, all but its values: the
+    /// caller must append them.
     ///
     /// # Errors
     /// `Limit` if the page is larger than the format can say.
     pub(crate) fn data(
         &mut self,
         page: &PageParts<'_>,
-        apart: bool,
+        values_by_caller: bool,
         out: &mut Vec<u8>,
     ) -> Result<Sealed> {
-        let apart = apart && self.compression == Compression::Uncompressed;
+        let values_by_caller = values_by_caller && self.compression == Compression::Uncompressed;
         match self.version {
-            PageVersion::V1 => self.v1(page, apart, out),
-            PageVersion::V2 => self.v2(page, apart, out),
+            PageVersion::V1 => self.v1(page, values_by_caller, out),
+            PageVersion::V2 => self.v2(page, values_by_caller, out),
         }
     }
 
-    fn v1(&mut self, page: &PageParts<'_>, apart: bool, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn v1(
+        &mut self,
+        page: &PageParts<'_>,
+        values_by_caller: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
         self.body.clear();
         with_length(&mut self.body, |out| page.levels.encode_rep(page.entries.clone(), out))?;
         with_length(&mut self.body, |out| page.levels.encode_def(page.entries.clone(), out))?;
@@ -175,18 +180,24 @@ impl Sealer {
         };
         let raw = self.body.len() + page.values.len();
         if self.compression == Compression::Uncompressed {
-            let rest = Rest::of(page.values, apart);
+            let rest = Rest::of(page.values, values_by_caller);
             return append(header, self.checksums, raw, &self.body, rest, out);
         }
-        let levels = self.body.len();
-        let apart = if levels.min(page.values.len()) < APART { 0 } else { levels };
+        let level_bytes = self.body.len();
+        let is_short = level_bytes.min(page.values.len()) < MIN_SEPARATE_LEVEL_BYTES;
+        let level_frame_bytes = if is_short { 0 } else { level_bytes };
         self.body.extend_from_slice(page.values);
         self.compressed.clear();
-        self.compressor.compress_apart(&self.body, apart, &mut self.compressed)?;
+        self.compressor.compress_apart(&self.body, level_frame_bytes, &mut self.compressed)?;
         append(header, self.checksums, raw, &self.compressed, Rest::NONE, out)
     }
 
-    fn v2(&mut self, page: &PageParts<'_>, apart: bool, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn v2(
+        &mut self,
+        page: &PageParts<'_>,
+        values_by_caller: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
         self.body.clear();
         page.levels.encode_rep(page.entries.clone(), &mut self.body);
         let rep_len = self.body.len();
@@ -218,13 +229,13 @@ impl Sealer {
             self.checksums,
             self.body.len() + page.values.len(),
             &self.body,
-            Rest::of(values, apart),
+            Rest::of(values, values_by_caller),
             out,
         )
     }
 }
 
-/// Appends levels behind their length; nothing if there are none.
+/// Appends levels after their length; nothing if there are none.
 fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> bool) -> Result<()> {
     let start = out.len();
     out.extend([0; 4]);
@@ -244,14 +255,14 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> bool) -> Res
 struct Rest<'a> {
     bytes: &'a [u8],
     /// Whether the caller appends it.
-    apart: bool,
+    by_caller: bool,
 }
 
 impl<'a> Rest<'a> {
-    const NONE: Self = Self { bytes: &[], apart: false };
+    const NONE: Self = Self { bytes: &[], by_caller: false };
 
-    fn of(bytes: &'a [u8], apart: bool) -> Self {
-        Self { bytes, apart }
+    fn of(bytes: &'a [u8], by_caller: bool) -> Self {
+        Self { bytes, by_caller }
     }
 }
 
@@ -277,11 +288,12 @@ fn append(
     header.write(out);
     let header_len = out.len() - offset;
     out.extend_from_slice(body);
-    let apart = if rest.apart { rest.bytes.len() } else { 0 };
-    if !rest.apart {
+    let bytes_left_to_caller = if rest.by_caller { rest.bytes.len() } else { 0 };
+    if !rest.by_caller {
         out.extend_from_slice(rest.bytes);
     }
-    Ok(Sealed { offset, stored: stored + header_len, raw: raw + header_len, apart })
+    let (stored, raw) = (stored + header_len, raw + header_len);
+    Ok(Sealed { offset, stored, raw, bytes_left_to_caller })
 }
 
 fn size(n: usize) -> Result<i32> {

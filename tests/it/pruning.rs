@@ -64,7 +64,7 @@ fn a_dictionary_that_has_all_values_prunes() {
     assert_eq!(outcomes(&reader, &like), [read, read, pruned, read]);
     // What is true of all entries is true of all rows.
     let others = col("city").not_eq("city 17 and no more");
-    assert_eq!(outcomes(&reader, &others), [Outcome::Sure; 4]);
+    assert_eq!(outcomes(&reader, &others), [Outcome::AlwaysTrue; 4]);
     // Pages beside the dictionary may hold anything.
     let fallen_back = options().with_dictionary_bytes(200).with_page_rows(1000);
     let fallen_back = Reader::new(write(&cities(), fallen_back)).expect("a file");
@@ -100,7 +100,7 @@ fn nulls_and_empty_lists_are_counted_by_histograms() {
     let batch = RecordBatch::try_from_iter(columns).expect("a batch");
     let options = WriteOptions::new().with_row_group_rows(20_000);
     let reader = Reader::new(write(&batch, options)).expect("a file");
-    let (proven, pruned) = (Outcome::Sure, Outcome::ByStatistics);
+    let (proven, pruned) = (Outcome::AlwaysTrue, Outcome::ByStatistics);
     assert_eq!(outcomes(&reader, &col("some").is_null()), [pruned, proven]);
     assert_eq!(outcomes(&reader, &col("some").is_not_null()), [proven, pruned]);
     assert_eq!(outcomes(&reader, &col("lists").is_empty()), [pruned, proven]);

@@ -156,15 +156,15 @@ impl<'a> ChunkEncoder<'a> {
                 encoding: form.encoding(),
                 values: page.bytes,
             };
-            let apart =
+            let values_by_caller =
                 plan.in_pieces && page.can_be_taken && parts.values.len() >= MIN_PIECE_BYTES;
-            let sealed = sealer.data(&parts, apart, &mut bytes)?;
+            let sealed = sealer.data(&parts, values_by_caller, &mut bytes)?;
             let sealed = Sealed { offset: before + sealed.offset, ..sealed };
             let statistics = collector.page(levels, entries, count, page.values);
             made.push(EncodedPage { sealed, row: rows.start, payload: page.payload, statistics });
-            if sealed.apart > 0 {
+            if sealed.bytes_left_to_caller > 0 {
                 let is_ready = page.is_ready;
-                let values = encoder.take_bytes(is_ready, sealed.apart)?;
+                let values = encoder.take_bytes(is_ready, sealed.bytes_left_to_caller)?;
                 before += bytes.len() + values.len();
                 pieces.push(free_lists.lend_bytes(std::mem::take(&mut bytes)));
                 pieces.push(values);
