@@ -1,5 +1,5 @@
 //! Filtered reads from memory, on one thread: us beside the `parquet` crate 60.1 with its
-//! `RowFilter`, and beside our own full scan with a filter behind it, in turns, in one process.
+//! `RowFilter`, and beside our own full scan with a filter after it, in turns, in one process.
 //!
 //! `cargo bench --bench filter` prints one Markdown table; `cargo bench --bench filter -- TEXT`
 //! only the rows whose name holds the text. A ratio is the other / ours, the median over the rounds
@@ -234,7 +234,7 @@ impl Table {
         reader.batches().expect("a plan").map(|batch| batch.expect("a batch").num_rows()).sum()
     }
 
-    /// Everything is read, and filtered behind it; what only the filter needs is left out then.
+    /// Everything is read, and filtered after it; what only the filter needs is left out then.
     fn scan(&self, predicate: &Predicate, column: &str) -> usize {
         let reader = self.reader();
         let columns = self.columns.clone().unwrap_or_default();

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ibans: ArrayRef = Arc::new(StringArray::from(vec!["NL91", "BE68", "DE89"]));
     let batch = RecordBatch::try_from_iter([("id", ids), ("iban", ibans)])?;
 
-    // A footer that everyone can read and nobody can change; one column that not everyone can read.
+    // A footer in plain text that is signed; one column that is encrypted.
     let encryption = Encryption::new(footer_key.clone())
         .with_plaintext_footer(true)
         .with_column_key("iban", iban_key.clone());

@@ -11,7 +11,7 @@ fn main() -> marquetry::Result<()> {
     for row_group in 0..footer.row_groups() {
         println!("row group {row_group}: {} rows", footer.row_group_rows(row_group)?);
         for leaf in 0..footer.schema().leaves_len() {
-            // Decoded now, because somebody asks.
+            // Decoded now, on demand.
             let chunk = footer.column_chunk(row_group, leaf)?;
             if let Some(meta) = chunk.meta_data {
                 let nulls = meta.statistics.and_then(|statistics| statistics.null_count);

@@ -11,7 +11,7 @@ use marquetry::{Reader, Result, Writer};
 fn to_60(stream: OurStream) -> Stream60 {
     let mut stream = std::mem::ManuallyDrop::new(stream);
     // SAFETY: both are the `struct ArrowArrayStream` of the specification, laid out as C does, and
-    // owned by no one else: the original is not dropped.
+    // not shared: the original is not dropped.
     unsafe { Stream60::from_raw((&raw mut *stream).cast()) }
 }
 

@@ -602,7 +602,7 @@ impl RowGroupEncoder {
         let mut encoder =
             Self::with_schema(stored.into(), written.schema, written.key_values, options)?;
         encoder.variants.clone_from(&variants);
-        let layout = Arc::get_mut(&mut encoder.layout).expect("no one else has it yet");
+        let layout = Arc::get_mut(&mut encoder.layout).expect("it is not shared yet");
         layout.variants = schema
             .fields()
             .iter()

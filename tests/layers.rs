@@ -55,7 +55,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules that a file names behind `crate::`, tests left out: those may use anything.
+/// The modules that a file names after `crate::`, tests left out: those may use anything.
 fn used(text: &str) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     for (i, line) in text.lines().enumerate() {

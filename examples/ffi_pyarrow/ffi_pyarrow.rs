@@ -11,7 +11,7 @@ use marquetry::{Reader, Result, Writer};
 /// Reads a Parquet file: puts a stream of its batches at `out`. Gives the text of an error, or null.
 ///
 /// # Safety
-/// `path` is a text of C, and `out` has room for a stream that nobody else looks at.
+/// `path` is a text of C, and `out` has room for a stream that nothing else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marquetry_read(
     path: *const c_char,

@@ -1,5 +1,5 @@
-//! LZ4: the deprecated codec, which nobody described. Three framings are out there, and are told
-//! apart by trying.
+//! LZ4: the deprecated codec, whose framing the specification leaves undefined. Writers use three,
+//! which are tried one after the other.
 //!
 //! 1. LZ4 frames, by their magic number: old parquet-rs.
 //! 2. Hadoop's sections: parquet-java.

@@ -137,7 +137,7 @@ impl Encryption {
     /// Leaves the footer in plain text, and signs it: readers without keys can read columns that
     /// are not encrypted. The schema, the names of columns, the numbers of rows, the sizes of
     /// column chunks, a sort order that the caller states and the key-value metadata can then be
-    /// read by everyone; statistics of encrypted columns cannot, nor a sort order that was found
+    /// read without keys; statistics of encrypted columns cannot, nor a sort order that was found
     /// in the data.
     #[must_use]
     pub fn with_plaintext_footer(mut self, plaintext: bool) -> Self {

@@ -538,7 +538,7 @@ mod tests {
             let unchanged = after.clone();
             assert!(after.rewrap(&ring(), |_| Some("missing".into())).is_err());
             assert_eq!(after, unchanged);
-            // Nobody is asked for keys that stay.
+            // Keys that stay are not asked for.
             after.rewrap(&KeyRing::new(), |_| None).unwrap();
             assert_eq!(after, unchanged);
         }

@@ -193,7 +193,7 @@ fn checksums_of_known_digests() {
         assert_eq!(error.kind(), BROKEN, "{text}");
         assert!(error.message().contains(text), "{error}");
     }
-    // Said of the whole resource, or by an algorithm that nobody knows: nothing is checked.
+    // Said of the whole resource, or by an unknown algorithm: nothing is checked.
     for text in
         ["ETAG:\"5d41-2\"", "XXH3:0011", "MD4:x", "md5:d41d8cd98f00b204e9800998ecf8427e", "?"]
     {

@@ -2,7 +2,7 @@
 //!
 //! Spec: Encryption.md, `parquet.thrift`. Read by `read::footer`. `FileCryptoMetaData` stands in
 //! plain before an encrypted footer; the other structs stand in the footer. Trap: the key metadata
-//! are opaque to the format, and belong to whoever retrieves keys.
+//! are opaque to the format; their meaning is for the key retriever.
 
 use crate::thrift::derive::thrift;
 

@@ -3,7 +3,7 @@
 //! Spec: `parquet.thrift`. Read and written by `thrift`, whose module says what happens to bad
 //! input; used by all that lies above. Optional fields are `Option`; enums keep numbers, unions
 //! members, and structs fields that they do not know. Trap: nothing here is checked beyond the
-//! wire. Whoever uses an offset, a count or a size checks it first.
+//! wire. An offset, a count or a size is checked where it is used.
 //!
 //! The structs of which a wide file has very many have a second form that borrows and allocates
 //! nothing:

@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(calls.into_inner(), 0x0101_0101, "each number once");
         assert!(met.into_inner(), "two threads at a time");
         lock(&queue.0).busy = 2;
-        assert_eq!(idle.threads(), 1, "nobody is idle");
+        assert_eq!(idle.threads(), 1, "no thread is idle");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::stream::AsyncSource;
 use crate::error::{Error, Result, Spec};
 use crate::read::Latency;
 
-/// Files that lie behind each other, so far apart that no request joins bytes of two. A range of
+/// Files that lie one after the other, so far apart that no request joins bytes of two. A range of
 /// the set is one of a single file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileSet<S> {

@@ -77,7 +77,7 @@ impl Order {
         let found = if d < element {
             format!("has definition level {d}")
         } else {
-            format!("stands behind one of definition level {before}: a list that is null or empty")
+            format!("stands after one of definition level {before}: a list that is null or empty")
         };
         Error::malformed(
             Spec::Levels,
@@ -394,7 +394,7 @@ mod tests {
                     let least = [0, 2, 4][usize::from(rep)];
                     let allowed = rep == 0 || (before >= least && def >= least);
                     let found = check(&[(0, before), (rep, def)], &steps, rng);
-                    assert_eq!(found.is_ok(), allowed, "({rep}, {def}) behind {before}");
+                    assert_eq!(found.is_ok(), allowed, "({rep}, {def}) after {before}");
                 }
             }
         }

@@ -49,7 +49,7 @@ pub(crate) type PageMemory = Option<Reservation>;
 pub(crate) struct DataPage {
     /// Level entries: values and nulls and empty lists. The format calls it `num_values`.
     pub slots: usize,
-    /// Level entries behind them that were not opened.
+    /// Level entries after them that were not opened.
     pub slots_left_out: usize,
     /// Values that are stored, where the page says so without counting levels: required columns,
     /// and version 2.
@@ -236,7 +236,7 @@ impl PageOpener {
         body: Bytes,
         module: Option<Module>,
     ) -> Result<Option<Page>> {
-        // What is authenticated needs no checksum, which anybody can make.
+        // What is authenticated needs no checksum: a checksum can be made without a key.
         if !self.is_authenticated(module) {
             self.verify_checksum(header, &body)?;
         }

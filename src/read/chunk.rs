@@ -365,8 +365,8 @@ impl Pages {
     }
 
     fn note_dictionary(&mut self, offset: u64) -> Result<()> {
-        // Of placed pages, the head has been looked through, and may be opened later where nobody
-        // minds.
+        // Of located pages, the head has been checked, and the dictionary may be opened after data
+        // pages.
         let may_follow = self.located.is_some() && !self.dictionary_first;
         if self.dictionary_seen || (self.data_seen && !may_follow) {
             return Err(Error::malformed(

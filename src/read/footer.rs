@@ -1,4 +1,4 @@
-//! The footer: the schema, and an index of the column chunks that are decoded when somebody asks.
+//! The footer: the schema, and an index of the column chunks, which are decoded on demand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -127,7 +127,10 @@ impl SealedFooter {
             (FooterBody::Plain(index), Some(file)) => {
                 let (footer, signature) =
                     stored.split_at_checked(index.byte_len()).ok_or_else(|| {
-                        Error::malformed(Spec::Container, "the footer ends behind its bytes")
+                        Error::malformed(
+                            Spec::Container,
+                            "the footer ends beyond the end of its bytes",
+                        )
                     })?;
                 let signature = file.verify(footer, signature)?;
                 (*index, false, signature)
@@ -305,7 +308,7 @@ impl Footer {
     }
 
     /// Decodes the metadata of a column chunk. Of a chunk that is encrypted with a key that was not
-    /// found, `meta_data` is what everyone can read: without statistics, or absent.
+    /// found, `meta_data` is what can be read without it: no statistics, or nothing.
     ///
     /// # Errors
     /// `Usage` if there is no such chunk, `Malformed` if its metadata are broken, `Crypto` if they
@@ -501,7 +504,7 @@ impl Footer {
     pub(super) fn stored_bytes(&self) -> &[u8] {
         let FooterState { index, stored, is_encrypted, signature, .. } = &*self.shared;
         let len = match (is_encrypted, signature) {
-            // Behind a footer without signature, there may be anything.
+            // After a footer without signature, there may be anything.
             (false, Signature::None) => index.byte_len(),
             _ => stored.len(),
         };

@@ -45,9 +45,9 @@ use crate::thrift::{self, Read};
 /// one is wanted.
 ///
 /// Trap: the metadata of an encrypted file hold the keys that it was opened with, and what they
-/// decrypt. Whoever is given them reads what those keys read: in a cache that serves several users,
-/// keep those of one apart from those of another, or keep [`Metadata::to_bytes`], which holds no
-/// key and nothing decrypted.
+/// decrypt, and give access to all of it: in a cache that serves several users, keep those of one
+/// apart from those of another, or keep [`Metadata::to_bytes`], which holds no key and nothing
+/// decrypted.
 #[derive(Clone)]
 pub struct Metadata {
     footer: Footer,
@@ -127,8 +127,8 @@ impl Metadata {
         Ok(PageIndexRef { offset_index, column_index })
     }
 
-    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for whoever looks at
-    /// all of them.
+    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for callers that look
+    /// at all of them.
     ///
     /// # Errors
     /// As [`Metadata::page_index`]; `Usage` if the chunk is encrypted: which it is, must be known

@@ -56,7 +56,7 @@ pub struct ReadOptions {
     pub utf8: Utf8,
     /// How VARIANT columns are given. Default: as they are stored.
     pub variants: VariantOutput,
-    /// Parts of VARIANT columns to add as columns of their own, behind those of the file. Only the
+    /// Parts of VARIANT columns to add as columns of their own, after those of the file. Only the
     /// leaves are read that they need.
     pub variant_columns: Vec<VariantColumn>,
     /// Columns to add that are not in the file.

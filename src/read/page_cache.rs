@@ -180,7 +180,7 @@ mod tests {
         let page = DictionaryPage { values: 3, bytes: vec![7; 30].into() };
         let (first, second) = (maps.dictionary(0, 0), maps.dictionary(1, 0));
         first.keep(&page, false, u64::MAX);
-        assert!(first.find(30, false).is_none(), "nobody has asked for it again");
+        assert!(first.find(30, false).is_none(), "it was not asked for again");
         first.keep(&page, false, u64::MAX);
         (0..2).for_each(|_| second.keep(&page, true, u64::MAX));
         assert_eq!(maps.bytes_held(), 60);

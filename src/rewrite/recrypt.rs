@@ -87,7 +87,7 @@ pub fn recrypt(
     let file = reader.metadata().footer();
     if file.signature() == Signature::Unverified {
         return Err(Error::crypto(
-            "the signature of the footer was not verified, and a footer that someone changed would \
+            "the signature of the footer was not verified, and a changed footer would \
              be taken for right: give the key of the footer (marq: --footer-key)",
         ));
     }

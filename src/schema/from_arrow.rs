@@ -454,7 +454,7 @@ fn decimal(precision: u8, scale: i8, max: u8) -> Result<(Physical, Option<Logica
     }
     if !(1..=max).contains(&precision) || i16::from(scale) > i16::from(precision) {
         return Err(Error::usage(format_args!(
-            "a decimal of {precision} digits, {scale} of them behind the point, on a type of {max}"
+            "a decimal of {precision} digits, {scale} of them after the point, on a type of {max}"
         )));
     }
     let precision = i32::from(precision);

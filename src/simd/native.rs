@@ -130,7 +130,7 @@ pub(crate) fn append_transposed<T: Native, const K: usize>(
     let start = out.len();
     let target = out.spare_capacity_mut().as_mut_ptr().cast::<MaybeUninit<[u8; K]>>();
     // SAFETY: `reserve` made room for `n` words, which have the size of `K` bytes; the alignment of
-    // bytes is 1, and nobody else refers to them.
+    // bytes is 1, and nothing else refers to them.
     let target = unsafe { std::slice::from_raw_parts_mut(target, n) };
     super::transpose::transpose(bytes, len, first, target);
     // SAFETY: `transpose` has initialised all `n` words, and any bytes are a value of `T` (`Native`

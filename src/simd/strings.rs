@@ -465,7 +465,7 @@ mod tests {
         let walked = append_plain(&[0; 8], 0, 2, 0, usize::MAX, &mut payload, &mut ends);
         assert_eq!((walked, &ends), (Walked { n: 2, next: 8 }, &vec![0, 0, 0]));
         assert_eq!(entries.append(&[0, 0], usize::MAX, &mut payload, &mut ends), 2);
-        // Behind what is full there is no room for a step.
+        // After what is full there is no capacity for a step.
         let mut full = vec![7; 100];
         full.shrink_to_fit();
         assert_eq!(entries.append(&[0], usize::MAX, &mut full, &mut ends), 0);

@@ -243,7 +243,7 @@ mod tests {
         let good = of(&[page(4, 10, 0), page(14, 10, 3)]);
         check(&good, Some(&built(&[None, None])), 9).unwrap();
         assert!(check(&good, Some(&built(&[None])), 9).is_err());
-        assert!(check(&good, None, 3).is_err(), "the last page begins behind the last row");
+        assert!(check(&good, None, 3).is_err(), "the last page begins after the last row");
         for bad in [
             vec![page(4, 10, 1)],
             vec![page(4, 10, 0), page(13, 10, 3)],

@@ -244,7 +244,7 @@ pub(super) fn column_metadata(
     Ok(())
 }
 
-/// What everyone may read of the metadata of an encrypted chunk: nothing about its values, and no
+/// What is left in plain text of the metadata of an encrypted chunk: nothing about its values, and no
 /// field that is not known.
 fn stripped(meta: ColumnMetaData) -> ColumnMetaData {
     ColumnMetaData {

@@ -1,4 +1,4 @@
-//! Mutants that are wrong behind the codecs: a few of them here; `fuzz/` makes as many as one
+//! Mutants that are wrong below the codecs: a few of them here; `fuzz/` makes as many as one
 //! likes.
 
 use crate::structure::{self, mutant, note_panics, read_every_way, seeds};

@@ -72,7 +72,7 @@ fn an_element_below_a_list_that_is_null_or_empty_is_malformed() {
         }
     }
     let contradictions: [&[(u32, u32)]; 8] = [
-        // What goes on behind it is null or empty: the outer list, its element, the inner list.
+        // What goes on after it is null or empty: the outer list, its element, the inner list.
         &[(0, 0), (1, 4)],
         &[(0, 1), (1, 4)],
         &[(0, 0), (2, 4)],
@@ -90,7 +90,7 @@ fn an_element_below_a_list_that_is_null_or_empty_is_malformed() {
                 for offset in [0, 1] {
                     let reader = Reader::new(file.clone()).unwrap().threads(threads);
                     let found = read_with(reader.offset(offset));
-                    // Of a read that begins behind all rows, nothing is looked at.
+                    // Of a read that begins after all rows, nothing is looked at.
                     if reader_rows(&file) > offset {
                         let error = found.expect_err(&format!("{entries:?}"));
                         assert_eq!(error.kind(), LEVELS, "{entries:?}: {error}");

@@ -456,7 +456,7 @@ fn columns_that_must_be_protected_and_are_not_are_a_finding() {
     assert_eq!(said.lines().count(), names.len() - 1, "{said}");
 
     folder.done("crypt audit all.parquet --require * --footer-key env:FOOTER_KEY");
-    // Nobody knows.
+    // Unknown.
     folder.refused("crypt audit all.parquet --require id", 6);
     let said = folder.refused("crypt audit one.parquet --require no_such", 2);
     assert!(said.contains("no_such"), "{said}");

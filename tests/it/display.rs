@@ -284,7 +284,7 @@ fn times_with_an_offset_in_csv_are_instants_in_utc() {
     let of = |name: &str| schema.field_with_name(name).expect("a column").data_type().clone();
     assert_eq!(of("z"), DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
     assert_eq!(of("n"), DataType::Timestamp(TimeUnit::Microsecond, None));
-    // Some with an offset, some without: nobody can say which instant the latter are.
+    // Some with an offset, some without: which instant the latter are is unknown.
     assert!(of("m").is_string(), "{}", of("m"));
     let first = folder.text(&["head", "-n", "2", "-c", "z", "a.parquet"]);
     assert_eq!(first, "{\"z\":\"2023-12-31T22:00:00Z\"}\n{\"z\":\"2024-06-01T12:30:00.500Z\"}\n");

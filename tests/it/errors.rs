@@ -1,5 +1,5 @@
 //! The kind and the place of an error survive every way that errors travel: the loop of the README,
-//! a `RecordBatchReader` behind `dyn`, the stream, and chains of causes.
+//! a `dyn RecordBatchReader`, the stream, and chains of causes.
 
 use std::error::Error as _;
 use std::fs;
@@ -26,7 +26,7 @@ struct Case {
     memory: u64,
 }
 
-/// Bytes behind a source that fails from one of its requests on.
+/// A source of bytes that fails from one of its requests on.
 #[derive(Clone)]
 struct Faulty {
     bytes: Bytes,

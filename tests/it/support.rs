@@ -130,7 +130,7 @@ pub fn dictionary(num_values: i32, values: &[u8]) -> Vec<u8> {
     page(header, values)
 }
 
-/// Levels of a V1 page: the hybrid behind its length.
+/// Levels of a V1 page: the hybrid after its length.
 pub fn levels_v1(levels: &[u32], max: u32) -> Vec<u8> {
     let stream = levels_v2(levels, max);
     [&u32::try_from(stream.len()).expect("short").to_le_bytes()[..], &stream].concat()

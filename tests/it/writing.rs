@@ -1,4 +1,4 @@
-//! The lines of the checklist that are about writing.
+//! What is written follows the rules of the specification for writers.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ fn text_is_cut_between_characters_and_the_last_one_rises() {
     let owned = |min: &str, max: &str, a, b| (min.to_owned(), max.to_owned(), (Some(a), Some(b)));
     assert_eq!(of("abc", 3), owned("abc", "abc", true, true));
     assert_eq!(of("abcd", 3), owned("abc", "abd", false, false));
-    // Behind the last scalar before the surrogates comes the first one after them.
+    // After the last scalar before the surrogates comes the first one after them.
     assert_eq!(of("\u{D7FF}xyz", 4), owned("\u{D7FF}x", "\u{D7FF}y", false, false));
     assert_eq!(of("\u{D7FF}é", 4), owned("\u{D7FF}", "\u{E000}", false, false));
     assert_eq!(of("aé", 2), owned("a", "b", false, false));
@@ -576,7 +576,7 @@ fn a_sort_order_is_in_the_footer_and_true() {
     parts.iter().for_each(|part| writer.write(part).expect("rows"));
     let file: bytes::Bytes = writer.into_inner().expect("a file").1.into();
     assert_eq!(metadata(&file).row_groups.len(), 2);
-    // A false claim is an error, unless nobody is to look.
+    // A false claim is an error, unless it is unchecked.
     let wrong = || [SortColumn::ascending("t")];
     let refused = written_with(&batch, WriteOptions::new().with_sort_order(wrong()));
     assert_eq!(refused.expect_err("rows in another order").kind(), ErrorKind::Usage);

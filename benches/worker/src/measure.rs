@@ -28,7 +28,7 @@ pub struct Measured {
 /// Runs `work` so many times, and gives what it gave last.
 ///
 /// What the process has freed before is given back to the system first: every task faults its
-/// memory in anew, whoever does it.
+/// memory in anew, wherever it is done.
 pub fn measure<T>(iterations: usize, mut work: impl FnMut() -> Result<T>) -> Result<(Measured, T)> {
     let mut measured = Measured::default();
     let before = trimmed_resident_bytes()?;

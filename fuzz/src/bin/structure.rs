@@ -1,4 +1,4 @@
-//! Makes mutants that are wrong behind the codecs, and reads each in every way. Prints the
+//! Makes mutants that are wrong below the codecs, and reads each in every way. Prints the
 //! findings; exit status 1 if there are some.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Mutants that are wrong behind the codecs: what a random change of the bytes never reaches.
+//! Mutants that are wrong below the codecs: what a random change of the bytes never reaches.
 //!
 //! A file is taken apart ([`file`]), its pages decompressed; levels, values, headers, indexes and
 //! metadata are changed ([`mutate`]), and it is put together again with sizes, offsets and

@@ -173,7 +173,7 @@ impl Summary {
                     count(average, global)
                 ),
             ),
-            line("written by", head.created_by.clone().unwrap_or_else(|| "nobody says".to_owned())),
+            line("written by", head.created_by.clone().unwrap_or_else(|| "not stated".to_owned())),
             line("codecs", list(&self.codecs, compressed)),
             line(
                 "compressed",

@@ -105,7 +105,7 @@ pub(crate) fn bytes(n: u64, global: &Global) -> String {
     if global.raw || n < 1024 {
         return if global.raw { n.to_string() } else { format!("{n} B") };
     }
-    #[expect(clippy::cast_precision_loss, reason = "shown with one digit behind the point")]
+    #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
     let mut value = n as f64;
     let mut unit = "B";
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
@@ -139,7 +139,7 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "–".to_owned();
     }
-    #[expect(clippy::cast_precision_loss, reason = "shown with one digit behind the point")]
+    #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
     let percent = part as f64 * 100.0 / whole as f64;
     format!("{percent:.1} %")
 }

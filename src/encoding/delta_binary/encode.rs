@@ -17,7 +17,7 @@ pub(crate) fn encode_into<T: Int>(values: &[T], out: &mut Vec<u8>) {
     for block in blocks(values) {
         let Differences { least, widths } = T::differences(isa, block, &mut deltas);
         put_zigzag(least.into(), out);
-        // Behind the last value the differences are 0, and so are the widths.
+        // After the last value the differences are 0, and so are the widths.
         out.extend_from_slice(&widths);
         let used = (block.len() - 1).div_ceil(MINIBLOCK);
         if used == MINIBLOCKS && widths == [widths[0]; MINIBLOCKS] {

@@ -71,7 +71,7 @@ pub(crate) fn encode_bits_into(bits: &[u8], offset: usize, n: usize, out: &mut V
             if end == whole.len() && last == byte & !(u8::MAX << (n % 8)) { n % 8 } else { 0 };
         let all = packed == at && 8 * end + tail == n;
         if run >= PAYING_BYTES || all {
-            put_packed_bytes(whole.get(packed..at).expect("packed stays behind at"), out);
+            put_packed_bytes(whole.get(packed..at).expect("packed is at most at"), out);
             encode_run_into(u32::from(byte & 1), 8 * run + tail, one, out);
             if 8 * end + tail == n {
                 return;

@@ -105,7 +105,7 @@ fn bounds_answer_comparisons() {
     ] {
         assert_eq!(answer(text, &schema, TYPE, &statistics), expected, "{text}");
     }
-    // Nobody who wrote no order has bounds, nor one whose order is unknown or is not for the type.
+    // Without an order there are no bounds, nor with one that is unknown or is not for the type.
     for order in [None, TOTAL, INT96, Some(&ColumnOrder::default())] {
         assert_eq!(answer("x = 9", &schema, order, &statistics), Might, "{order:?}");
     }

@@ -1,8 +1,8 @@
 //! A leaf of a row group, from its arrays to the bytes of its column chunk.
 //!
 //! The whole row group is in memory when a leaf is written. So the encoding is chosen from all of
-//! the data, and is the same for all pages; and a dictionary that does not pay leaves nothing
-//! behind.
+//! the data, and is the same for all pages; and no bytes are written of a dictionary that
+//! does not pay.
 //!
 //! `encoder` is what is known of a chunk, `chunk` encodes it. `choose` chooses the form of the
 //! values: it looks for a `dictionary`, and `select` compares what `measure` finds of samples.

@@ -329,7 +329,7 @@ fn no_value_of_a_protected_column_is_in_the_bytes_of_the_file() {
 fn a_plaintext_footer_says_nothing_about_the_values_of_protected_columns() {
     for (name, encryption) in modes().into_iter().filter(|(name, _)| name.contains("signed")) {
         let file = write(options(Some(encryption)), &[batch(0, 300)]).unwrap();
-        // Without keys, the footer is read as anybody can.
+        // Without keys, the footer is read in plain text.
         let reader = Reader::new(file.clone()).unwrap();
         let mut protected = 0;
         for group in 0..reader.metadata().row_groups() {

@@ -135,7 +135,7 @@ fn no_flipped_bit_of_a_gcm_file_changes_what_is_read() {
             }
         }
         // What stands in plain text before an encrypted footer is not protected; without what it
-        // says of keys nothing can be decrypted, but a field can become one that nobody knows.
+        // says of keys nothing can be decrypted, but a field can become an unknown one.
         let start = footer(&file).start;
         let head = start..start + if plaintext_footer { 0 } else { 24 };
         let mut allowed = Vec::from([head]);
@@ -252,7 +252,7 @@ fn a_protected_file_that_is_replaced_by_one_in_plain_text_is_refused() {
     let options = WriteOptions::new().with_encryption(encryption);
     let other = write(options, &[rows_of(0)]).unwrap();
     assert_eq!(everything(&other).unwrap_err().kind(), ErrorKind::Crypto);
-    assert!(Reader::new(other).is_ok(), "whoever has no key sees its footer");
+    assert!(Reader::new(other).is_ok(), "its footer can be read without a key");
 }
 
 /// A file of a number that compresses, in pages of Snappy.

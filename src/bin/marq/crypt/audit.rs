@@ -393,7 +393,7 @@ fn columns(
         let names = path.names().iter().map(ToString::to_string).collect();
         columns.push(ColumnAudit { path: path.dotted(), names, ..ColumnAudit::default() });
     }
-    // As everyone can read it: nothing of it is decrypted but the footer.
+    // As it can be read without keys: nothing of it is decrypted but the footer.
     let metadata = footer.index().to_file_meta_data()?;
     for (i, row_group) in metadata.row_groups.iter().enumerate() {
         for (leaf, (column, chunk)) in columns.iter_mut().zip(&row_group.columns).enumerate() {
