@@ -82,8 +82,8 @@ impl Indices {
         result
     }
 
-    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `selection` are set; what
-    /// the others stand for is not looked up.
+    /// As [`Indices::gather`], of those of the next `n` indices whose bits of `selection` are set;
+    /// what the others stand for is not looked up.
     ///
     /// # Errors
     /// As [`Indices::gather`].

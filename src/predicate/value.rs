@@ -2,8 +2,8 @@
 //! compared.
 //!
 //! The one place where the bytes of statistics meet literals: both become a `LiteralValue` of the
-//! column's Arrow type, through the same [`ReadConversion`] that its values go. Bounds of a file are
-//! data that may be wrong: whatever does not fit its type is no bound.
+//! column's Arrow type, through the same [`ReadConversion`] that its values go. Bounds of a file
+//! are data that may be wrong: whatever does not fit its type is no bound.
 //! Trap: a bound must stay a bound on the way. Where a conversion divides, lower bounds are rounded
 //! down and upper ones up.
 

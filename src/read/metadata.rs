@@ -127,8 +127,8 @@ impl Metadata {
         Ok(PageIndexRef { offset_index, column_index })
     }
 
-    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for callers that look
-    /// at all of them.
+    /// As [`Metadata::page_index`], of a column chunk that is decoded already: for callers that
+    /// look at all of them.
     ///
     /// # Errors
     /// As [`Metadata::page_index`]; `Usage` if the chunk is encrypted: which it is, must be known

@@ -1,7 +1,7 @@
 //! Conversions between the physical and logical type of a leaf and an Arrow data type.
 //!
-//! Two tables. [`read_conversion`] is asked by the schema mapping (is a hinted or wanted type reachable
-//! without loss?) and by `read::column` (which kernel is to be fused with the copy?):
+//! Two tables. [`read_conversion`] is asked by the schema mapping (is a hinted or wanted type
+//! reachable without loss?) and by `read::column` (which kernel is to be fused with the copy?):
 //!
 //! | leaf | Arrow types |
 //! |---|---|

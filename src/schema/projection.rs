@@ -1,9 +1,9 @@
 //! Which columns are wanted: by name, by exact path, by column index or by field index.
 //!
-//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], says for every group which
-//! children are wanted. A name is first the exact name of a field; only then its dots separate the
-//! names of nested fields. The nodes that lists and maps need in between (`list`, `element`,
-//! `key_value`) may be named or left out.
+//! Called by `to_arrow` when a read is planned. The result, [`ProjectedChildren`], says for every
+//! group which children are wanted. A name is first the exact name of a field; only then its dots
+//! separate the names of nested fields. The nodes that lists and maps need in between (`list`,
+//! `element`, `key_value`) may be named or left out.
 //! Trap: names may hold dots themselves, may be empty, and may repeat.
 
 use std::collections::HashMap;

@@ -3,8 +3,8 @@
 //!
 //! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the
 //! file, by name or field id, and its natural shape is bent to the target: wider types by
-//! [`read_conversion`], fields in another order, fields that are left out, and fields that the file does
-//! not have ([`Kind::Missing`]).
+//! [`read_conversion`], fields in another order, fields that are left out, and fields that the file
+//! does not have ([`Kind::Missing`]).
 //! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused,
 //! before anything is read.
 
@@ -327,8 +327,8 @@ fn reads_leaf(shape: &Shape) -> bool {
     }
 }
 
-/// The fields of `fields` that are projected. A map keeps its key, and its value if nothing of it was
-/// named.
+/// The fields of `fields` that are projected. A map keeps its key, and its value if nothing of it
+/// was named.
 fn prune(fields: &Fields, projected: &ProjectedChildren) -> Fields {
     let kept =
         projected.iter().filter_map(|wanted| Some((fields.get(wanted.position)?, &wanted.inner)));

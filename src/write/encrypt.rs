@@ -244,8 +244,8 @@ pub(super) fn column_metadata(
     Ok(())
 }
 
-/// What is left in plain text of the metadata of an encrypted chunk: nothing about its values, and no
-/// field that is not known.
+/// What is left in plain text of the metadata of an encrypted chunk: nothing about its values, and
+/// no field that is not known.
 fn stripped(meta: ColumnMetaData) -> ColumnMetaData {
     ColumnMetaData {
         unknown: Default::default(),

@@ -1,5 +1,5 @@
-//! The integration tests: one binary, one module for each section of the specification or part of the
-//! interface. README.md says which test holds which rule.
+//! The integration tests: one binary, one module for each section of the specification or part of
+//! the interface. README.md says which test holds which rule.
 
 #![allow(
     unreachable_pub,

@@ -1,4 +1,5 @@
-//! Modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and tampering.
+//! Modular encryption (Encryption.md): files of pyarrow, our own in every mode, keys, and
+//! tampering.
 
 mod keys;
 mod tampering;

@@ -205,8 +205,8 @@ impl DictionaryIndices {
         }
     }
 
-    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `selection` are
-    /// set.
+    /// As [`DictionaryIndices::read`], of those of the next `n` values whose bits of `selection`
+    /// are set.
     fn read_selected(
         &mut self,
         n: usize,
