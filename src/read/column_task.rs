@@ -135,7 +135,7 @@ impl ColumnTask {
 }
 
 /// Maximum rows of a span whose bits are counted first.
-const MAX_PAGES_LOOKED_AT: usize = 64;
+const MAX_ROWS_COUNTED: usize = 64;
 
 impl ColumnDecoder {
     /// Decodes the rows of a window that lies after those decoded so far. With `last`, the chunk
@@ -158,7 +158,7 @@ impl ColumnDecoder {
                     .map_err(|_| Error::usage("a window of more rows than memory"))?;
                 // Short spans may have no unwanted rows, even if others have.
                 let keep = keep.filter(|keep| {
-                    rows > MAX_PAGES_LOOKED_AT || keep.slice(first, rows).count_set_bits() < rows
+                    rows > MAX_ROWS_COUNTED || keep.slice(first, rows).count_set_bits() < rows
                 });
                 match keep {
                     Some(keep) => {
