@@ -177,12 +177,11 @@ impl Explanation {
         self.row_groups.iter().map(|group| group.requests).sum()
     }
 
-    /// Estimated time to fetch everything, one request after the other, for this latency and this
-    /// throughput.
+    /// Estimated time to fetch everything, one request after the other.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub fn time(&self, latency: Duration, bytes_per_second: f64) -> Duration {
-        let transfer = self.bytes() as f64 / bytes_per_second.max(1.0);
-        let waiting = latency.as_secs_f64() * self.requests() as f64;
+    pub fn time(&self, latency: Latency) -> Duration {
+        let transfer = self.bytes() as f64 / latency.bytes_per_second.max(1) as f64;
+        let waiting = latency.per_request.as_secs_f64() * self.requests() as f64;
         Duration::try_from_secs_f64(waiting + transfer).unwrap_or(Duration::MAX)
     }
 }

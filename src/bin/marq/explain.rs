@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use marquetry::read::Latency;
 use serde_json::json;
 
 use crate::args::{Explain, Global};
@@ -12,8 +13,10 @@ use crate::report::{Report, Section, with_keys};
 
 /// Explains the read of each file.
 pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
-    let latency = Duration::from_millis(command.latency.into());
-    let per_second = f64::from(command.bandwidth) * 1e6;
+    let latency = Latency {
+        per_request: Duration::from_millis(command.latency.into()),
+        bytes_per_second: u64::from(command.bandwidth) * 1_000_000,
+    };
     let mut files = Vec::new();
     let mut records = Vec::new();
     let mut sections = Vec::new();
@@ -40,7 +43,7 @@ pub(crate) fn run(command: &Explain, global: &Global) -> Result<()> {
             ">bytes",
             ">requests",
         ];
-        let time = plan.time(latency, per_second);
+        let time = plan.time(latency);
         sections.push(Section::new(path.as_str(), &header).with(rows.collect()));
         let all = vec![
             count(plan.rows_left(), global),
