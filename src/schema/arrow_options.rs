@@ -4,26 +4,15 @@ use arrow_schema::{SchemaRef, TimeUnit};
 
 /// How the columns of a file become Arrow fields.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ArrowOptions {
-    /// Unit of the timestamps that INT96 columns become. Default nanoseconds, which end in the year
-    /// 2262; files of Spark may need microseconds.
-    pub int96: TimeUnit,
-    /// Read strings and byte strings as `Utf8View` and `BinaryView`. Default false.
-    pub views: bool,
-    /// Columns to read without expanding their dictionaries. Default none.
-    pub dictionaries: Dictionaries,
-    /// Read BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them.
-    /// Default false.
-    pub binary_as_string: bool,
-    /// Restore the Arrow types that the writer noted under `ARROW:schema`, where the annotation of
-    /// the column leaves them open and nothing is lost by it. Default true.
-    pub hint: bool,
-    /// The schema that the rows shall have, whatever the file has: see
-    /// [`ArrowOptions::with_target`]. Default none.
-    pub target: Option<SchemaRef>,
-    /// How fields of the target find theirs in the file. Default by name.
-    pub match_by: MatchBy,
+    pub(crate) int96: TimeUnit,
+    pub(crate) views: bool,
+    pub(crate) dictionaries: Dictionaries,
+    pub(crate) binary_as_string: bool,
+    pub(crate) hint: bool,
+    pub(crate) target: Option<SchemaRef>,
+    /// How fields of the target find theirs in the file.
+    pub(crate) match_by: MatchBy,
 }
 
 /// Which columns are read without expanding their dictionaries, as `Dictionary(Int32, _)`.
@@ -71,35 +60,38 @@ impl ArrowOptions {
         Self::default()
     }
 
-    /// Sets the unit of INT96 timestamps.
+    /// Unit of the timestamps that INT96 columns become. Default nanoseconds, which end in the year
+    /// 2262; files of Spark may need microseconds.
     #[must_use]
     pub fn with_int96(mut self, unit: TimeUnit) -> Self {
         self.int96 = unit;
         self
     }
 
-    /// Sets whether strings and byte strings are views.
+    /// Reads strings and byte strings as `Utf8View` and `BinaryView`. Default false.
     #[must_use]
     pub fn with_views(mut self, views: bool) -> Self {
         self.views = views;
         self
     }
 
-    /// Sets which columns stay dictionary-encoded.
+    /// Columns to read without expanding their dictionaries. Default none.
     #[must_use]
     pub fn with_dictionaries(mut self, dictionaries: Dictionaries) -> Self {
         self.dictionaries = dictionaries;
         self
     }
 
-    /// Sets whether BYTE_ARRAY without annotation is a string.
+    /// Reads BYTE_ARRAY columns without annotation as strings, as Impala and old Spark meant them.
+    /// Default false.
     #[must_use]
     pub fn with_binary_as_string(mut self, binary_as_string: bool) -> Self {
         self.binary_as_string = binary_as_string;
         self
     }
 
-    /// Sets whether `ARROW:schema` is heeded.
+    /// Restores the Arrow types that the writer noted under `ARROW:schema`, where the annotation of
+    /// the column leaves them open and nothing is lost by it. Default true.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;

@@ -23,14 +23,9 @@ use crate::limits::Limits;
 
 /// How an Arrow schema becomes the schema of a file.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct FromArrowOptions {
-    /// Note the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the
-    /// format cannot say. Default true.
-    pub hint: bool,
-    /// Whether times of day count as UTC, and not as those of a clock of unknown place. Default
-    /// false.
-    pub time_is_utc: bool,
+    hint: bool,
+    time_is_utc: bool,
 }
 
 impl Default for FromArrowOptions {
@@ -45,14 +40,16 @@ impl FromArrowOptions {
         Self::default()
     }
 
-    /// Sets whether the Arrow schema is noted in the file.
+    /// Notes the Arrow schema in the file, under `ARROW:schema`, so that readers restore what the
+    /// format cannot say. Default true.
     #[must_use]
     pub fn with_hint(mut self, hint: bool) -> Self {
         self.hint = hint;
         self
     }
 
-    /// Sets whether times of day are in UTC.
+    /// Whether times of day count as UTC, and not as those of a clock of unknown place. Default
+    /// false.
     #[must_use]
     pub fn with_time_is_utc(mut self, time_is_utc: bool) -> Self {
         self.time_is_utc = time_is_utc;

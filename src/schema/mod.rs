@@ -14,9 +14,9 @@
 //! | BOOLEAN | `Boolean` |
 //! | INT32, INT64 | `Int32`, `Int64` |
 //! | INT32, INT64 as INTEGER of 8 to 64 bits | `Int8` … `Int64`, `UInt8` … `UInt64` |
-//! | INT96 | `Timestamp` without a zone, nanoseconds ([`ArrowOptions::int96`]) |
+//! | INT96 | `Timestamp` without a zone, nanoseconds ([`ArrowOptions::with_int96`]) |
 //! | FLOAT, DOUBLE | `Float32`, `Float64` |
-//! | BYTE_ARRAY | `Binary` ([`ArrowOptions::views`], [`ArrowOptions::binary_as_string`]) |
+//! | BYTE_ARRAY | `Binary` ([`ArrowOptions::with_views`], [`ArrowOptions::with_binary_as_string`]) |
 //! | FIXED_LEN_BYTE_ARRAY(n) | `FixedSizeBinary(n)`, also for n = 0 |
 //! | STRING, ENUM | `Utf8` |
 //! | JSON | `Utf8`, extension `arrow.json` |

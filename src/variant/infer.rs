@@ -34,18 +34,12 @@ pub enum VariantShredding {
 /// type. The others stay in the `value` column beside it. Whole numbers of any width count as
 /// `int64`; together with decimals they count as decimals.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct VariantInference {
-    /// Rows in the sample, evenly spaced. Default 10,000.
-    pub sample_rows: usize,
-    /// Minimum fraction of the objects that must have a field. Default 0.1.
-    pub min_share: f64,
-    /// Minimum fraction of a field's values, without nulls, that must be of one type. Default 0.7.
-    pub min_agreement: f64,
-    /// Maximum number of columns; the fields that most objects have come first. Default 100.
-    pub max_columns: usize,
-    /// Maximum nesting of objects and lists in the shape. Default 6.
-    pub max_depth: usize,
+    sample_rows: usize,
+    min_share: f64,
+    min_agreement: f64,
+    max_columns: usize,
+    max_depth: usize,
 }
 
 impl Default for VariantInference {
@@ -66,35 +60,35 @@ impl VariantInference {
         Self::default()
     }
 
-    /// Sets [`VariantInference::sample_rows`].
+    /// Rows in the sample, evenly spaced. Default 10,000.
     #[must_use]
     pub fn with_sample_rows(mut self, rows: usize) -> Self {
         self.sample_rows = rows;
         self
     }
 
-    /// Sets [`VariantInference::min_share`].
+    /// Minimum fraction of the objects that must have a field. Default 0.1.
     #[must_use]
     pub fn with_min_share(mut self, share: f64) -> Self {
         self.min_share = share;
         self
     }
 
-    /// Sets [`VariantInference::min_agreement`].
+    /// Minimum fraction of a field's values, without nulls, that must be of one type. Default 0.7.
     #[must_use]
     pub fn with_min_agreement(mut self, share: f64) -> Self {
         self.min_agreement = share;
         self
     }
 
-    /// Sets [`VariantInference::max_columns`].
+    /// Maximum number of columns; the fields that most objects have come first. Default 100.
     #[must_use]
     pub fn with_max_columns(mut self, columns: usize) -> Self {
         self.max_columns = columns;
         self
     }
 
-    /// Sets [`VariantInference::max_depth`].
+    /// Maximum nesting of objects and lists in the shape. Default 6.
     #[must_use]
     pub fn with_max_depth(mut self, depth: usize) -> Self {
         self.max_depth = depth;

@@ -85,7 +85,7 @@ fn types_that_only_the_hint_knows_come_back() {
     );
     assert_eq!(*types[8], DataType::Null);
     let mut options = open("hints").read_options().clone();
-    options.arrow.hint = false;
+    options.arrow = options.arrow.with_hint(false);
     let plain = open("hints").options(options).threads(1);
     assert_eq!(*plain.schema().expect("a schema").field(0).data_type(), DataType::Utf8);
     assert_eq!(rows(&read_with(plain).expect("rows")).len(), 60);
@@ -419,7 +419,7 @@ fn a_nested_column_that_only_the_target_has_is_null_in_predicates_too() {
     let none = target(&["zz"]);
     let reader = reader.clone().options(marquetry::read::ReadOptions::default());
     let mut options = reader.read_options().clone();
-    options.arrow.target = Some(none);
+    options.arrow = options.arrow.with_target(none, MatchBy::Name);
     options.projection = marquetry::schema::Projection::names(["id"]);
     let narrow = |text: &str| {
         let reader = reader.clone().options(options.clone());

@@ -79,7 +79,7 @@ fn few_rows_are_those_of_a_full_read() {
         let mut reader = Reader::new(file).expect("a file");
         if rng.u8(0..3) == 0 {
             let mut options = reader.read_options().clone();
-            options.arrow.views = true;
+            options.arrow = options.arrow.with_views(true);
             reader = reader.options(options);
         }
         let schema = reader.schema().expect("a schema");
