@@ -152,7 +152,7 @@ impl<'a> VariantObject<'a> {
     ///
     /// # Errors
     /// `Malformed(Variant)` if there is no such name.
-    pub fn name_id(&self, i: usize) -> Result<usize> {
+    pub(super) fn name_id(&self, i: usize) -> Result<usize> {
         self.0.id(i).filter(|id| *id < self.0.metadata.len()).ok_or_else(|| no_name(i))
     }
 

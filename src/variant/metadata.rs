@@ -144,11 +144,6 @@ impl<'a> VariantMetadata<'a> {
         self.is_ascending
     }
 
-    /// Length of the metadata in bytes.
-    pub fn byte_len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// The bytes of the metadata.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes

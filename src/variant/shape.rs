@@ -156,7 +156,7 @@ impl VariantShape {
     }
 
     /// Whether nothing is shredded.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.0 == ShapeNode::Any
     }
 

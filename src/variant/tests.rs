@@ -109,7 +109,7 @@ fn any_encoding_of_a_tree_is_read_as_the_tree_and_built_again() {
         println!("seed {seed}");
         let (metadata, value) = encode(&tree, &mut rng);
         let parsed = VariantMetadata::new(&metadata).unwrap();
-        assert_eq!(parsed.byte_len(), metadata.len());
+        assert_eq!(parsed.as_bytes().len(), metadata.len());
         let variant = Variant::new(parsed, &value).unwrap();
         variant.validate().unwrap();
         assert_same(&tree, variant);
@@ -360,7 +360,7 @@ fn metadata_that_lie_are_errors() {
     assert_eq!(later.kind(), ErrorKind::Unsupported("version of VARIANT metadata"));
     // A reserved bit, and bytes that follow.
     let fine = VariantMetadata::new(b"\x21\x01\x00\x01abc").unwrap();
-    assert_eq!((fine.len(), fine.name(0), fine.byte_len()), (1, Some("a"), 5));
+    assert_eq!((fine.len(), fine.name(0), fine.as_bytes().len()), (1, Some("a"), 5));
     assert_eq!((fine.find("a"), fine.find("b"), fine.name(1)), (Some(0), None, None));
     // Said to be sorted, and not: names are found all the same.
     let wrong = VariantMetadata::new(b"\x11\x03\x00\x01\x02\x03cab").unwrap();
