@@ -76,17 +76,13 @@ impl Default for ChunkingOptions {
 pub struct WriteOptions {
     pub(crate) profile: Profile,
     pub(crate) readers: Vec<TargetReader>,
-    pub(crate) compression: Option<Compression>,
+    /// What holds for all columns.
+    all: ColumnOptions,
     pub(crate) page_version: Option<PageVersion>,
-    pub(crate) dictionary: bool,
     pub(crate) dictionary_bytes: usize,
-    pub(crate) page_bytes: Option<usize>,
-    pub(crate) page_rows: Option<usize>,
     pub(crate) row_group_rows: u64,
     pub(crate) row_group_bytes: u64,
     pub(crate) memory: u64,
-    pub(crate) statistics: StatisticsLevel,
-    pub(crate) total_order: bool,
     pub(crate) checksums: bool,
     pub(crate) chunking: Option<ChunkingOptions>,
     pub(crate) bound_bytes: usize,
@@ -104,17 +100,12 @@ impl Default for WriteOptions {
         Self {
             profile: Profile::Balanced,
             readers: TargetReader::ALL.to_vec(),
-            compression: None,
+            all: ColumnOptions::default(),
             page_version: None,
-            dictionary: true,
             dictionary_bytes: 16 << 20,
-            page_bytes: None,
-            page_rows: None,
             row_group_rows: 1 << 20,
             row_group_bytes: 128 << 20,
             memory: 1 << 30,
-            statistics: StatisticsLevel::Page,
-            total_order: false,
             checksums: true,
             chunking: None,
             bound_bytes: 64,
@@ -183,7 +174,7 @@ impl WriteOptions {
     /// The codec of all columns; that of the profile otherwise.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression) -> Self {
-        self.compression = Some(compression);
+        self.all = self.all.with_compression(compression);
         self
     }
 
@@ -197,7 +188,7 @@ impl WriteOptions {
     /// Whether dictionaries are used where they make the file smaller (the default).
     #[must_use]
     pub fn with_dictionary(mut self, dictionary: bool) -> Self {
-        self.dictionary = dictionary;
+        self.all = self.all.with_dictionary(dictionary);
         self
     }
 
@@ -211,7 +202,7 @@ impl WriteOptions {
     /// Maximum bytes of a data page before compression, about.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes: usize) -> Self {
-        self.page_bytes = Some(bytes);
+        self.all = self.all.with_page_bytes(bytes);
         self
     }
 
@@ -219,7 +210,7 @@ impl WriteOptions {
     /// quarter … of it.
     #[must_use]
     pub fn with_page_rows(mut self, rows: usize) -> Self {
-        self.page_rows = Some(rows);
+        self.all = self.all.with_page_rows(rows);
         self
     }
 
@@ -248,7 +239,7 @@ impl WriteOptions {
     /// How much is collected of the values; bounds of pages by default.
     #[must_use]
     pub fn with_statistics(mut self, level: StatisticsLevel) -> Self {
-        self.statistics = level;
+        self.all = self.all.with_statistics(level);
         self
     }
 
@@ -256,7 +247,7 @@ impl WriteOptions {
     /// NaNs have no place.
     #[must_use]
     pub fn with_total_order(mut self, total_order: bool) -> Self {
-        self.total_order = total_order;
+        self.all = self.all.with_total_order(total_order);
         self
     }
 
@@ -411,8 +402,8 @@ impl WriteOptions {
             ("rows of a row group", self.row_group_rows),
             ("bytes of a row group", self.row_group_bytes),
             ("memory of the writer", self.memory),
-            ("rows of a page", self.page_rows.unwrap_or(1) as u64),
-            ("bytes of a page", self.page_bytes.unwrap_or(1) as u64),
+            ("rows of a page", self.all.page_rows.unwrap_or(1) as u64),
+            ("bytes of a page", self.all.page_bytes.unwrap_or(1) as u64),
         ] {
             if value == 0 {
                 return Err(Error::usage(format_args!("the {what} must be more than 0")));
@@ -452,35 +443,33 @@ impl WriteOptions {
             Profile::FastRead => (Compression::Lz4Raw, PageVersion::V2, 256 << 10, 20 << 10),
             Profile::Compatible => (Compression::Snappy, PageVersion::V1, 1 << 20, 1 << 16),
         };
-        LeafSettings {
+        let mut settings = LeafSettings {
             profile: self.profile,
             readers: self.readers.clone().into(),
             arrow_dictionary: false,
-            compression: usable(
-                self.compression.unwrap_or(compression),
-                self.compression.is_none(),
-            ),
-            codec_is_fixed: self.compression.is_some(),
+            compression: usable(compression),
+            codec_is_fixed: false,
             page_version: self.page_version.unwrap_or(version),
             encoding: None,
-            dictionary: self.dictionary,
+            dictionary: true,
             dictionary_bytes: self.dictionary_bytes,
-            page_bytes: self.page_bytes.unwrap_or(page_bytes),
-            page_rows: self.page_rows.unwrap_or(page_rows),
-            statistics: self.statistics,
-            total_order: self.total_order,
+            page_bytes,
+            page_rows,
+            statistics: StatisticsLevel::Page,
+            total_order: false,
             checksums: self.checksums,
             chunking: self.chunking,
             bound_bytes: self.bound_bytes,
             bloom: None,
-        }
+        };
+        self.all.set(&mut settings);
+        settings
     }
 }
 
-/// The codec of a profile, or none where this build lacks it; a codec that was asked for stays, and
-/// is refused.
-fn usable(compression: Compression, may_fall_back: bool) -> Compression {
-    if may_fall_back && crate::compress::Compressor::new(compression).is_err() {
+/// The codec of a profile, or none where this build lacks it.
+fn usable(compression: Compression) -> Compression {
+    if crate::compress::Compressor::new(compression).is_err() {
         return Compression::Uncompressed;
     }
     compression
@@ -570,10 +559,6 @@ impl ColumnOptions {
             settings.dictionary = dictionary;
             settings.encoding = Some(encoding);
         }
-        if let Some(compression) = self.compression {
-            settings.compression = compression;
-            settings.codec_is_fixed = true;
-        }
         if let Some(bloom) = self.bloom {
             if !(bloom.fpp > 0.0 && bloom.fpp < 1.0) {
                 return wrong(&"the false-positive rate of a bloom filter lies between 0 and 1");
@@ -583,12 +568,21 @@ impl ColumnOptions {
         if self.page_bytes == Some(0) || self.page_rows == Some(0) {
             return wrong(&"the size of a page must be more than 0");
         }
+        self.set(settings);
+        Ok(())
+    }
+
+    /// Sets what holds for a leaf of any type.
+    fn set(&self, settings: &mut LeafSettings) {
+        if let Some(compression) = self.compression {
+            settings.compression = compression;
+            settings.codec_is_fixed = true;
+        }
         settings.dictionary = self.dictionary.unwrap_or(settings.dictionary);
         settings.statistics = self.statistics.unwrap_or(settings.statistics);
         settings.total_order = self.total_order.unwrap_or(settings.total_order);
         settings.page_bytes = self.page_bytes.unwrap_or(settings.page_bytes);
         settings.page_rows = self.page_rows.unwrap_or(settings.page_rows);
-        Ok(())
     }
 }
 
