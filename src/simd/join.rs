@@ -22,9 +22,9 @@ pub(crate) struct Rests<'a> {
 ///
 /// `longest` is the length of the longest value or more, `total` the number of bytes of all values.
 ///
-/// The value before is kept at hand and not read back from where it was just written, which would
-/// wait for the stores: a value is those of its bytes that are shared, and after them the bytes of
-/// the source from so many before the rest.
+/// The value before is kept in a register and not read back from where it was just written, which
+/// would wait for the stores: a value is those of its bytes that are shared, and after them the
+/// bytes of the source from so many before the rest.
 ///
 /// # Panics
 /// If `out` is not empty, a prefix is longer than the value before, a rest reaches beyond the
@@ -69,8 +69,8 @@ fn join_with(
 }
 
 /// The first `N` bytes of a value, in registers.
-trait Hand<const N: usize>: Copy {
-    /// Takes bytes in hand.
+trait Register<const N: usize>: Copy {
+    /// Loads bytes.
     ///
     /// # Safety
     /// The machine must have what the type is made of; so for all that follow.
@@ -86,7 +86,7 @@ trait Hand<const N: usize>: Copy {
     unsafe fn write(self, to: *mut u8);
 }
 
-/// As many bytes that are kept as a hand has, and as many that are not: a mask begins as many
+/// As many bytes that are kept as a register has, and as many that are not: a mask begins as many
 /// before the second half as bytes are kept.
 static MASKS: [u8; 2 * WIDEST] = {
     let mut masks = [0; 2 * WIDEST];
@@ -98,11 +98,11 @@ static MASKS: [u8; 2 * WIDEST] = {
     masks
 };
 
-/// Bytes of the widest hand.
+/// Bytes of the widest register.
 const WIDEST: usize = 128;
 
 /// The scalar definition.
-impl<const N: usize, const W: usize> Hand<N> for [u64; W] {
+impl<const N: usize, const W: usize> Register<N> for [u64; W] {
     #[inline(always)]
     unsafe fn of(bytes: &[u8; N]) -> Self {
         let (words, _) = bytes.as_chunks();
@@ -134,13 +134,13 @@ fn padded<const N: usize>(value: &[u8]) -> [u8; N] {
     padded
 }
 
-/// Spells out values with the first `N` bytes of the last one at hand; longer ones are copied from
-/// where they were written.
+/// Spells out values with the first `N` bytes of the last one in a register; longer ones are copied
+/// from where they were written.
 ///
 /// # Safety
 /// The machine must have what `H` is made of.
 #[inline(always)]
-unsafe fn joined<const N: usize, H: Hand<N>>(
+unsafe fn joined<const N: usize, H: Register<N>>(
     before: &[u8],
     rests: Rests<'_>,
     total: usize,
@@ -206,12 +206,12 @@ unsafe fn joined<const N: usize, H: Hand<N>>(
 mod x86 {
     use std::arch::x86_64::{__m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_storeu_si256};
 
-    use super::{Hand, MASKS, Rests, WIDEST};
+    use super::{MASKS, Register, Rests, WIDEST};
 
     macro_rules! joined {
-        ($($name:ident($n:literal, $hand:ty, $features:literal);)*) => {
+        ($($name:ident($n:literal, $register:ty, $features:literal);)*) => {
             $(
-                /// Spells out values with so many bytes at hand.
+                /// Spells out values with so many bytes in a register.
                 ///
                 /// # Safety
                 /// The machine must have the features.
@@ -223,7 +223,7 @@ mod x86 {
                     out: &mut Vec<u8>,
                 ) {
                     // SAFETY: the machine has the features.
-                    unsafe { super::joined::<$n, $hand>(before, rests, total, out) };
+                    unsafe { super::joined::<$n, $register>(before, rests, total, out) };
                 }
             )*
         };
@@ -234,7 +234,7 @@ mod x86 {
         joined_128(128, [__m256i; 4], "avx2");
     }
 
-    impl<const N: usize, const V: usize> Hand<N> for [__m256i; V] {
+    impl<const N: usize, const V: usize> Register<N> for [__m256i; V] {
         #[inline(always)]
         unsafe fn of(bytes: &[u8; N]) -> Self {
             let (vectors, _) = bytes.as_chunks::<32>();
