@@ -2,7 +2,7 @@
 //! evolution).
 //!
 //! Used by `to_arrow` in place of the hint. Every target field is looked up among the fields of the
-//! file, by name or field id, and its natural shape is bent to the target: wider types by
+//! file, by name or field id, and its natural shape is adapted to the target: wider types by
 //! [`read_conversion`], fields in another order, fields that are left out, and fields that the file
 //! does not have ([`Kind::Missing`]).
 //! Trap: a file that may hold nulls is not read into a non-null field. That is known, and refused,

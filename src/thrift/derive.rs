@@ -336,7 +336,7 @@ macro_rules! thrift {
                             seen |= 1 << $id;
                             $crate::thrift::derive::thrift!(@lossy $kind reader header before value);
                         } else {
-                            $crate::thrift::derive::thrift!(@misfit $need reader header);
+                            $crate::thrift::derive::thrift!(@unexpected $need reader header);
                         }
                         match reader.field($id)? {
                             Some(field) => header = field,
@@ -430,7 +430,7 @@ macro_rules! thrift {
         $value.$field = $crate::thrift::derive::thrift!(@some $need read);
     };
 
-    (@misfit required $reader:ident $header:ident) => {
+    (@unexpected required $reader:ident $header:ident) => {
         return Err($crate::Error::malformed(
             $crate::Spec::Thrift,
             format_args!(
@@ -439,7 +439,7 @@ macro_rules! thrift {
             ),
         ))
     };
-    (@misfit $need:ident $reader:ident $header:ident) => { $reader.skip($header.ty)? };
+    (@unexpected $need:ident $reader:ident $header:ident) => { $reader.skip($header.ty)? };
 
     // An open struct keeps a known field that holds more than its Rust value; a closed one leaves
     // that to the struct around it.

@@ -44,13 +44,13 @@ pub(super) fn structure(bytes: &[u8]) -> Rest<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Alike<'a> {
     /// The one that was of use last is the first.
-    seen: [Seen<'a>; 4],
+    templates: [SkipTemplate<'a>; 4],
     /// How many structs in a row were like none of these.
     misses: usize,
 }
 
 #[derive(Debug, Default)]
-struct Seen<'a> {
+struct SkipTemplate<'a> {
     /// A struct, whole.
     bytes: &'a [u8],
     /// The bits of it that say where it ends.
@@ -61,8 +61,8 @@ impl<'a> Alike<'a> {
     /// What follows the struct at the start of `bytes`.
     #[inline]
     pub(super) fn skip(&mut self, bytes: &'a [u8]) -> Rest<'a> {
-        let [seen, ..] = &self.seen;
-        match seen.end(bytes) {
+        let [template, ..] = &self.templates;
+        match template.end(bytes) {
             Some(rest) => {
                 self.misses = 0;
                 Ok(rest)
@@ -73,9 +73,9 @@ impl<'a> Alike<'a> {
 
     #[inline(never)]
     fn skip_other(&mut self, bytes: &'a [u8]) -> Rest<'a> {
-        for i in 1..self.seen.len() {
-            if let Some(rest) = self.seen.get(i).and_then(|seen| seen.end(bytes)) {
-                self.seen.swap(0, i);
+        for i in 1..self.templates.len() {
+            if let Some(rest) = self.templates.get(i).and_then(|template| template.end(bytes)) {
+                self.templates.swap(0, i);
                 self.misses = 0;
                 return Ok(rest);
             }
@@ -85,18 +85,18 @@ impl<'a> Alike<'a> {
         if self.misses > 8 && !self.misses.is_multiple_of(8) {
             return structure(bytes);
         }
-        self.seen.rotate_right(1);
-        let [seen, ..] = &mut self.seen;
-        seen.mask.clear();
+        self.templates.rotate_right(1);
+        let [template, ..] = &mut self.templates;
+        template.mask.clear();
         // Nothing is like it until the walk has ended well.
-        seen.bytes = &[];
-        let rest = fields(bytes, MAX_DEPTH, &mut seen.mask)?;
-        seen.bytes = bytes.get(..seen.mask.len()).unwrap_or_default();
+        template.bytes = &[];
+        let rest = fields(bytes, MAX_DEPTH, &mut template.mask)?;
+        template.bytes = bytes.get(..template.mask.len()).unwrap_or_default();
         Ok(rest)
     }
 }
 
-impl Seen<'_> {
+impl SkipTemplate<'_> {
     /// What follows the struct at the start of `bytes`, if it is like this one.
     #[inline]
     fn end<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
