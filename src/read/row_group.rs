@@ -70,7 +70,7 @@ impl RowGroupPlan {
     pub(crate) fn supply(self, bytes: Vec<Bytes>) -> Result<Supplied> {
         match self.list_pages(&bytes)? {
             ListedPages::Ready(fetched) => Ok(Supplied::Ready(Box::new(RowGroup::new(fetched)?))),
-            ListedPages::NeedsMore(plan) => Ok(Supplied::Again(plan)),
+            ListedPages::NeedsMore(plan) => Ok(Supplied::Again(Box::new(plan))),
         }
     }
 }

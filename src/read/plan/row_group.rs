@@ -55,7 +55,7 @@ pub(crate) struct RowGroupPlan {
 pub(in crate::read) enum ListedPages {
     Ready(Fetched),
     /// More bytes are wanted.
-    NeedsMore(Box<RowGroupPlan>),
+    NeedsMore(RowGroupPlan),
 }
 
 /// The column chunks of a row group whose bytes are there.
@@ -396,6 +396,6 @@ impl RowGroupPlan {
     /// Wants what its chunks want now.
     fn refetch(mut self) -> ListedPages {
         self.needs = self.chunks.iter().flat_map(ChunkPlan::needs).collect();
-        ListedPages::NeedsMore(Box::new(self))
+        ListedPages::NeedsMore(self)
     }
 }
