@@ -140,6 +140,8 @@ mod signals {
                 let args = ["convert", "-", "--from", "jsonl", "--infer-rows", "10", "-o", out];
                 let mut child = begun(&folder, &args);
                 send(signal, &child);
+                // `wait` closes the input otherwise, and what has all of it may end before the signal.
+                let _input = child.stdin.take();
                 let status = child.wait().expect("an end");
                 assert_eq!(status.code(), Some(code.cast_signed()), "{signal}, {out}");
                 assert_eq!(folder.names(""), [out], "{signal}");
