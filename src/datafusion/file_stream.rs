@@ -2,8 +2,8 @@
 //!
 //! The filters become a [`Predicate`], and an [`AsyncReader`] reads what is left, decoded where the
 //! stream is polled. Filters that are learned while the query runs are taken as they are when a row
-//! group is opened. What is held is reserved from the memory pool of DataFusion: if that has no
-//! room, row groups are fetched one at a time, and if it has none for one, the scan fails.
+//! group is opened. What is held is reserved from the memory pool of DataFusion, which also
+//! says how much is fetched ahead.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -324,18 +324,14 @@ impl FileStream {
         }
     }
 
-    /// Reserves the memory that is held now.
-    ///
-    /// # Errors
-    /// `ResourcesExhausted` if the pool has no room for it, and less cannot be held.
-    fn reserve(&mut self) -> Result<()> {
-        let (Some(reservation), Some(current)) = (&self.reservation, &mut self.current) else {
-            return Ok(());
-        };
-        match reservation.try_resize(saturated(current.bytes_held())) {
-            Err(e) if !current.hold_back() => Err(e),
-            // What is under way is given out first.
-            Ok(()) | Err(_) => Ok(()),
+    /// Reserves the memory that is held now. If the pool has no room, row groups are fetched one at
+    /// a time. That is no error: other operators learn that they are to spill when the pool refuses
+    /// them, not when it refuses a scan.
+    fn reserve(&mut self) {
+        if let (Some(reservation), Some(current)) = (&self.reservation, &mut self.current)
+            && reservation.try_resize(saturated(current.bytes_held())).is_err()
+        {
+            current.hold_back();
         }
     }
 
@@ -372,7 +368,7 @@ impl FileStream {
                 continue;
             };
             let polled = Pin::new(current).poll_next(cx);
-            self.reserve()?;
+            self.reserve();
             match ready!(polled) {
                 Some(batch) => {
                     let batch = batch?;
@@ -413,8 +409,7 @@ fn open(scan: &Scan, prepared: &Prepared, fetched: Fetched) -> AsyncReader {
     let Fetched { metadata, end } = fetched;
     let (store, object) = (Arc::clone(&scan.store), &prepared.file.object_meta);
     let reader = if scan.is_local {
-        let source = LocalSource::new(store, object.location.clone());
-        AsyncReader::open_async_at(source, metadata, end)
+        AsyncReader::open_async_at(LocalSource::new(store, object.clone()), metadata, end)
     } else {
         AsyncReader::open_async_at(StoreSource::listed(store, object.clone()), metadata, end)
     };

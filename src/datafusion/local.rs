@@ -5,33 +5,58 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::{Error, Result};
-use crate::io::AsyncSource;
+use crate::io::{AsyncSource, is_replaced, replaced};
 use crate::read::Latency;
 
-/// A local file.
+/// A local file. If it was replaced after it was listed, it is not read; the first read looks.
 #[derive(Debug)]
 pub(super) struct LocalSource {
     store: Arc<dyn ObjectStore>,
-    path: Path,
+    listed: ObjectMeta,
+    is_checked: AtomicBool,
 }
 
 impl LocalSource {
-    pub(super) fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
-        Self { store, path }
+    pub(super) fn new(store: Arc<dyn ObjectStore>, listed: ObjectMeta) -> Self {
+        Self { store, listed, is_checked: AtomicBool::new(false) }
+    }
+
+    fn path(&self) -> &Path {
+        &self.listed.location
+    }
+
+    /// Looks, beside the first read, whether the file is the one that was listed.
+    async fn checked<T>(
+        &self,
+        what: impl Fn() -> String,
+        read: impl Future<Output = object_store::Result<T>>,
+    ) -> Result<T> {
+        let check = async {
+            if self.is_checked.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            match is_replaced(&self.listed, &self.store.head(self.path()).await?) {
+                true => Err(replaced(self.path())),
+                false => Ok(self.is_checked.store(true, Ordering::Relaxed)),
+            }
+        };
+        let read = futures_util::future::try_join(check, read).await;
+        read.map(|(_, read)| read).map_err(|e| failed(&what(), e))
     }
 }
 
 impl AsyncSource for LocalSource {
     fn len(&self) -> BoxFuture<'_, Result<u64>> {
         Box::pin(async {
-            let found = self.store.head(&self.path).await;
+            let found = self.store.head(self.path()).await;
             found.map(|meta| meta.size).map_err(|e| failed("the length of the file", e))
         })
     }
@@ -39,15 +64,14 @@ impl AsyncSource for LocalSource {
     fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
         Box::pin(async move {
             let what = || format!("reading {} bytes at {}", range.end - range.start, range.start);
-            let found = self.store.get_range(&self.path, range.clone()).await;
-            found.map_err(|e| failed(&what(), e))
+            self.checked(what, self.store.get_range(self.path(), range.clone())).await
         })
     }
 
     fn read_many(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
         Box::pin(async move {
-            let found = self.store.get_ranges(&self.path, &ranges).await;
-            found.map_err(|e| failed(&format!("reading {} ranges", ranges.len()), e))
+            let what = || format!("reading {} ranges", ranges.len());
+            self.checked(what, self.store.get_ranges(self.path(), &ranges)).await
         })
     }
 

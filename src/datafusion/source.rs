@@ -160,8 +160,8 @@ impl MarquetrySource {
         self
     }
 
-    /// Reserves what is fetched and decoded from this pool. If it has no room, row groups are
-    /// fetched one at a time; if it has none for one, the scan fails.
+    /// Reserves what is fetched and decoded from this pool. At most an eighth of it is fetched
+    /// ahead; if it has no room, row groups are fetched one at a time.
     #[must_use]
     pub fn with_memory_pool(mut self, pool: Arc<dyn MemoryPool>) -> Self {
         self.pool = Some(pool);

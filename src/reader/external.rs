@@ -45,9 +45,8 @@ impl Reader {
     /// may write to meanwhile, a link can still lead out of it.
     ///
     /// # Errors
-    /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing, or
-    /// none;
-    /// `Malformed` if a chunk does not lie in its file.
+    /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing
+    /// or no regular file; `Malformed` if a chunk does not lie in its file.
     pub fn files_below(mut self, base: impl AsRef<Path>) -> Result<Self> {
         let found = self.find_files(base.as_ref()).map_err(|e| self.name(e))?;
         if let Some((set, metadata)) = found {

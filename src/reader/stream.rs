@@ -277,10 +277,12 @@ impl BatchStream {
         self.driver.as_ref().map_or(0, Streamed::bytes_held)
     }
 
-    /// Fetches one row group at a time from now on; says whether that may help.
+    /// Fetches one row group at a time from now on.
     #[cfg(feature = "datafusion")]
-    pub(crate) fn hold_back(&mut self) -> bool {
-        self.driver.as_mut().is_some_and(Streamed::hold_back)
+    pub(crate) fn hold_back(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.hold_back();
+        }
     }
 
     fn poll_given(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {

@@ -226,11 +226,10 @@ impl Streamed {
         self.shared.plan.budget().used()
     }
 
-    /// Fetches one row group at a time from now on; says whether that may help.
+    /// Fetches one row group at a time from now on.
     #[cfg(feature = "datafusion")]
-    pub(crate) fn hold_back(&mut self) -> bool {
+    pub(crate) fn hold_back(&mut self) {
         (self.depth, self.max_depth) = (1, 1);
-        self.fetching.len() + self.queue.len() > 1
     }
 
     /// Begins to fetch as many row groups as there is room for, and one if there is none.

@@ -13,3 +13,5 @@ pub(super) use source::CachedSource;
 pub use source::{AsyncSource, FileEnd};
 #[cfg(feature = "object_store")]
 pub use store::{StoreSink, StoreSource};
+#[cfg(feature = "datafusion")]
+pub(crate) use store::{is_replaced, replaced};

@@ -54,18 +54,22 @@ impl StoreSource {
             && let Some(listed) = &self.listed
             && is_replaced(listed, &found.meta)
         {
-            return Err(object_store::Error::Precondition {
-                path: self.path.to_string(),
-                source: "the object was replaced after it was listed: plan the read again".into(),
-            });
+            return Err(replaced(&self.path));
         }
         self.tag.get_or_init(|| found.meta.e_tag.clone());
         Ok(found)
     }
 }
 
+/// An object is another than the one that was listed.
+#[cold]
+pub(crate) fn replaced(path: &Path) -> object_store::Error {
+    let source = "the object was replaced after it was listed: plan the read again".into();
+    object_store::Error::Precondition { path: path.to_string(), source }
+}
+
 /// Whether an object is another than the one that was listed.
-fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
+pub(crate) fn is_replaced(listed: &ObjectMeta, found: &ObjectMeta) -> bool {
     // Listings of some stores leave out the quotes of a tag, or say that it is a weak one.
     fn bare(tag: &str) -> &str {
         tag.trim_start_matches("W/").trim_matches('"')

@@ -204,6 +204,16 @@ async fn an_object_that_was_replaced_is_not_read_by_the_old_footer() {
     store.put(&"t.parquet".into(), bytes(1100).into()).await.unwrap();
     let error = collect(planned, ctx.task_ctx()).await.unwrap_err();
     assert!(error.to_string().contains("t.parquet"), "{error}");
+    // The same of a local file.
+    let (path, other) = (folder.path().join("t.parquet"), folder.path().join("other.parquet"));
+    engines::register(&ctx, "local", &path).await.unwrap();
+    let planned = plan(&ctx, "select sum(id) from local").await;
+    std::fs::copy(&path, &other).unwrap();
+    assert_eq!(engines::rows(&query(&ctx, "select sum(id) from local").await), ["604450"]);
+    write(&other, table(1100), 400);
+    std::fs::rename(other, path).unwrap();
+    let error = collect(planned, ctx.task_ctx()).await.unwrap_err();
+    assert!(error.to_string().contains("replaced"), "{error}");
 }
 
 #[tokio::test]
