@@ -153,8 +153,10 @@ impl Summary {
         let mut known = HashSet::new();
         let mut paths = Vec::new();
         for path in chunks().filter_map(external) {
-            if known.insert(path) {
-                paths.push(path.to_owned());
+            // One file however its path is spelled: there are no more of them than in the folder.
+            let path = names_of(path)?.join("/");
+            if known.insert(path.clone()) {
+                paths.push(path);
             }
         }
         if paths.is_empty() {
@@ -173,9 +175,10 @@ impl Summary {
             self.paths.iter().enumerate().map(|(i, path)| (&**path, i + 1)).collect();
         for (i, row_group) in self.metadata.row_groups.iter_mut().enumerate() {
             for chunk in &mut row_group.columns {
-                let number = external(chunk).and_then(|path| numbers.get(path)).copied();
-                let Some(number) = number else { continue };
-                let path = chunk.file_path.take().unwrap_or_default();
+                let Some(path) = external(chunk) else { continue };
+                let path = names_of(path)?.join("/");
+                let Some(&number) = numbers.get(&*path) else { continue };
+                chunk.file_path = None;
                 let place = set.place(number);
                 moved(chunk, place.start, place.end - place.start)
                     .map_err(|e| e.at_row_group(i).within(path_text(&path)))?;

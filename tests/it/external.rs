@@ -93,6 +93,23 @@ fn with_path(folder: &Path, path: &str) -> marquetry::Result<Reader> {
     reader.file_name("_metadata").files_below(folder)
 }
 
+#[test]
+fn a_file_is_one_however_its_path_is_spelled() {
+    let base = tempfile::tempdir().unwrap();
+    std::fs::copy(testdata("trips.parquet"), base.path().join("file.parquet")).unwrap();
+    let found = metadata(&testdata("trips.parquet"));
+    let open = |paths: [&str; 3]| {
+        let bytes = summary(paths.map(|path| (path, &found))).unwrap();
+        let own = bytes.len() as u64;
+        let reader = Reader::new(bytes::Bytes::from(bytes)).unwrap();
+        let reader = reader.files_below(base.path()).unwrap();
+        (reader.file_len() - own, reader.count().unwrap())
+    };
+    let once = open(["file.parquet"; 3]);
+    assert_eq!(once.1, 3000);
+    assert_eq!(open(["file.parquet", "./file.parquet", ".//file.parquet"]), once);
+}
+
 #[cfg(unix)]
 #[test]
 fn what_is_no_regular_file_is_not_opened() {
