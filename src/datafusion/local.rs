@@ -43,10 +43,11 @@ impl LocalSource {
             if self.is_checked.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            match is_replaced(&self.listed, &self.store.head(self.path()).await?) {
-                true => Err(replaced(self.path())),
-                false => Ok(self.is_checked.store(true, Ordering::Relaxed)),
+            if is_replaced(&self.listed, &self.store.head(self.path()).await?) {
+                return Err(replaced(self.path()));
             }
+            self.is_checked.store(true, Ordering::Relaxed);
+            Ok(())
         };
         let read = futures_util::future::try_join(check, read).await;
         read.map(|(_, read)| read).map_err(|e| failed(&what(), e))
