@@ -27,6 +27,9 @@ pub(super) fn selection(
     Ok(found.pop())
 }
 
+#[cfg(feature = "datafusion-replace")]
+pub(super) use stock::are_known;
+
 #[cold]
 fn refused<T>(file: &PartitionedFile, why: &str) -> Result<T> {
     let path = &file.object_meta.location;
@@ -73,6 +76,17 @@ mod stock {
             out.push(of_runs(file, metadata.rows()?, runs)?);
         }
         Ok(out)
+    }
+
+    /// Whether all extensions of a file are known here.
+    pub(in super::super) fn are_known(file: &PartitionedFile) -> bool {
+        let extensions = &file.extensions;
+        let known = [
+            extensions.contains::<RowSelection>(),
+            extensions.contains::<ParquetAccessPlan>(),
+            extensions.contains::<ParquetRowSelection>(),
+        ];
+        extensions.len() == known.iter().filter(|known| **known).count()
     }
 
     /// The rows of runs, each of so many rows and skipped or not, which must be all of `rows`.

@@ -1,7 +1,7 @@
 //! [`ReplaceParquet`]: scans of DataFusion's own source become scans of ours.
 //!
-//! Trap: a scan that asks for anything which is not understood here stays as it is: files with an
-//! access plan, readers of the caller's, keys, columns that the reader makes up.
+//! Trap: a scan that asks for anything which is not understood here stays as it is: extensions of
+//! files that are not known, readers of the caller's, keys, columns that the reader makes up.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use datafusion_execution::cache::default_cache::DefaultCache;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_session::PhysicalOptimizerRule;
 
+use super::extensions;
 use super::schema::TypeOptions;
 use super::source::{MarquetrySource, check_options};
 
@@ -25,8 +26,9 @@ use super::source::{MarquetrySource, check_options};
 /// crate: those of tables that `register_parquet` made, and of table formats that build on it.
 ///
 /// A scan stays as it was if it asks for something that is not understood: encryption, virtual
-/// columns, a file reader of the caller's, access plans or other extensions of files. Put the rule
-/// in front of the others, so that they push filters and orders into our scan:
+/// columns, a file reader of the caller's, extensions of files other than access plans and row
+/// selections. Put the rule in front of the others, so that they push filters and orders into our
+/// scan:
 ///
 /// ```ignore
 /// let state = SessionStateBuilder::new_with_default_features();
@@ -130,7 +132,7 @@ fn is_understood(config: &FileScanConfig, source: &ParquetSource) -> bool {
         && TypeOptions::new(&options.global).is_ok()
         && source.table_schema().virtual_columns().is_empty()
         && source.parquet_file_reader_factory().is_none_or(|factory| is_stock(factory))
-        && files.all(|file| file.extensions.is_empty())
+        && files.all(extensions::are_known)
 }
 
 /// Whether files are read as DataFusion reads them. Its factories have public types, but what a

@@ -69,11 +69,11 @@ impl Default for ScanSettings {
 /// Scans Parquet files for DataFusion.
 ///
 /// Filters are evaluated in the scan unless [`MarquetrySource::with_pushdown`] says otherwise; row
-/// groups and pages that they exclude are not read in any case. Of the options of DataFusion,
-/// those decide that say what is read, and by what it is pruned: `binary_as_string`, `coerce_int96`,
-/// `coerce_int96_tz`, `enable_page_index`, `pruning`,
-/// `bloom_filter_on_read` and `metadata_size_hint`. Those that only say
-/// how DataFusion's own source works have no effect.
+/// groups and pages that they exclude are not read in any case. Of the options of DataFusion, those
+/// decide that say what is read, and by what it is pruned: `binary_as_string`, `coerce_int96`,
+/// `coerce_int96_tz`, `enable_page_index`, `pruning`, `bloom_filter_on_read` and
+/// `metadata_size_hint`. Those that only say how the source works that DataFusion has itself
+/// have no effect.
 #[derive(Clone)]
 pub struct MarquetrySource {
     table: TableSchema,

@@ -39,9 +39,9 @@ impl Reader {
     /// ```
     ///
     /// The paths in a summary are as little to be trusted as the rest of it. One that is absolute,
-    /// has a `..`, or leads out of `base` through a link, is refused; only regular files are opened.
-    /// The files are opened when they are read, and do not stay open. Links are looked at
-    /// before each of those times, not while a file is being opened: in a folder that somebody else
+    /// has a `..`, or leads out of `base` through a link, is refused, and only regular files are
+    /// opened: when they are read, and they do not stay open. Links are looked at before each of
+    /// those times, not while a file is being opened: in a folder that somebody else
     /// may write to meanwhile, a link can still lead out of it.
     ///
     /// # Errors

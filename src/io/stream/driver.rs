@@ -365,7 +365,8 @@ impl Streamed {
             }
             if self.running.is_some() || (self.again.is_empty() && self.start()) {
                 if self.running.is_none() && self.ready.is_empty() {
-                    // A row group gave nothing, and the next may not either: other tasks come first.
+                    // A row group gave nothing, and the next may give nothing: other tasks come
+                    // first.
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }

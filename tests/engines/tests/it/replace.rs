@@ -123,7 +123,8 @@ fn what_is_not_understood_stays_as_it_was() {
     let source = || ParquetSource::new(schema.clone());
     assert!(!stays(scan(source(), file())));
     let planned = file().with_extension(ParquetAccessPlan::new_all(1));
-    assert!(stays(scan(source(), planned)), "an access plan");
+    assert!(!stays(scan(source(), planned.clone())), "an access plan");
+    assert!(stays(scan(source(), planned.with_extension(7u8))), "an extension of the caller's");
     let own = source().with_parquet_file_reader_factory(Arc::new(OwnReader));
     assert!(stays(scan(own, file())), "a reader of the caller's");
     let mut options = source().table_parquet_options().clone();
@@ -174,6 +175,17 @@ async fn the_rows_that_an_extension_of_a_file_chooses_are_read() {
     let access = file().with_extension(ParquetAccessPlan::new(groups));
     let expected: Vec<i64> = (500..1000).chain(1600..1607).collect();
     assert_eq!(ids(access.clone()).await.unwrap(), expected);
+    // The same through a scan of DataFusion's own source, as table formats make it.
+    let source = Arc::new(ParquetSource::new(schema.clone()));
+    let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
+        .with_file(access.clone());
+    let stock = DataSourceExec::from_data_source(config.build());
+    let swapped = ReplaceParquet::new().optimize(stock.clone(), SessionConfig::new().options());
+    let swapped = swapped.unwrap();
+    assert!(text(&swapped).contains("file_type=marquetry"));
+    let task = SessionContext::new().task_ctx();
+    let found = engines::rows(&collect(swapped, task.clone()).await.unwrap());
+    assert_eq!(found, engines::rows(&collect(stock, task).await.unwrap()));
     let whole = vec![RowSelector::skip(3990), RowSelector::select(10)];
     let whole = ParquetRowSelection::new(StockSelection::from(whole));
     let chosen = file().with_extension(whole);
