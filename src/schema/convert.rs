@@ -151,7 +151,8 @@ pub(crate) fn read_conversion(leaf: &Leaf, to: &DataType) -> Option<ReadConversi
         Physical::Boolean => matches!(to, DataType::Boolean).then_some(ReadConversion::Boolean),
         Physical::Int32 | Physical::Int64 => integer(leaf, to),
         Physical::Int96 => match to {
-            DataType::Timestamp(unit, None) => Some(ReadConversion::Int96(*unit)),
+            // Those who write INT96 mean points in time, which have any zone.
+            DataType::Timestamp(unit, _) => Some(ReadConversion::Int96(*unit)),
             _ => None,
         },
         Physical::Float => match to {

@@ -201,6 +201,20 @@ fn int96_in_the_unit_asked_for_and_overflow_reported() {
 }
 
 #[test]
+fn int96_in_the_zone_asked_for() {
+    use marquetry::arrow_schema::{Field, Schema};
+    let file = bytes::Bytes::from(with(required("v", Type::Int96), &int96(1_500_000, 1), 1));
+    let utc = DataType::Timestamp(ArrowUnit::Millisecond, Some("UTC".into()));
+    let schema = Schema::new(vec![Field::new("v", utc.clone(), false)]);
+    let reader = Reader::new(file).expect("a footer").threads(1);
+    let reader = reader.target(schema.into(), marquetry::schema::MatchBy::Name).expect("a zone");
+    let batches = read_with(reader).expect("rows");
+    assert_eq!(batches[0].column(0).data_type(), &utc);
+    let stamps = batches[0].column(0).to_data();
+    assert_eq!(stamps.buffer::<i64>(0), [86_400_001]);
+}
+
+#[test]
 fn a_decimal_with_more_digits_than_it_may_have_says_what_reads_it() {
     use marquetry::arrow_schema::{Field, Schema};
     // As Drill wrote them: 20 bytes where 20 digits were declared.

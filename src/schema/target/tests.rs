@@ -70,6 +70,10 @@ fn wider_types() {
         (text(Optional, "a"), D::BinaryView),
         (text(Optional, "a"), dictionary(D::LargeUtf8)),
         (col(Optional, Physical::Int96, "a"), D::Timestamp(TimeUnit::Microsecond, None)),
+        (
+            col(Optional, Physical::Int96, "a"),
+            D::Timestamp(TimeUnit::Millisecond, Some(Arc::from("UTC"))),
+        ),
     ] {
         let expected = format!("a? 0/1/0 {wanted} #0");
         assert_eq!(by_name([column], vec![field("a", wanted)]).unwrap(), expected);
