@@ -45,6 +45,7 @@ pub(crate) struct SealedFooter {
 
 enum FooterBody {
     /// A module, which begins with this byte of what is stored.
+    #[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "for encrypted files"))]
     Encrypted { start: usize, key_metadata: Option<Vec<u8>> },
     /// In plain text, and perhaps signed.
     Plain(Box<FooterIndex>),

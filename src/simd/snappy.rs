@@ -331,9 +331,8 @@ unsafe fn words(
     while read < fast_end && written < wanted {
         // SAFETY: `read` is before `fast_end`, so that there are `1 + AHEAD` bytes.
         let next = unsafe { block.add(read).cast::<[u8; 8]>().read_unaligned() };
-        let next = u64::from_le_bytes(next);
-        let (tag, literal) = (next & 0xFF, next >> 8);
-        let len = (tag as usize >> 2) + 1;
+        let (tag, literal) = (usize::from(next[0]), u64::from_le_bytes(next) >> 8);
+        let len = (tag >> 2) + 1;
         if tag & 3 != 0 || len >= COPIES.len() {
             break;
         }
