@@ -85,7 +85,8 @@ async fn a_scan_that_cannot_travel_whole_is_refused() {
         let plan = DataSourceExec::from_data_source(config.build());
         physical_plan_to_bytes_with_extension_codec(plan, &MarquetryPhysicalCodec).map(drop)
     };
-    let chosen = file.clone().with_extension(RowSelection::from_ranges(25, [0..2]).unwrap());
+    let chosen =
+        file.clone().with_extension(RowSelection::from_ranges(25, std::iter::once(0..2)).unwrap());
     for portable in [false, true] {
         encode(file.clone(), false, portable).unwrap();
         let error = encode(chosen.clone(), false, portable).unwrap_err();

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::*;
-use datafusion::arrow::datatypes::*;
 use datafusion::parquet::file::properties::WriterProperties;
 use fastrand::Rng;
 
