@@ -205,21 +205,27 @@ mod writer;
 pub use {arrow_array, arrow_schema};
 
 pub use compress::Compression;
+pub use encoding::choose::Profile;
+pub use encoding::readers::TargetReader;
 pub use error::{At, Error, ErrorKind, LimitKind, Result, Spec};
 pub use export::{Export, ExportProgress, ExportedFile};
 pub use free_lists::BufferPool;
 pub use limits::Limits;
 pub use page::PageVersion;
-pub use predicate::{ColumnStatistics, Literal, Predicate, all, any, col, lit, not};
-pub use read::{Metadata, PageIndex, PageIndexRef};
+pub use predicate::expression::{Predicate, all, any, col, not};
+pub use predicate::literal::{Literal, lit};
+pub use predicate::statistics::ColumnStatistics;
+pub use read::metadata::{Metadata, PageIndex, PageIndexRef};
 #[cfg(feature = "async")]
 pub use reader::{AsyncReader, BatchStream, DatasetStream};
 pub use reader::{Batches, Dataset, DatasetBatches, Reader, Threads};
 pub use selection::RowSelection;
-pub use write::{
-    BloomOptions, ChunkingOptions, ColumnOptions, EncodedRowGroup, Profile, SortColumn,
-    StatisticsLevel, TargetReader, WriteOptions, WriteReport,
+pub use write::options::{
+    BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions,
 };
+pub use write::report::WriteReport;
+pub use write::row_group::EncodedRowGroup;
+pub use write::sorting::SortColumn;
 #[cfg(feature = "async")]
 pub use writer::AsyncWriter;
 pub use writer::{RowGroupEncoder, Writer};

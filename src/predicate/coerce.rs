@@ -324,7 +324,7 @@ pub(super) fn retyped(array: &dyn Array, data_type: &DataType) -> Result<ArrayRe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predicate::lit;
+    use crate::lit;
 
     fn fits(literal: impl Into<Literal>, data_type: &DataType) -> Option<LiteralValue> {
         literal.into().coerce(data_type).ok().flatten()

@@ -62,18 +62,24 @@
 //!            |  date '2024-01-31'  |  time '12:30:00'  |  timestamp '2024-01-31 12:30:00Z'
 //!            |  double 'nan', 'inf', '-inf'
 //! ```
+//!
+//! [`Literal`]: crate::Literal
+//! [`all`]: crate::all
+//! [`any`]: crate::any
+//! [`col`]: crate::col
+//! [`lit`]: crate::lit
 
 mod value;
 mod datetime;
 mod like;
-mod literal;
+pub(crate) mod literal;
 mod coerce;
-mod expression;
+pub(crate) mod expression;
 mod tokens;
 mod text;
 mod display;
 mod facts;
-mod statistics;
+pub(crate) mod statistics;
 mod set;
 mod bound;
 mod bind_test;
@@ -92,15 +98,20 @@ mod conjunction;
 mod known;
 
 pub use bound::Bound;
-pub use expression::{Column, Predicate, all, any, col, not};
+pub use expression::Column;
+pub(crate) use expression::Predicate;
 pub(crate) use facts::{
     ColumnFacts, PageFacts, all_pages_refer_to_dictionary, dictionary_is_complete,
 };
 pub(crate) use learn::AdaptiveStats;
-pub use literal::{Literal, lit};
 pub(crate) use possible_results::PruneResult;
-pub use statistics::ColumnStatistics;
+pub(crate) use statistics::ColumnStatistics;
 pub(crate) use statistics::StatisticsRow;
+#[cfg(feature = "datafusion")]
+pub(crate) use {
+    expression::{col, not},
+    literal::Literal,
+};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ mod supplied;
 mod decrypted;
 mod footer;
 mod tail;
-mod metadata;
+pub(crate) mod metadata;
 mod counters;
 mod options;
 mod page_list;
@@ -38,7 +38,7 @@ pub(crate) use column_task::ColumnDecoder;
 #[cfg(feature = "datafusion")]
 pub(crate) use counters::FilterCounters;
 pub use footer::Footer;
-pub use metadata::{Metadata, PageIndex, PageIndexRef};
+pub(crate) use metadata::{Metadata, PageIndex};
 pub(crate) use metadata::{column_index_range, decode, offset_index_range};
 pub use options::{
     Latency, PageIndexUse, ReadAhead, ReadOptions, TrustedUtf8, Utf8, VariantColumn, VariantOutput,

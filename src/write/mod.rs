@@ -10,23 +10,23 @@
 //! A row group is encoded when all of its rows are there: leaf by leaf, on any thread. Nothing here
 //! writes to a file: [`Writer`](crate::Writer) does.
 
-mod sorting;
-mod options;
-mod report;
+pub(crate) mod sorting;
+pub(crate) mod options;
+pub(crate) mod report;
 mod context;
 mod shred;
 mod column;
-mod row_group;
+pub(crate) mod row_group;
 mod encrypt;
 mod footer;
 
-pub use crate::encoding::choose::{Profile, encoding_named, is_legal};
-pub use crate::encoding::readers::{TargetReader, ValueType};
+pub use crate::encoding::choose::{encoding_named, is_legal};
+pub use crate::encoding::readers::ValueType;
 pub use footer::summary;
-pub use options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel, WriteOptions};
-pub use report::{ColumnReport, RowGroupReport, WriteReport};
-pub use row_group::EncodedRowGroup;
-pub use sorting::SortColumn;
+pub(crate) use options::WriteOptions;
+pub(crate) use report::WriteReport;
+pub use report::{ColumnReport, RowGroupReport};
+pub(crate) use row_group::EncodedRowGroup;
 
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
 pub(crate) use context::EncoderContext;
@@ -41,3 +41,8 @@ pub(crate) use row_group::{
     BatchColumn, PendingRowGroup, RowGroupLayout, batch_bytes, level_bytes,
 };
 pub(crate) use sorting::CheckedSortOrder;
+#[cfg(feature = "datafusion")]
+pub(crate) use {
+    options::{BloomOptions, ChunkingOptions, ColumnOptions, StatisticsLevel},
+    sorting::SortColumn,
+};

@@ -17,7 +17,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema};
 
 use super::expression::*;
-use super::*;
+use super::literal::Literal;
 use crate::error::ErrorKind;
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {

@@ -16,8 +16,8 @@ use super::super::expression::*;
 use super::super::value::LiteralValue;
 use super::twin::*;
 use crate::io::WriteSink;
-use crate::write::{BloomOptions, StatisticsLevel, WriteOptions};
 use crate::writer::Writer;
+use crate::{BloomOptions, StatisticsLevel, WriteOptions};
 
 /// Some values of a type, odd ones among them.
 pub(super) fn pool(rng: &mut Rng, data_type: &DataType) -> Vec<LiteralValue> {

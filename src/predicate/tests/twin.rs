@@ -10,9 +10,8 @@ use arrow_buffer::i256;
 use arrow_schema::DataType;
 
 use super::super::expression::*;
-use super::super::literal::LiteralKind;
+use super::super::literal::{Literal, LiteralKind};
 use super::super::value::LiteralValue;
-use super::super::*;
 
 /// A value of a row, as the twin sees it.
 #[derive(Debug, Clone)]
