@@ -280,7 +280,7 @@ impl ByteArrays {
     }
 
     /// Goes back to where the decoder stood.
-    pub(crate) fn rewind(&mut self, mark: PlainPosition) {
+    pub(crate) fn restart_carefully(&mut self, mark: PlainPosition) {
         (self.next, self.left) = (mark.next, mark.left);
     }
 

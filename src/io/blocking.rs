@@ -61,14 +61,14 @@ pub(crate) struct Serial {
     next_range: usize,
     row_group: Option<RowGroup>,
     /// Whether the row group is read without its page indexes, because one was found to be wrong.
-    distrusts: bool,
+    ignores_index: bool,
 }
 
 impl Serial {
     /// The batches of `plan`, whose bytes come from `source`.
     pub(crate) fn new(source: Arc<dyn Source>, plan: Plan, progress: Progress) -> Self {
         let opener = RowGroupOpener::new(source, plan, progress);
-        Self { opener, next_range: 0, row_group: None, distrusts: false }
+        Self { opener, next_range: 0, row_group: None, ignores_index: false }
     }
 
     /// The next batch; `None` after the last.
@@ -86,9 +86,9 @@ impl Serial {
                         return Ok(Some(batch));
                     }
                     Ok(None) => self.row_group = None,
-                    Err(e) if contradicts(&e) && !self.distrusts => {
+                    Err(e) if contradicts(&e) && !self.ignores_index => {
                         self.row_group = None;
-                        self.distrusts = true;
+                        self.ignores_index = true;
                         self.row_group = self.opener.reopen(&rest)?;
                         continue;
                     }
@@ -99,7 +99,7 @@ impl Serial {
                 return Ok(None);
             };
             self.next_range += 1;
-            self.distrusts = false;
+            self.ignores_index = false;
             self.row_group = self.opener.open(range)?;
         }
     }

@@ -57,7 +57,7 @@ struct ReadState {
     open: VecDeque<RowGroup>,
     /// Whether the first of them is read without its page index, because that was found to be
     /// wrong.
-    distrusts: bool,
+    ignores_index: bool,
     /// The row group that is next, fetched ahead.
     ahead: Option<Result<Option<RowGroup>>>,
 }
@@ -82,7 +82,7 @@ impl ReadState {
             overlaps: false,
             next_range: 0,
             open: VecDeque::new(),
-            distrusts: false,
+            ignores_index: false,
             ahead: None,
         }
     }
@@ -283,8 +283,8 @@ fn rewound(parts: Vec<Part>, retry: Retry) -> Result<Vec<RowGroup>> {
     for Part { mut row_group, windows, .. } in parts {
         if let Some(first) = windows.first() {
             match retry {
-                Retry::InWaves => row_group.go_back(first)?,
-                Retry::InBatches => row_group.rewind(first)?,
+                Retry::InWaves => row_group.restart_at(first)?,
+                Retry::InBatches => row_group.restart_carefully(first)?,
             }
         }
         row_groups.push(row_group);
@@ -302,11 +302,11 @@ fn careful_batch(shared: &Shared, state: &mut ReadState) -> Batches {
             Ok(Some(batch)) => return Ok(Some(vec![batch])),
             Ok(None) => {
                 state.open.pop_front();
-                state.distrusts = false;
+                state.ignores_index = false;
             }
-            Err(e) if contradicts(&e) && !state.distrusts => {
+            Err(e) if contradicts(&e) && !state.ignores_index => {
                 state.open.pop_front();
-                state.distrusts = true;
+                state.ignores_index = true;
                 if let Some(row_group) = shared.opener.reopen(&rest)? {
                     state.open.push_front(row_group);
                 }
@@ -357,7 +357,7 @@ impl Shared {
     /// after the last.
     fn next(&self, state: &mut ReadState) -> Result<Option<(RowGroup, bool)>> {
         if let Some(row_group) = state.open.pop_front() {
-            state.distrusts = false;
+            state.ignores_index = false;
             return Ok(Some((row_group, false)));
         }
         while !self.cancelled.load(Ordering::Relaxed)
@@ -391,16 +391,15 @@ pub(super) fn wave_of(
         return serial_wave(queue, size, overlaps, cancelled);
     }
     let mut result = WaveResult::of(queue, size);
-    let mut distrusts = None;
+    let mut ignores_index = None;
     let gathered = gather(size, u64::MAX, || {
         // A wave has only row groups that are all read with their index, or all without, because
         // after an error they are read again together.
-        let goes_along = result
-            .queue
-            .front()
-            .is_some_and(|next| *distrusts.get_or_insert(next.distrusts) == next.distrusts);
+        let goes_along = result.queue.front().is_some_and(|next| {
+            *ignores_index.get_or_insert(next.ignores_index) == next.ignores_index
+        });
         let next = goes_along.then(|| result.queue.pop_front()).flatten();
-        Ok(next.map(|next| (next.row_group, next.is_new && !next.distrusts)))
+        Ok(next.map(|next| (next.row_group, next.is_new && !next.ignores_index)))
     });
     let found = gathered.and_then(|mut parts| {
         split(&mut parts)?;
@@ -415,8 +414,8 @@ pub(super) fn wave_of(
         Ok(batches) => {
             result.batches = batches;
             let last = unfinished(parts);
-            if let (Some(row_group), Some(distrusts)) = (last, distrusts) {
-                result.queue.push_front(QueuedRowGroup { row_group, is_new: false, distrusts });
+            if let (Some(row_group), Some(ignores_index)) = (last, ignores_index) {
+                result.queue.push_front(QueuedRowGroup { row_group, is_new: false, ignores_index });
             }
         }
         Err(e) if is_too_large(&e) => {
@@ -424,19 +423,19 @@ pub(super) fn wave_of(
             result.size = size;
             match rewound(parts, retry) {
                 Ok(row_groups) => {
-                    let distrusts = distrusts.expect("a part was taken");
+                    let ignores_index = ignores_index.expect("a part was taken");
                     for row_group in row_groups.into_iter().rev() {
                         result.queue.push_front(QueuedRowGroup {
                             row_group,
                             is_new: false,
-                            distrusts,
+                            ignores_index,
                         });
                     }
                 }
                 Err(e) => result.failed = Some(e),
             }
         }
-        Err(e) if contradicts(&e) && distrusts != Some(true) => {
+        Err(e) if contradicts(&e) && ignores_index != Some(true) => {
             let first = |part: &Part| Some(part.row_group.rest_with(part.windows.first()?));
             result.again = parts.iter().filter_map(first).collect();
         }

@@ -79,7 +79,7 @@ pub(super) struct QueuedRowGroup {
     /// Whether nothing of it was decoded yet.
     pub(super) is_new: bool,
     /// Whether it is read without its page index, because that was found to be wrong.
-    pub(super) distrusts: bool,
+    pub(super) ignores_index: bool,
 }
 
 #[cfg(feature = "async")]
@@ -130,7 +130,7 @@ pub(super) fn serial_wave(
                     break;
                 }
             }
-            Err(e) if contradicts(&e) && !front.distrusts => {
+            Err(e) if contradicts(&e) && !front.ignores_index => {
                 result.queue.pop_front();
                 result.again.push(rest);
                 break;

@@ -226,7 +226,7 @@ impl RowGroup {
                     return Ok(batch);
                 }
                 Err(e) if is_too_large(&e) => {
-                    self.rewind(&window)?;
+                    self.restart_carefully(&window)?;
                     self.batch_rows = self.batch_rows.min(window.rows() / FEWER).max(1);
                     if window.rows() <= 1 {
                         return Err(e);
@@ -255,22 +255,22 @@ impl RowGroup {
     ///
     /// # Errors
     /// `Limit(Memory)` if there is no memory to begin anew.
-    pub(crate) fn go_back(&mut self, window: &Window) -> Result<()> {
+    pub(crate) fn restart_at(&mut self, window: &Window) -> Result<()> {
         self.next_row = window.spans().first().map_or(self.next_row, |span| span.start);
         self.tasks.iter_mut().try_for_each(ColumnTask::restart)
     }
 
-    /// As [`RowGroup::go_back`], but the batches to come are made one at a time, by
+    /// As [`RowGroup::restart_at`], but the batches to come are made one at a time, by
     /// [`RowGroup::next_batch`], until it is known how many rows they may have.
     ///
     /// # Errors
-    /// As [`RowGroup::go_back`].
-    pub(crate) fn rewind(&mut self, window: &Window) -> Result<()> {
+    /// As [`RowGroup::restart_at`].
+    pub(crate) fn restart_carefully(&mut self, window: &Window) -> Result<()> {
         self.is_careful = true;
         self.rewound += 1;
         // The metadata may be right of the rows from here on.
         self.batch_rows = self.batch_rows.min(self.estimated_rows);
-        self.go_back(window)
+        self.restart_at(window)
     }
 
     /// Whether batches are to be made one at a time, by [`RowGroup::next_batch`].

@@ -188,7 +188,7 @@ impl<O: Offset> OffsetStrings<O> {
             None => {
                 self.payload.truncate(before);
                 self.offsets.truncate(first);
-                page.rewind(mark);
+                page.restart_carefully(mark);
                 0
             }
         }

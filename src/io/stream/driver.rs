@@ -328,7 +328,7 @@ impl Streamed {
                 Ok(opened.map(|row_group| QueuedRowGroup {
                     row_group,
                     is_new: true,
-                    distrusts: true,
+                    ignores_index: true,
                 }))
             }));
         }
@@ -416,7 +416,11 @@ impl StreamState {
     fn open_queued(self: Arc<Self>, range: RowRange) -> Fetching {
         Box::pin(async move {
             let opened = self.open(&range).await?;
-            Ok(opened.map(|row_group| QueuedRowGroup { row_group, is_new: true, distrusts: false }))
+            Ok(opened.map(|row_group| QueuedRowGroup {
+                row_group,
+                is_new: true,
+                ignores_index: false,
+            }))
         })
     }
 
