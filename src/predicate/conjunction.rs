@@ -5,8 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::DataType;
 use arrow_select::filter::filter_record_batch;
@@ -86,20 +85,8 @@ impl Bound {
         if !can || types.any(|field| holds_runs(field.data_type())) {
             return Ok(None);
         }
-        let all = batch.project(&wanted)?;
-        let few = filter_record_batch(&all, &BooleanArray::new(left.clone(), None))?;
-        let columns = all.columns().iter().zip(few.columns()).map(with_same_entries).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(few.num_rows()));
-        Ok(Some(RecordBatch::try_new_with_options(few.schema(), columns, &options)?))
-    }
-}
-
-/// The rows that are left, with the very array of dictionary entries of all rows, by whose address
-/// the verdicts on them are known.
-fn with_same_entries((all, few): (&ArrayRef, &ArrayRef)) -> ArrayRef {
-    match (all.as_any_dictionary_opt(), few.as_any_dictionary_opt()) {
-        (Some(all), Some(few)) => few.with_values(Arc::clone(all.values())),
-        _ => Arc::clone(few),
+        let columns = batch.project(&wanted)?;
+        Ok(Some(filter_record_batch(&columns, &BooleanArray::new(left.clone(), None))?))
     }
 }
 
@@ -129,7 +116,7 @@ mod tests {
     use super::*;
     use crate::{Predicate, col};
     use arrow_array::types::Int32Type;
-    use arrow_array::{DictionaryArray, Int32Array, Int64Array, StringArray};
+    use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, StringArray};
 
     fn batch(n: i64) -> RecordBatch {
         let texts = StringArray::from_iter_values((0..n).map(|i| format!("text {}", i % 7)));

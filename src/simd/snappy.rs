@@ -80,9 +80,10 @@ fn decompress_with(
 /// Bytes that the fast loop may read after a tag: a literal is copied in four steps of 16.
 const AHEAD: usize = MAX_SHORT;
 
-/// What a tag says: the length of its element in bits 0 to 6; in bit 7 whether it may be a copy of a
-/// part of the word before; and, from bit 8 on, what is added to the offset after the tag. Of a copy these are bits 8 to 10 of the offset; of a literal, an
-/// offset that no check refuses; and of a rare element one that is beyond any output.
+/// What a tag says: the length of its element in bits 0 to 6; in bit 7 whether it may be a copy of
+/// a part of the word before; and, from bit 8 on, what is added to the offset after the tag. Of a
+/// copy these are bits 8 to 10 of the offset; of a literal, an offset that no check refuses; and of
+/// a rare element one that is beyond any output.
 const TAGS: [usize; 256] = {
     let mut tags = [0; 256];
     let mut tag = 0;
@@ -224,9 +225,9 @@ impl Elements<'_> {
 /// if it is another, or its offset is 0 or beyond the start.
 ///
 /// # Safety
-/// The block must have `1 + AHEAD` bytes from each byte before `fast_end` on, among them `read`, and
-/// the output `SLACK` bytes from each before `wanted` on. The output must be initialised, and have
-/// `SLACK` bytes from `written` on, which is more than [`NEAR`]; nothing else may refer to it.
+/// The block must have `1 + AHEAD` bytes from each byte before `fast_end` on, among them `read`,
+/// and the output `SLACK` bytes from each before `wanted` on. The output must be initialised, and
+/// have `SLACK` bytes from `written` on, which is more than [`NEAR`]; nothing else may refer to it.
 #[inline(always)]
 unsafe fn short(
     kernel: impl Repeat,
@@ -292,13 +293,14 @@ unsafe fn short(
     Some(Progress { read: read + 1 + taken, written: written + len })
 }
 
-/// Copies `len` bytes, fewer than a word, from a word before `written`, and takes the elements after it that are a
-/// literal of 1 to 4 bytes and a copy of the other bytes of the word before: so numbers that follow
-/// each other are compressed. Read from memory, each copy would wait for the literal before it.
+/// Copies `len` bytes, fewer than a word, from a word before `written`, and takes the elements
+/// after it that are a literal of 1 to 4 bytes and a copy of the other bytes of the word before: so
+/// numbers that follow each other are compressed. Read from memory, each copy would wait for the
+/// literal before it.
 ///
 /// # Safety
-/// At least [`WORD`] bytes of the output must be written; otherwise as [`short`], but `read` may lie
-/// anywhere, and is where the next element begins.
+/// At least [`WORD`] bytes of the output must be written; otherwise as [`short`], but `read` may
+/// lie anywhere, and is where the next element begins.
 #[inline(always)]
 unsafe fn words(
     (block, out): (*const u8, *mut u8),
