@@ -91,23 +91,25 @@ fn compress<T: PlainOldData>(isa: Isa, values: &mut [T], at: usize, to: usize, w
         // fits.
         Level::Avx512 if avx512::fits::<T>() => unsafe {
             avx512::compress(values, at, to, word);
+            true
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         Level::Avx2 if vectors::avx2::fits::<T>() => unsafe {
             vectors::avx2::compress(values, at, to, word);
+            true
         },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: every aarch64 has NEON, and the width fits.
         Level::Scalar if isa.neon() && vectors::neon::fits::<T>() => unsafe {
             vectors::neon::compress(values, at, to, word);
+            true
         },
         _ => {
             let _ = (values, at, to, word);
-            return false;
+            false
         }
     }
-    true
 }
 
 #[cfg(test)]

@@ -203,18 +203,19 @@ fn spread_ends_of_words<T: PlainOldData>(
         // fits.
         Level::Avx2 | Level::Avx512 if avx2::fits_ends::<T>() => unsafe {
             avx2::spread_ends(region, dense, word);
+            true
         },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: every aarch64 has NEON, and the width fits.
         Level::Scalar if isa.neon() && aarch64::fits_ends::<T>() => unsafe {
             aarch64::spread_ends(region, dense, word);
+            true
         },
         _ => {
             let _ = (region, dense, word);
-            return false;
+            false
         }
     }
-    true
 }
 
 #[cfg(test)]
