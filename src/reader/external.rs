@@ -41,8 +41,8 @@ impl Reader {
     /// The paths in a summary are as little to be trusted as the rest of it. One that is absolute,
     /// has a `..`, or leads out of `base` through a link, is refused, and only regular files are
     /// opened: when they are read, and they do not stay open. Links are looked at before each of
-    /// those times, not while a file is being opened: in a folder that somebody else
-    /// may write to meanwhile, a link can still lead out of it.
+    /// those times, not while a file is being opened: in a folder that others may write to, a link
+    /// that is made at that moment can still lead out of it.
     ///
     /// # Errors
     /// `Unsupported` for such a path, and for encrypted files; `Io` if a file is missing
