@@ -100,7 +100,7 @@ impl RowGroupEncoder {
     }
 
     /// The same encoder with a shape for each VARIANT column that is to have one
-    /// [inferred](VariantShredding::Infer), found in these batches. A [`Writer`] does it with the
+    /// [inferred](VariantShredding::Infer), found in these batches. A [`Writer`](crate::Writer) does it with the
     /// rows of its first row group.
     ///
     /// # Errors
