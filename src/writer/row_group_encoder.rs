@@ -100,8 +100,8 @@ impl RowGroupEncoder {
     }
 
     /// The same encoder with a shape for each VARIANT column that is to have one
-    /// [inferred](VariantShredding::Infer), found in these batches. A [`Writer`](crate::Writer) does it with the
-    /// rows of its first row group.
+    /// [inferred](VariantShredding::Infer), found in these batches. A [`Writer`](crate::Writer)
+    /// does it with the rows of its first row group.
     ///
     /// # Errors
     /// `Usage` if a batch has another schema, `Malformed(Variant)` if a value is none.
